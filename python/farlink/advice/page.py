@@ -1,20 +1,22 @@
 """The page: the same blocks as Markdown and as HTML that needs no other file."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
 from farlink import units
+from farlink.advice.path import size_text
 from farlink.advice.systems import Block as SystemBlock
 from farlink.advice.systems import systems
 from farlink.estimate import in_toml
 from farlink.stats import Estimate
 
 if TYPE_CHECKING:
-    from farlink.advice import Advice, Option
+    from farlink.advice import Advice, Option, SizeResult
+    from farlink.advice.path import Bottleneck
 
-__all__ = ["body", "html", "markdown"]
+__all__ = ["Block", "blocks", "body", "html", "markdown"]
 
 
 @dataclass(frozen=True)
@@ -26,30 +28,56 @@ class Block:
     rows: Sequence[Sequence[str]] = ()
 
 
-def _blocks(advice: "Advice") -> Iterator[Block]:
+def blocks(advice: "Advice") -> Iterator[Block]:
+    """Return the page from its title to the commands that give its numbers."""
     yield Block("title", [f"What to set on {advice.name}"])
-    yield Block("text", [_answer(advice)])
+    for line in _answers(advice):
+        yield Block("text", [line])
+    yield Block("figure")
     yield Block("head", ["The link"])
     yield Block("table", (), [("", ""), *_link(advice)])
     yield Block("head", [f"What limits you now ({advice.present.tcp})"])
     yield Block("list", [one for one in (*advice.limited, *_now(advice)) if one])
-    yield Block("head", ["Which TCP"])
-    yield Block("table", (), _options(advice.tcps, f"against {advice.present.tcp}"))
-    yield Block("head", ["Which settings"])
-    yield Block("table", (), _options([advice.best], f"against {advice.present.tcp}"))
-    yield Block("text", [_settings(advice)])
-    yield Block("head", ["What the link or a proxy could do"])
-    if advice.remedies:
-        yield Block("table", (), _options(advice.remedies, "against the setting advised"))
+    against = f"against {advice.present.tcp}"
+    if advice.tcps:
+        yield Block("head", ["Which TCP"])
+        yield Block("table", (), _options(advice.tcps, against))
+        yield Block("head", ["Which settings"])
+        yield Block("table", (), _options([advice.best], against))
+        yield Block("text", [_settings(advice)])
+    yield Block("head", ["Which size of transfer"])
+    for size in advice.sizes:
+        yield Block("small", [_of_size(size)])
+        yield Block("table", (), _options(size.options, "against now"))
+    if advice.beside:
+        yield Block("head", ["With other traffic beside it"])
         yield Block(
             "text",
             [
-                "Each with the TCP and settings advised at the ends. Behind a proxy the round "
+                f"A transfer that does not end, and one of {advice.other} over the same path that "
+                "does not end either:"
+            ],
+        )
+        yield Block("table", (), _beside(advice))
+    yield Block("head", ["What the link or a proxy could do for ends that stay as they are"])
+    if advice.fixed:
+        yield Block("table", (), _options(advice.fixed, against))
+        yield Block(
+            "text",
+            [
+                f"Each with {advice.present.tcp} as it is at the ends. Behind a proxy the round "
                 "trips and what is sent again are the sender's, which ends at the proxy."
             ],
         )
+        if advice.fixed[0].tcp == advice.best.tcp and not advice.tcps:
+            yield Block(
+                "text", ["Keys of agents: `docs/agents.md`. PEPsal is a program for Linux."]
+            )
     else:
         yield Block("text", [_no_remedies(advice)])
+    if advice.remedies:
+        yield Block("head", ["The same with the setting advised at the ends"])
+        yield Block("table", (), _options(advice.remedies, "against the setting advised"))
     yield Block("head", ["What the queue does to others"])
     yield Block("text", ["A call of 64 kbit/s beside a transfer that does not end, one way:"])
     rows = [("beside it", "mean delay", "99 % below")]
@@ -57,7 +85,13 @@ def _blocks(advice: "Advice") -> Iterator[Block]:
         rows.append((what, _value(mean, "s"), _value(p99, "s")))
     yield Block("table", (), rows)
     yield Block("head", ["To set"])
-    for system in systems(advice.best.tcp, advice.window, advice.initial_window, _wants(advice)):
+    if not advice.tcps:
+        yield Block("text", ["At the ends nothing: they stay as they are."])
+    for system in (
+        []
+        if not advice.tcps
+        else systems(advice.best.tcp, advice.window, advice.initial_window, _wants(advice))
+    ):
         yield from _system(system)
     yield Block("head", ["What this leaves out"])
     yield Block("list", list(advice.notes))
@@ -65,8 +99,10 @@ def _blocks(advice: "Advice") -> Iterator[Block]:
     yield Block(
         "text",
         [
-            f"Settings were chosen on {advice.runs} runs and are told by {advice.runs} fresh ones "
-            "(what limits, and the call, by the first); every run has the same losses for all "
+            f"Settings were chosen on up to {advice.runs} runs of each size, by the mean logarithm "
+            "of goodput, and given up where pairs of runs showed them worse. They are told by "
+            f"{advice.runs} fresh ones, sizes by {max(3, advice.runs // 2)} (what limits, other "
+            "traffic and the call by the first); every run has the same losses for all "
             "settings. ± is half of "
             f"the 95 % interval (Student's t; gains by pairs). Seed {advice.seed}. These commands "
             "give the numbers of all runs:"
@@ -75,20 +111,131 @@ def _blocks(advice: "Advice") -> Iterator[Block]:
     yield Block("code", list(advice.commands))
 
 
-def _answer(advice: "Advice") -> str:
+def _answers(advice: "Advice") -> Iterator[str]:
+    """Answer first: what to set, at which price, for which sizes, beside whom."""
     best, now = advice.best, advice.present
-    if best.verdict != "more":
+    if advice.tcps:
+        yield _setting_answer(advice)
+    else:
+        yield f"The ends keep {now.tcp}: {_value(now.goodput, 'bit/s')}{_again(now)}."
+    if line := _harm(advice):
+        yield line
+    if advice.fixed:
+        yield _fixed_answer(advice)
+    if advice.beside and best.verdict == "more":
+        yield from _others_answer(advice)
+
+
+def _setting_answer(advice: "Advice") -> str:
+    best, now = advice.best, advice.present
+    if not _wants(advice):
         return (
             f"Keep what you have: none of the TCPs and windows tried is shown to be faster than "
-            f"{now.tcp} as it is ({_value(now.goodput, 'bit/s')})."
+            f"{now.tcp} as it is ({_value(now.goodput, 'bit/s')}{_again(now)})."
         )
     times = (best.goodput.mean or 0.0) / (now.goodput.mean or 1.0)
     return (
         f"{best.tcp} with a receive window of {_size(advice.window)} and an initial window of "
-        f"{advice.initial_window} segments carries {_value(best.goodput, 'bit/s')}; {now.tcp} as "
-        f"it is {_value(now.goodput, 'bit/s')}. That is {times:.3g} times as much; the gain is "
-        f"{_value(best.gain, 'bit/s')}."
+        f"{advice.initial_window} segments carries {_value(best.goodput, 'bit/s')}"
+        f"{_again(best)}; {now.tcp} as it is {_value(now.goodput, 'bit/s')}{_again(now)}. "
+        f"That is {times:.3g} times as much; the gain is {_value(best.gain, 'bit/s')}."
     )
+
+
+def _again(one: "Option") -> str:
+    """Say what share of segments an option sends again, which others on the link pay for."""
+    share = one.retransmitted.mean or 0.0
+    return f" and sends {100 * share:.2g} % of its segments again" if share >= _TOLD_AGAIN else ""
+
+
+_TOLD_AGAIN = 0.001
+
+
+def _harm(advice: "Advice") -> str:
+    """Name sizes at which the setting advised is slower than now, or another TCP faster than it."""
+    lines = []
+    for size in advice.sizes:
+        options = {one.what: one for one in size.options}
+        chosen = options.get("advised")
+        now = size.options[0]
+        if _wants(advice) and chosen is not None and chosen.verdict == "less":
+            lines.append(
+                f"{_of_size(size)}: slower than now, {_value(chosen.goodput, 'bit/s')} for "
+                f"{_value(now.goodput, 'bit/s')}."
+            )
+        reference = chosen or now
+        for what, one in options.items():
+            if not what.endswith("as it is") or one.verdict != "more":
+                continue
+            if (one.goodput.low or 0.0) > (reference.goodput.high or 0.0):
+                line = (
+                    f"{_of_size(size)}: {one.tcp} as it is carries more, "
+                    f"{_value(one.goodput, 'bit/s')} for {_value(reference.goodput, 'bit/s')}"
+                )
+                costs = [
+                    f"{_value(row.goodput, 'bit/s')} for "
+                    f"{_value(other.options[0].goodput, 'bit/s')} ({_of_size(other)})"
+                    for other in advice.sizes
+                    for row in other.options
+                    if row.what == what and row.verdict == "less"
+                ]
+                if costs:
+                    line += "; but it is slower than now at other sizes: " + ", ".join(costs)
+                lines.append(line + ".")
+    return " ".join(lines)
+
+
+def _fixed_answer(advice: "Advice") -> str:
+    """Say what helps where the ends cannot be changed."""
+    now = advice.present
+    more = [one for one in advice.fixed if one.verdict == "more"]
+    if not more:
+        return (
+            f"If the ends have to stay {now.tcp} as it is: no proxy, spoofing or link protocol "
+            "tried is shown to help."
+        )
+    one = max(more, key=lambda row: row.goodput.mean or 0.0)
+    times = (one.goodput.mean or 0.0) / (now.goodput.mean or 1.0)
+    return (
+        f"If the ends have to stay {now.tcp} as it is: {one.what} takes them from "
+        f"{_value(now.goodput, 'bit/s')} to {_value(one.goodput, 'bit/s')}, {times:.3g} times as "
+        "much."
+    )
+
+
+def _others_answer(advice: "Advice") -> Iterator[str]:
+    for row in advice.beside:
+        if row.what == "as advised" and row.change.high is not None and row.change.high < 0:
+            yield (
+                f"Others pay: beside it a transfer of {advice.other} has "
+                f"{_value(row.other, 'bit/s')}, {_value(row.change, 'bit/s', signed=True)} against "
+                "one beside what is now."
+            )
+
+
+def _of_size(size: "SizeResult") -> str:
+    told = "" if size.decides else ", told beside"
+    if size.bytes is None:
+        return size.label[0].upper() + size.label[1:] + told
+    name = {"the scenario's": "The scenario's transfer"}.get(
+        size.label, f"{size.label[0].upper()}{size.label[1:]} transfer"
+    )
+    return f"{name}, {size_text(size.bytes)}{told}"
+
+
+def _beside(advice: "Advice") -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [("", "it has", f"{advice.other} has", "change for that")]
+    for one in advice.beside:
+        change = one.change.mean in (0, None) and one.change.half_width in (0, None)
+        rows.append(
+            (
+                one.what,
+                _value(one.ours, "bit/s"),
+                _value(one.other, "bit/s"),
+                "-" if change else _value(one.change, "bit/s", signed=True),
+            )
+        )
+    return rows
 
 
 def _link(advice: "Advice") -> list[tuple[str, str]]:
@@ -96,15 +243,33 @@ def _link(advice: "Advice") -> list[tuple[str, str]]:
     queue = "no limit" if path.queue is None else f"{_size(path.queue)}"
     if path.queue is not None and path.bdp:
         queue += f" ({path.queue / path.bdp:.2g} of what a round trip holds)"
-    channel = in_toml(path.channel) if path.channel else "loses nothing"
+    channel = in_toml(_short(path.channel)) if path.channel else "loses nothing"
     return [
         ("slowest link", f"{path.name}, {path.direction}"),
-        ("rate", _plain(path.rate_bit_s or 0.0, "bit/s")),
+        ("rate", _rate(path)),
         ("delay of the path, one way", _plain(path.delay_s, "s")),
         ("a round trip holds", _size(path.bdp)),
         ("buffer before it", queue),
         ("channel", channel),
     ]
+
+
+def _short(channel: object) -> object:
+    """Leave out the text of traces, which name their file."""
+    if isinstance(channel, Mapping):
+        return {key: _short(one) for key, one in channel.items() if key != "data"}
+    return [_short(one) for one in channel] if isinstance(channel, list) else channel
+
+
+def _rate(path: "Bottleneck") -> str:
+    mean = _plain(path.rate_bit_s or 0.0, "bit/s")
+    if path.bounds is None:
+        return mean
+    least, most = (_plain(one, "bit/s") for one in path.bounds)
+    text = f"{mean} in the mean of a trace, from {least if path.bounds[0] else '0'} to {most}"
+    if path.queue is not None and path.bounds[0]:
+        text += f"; a full buffer takes {_plain(8 * path.queue / path.bounds[0], 's')} at the least"
+    return text
 
 
 def _now(advice: "Advice") -> list[str]:
@@ -156,12 +321,14 @@ def _settings(advice: "Advice") -> str:
 
 def _no_remedies(advice: "Advice") -> str:
     if not advice.path.is_lossy:
-        return "The link loses nothing: there is nothing to repair, and no proxy was tried."
+        return "The link loses nothing: there is nothing to repair, and no proxy could be placed."
     return "None could be put into this scenario."
 
 
 def _wants(advice: "Advice") -> bool:
-    return advice.best.verdict == "more"
+    """Whether the setting advised is shown to be faster, at the scenario's or another size."""
+    gains = [one.verdict for size in advice.sizes for one in size.options if one.what == "advised"]
+    return bool(advice.tcps) and "more" in [advice.best.verdict, *gains]
 
 
 def _system(system: SystemBlock) -> Iterator[Block]:
@@ -201,13 +368,15 @@ def _size(size: float) -> str:
 def markdown(advice: "Advice") -> str:
     """Return the page in Markdown."""
     parts = []
-    for one in _blocks(advice):
+    for one in blocks(advice):
         if one.kind in ("title", "head", "small"):
             parts.append({"title": "# ", "head": "## ", "small": "### "}[one.kind] + one.lines[0])
         elif one.kind == "text":
             parts.append(" ".join(one.lines))
         elif one.kind == "list":
             parts.append("\n".join(f"- {line}" for line in one.lines))
+        elif one.kind == "figure":
+            continue
         elif one.kind == "code":
             parts.append("\n".join(["```sh", *one.lines, "```"]))
         else:
@@ -221,7 +390,7 @@ def markdown(advice: "Advice") -> str:
 def body(advice: "Advice") -> str:
     """Return the page as a part of another."""
     parts = []
-    for one in _blocks(advice):
+    for one in blocks(advice):
         lines = [escape(line) for line in one.lines]
         if one.kind in ("title", "head", "small"):
             tag = {"title": "h1", "head": "h2", "small": "h3"}[one.kind]
@@ -230,6 +399,8 @@ def body(advice: "Advice") -> str:
             parts.append(f"<p>{' '.join(lines)}</p>")
         elif one.kind == "list":
             parts.append("<ul>" + "".join(f"<li>{line}</li>" for line in lines) + "</ul>")
+        elif one.kind == "figure":
+            parts.append(_picture(advice))
         elif one.kind == "code":
             parts.append("<pre>" + "\n".join(lines) + "</pre>")
         else:
@@ -245,6 +416,18 @@ def body(advice: "Advice") -> str:
     return "\n".join(parts)
 
 
+def _picture(advice: "Advice") -> str:
+    """Return the figure inside the page, which needs no other file."""
+    from base64 import b64encode
+    from io import BytesIO
+
+    file = BytesIO()
+    advice.plot().savefig(file, format="png", dpi=150)
+    data = b64encode(file.getvalue()).decode("ascii")
+    alt = "Goodput of each TCP by size of transfer, and beside another transfer"
+    return f'<img alt="{alt}" src="data:image/png;base64,{data}">'
+
+
 _CSS = """
 body{font:15px/1.45 system-ui,sans-serif;color:#1a1a1a;max-width:58rem;margin:1.5rem auto;
 padding:0 1rem}
@@ -253,7 +436,7 @@ border-bottom:1px solid #ddd}h3{font-size:1rem;margin:.8em 0 .2em}
 table{border-collapse:collapse;font-size:.92em}th,td{text-align:left;padding:.18em .9em .18em 0;
 vertical-align:top}th{color:#555;font-weight:600}tbody tr{border-top:1px solid #eee}
 pre{background:#f5f5f5;padding:.6em .8em;overflow-x:auto;font-size:.85em;white-space:pre-wrap}
-.wide{overflow-x:auto}
+.wide{overflow-x:auto}img{max-width:100%}
 @media print{body{font-size:10.5pt;margin:0;max-width:none}pre{background:none;
 border:1px solid #ccc}h2{break-after:avoid}table,pre{break-inside:avoid}}
 """

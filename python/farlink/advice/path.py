@@ -1,14 +1,25 @@
 """The slowest link of a scenario, and the scenario with something added to it."""
 
 import copy
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from farlink import source, units
+from farlink import _farlink, source, units
 from farlink.errors import ScenarioError
 
-__all__ = ["Bottleneck", "bottleneck", "with_arq", "with_call", "with_proxy"]
+__all__ = [
+    "Bottleneck",
+    "Size",
+    "anywhere",
+    "bottleneck",
+    "sizes",
+    "with_arq",
+    "with_call",
+    "with_proxy",
+    "with_traffic",
+]
 
 _PACKET = 1500
 
@@ -38,6 +49,8 @@ class Bottleneck:
     channel: Mapping[str, Any]
     between: tuple[str, str]
     """Node on the side of the sender, and the other."""
+    bounds: tuple[float, float] | None = None
+    """Least and greatest rate in bit/s of a link with a rate trace, whose mean is the rate."""
 
     @property
     def bdp(self) -> int:
@@ -67,17 +80,20 @@ def bottleneck(tree: Mapping[str, Any]) -> Bottleneck:
     flow = next(one for one in tree["flows"] if one.get("app") not in ("cbr", "onoff", "xtp"))
     begin, end = source.ends(flow)
     way = _way(tree["links"], begin.replace("{}", "0"), end.replace("{}", "0"))
-    found: list[tuple[float, int, str]] = []
+    found: list[tuple[float, int, str, tuple[float, float] | None]] = []
     delay = 0.0
     for place, direction in way:
         one = tree["links"][place][direction]
         delay += units.parse_time(one.get("delay")) or 0.0
-        rate = units.parse_rate(one.get("rate"))
+        rate, bounds = units.parse_rate(one.get("rate")), None
+        if one.get("rate_trace") is not None:
+            rate, *ends = _traced(tree, place, direction)
+            bounds = (ends[0], ends[1])
         if rate is not None:
-            found.append((rate, place, direction))
+            found.append((rate, place, direction, bounds))
     if not found:
-        raise ScenarioError("no link on the way of the first flow has a fixed rate")
-    rate, place, direction = min(found, key=lambda row: row[0])
+        raise ScenarioError("no link on the way of the first flow has a rate")
+    rate, place, direction, bounds = min(found, key=lambda row: row[0])
     link = tree["links"][place]
     here = link[direction]
     nodes = tuple(link["between"])
@@ -91,7 +107,121 @@ def bottleneck(tree: Mapping[str, Any]) -> Bottleneck:
         _queue(here.get("queue"), rate, delay),
         here.get("channel") or {},
         between,
+        bounds,
     )
+
+
+def _traced(tree: Mapping[str, Any], place: int, direction: str) -> list[float]:
+    """Return mean, least and greatest rate of a link with a rate trace."""
+    link = tree["links"][place]
+    name = str(link.get("name") or "-".join(link["between"])).replace("{}", "0")
+    text = json.dumps(tree)
+    sample = _farlink.sample_channel(text, name, direction, 1, 1500, None, 0)
+    return [float(one) for one in json.loads(sample["told"])["rate"]]
+
+
+def anywhere(tree: Mapping[str, Any]) -> dict[str, str]:
+    """Return overrides by which each run begins at a place of its own in the rate traces.
+
+    Without them all runs would begin at the first row: one storm, seen from its beginning.
+    """
+    found = {}
+    for place, link in enumerate(tree["links"]):
+        for direction in ("down", "up"):
+            trace = (link.get(direction) or {}).get("rate_trace")
+            if not isinstance(trace, Mapping) or trace.get("random_offset") or trace.get("offset"):
+                continue
+            base = f"links.{place}.{direction}.rate_trace"
+            if "," in str(trace.get("data", "")).splitlines()[0]:
+                found[f"{base}.repeat"] = "true"
+            found[f"{base}.random_offset"] = "true"
+    return found
+
+
+@dataclass(frozen=True)
+class Size:
+    """A transfer that is tried; without bytes it is what the scenario has."""
+
+    label: str
+    bytes: int | None
+    tree: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return self.label if self.bytes is None else f"{self.label}: {size_text(self.bytes)}"
+
+
+def size_text(count: float) -> str:
+    """Write a size as scenarios do: "20 MB"."""
+    factor, unit = units.prefixed(count, "B")
+    return f"{count / factor:.3g} {unit}"
+
+
+_SHORT, _MIDDLE, _LONG, _LEAST_LONG = 0.1, 3.0, 100.0, 10.0
+"""Transfers in round trips' worth of data (bandwidth-delay products)."""
+
+_LEAST = (15_000, 150_000, 1_500_000)
+"""Bytes of the three at least: 10, 100 and 1,000 segments."""
+
+_ENOUGH = 20_000_000
+"""Bytes of the long one from which ten bandwidth-delay products do."""
+
+_ALIKE = 2.5
+"""Sizes that are less than this factor apart are one."""
+
+
+def sizes(
+    tree: Mapping[str, Any], path: Bottleneck, asked: Sequence[str]
+) -> tuple[list[Size], list[Size]]:
+    """Return the transfers that decide, and those that are told beside.
+
+    Of one transfer these are a short, a middle and a long one, and that of the scenario; with
+    sizes asked for these decide. Where several flows share the path only the scenario itself is
+    tried.
+    """
+    rows = [
+        (place, one)
+        for place, one in enumerate(tree["flows"])
+        if one.get("app") not in ("cbr", "onoff", "xtp")
+    ]
+    place, flow = rows[0]
+    app = flow.get("app", "file")
+    alone = len(rows) == 1 and int(flow.get("count", 1)) == 1 and app in ("file", "bulk")
+    if asked and not (alone and app == "file"):
+        raise ScenarioError("--size is for a scenario with one transfer of a file")
+    if not alone:
+        return [Size("as the scenario has it", None, tree)], []
+
+    def of(label: str, count: int) -> Size:
+        changed = copy.deepcopy(dict(tree))
+        row = changed["flows"][place]
+        row.pop("duration", None)
+        row.pop("reverse", None)
+        row |= {"app": "file", "size": f"{count} B"}
+        return Size(label, count, changed)
+
+    own = units.whole_size(flow["size"]) if app == "file" and "size" in flow else None
+    wanted = []
+    for text in asked:
+        count = units.whole_size(text)
+        if count is None or not 1 <= count <= 2**50:
+            raise ScenarioError(f"--size {text}: write a size such as 50MB")
+        wanted.append(of("asked", count))
+    bdp = path.bdp
+    longest = max(min(_LONG * bdp, _ENOUGH), _LEAST_LONG * bdp)
+    counts = [
+        max(float(f"{count:.1g}"), least)
+        for count, least in zip((_SHORT * bdp, _MIDDLE * bdp, longest), _LEAST, strict=True)
+    ]
+    taken = [one.bytes for one in wanted if one.bytes] or ([own] if own else [])
+    derived = [
+        of(label, int(count))
+        for label, count in zip(("short", "middle", "long"), counts, strict=True)
+        if not any(1 / _ALIKE < count / one < _ALIKE for one in taken)
+    ]
+    if wanted:
+        return wanted, derived
+    here = Size("the scenario's", own, tree)
+    return sorted([here, *derived], key=lambda one: one.bytes or 2**60), []
 
 
 def _way(links: Any, begin: str, end: str) -> list[tuple[int, str]]:  # noqa: ANN401 (of JSON)
@@ -151,10 +281,11 @@ def with_arq(tree: Mapping[str, Any], path: Bottleneck) -> Iterator[tuple[str, d
 
 
 def with_proxy(tree: Mapping[str, Any], path: Bottleneck) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Put something before the link: a proxy that splits connections, and snoop if it loses.
+    """Put something before the link: a proxy that splits connections, one that spoofs, and snoop.
 
-    The proxy is PEPsal, with Hybla on the link. Snoop leaves connections whole: it keeps what the
-    link has not delivered yet, and sends again what the link lost.
+    The proxy is PEPsal, with Hybla on the link. Spoofing acknowledges in the far end's name. Snoop
+    leaves connections whole: it keeps what the link has not delivered yet, and sends again what the
+    link lost, if it loses anything.
     """
     if tree.get("agents"):
         return
@@ -166,6 +297,13 @@ def with_proxy(tree: Mapping[str, Any], path: Bottleneck) -> Iterator[tuple[str,
     yield (
         "a proxy before the link (PEPsal: Hybla on it)",
         {**changed, "agents": [{**agent, "kind": "pepsal"}]},
+    )
+    # Of all connections together twice what path and queue hold.
+    flows = sum(int(one.get("count", 1)) for one in tree["flows"])
+    room = f"{1 << max(16, (2 * path.holds // flows - 1).bit_length())} B"
+    yield (
+        "spoofing before the link (acknowledges in the far end's name)",
+        {**changed, "agents": [{**agent, "kind": "spoof", "buffer": room}]},
     )
     if path.is_lossy:
         yield (
@@ -193,11 +331,53 @@ def _before(tree: Mapping[str, Any], path: Bottleneck) -> "tuple[dict[str, Any],
     return changed, "proxy"
 
 
+def _lasts(path: Bottleneck) -> str:
+    """Return how long flows share the link: a minute, or less where that is much data."""
+    round_trip = 2 * path.delay_s
+    most = max(_MOST_DATA * 8 / (path.rate_bit_s or 1.0), _FEW_ROUND_TRIPS * round_trip, 1.0)
+    return f"{min(max(_AT_LEAST_S, _ROUND_TRIPS * round_trip), most):.3g} s"
+
+
+_MOST_DATA = 100_000_000
+_FEW_ROUND_TRIPS = 20
+
+
+def with_traffic(
+    tree: Mapping[str, Any],
+    path: Bottleneck,
+    names: tuple[str, str],
+    tcp: tuple[str, Mapping[str, str | int]],
+    other: str,
+) -> dict[str, Any]:
+    """Return the scenario with two transfers that do not end: by this TCP, and by the other."""
+    begin, end = (
+        node.replace("{}", "0")
+        for node in source.ends(
+            next(one for one in tree["flows"] if one.get("app") not in ("cbr", "onoff", "xtp"))
+        )
+    )
+    changed = copy.deepcopy(dict(tree))
+    keys = {key.removeprefix("tcp."): value for key, value in tcp[1].items()}
+    base = {"from": begin, "to": end, "app": "bulk", "duration": _lasts(path), "opens": "receiver"}
+    changed["flows"] = [
+        {**base, "name": names[0], "tcp": {**_named(tcp[0]), **keys}},
+        {**base, "name": names[1], "tcp": _named(other)},
+    ]
+    changed.pop("tcp", None)
+    changed.pop("duration", None)
+    return changed
+
+
+def _named(tcp: str) -> dict[str, str]:
+    profile, variant = source.split(tcp)
+    return {"profile": profile or "rfc", "variant": variant}
+
+
 def with_call(
     tree: Mapping[str, Any], path: Bottleneck, name: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the scenario with a transfer that does not end and a call beside it; and the call."""
-    lasts = f"{max(_AT_LEAST_S, _ROUND_TRIPS * 2 * path.delay_s):.0f} s"
+    lasts = _lasts(path)
     beside = copy.deepcopy(dict(tree))
     first = next(one for one in tree["flows"] if one.get("app") not in ("cbr", "onoff", "xtp"))
     begin, end = source.ends(first)

@@ -34,6 +34,19 @@ def advise(
         metavar="NAME",
         autocompletion=complete.tcps,
     ),
+    server: str = typer.Option(
+        "",
+        "--server",
+        help="What the ends have and keep: try only what stands between them.",
+        metavar="NAME",
+        autocompletion=complete.tcps,
+    ),
+    size: list[str] = typer.Option(
+        [],
+        "--size",
+        help="Sizes to choose for; by default the scenario's, a short, a middle and a long one.",
+        metavar="SIZE,...",
+    ),
     runs: int = typer.Option(20, "--runs", help="Runs to choose by, and to confirm.", metavar="N"),
     changes: list[str] = typer.Option(
         [], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE"
@@ -49,7 +62,7 @@ def advise(
         "", "--cluster", help="Simulate on a Dask cluster instead: tcp://host:8786.", metavar="URL"
     ),
     out: Path | None = typer.Option(
-        None, "--out", help="Write the page here too: .html, .md or .json.", metavar="FILE"
+        None, "--out", help="Write the page here too: .pdf, .html, .md or .json.", metavar="FILE"
     ),
     quiet: bool = typer.Option(False, "--quiet", help="No progress."),
 ) -> None:
@@ -65,8 +78,8 @@ def advise(
     if sum(given) != 1:
         raise ScenarioError("name one of: a scenario, --preset NAME, --capture FILE")
     if out is not None:
-        if out.suffix not in (".html", ".md", ".json"):
-            raise ScenarioError(f"--out {out}: write a name that ends in .html, .md or .json")
+        if out.suffix not in (".pdf", ".html", ".md", ".json"):
+            raise ScenarioError(f"--out {out}: write a name that ends in .pdf, .html, .md or .json")
         files.check_file(out)
     tree: str | dict[str, object] = scenario
     notes: tuple[str, ...] = ()
@@ -93,6 +106,8 @@ def advise(
         found = advice.advise(
             tree,
             tcp=text.one_name(tcp),
+            server=server or None,
+            size=[part.strip() for one in size for part in one.split(",")],
             runs=runs,
             overrides=dict(text.assignments(changes)),
             seed=seed,
@@ -102,7 +117,10 @@ def advise(
             tell=None if quiet else _tell,
         )
     text.line(found.markdown.rstrip())
-    if out is not None:
+    if out is not None and out.suffix == ".pdf":
+        found.save_pdf(out)
+        sys.stderr.write(text.printable(f"wrote {out}") + "\n")
+    elif out is not None:
         made = {
             ".html": lambda: found.html,
             ".md": lambda: found.markdown,

@@ -1,0 +1,102 @@
+"""The figure of a page of advice: goodput by size, and beside other traffic."""
+
+from typing import TYPE_CHECKING
+
+from farlink import units
+from farlink.advice.path import size_text
+from farlink.plot.style import MUTED, PALETTE, WIDTH, Picture, styled, title
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from farlink.advice import Advice, SizeResult
+    from farlink.stats import Estimate
+
+__all__ = ["draw"]
+
+
+@styled
+def draw(advice: "Advice") -> "Figure":
+    """Draw a panel for each size, and one for the transfer beside another."""
+    most = max(len(_rows(advice, size)) for size in advice.sizes)
+    heights = [0.45 + 0.2 * most]
+    if advice.beside:
+        heights.append(0.5 + 0.26 * len(advice.beside))
+    figure = Picture(figsize=(WIDTH, sum(heights) + 0.5), layout="constrained")
+    parts = figure.add_gridspec(len(heights), 1, height_ratios=heights)
+    panels = parts[0].subgridspec(1, len(advice.sizes))
+    for place, size in enumerate(advice.sizes):
+        _size(figure.add_subplot(panels[place]), advice, size, is_first=place == 0)
+    if advice.beside:
+        _beside(figure.add_subplot(parts[1]), advice)
+    title(
+        figure, f"{advice.name}: goodput by size of transfer (seed {advice.seed}, 95 % intervals)"
+    )
+    return figure
+
+
+def _rows(advice: "Advice", size: "SizeResult") -> "list[tuple[str, Estimate, str]]":
+    """Return name, goodput and colour of what a panel shows, from the top."""
+    options = {one.what: one.goodput for one in size.options}
+    rows = [("now: " + advice.present.tcp, options["now"], PALETTE[0])]
+    if "advised" in options:
+        rows.append(("advised: " + advice.best.tcp, options["advised"], PALETTE[1]))
+    names = [one.tcp for one in advice.tcps if one.tcp != advice.present.tcp]
+    for name in names:
+        found = size.tried.get(name) or options.get(f"{name}, as it is")
+        if found is not None:
+            rows.append((name, found, MUTED))
+    for what, one in options.items():
+        if what not in ("now", "advised") and not what.endswith("as it is"):
+            rows.append((what.partition(", ")[2], one, PALETTE[2]))
+    return rows
+
+
+def _size(axes: "Axes", advice: "Advice", size: "SizeResult", *, is_first: bool) -> None:
+    rows = _rows(advice, size)
+    factor, unit = units.prefixed(max(one.mean or 0.0 for _, one, _ in rows) or 1.0, "bit/s")
+    names = [name for name, _, _ in _longest(advice)]
+    for name, found, colour in rows:
+        place = names.index(name)
+        if found.mean is None:
+            continue
+        half = (found.half_width or 0.0) / factor
+        axes.errorbar(
+            found.mean / factor, place, xerr=half, fmt="o", ms=4, color=colour, lw=1.2, capsize=2
+        )
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_yticks(range(len(names)), names if is_first else [])
+    axes.set_xlim(left=0)
+    axes.set_xlabel(unit)
+    label = size.label if size.bytes is None else f"{size.label}: {size_text(size.bytes)}"
+    axes.set_title(label)
+
+
+def _longest(advice: "Advice") -> "list[tuple[str, Estimate, str]]":
+    return max((_rows(advice, size) for size in advice.sizes), key=len)
+
+
+def _beside(axes: "Axes", advice: "Advice") -> None:
+    most = max((one.ours.mean or 0.0) + (one.other.mean or 0.0) for one in advice.beside)
+    factor, unit = units.prefixed(most or 1.0, "bit/s")
+    for place, one in enumerate(advice.beside):
+        ours, other = ((found.mean or 0.0) / factor for found in (one.ours, one.other))
+        first = place == 0
+        axes.barh(
+            place, ours, height=0.6, color=PALETTE[1], label="the transfer" if first else None
+        )
+        axes.barh(
+            place,
+            other,
+            left=ours,
+            height=0.6,
+            color=PALETTE[5],
+            label=f"{advice.other} beside it" if first else None,
+        )
+    axes.set_yticks(range(len(advice.beside)), [one.what for one in advice.beside])
+    axes.set_ylim(len(advice.beside) - 0.5, -0.5)
+    axes.set_xlabel(unit)
+    axes.grid(visible=False, axis="y")
+    axes.set_title("Two transfers that do not end share the path")
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))

@@ -1,0 +1,192 @@
+"""The page as PDF: the same blocks, laid out on sheets of A4 by matplotlib."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import PdfPages
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+
+from farlink import files
+from farlink.advice.page import blocks
+from farlink.plot.style import styled
+
+if TYPE_CHECKING:
+    from farlink.advice import Advice
+
+__all__ = ["write"]
+
+_SHEET = (8.27, 11.69)
+_MARGIN = 0.75
+_TEXT_WIDTH = _SHEET[0] - 2 * _MARGIN
+_SIZES = {
+    "title": 15.0,
+    "head": 11.5,
+    "small": 9.5,
+    "text": 9.0,
+    "list": 9.0,
+    "code": 7.5,
+    "table": 8.0,
+}
+_LEADING = 1.4
+_ABOVE = {"title": 0.0, "head": 0.16, "small": 0.1, "text": 0.06, "list": 0.04, "code": 0.06}
+_GAP = 0.14
+"""Inches between columns of a table."""
+
+
+@styled
+def write(advice: "Advice", path: Path) -> None:
+    """Write the page; the file is there whole or not at all."""
+    with files.replacing(path) as temporary:
+        sheets = _Sheets(_pdf(str(temporary)))
+        for one in blocks(advice):
+            if one.kind == "figure":
+                sheets.picture(advice.plot())
+            elif one.kind == "table":
+                sheets.table(one.rows)
+            else:
+                sheets.lines(one.kind, one.lines)
+        sheets.close()
+
+
+def _pdf(path: str) -> PdfPages:
+    return PdfPages(path, metadata={"CreationDate": None})
+
+
+def _font(kind: str) -> FontProperties:
+    bold = "bold" if kind in ("title", "head", "small") else "normal"
+    family = "DejaVu Sans Mono" if kind == "code" else "DejaVu Sans"
+    return FontProperties(family=family, size=_SIZES[kind], weight=bold)
+
+
+class _Sheets:
+    """Pages that are filled from the top."""
+
+    def __init__(self, pages: PdfPages) -> None:
+        self._pages: Any = pages
+        canvas: Any = FigureCanvasAgg(Figure(figsize=_SHEET, dpi=72))
+        self._measure = canvas.get_renderer()
+        self._sheet = Figure(figsize=_SHEET, facecolor="white")
+        self._y = _SHEET[1] - _MARGIN
+
+    def lines(self, kind: str, lines: Sequence[str]) -> None:
+        """Write a heading, a paragraph, a list or code."""
+        font = _font(kind)
+        height = _SIZES[kind] * _LEADING / 72
+        wide = 0.15 if kind in ("list", "code") else 0.0
+        texts = [part for line in lines for part in self._wrapped(kind, line, _TEXT_WIDTH - wide)]
+        # A heading does not stand alone at the foot of a sheet.
+        self._need(
+            _ABOVE[kind] + height * (len(texts) if kind == "head" else 1) + 0.5 * (wide == 0)
+        )
+        self._y -= _ABOVE[kind]
+        for text in texts:
+            self._need(height)
+            self._y -= height
+            self._put(_MARGIN + wide, text, font)
+
+    def table(self, rows: Sequence[Sequence[str]]) -> None:
+        """Write a table; cells of its first column are wrapped where it is too wide."""
+        font, bold = _font("table"), FontProperties(family="DejaVu Sans", size=8.0, weight="bold")
+        height = _SIZES["table"] * _LEADING / 72
+        columns = list(zip(*rows, strict=True))
+        widths = [max(self._width(cell, bold) for cell in column) + _GAP for column in columns]
+        # The widest columns give way until the table fits.
+        while sum(widths) > _TEXT_WIDTH:
+            place = max(range(len(widths)), key=lambda i: widths[i])
+            widths[place] = max(widths[place] - 0.1, 0.5)
+        self._y -= 0.06
+        for number, row in enumerate(rows):
+            if number == 0 and not any(row):
+                continue
+            face = bold if number == 0 else font
+            cells = [
+                list(self._split(cell, face, width - _GAP)) or [""]
+                for cell, width in zip(row, widths, strict=True)
+            ]
+            count = max(len(cell) for cell in cells)
+            self._need(count * height + 0.03)
+            left, top = _MARGIN, self._y
+            for cell, width in zip(cells, widths, strict=True):
+                for line, text in enumerate(cell):
+                    self._y = top - (line + 1) * height
+                    self._put(left, text, face)
+                left += width
+            self._y = top - count * height - 0.03
+            self._rule()
+
+    def picture(self, figure: Figure) -> None:
+        """Place a figure as wide as the text."""
+        width, tall = figure.get_size_inches()
+        height = tall * _TEXT_WIDTH / width
+        self._need(height + 0.1)
+        self._y -= height + 0.1
+        figure.set_dpi(200)
+        canvas: Any = FigureCanvasAgg(figure)
+        canvas.draw()
+        axes = self._sheet.add_axes(
+            (_MARGIN / _SHEET[0], self._y / _SHEET[1], _TEXT_WIDTH / _SHEET[0], height / _SHEET[1])
+        )
+        axes.imshow(canvas.buffer_rgba(), aspect="auto", interpolation="lanczos")
+        axes.set_axis_off()
+
+    def close(self) -> None:
+        """End the last page and the file."""
+        self._pages.savefig(self._sheet)
+        self._pages.close()
+
+    def _open(self) -> None:
+        self._sheet = Figure(figsize=_SHEET, facecolor="white")
+        self._y = _SHEET[1] - _MARGIN
+
+    def _need(self, height: float) -> None:
+        if self._y - height < _MARGIN:
+            self._pages.savefig(self._sheet)
+            self._open()
+
+    def _put(self, x: float, text: str, font: FontProperties) -> None:
+        # A dollar sign would begin mathematics.
+        self._sheet.text(
+            x / _SHEET[0],
+            self._y / _SHEET[1],
+            text,
+            fontproperties=font,
+            va="bottom",
+            parse_math=False,
+        )
+
+    def _rule(self) -> None:
+        from matplotlib.lines import Line2D
+
+        y = self._y / _SHEET[1]
+        left, right = _MARGIN / _SHEET[0], 1 - _MARGIN / _SHEET[0]
+        line = Line2D(
+            [left, right], [y, y], lw=0.4, color="#CCCCCC", transform=self._sheet.transFigure
+        )
+        self._sheet.add_artist(line)
+
+    def _width(self, text: str, font: FontProperties) -> float:
+        if not text:
+            return 0.0
+        return float(self._measure.get_text_width_height_descent(text, font, ismath=False)[0]) / 72
+
+    def _wrapped(self, kind: str, line: str, width: float) -> Iterator[str]:
+        mark = "\u2022 " if kind == "list" else ""
+        first = True
+        for text in self._split(line, _font(kind), width - self._width(mark, _font(kind))):
+            yield (mark if first else "   " if mark else "") + text
+            first = False
+
+    def _split(self, line: str, font: FontProperties, width: float) -> Iterator[str]:
+        """Break a line between words where it is wider than the room."""
+        words = line.split(" ")
+        text = words[0]
+        for word in words[1:]:
+            if self._width(f"{text} {word}", font) > width:
+                yield text
+                text = word
+            else:
+                text = f"{text} {word}"
+        yield text

@@ -1,0 +1,600 @@
+"""The work behind a page of advice: what is simulated, and how settings are chosen."""
+
+import json
+import math
+import shlex
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from farlink import api, limits, source, units
+from farlink.advice import Advice, Beside, Option, SizeResult
+from farlink.advice.path import (
+    Size,
+    anywhere,
+    bottleneck,
+    sizes,
+    with_arq,
+    with_call,
+    with_proxy,
+    with_traffic,
+)
+from farlink.errors import ScenarioError
+from farlink.experiment import Experiment, Point
+from farlink.stats import Estimate, mean_ci95, paired_difference
+
+__all__ = ["CANDIDATES", "Work", "server_name"]
+
+CANDIDATES = ("linux-cubic", "linux-bbr", "linux-reno", "linux-hybla", "linux-westwood")
+"""TCPs that a Linux has without building a kernel."""
+
+_INITIAL_WINDOWS = (10, 20, 40)
+_WINDOW_SHARES = (0.5, 1.0, 2.0, 4.0)
+"""Receive windows in parts of what the path holds: its bandwidth-delay product and its queue."""
+
+_CALL = "call"
+"""Name of the small flow of datagrams that shows what the queue does to others."""
+
+_OTHER = "linux-cubic"
+"""TCP of the transfer beside, which is what most machines have."""
+
+_FIRST = 4
+"""Runs after which a setting may be given up."""
+
+_SURE = 0.995
+"""Probability of the intervals by which settings are given up, which are looked at twice."""
+
+_HARM = 0.02
+"""A size whose goodput is shown to fall by more than this share is harmed."""
+
+Changes = dict[str, str | int]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A TCP with keys that differ from its row, as a point of each size."""
+
+    tcp: str
+    changes: Changes
+    points: tuple[Point, ...]
+
+    @property
+    def size(self) -> float:
+        """Bytes of its windows, by which the smallest is chosen."""
+        window = units.parse_size(str(self.changes.get("tcp.receive_window", ""))) or 0.0
+        return window + 1460.0 * int(self.changes.get("tcp.initial_window", 10))
+
+
+@dataclass
+class Work:
+    """One call of `advise`."""
+
+    given: str | Path | Mapping[str, object]
+    overrides: dict[str, object]
+    seed: int | None
+    runs: int
+    lab: Experiment
+    called: str | None
+    tell: Callable[[str], None] | None
+    asked: Sequence[str] = ()
+    fixed: str | None = None
+    """TCP of ends that stay as they are."""
+    refused: list[str] = field(default_factory=list)
+
+    def advice(self, tcp: str | None, notes: tuple[str, ...]) -> Advice:
+        """Simulate all of it."""
+        self._read(tcp)
+        self._say(f"what limits {self.now} now")
+        present = self._setting(self.now, {})
+        self._count_runs(present)
+        limited = self._limits()
+        if self.fixed:
+            tcps: list[Setting] = []
+            best = present
+            champions: dict[int, tuple[Setting, str]] = {}
+        else:
+            tcps, best, champions = self._choose(present)
+
+        self._say("link repair and proxies")
+        kept = self._remedies(present)
+        added = [] if self.fixed or best is present else self._remedies(best)
+        told = [present, best, *tcps]
+        self._simulate([one.points[0] for one in told], 2 * self.runs)
+        options = [self._option(one.tcp, one, present) for one in tcps]
+        options.sort(key=lambda one: -(one.goodput.mean or 0.0))
+        fixed = self._screen(kept, present)
+        advised = self._option("the setting advised", best, present)
+        extra: list[tuple[str, Setting]] = []
+        if fixed:
+            place = max(range(len(fixed)), key=lambda i: fixed[i].goodput.mean or 0.0)
+            what = fixed[place].what.partition(" (")[0]
+            extra = [(f"{self.now}, {what}", kept[place][1])]
+            if self.fixed and fixed[place].verdict == "more":
+                best, advised = kept[place][1], fixed[place]
+
+        self._say("sizes of transfers")
+        by_size = self._sizes(present, best, champions, extra)
+        self._say(f"{_OTHER} beside, and the delay of others")
+        beside = self._beside(present, best, champions)
+        order = [one.tcp for one in options]
+        delays = self._delays([self.now, best.tcp, *order], best)
+        changes = best.changes
+        return Advice(
+            self.name,
+            self.tree,
+            int(self.tree["seed"]),
+            self.runs,
+            self.path,
+            self._option("now", present, present),
+            limited,
+            tuple(options),
+            advised,
+            tuple(self._screen(added, best)),
+            tuple(fixed),
+            by_size,
+            beside,
+            _OTHER,
+            delays,
+            int(units.whole_size(str(changes.get("tcp.receive_window", ""))) or self.path.holds),
+            int(changes.get("tcp.initial_window", 10)),
+            (*notes, *_waste(advised, options), *self._left_out()),
+            self._commands(advised),
+            {"now": self.now, "fixed": bool(self.fixed), "random": self.is_random},
+        )
+
+    def _read(self, tcp: str | None) -> None:
+        first = Point.of(self.given, overrides=self.overrides, seed=self.seed)
+        if not any(first.scenario["resolved_tcp"]):
+            raise ScenarioError("advise is for TCP: the scenario has no flow over it")
+        if changes := anywhere(first.scenario):
+            self.overrides |= changes
+            first = Point.of(self.given, overrides=self.overrides, seed=self.seed)
+        self.begins_anywhere = bool(changes)
+        if self.asked:
+            bulk = [i for i, one in enumerate(first.scenario["flows"]) if _is_tcp(one)]
+            sizes(first.scenario, bottleneck(first.scenario), self.asked)
+            self.overrides[f"flows.{bulk[0]}.size"] = self.asked[0]
+            first = Point.of(self.given, overrides=self.overrides, seed=self.seed)
+        self.tree = {key: one for key, one in first.scenario.items() if key != "resolved_tcp"}
+        self.path = bottleneck(self.tree)
+        self.now = self.fixed or tcp or _own_tcp(self.given, first) or "linux-cubic"
+        several = len([one for one in self.tree["flows"] if one.get("app") != "cbr"]) > 1
+        several |= any(int(one.get("count", 1)) > 1 for one in self.tree["flows"])
+        self.measure = "goodput_over_run" if several else "goodput"
+        self.name = self.called or _name(self.given, self.tree)
+        deciding, beside = sizes(self.tree, self.path, self.asked)
+        # The first is the scenario itself, whose numbers the printed commands give.
+        own = next((i for i, one in enumerate(deciding) if one.label == "the scenario's"), 0)
+        scenario = Size(deciding[own].label, deciding[own].bytes, self.tree)
+        self.deciding = [scenario, *deciding[:own], *deciding[own + 1 :]]
+        self.told = beside
+
+    def _count_runs(self, present: Setting) -> None:
+        """Take three runs where the first four of all sizes are the same to the bit."""
+        self._simulate(present.points, _FIRST)
+        measures = (self.measure, "rtt_mean", "retransmitted_share")
+        self.is_random = any(
+            len({float(x) for x in self.lab.values(point, one, _FIRST) if np.isfinite(x)}) > 1
+            for point in present.points
+            for one in measures
+        )
+        if not self.is_random:
+            self.runs = min(self.runs, 3)
+
+    def _choose(
+        self, present: Setting
+    ) -> tuple[list[Setting], Setting, dict[int, tuple[Setting, str]]]:
+        """Return the TCPs as they are, the setting to advise, and the best TCP of each size."""
+        self._say(f"{len(CANDIDATES)} TCPs")
+        names = [one for one in dict.fromkeys((self.now, *CANDIDATES)) if one]
+        tcps = [present if one == self.now else self._setting(one, {}) for one in names]
+        self._simulate([point for one in tcps for point in one.points], min(_FIRST, self.runs))
+        self.tcps = tcps
+        ranked = self._race([one for one in tcps if one.tcp in CANDIDATES], present)
+        champions: dict[int, tuple[Setting, str]] = {}
+        for place, size in enumerate(self.deciding):
+            above = [one for one in ranked if self._gain(one, present, place)[0] > 0]
+            if above:
+                most = max(above, key=lambda one: self._gain(one, present, place)[1])
+                champions[place] = (most, str(size))
+
+        self._say("windows")
+        kind = [one for one in ranked if not self._harms(one, present)]
+        gains = kind and self._better(kind[0], present)
+        pool = (kind if gains else ranked)[:2]
+        settings = self._race(self._settings(pool), present, (self.runs + 1) // 2)
+        kind = [one for one in settings if not self._harms(one, present)] or settings
+        best = kind[0]
+        # Of settings that are not told apart take the least: a smaller window is kinder.
+        near = [one for one in kind if self._near(one, best)]
+        return tcps, min(near, key=lambda one: (one.size, kind.index(one))), champions
+
+    def _race(
+        self, settings: Sequence[Setting], present: Setting, most: int | None = None
+    ) -> list[Setting]:
+        """Order settings by their score; those that are shown to be worse stop early."""
+        most = most or self.runs
+        alive = list(settings)
+        out: list[Setting] = []
+        few = min(_FIRST, most)
+        for runs in dict.fromkeys((few, (most + few) // 2, most)):
+            self._simulate([point for one in (*alive, present) for point in one.points], runs)
+            alive.sort(key=lambda one: -self._score(one, runs).mean())
+            first = self._score(alive[0], runs).tolist()
+            for one in alive[1:]:
+                apart = paired_difference(first, self._score(one, runs).tolist(), _SURE)
+                if apart.low is not None and apart.low > 0 and self.is_random:
+                    alive.remove(one)
+                    out.insert(0, one)
+        return [*alive, *out]
+
+    def _score(self, one: Setting, runs: int) -> Any:  # noqa: ANN401 (an array)
+        """Return the mean logarithm of goodput over the sizes, run by run."""
+        values = [self.lab.values(point, self.measure, runs) for point in one.points]
+        return np.mean([np.log(np.fmax(np.nan_to_num(found), 1.0)) for found in values], axis=0)
+
+    def _common(self, one: Setting, other: Setting) -> tuple[list[float], list[float]]:
+        """Return the scores of two settings over the runs that both have."""
+        runs = min(
+            len(self.lab.values(point, self.measure)) for point in (*one.points, *other.points)
+        )
+        runs = min(runs, self.runs)
+        return self._score(one, runs).tolist(), self._score(other, runs).tolist()
+
+    def _better(self, one: Setting, other: Setting) -> bool:
+        apart = paired_difference(*self._common(one, other))
+        return apart.low is not None and apart.low > 0
+
+    def _near(self, one: Setting, best: Setting) -> bool:
+        """Whether the runs do not tell a setting from the best, or only within 1 %."""
+        ours, theirs = self._common(one, best)
+        apart = paired_difference(theirs, ours)
+        return apart.low is None or apart.low <= 0 or (apart.mean or 0.0) <= math.log(1.01)
+
+    def _harms(self, one: Setting, present: Setting) -> bool:
+        """Whether a size is shown to be slower than now by more than `_HARM`."""
+        places = range(len(self.deciding))
+        return any(self._gain(one, present, place)[2] < -_HARM for place in places)
+
+    def _gain(self, one: Setting, present: Setting, place: int) -> tuple[float, float, float]:
+        """Return low, mean and high of the gain at a size, in parts of the present goodput."""
+        points = (one.points[place], present.points[place])
+        found = [self.lab.values(point, self.measure) for point in points]
+        runs = min(len(found[0]), len(found[1]), self.runs)
+        ours, theirs = (np.nan_to_num(values[:runs]) for values in found)
+        apart = paired_difference(ours.tolist(), theirs.tolist())
+        mean = float(theirs.mean()) or 1.0
+        low, middle, high = (x or 0.0 for x in (apart.low, apart.mean, apart.high))
+        return low / mean, middle / mean, high / mean
+
+    def _setting(
+        self, tcp: str, changes: Changes, change: Callable[[Mapping[str, Any]], Any] | None = None
+    ) -> Setting:
+        trees = [one.tree if change is None else change(one.tree) for one in self.deciding]
+        return Setting(tcp, changes, tuple(self._point(tcp, changes, tree) for tree in trees))
+
+    def _point(self, tcp: str, changes: Mapping[str, str | int], tree: Mapping[str, Any]) -> Point:
+        return Point.of(tree, tcp=tcp, overrides=dict(changes), factors={"tcp": tcp, **changes})
+
+    def _say(self, line: str) -> None:
+        if self.tell:
+            self.tell(line)
+
+    def _simulate(self, points: Any, runs: int) -> None:  # noqa: ANN401 (an iterable)
+        self.lab.simulate([(one, runs) for one in points])
+
+    def _values(self, point: Point, measure: str, runs: int | None = None) -> list[float | None]:
+        """Return a measure over the fresh runs."""
+        count = self.runs + (runs or self.runs)
+        values = self.lab.values(point, measure, count)[self.runs :]
+        return _known(values)
+
+    def _option(
+        self, what: str, one: Setting, base: Setting, place: int = 0, runs: int | None = None
+    ) -> Option:
+        return self._of_points(what, one, one.points[place], base.points[place], runs)
+
+    def _of_points(
+        self, what: str, one: Setting, point: Point, base: Point, runs: int | None
+    ) -> Option:
+        ours, theirs = (self._values(x, self.measure, runs) for x in (point, base))
+        return Option(
+            what,
+            one.tcp,
+            dict(one.changes),
+            mean_ci95(ours),
+            paired_difference(ours, theirs),
+            mean_ci95(self._values(point, "rtt_mean", runs)),
+            mean_ci95(self._values(point, "retransmitted_share", runs)),
+            self._command(one.tcp, one.changes),
+        )
+
+    def _settings(self, pool: Sequence[Setting]) -> list[Setting]:
+        found = []
+        for one in pool:
+            for share in _WINDOW_SHARES:
+                for initial in _INITIAL_WINDOWS:
+                    window = _rounded(share * self.path.holds)
+                    changes: Changes = {
+                        "tcp.receive_window": f"{window // 1024} KiB",
+                        "tcp.initial_window": initial,
+                    }
+                    try:
+                        found.append(self._setting(one.tcp, changes))
+                    except ScenarioError:
+                        continue  # a window that this TCP cannot have
+        if not found:
+            raise ScenarioError("none of the windows to try suits this scenario")
+        return found
+
+    def _remedies(self, one: Setting) -> list[tuple[str, Setting]]:
+        """Return what could stand between the ends, with these ends."""
+        found = []
+        trees = [list(self._with(size.tree)) for size in (*self.deciding, *self.told)]
+        for place, (what, _) in enumerate(trees[0]):
+            try:
+                points = [self._point(one.tcp, one.changes, rows[place][1]) for rows in trees]
+            except ScenarioError as error:
+                line = f"{what}: {error}"
+                if line not in self.refused:
+                    self.refused.append(line)
+                continue
+            found.append((what, Setting(one.tcp, one.changes, tuple(points))))
+        return found
+
+    def _screen(self, rows: Sequence[tuple[str, Setting]], base: Setting) -> list[Option]:
+        """Tell remedies by the first runs; those that are shown to be worse stop after a few."""
+        few, more = min(_FIRST, self.runs), max(3, self.runs // 2)
+        self._simulate([one.points[0] for _, one in rows], few)
+        found = []
+        for what, one in rows:
+            option = self._early(what, one, base, few)
+            if not (self.is_random and option.gain.high is not None and option.verdict == "less"):
+                self._simulate([one.points[0]], more)
+                option = self._early(what, one, base, more)
+            found.append(option)
+        return found
+
+    def _early(self, what: str, one: Setting, base: Setting, runs: int) -> Option:
+        """Return an option by the first runs, none of which chose anything of a remedy."""
+
+        def values(setting: Setting, measure: str) -> list[float | None]:
+            found = self.lab.values(setting.points[0], measure, runs)
+            return _known(found)
+
+        ours, theirs = values(one, self.measure), values(base, self.measure)
+        return Option(
+            what,
+            one.tcp,
+            dict(one.changes),
+            mean_ci95(ours),
+            paired_difference(ours, theirs),
+            mean_ci95(values(one, "rtt_mean")),
+            mean_ci95(values(one, "retransmitted_share")),
+            self._command(one.tcp, one.changes),
+        )
+
+    def _with(self, tree: Mapping[str, Any]) -> Any:  # noqa: ANN401 (an iterator)
+        yield from with_arq(tree, self.path)
+        yield from with_proxy(tree, self.path)
+
+    def _sizes(
+        self,
+        present: Setting,
+        best: Setting,
+        champions: Mapping[int, tuple[Setting, str]],
+        extra: Sequence[tuple[str, Setting]],
+    ) -> tuple[SizeResult, ...]:
+        """Tell each size by fresh runs: now, as advised, and the TCPs that are best at a size."""
+        rows: list[tuple[str, Setting]] = [("now", present)]
+        is_end = not any(best is one for _, one in extra)
+        if best is not present and is_end:
+            rows.append(("advised", best))
+        for one in dict.fromkeys(id(one) for one, _ in champions.values()):
+            champion = next(x for x, _ in champions.values() if id(x) == one)
+            if champion is not present:
+                rows.append((f"{champion.tcp}, as it is", champion))
+        rows += extra
+        runs = max(3, self.runs // 2)
+        every = [*self.deciding, *self.told]
+        found = []
+        for place, size in enumerate(every):
+            points = [
+                one.points[place]
+                if place < len(one.points)
+                else self._point(one.tcp, one.changes, size.tree)
+                for _, one in rows
+            ]
+            self._simulate(points, self.runs + runs)
+            options = tuple(
+                self._of_points(what, one, point, points[0], runs)
+                for (what, one), point in zip(rows, points, strict=True)
+            )
+            decides = place < len(self.deciding)
+            tried = {}
+            for one in getattr(self, "tcps", []) if decides else []:
+                values = self.lab.values(one.points[place], self.measure)[: self.runs]
+                tried[one.tcp] = mean_ci95(np.nan_to_num(values).tolist())
+            found.append(SizeResult(size.label, size.bytes, decides, options, tried))
+        return tuple(sorted(found, key=lambda one: one.bytes or 2**60))
+
+    def _beside(
+        self, present: Setting, best: Setting, champions: Mapping[int, tuple[Setting, str]]
+    ) -> tuple[Beside, ...]:
+        """Put a transfer that does not end beside one of most machines, over the same path."""
+        if self.fixed:
+            return ()
+        rows = {f"{self.now}, as it is": present, "as advised": best}
+        for champion, _ in champions.values():
+            rows.setdefault(f"{champion.tcp}, as it is", champion)
+        if best is present:
+            rows.pop("as advised")
+        names = ("transfer", "other")
+        runs = max(3, self.runs // 2)
+        points = {}
+        for what, one in rows.items():
+            tree = with_traffic(self.tree, self.path, names, (one.tcp, one.changes), _OTHER)
+            points[what] = Point.of(tree)
+        self._simulate(points.values(), runs)
+        values = {
+            what: [
+                np.nan_to_num(self.lab.values(point, f"{name}.goodput", runs)).tolist()
+                for name in names
+            ]
+            for what, point in points.items()
+        }
+        base = next(iter(values.values()))[1]
+        return tuple(
+            Beside(what, mean_ci95(ours), mean_ci95(other), paired_difference(other, base))
+            for what, (ours, other) in values.items()
+        )
+
+    def _limits(self) -> tuple[str, ...]:
+        result = api.run(self.tree, tcp=self.now, runs=min(self.runs, 10))
+        used = {}
+        busiest = ""
+        rows = [one for one in result.data["links"] if one["metrics"]["utilisation"]["mean"]]
+        if rows:
+            most = max(rows, key=lambda one: one["metrics"]["utilisation"]["mean"])
+            busiest = f"{most['link']}, {most['direction']}"
+            used = {self.now: float(most["metrics"]["utilisation"]["mean"])}
+        said = limits.sentences(result, busiest, used)
+        flow = next(one for one in result.data["results"] if one["tcp"] == self.now)
+        shares = {
+            key.removeprefix("limited_").replace("_", " "): one["mean"]
+            for key, one in flow["metrics"].items()
+            if key.startswith("limited_") and one["mean"]
+        }
+        parts = sorted(shares.items(), key=lambda one: -one[1])[:4]
+        told = ", ".join(f"{name} {100 * share:.0f} %" for name, share in parts)
+        return (*said, f"of its time: {told}" if told else "")
+
+    def _delays(self, tcps: Sequence[str], best: Setting) -> dict[str, tuple[Estimate, Estimate]]:
+        """Return what a small call sees beside the transfer, and alone."""
+        beside, alone = with_call(self.tree, self.path, _CALL)
+        runs = max(3, self.runs // 2)
+        wanted = {"nothing else": Point.of(alone)}
+        for one in dict.fromkeys(tcps[:2]):
+            wanted[f"{one}, as it is"] = self._point(one, {}, beside)
+        if best.changes:
+            wanted[f"{best.tcp}, as advised"] = self._point(best.tcp, best.changes, beside)
+        self._simulate(wanted.values(), runs)
+        found = {}
+        for what, point in wanted.items():
+            # A run in which nothing of the call arrived has no delay.
+            values = [
+                _known(self.lab.values(point, f"{_CALL}.{measure}", runs))
+                for measure in ("delay_mean", "delay_p99")
+            ]
+            found[what] = (mean_ci95(values[0]), mean_ci95(values[1]))
+        return found
+
+    def _left_out(self) -> tuple[str, ...]:
+        lines = [
+            "Intervals are of this model with these parameters: they say nothing of rain, "
+            "traffic or changes of the path that the scenario does not have.",
+            "Kernels differ in details from their profiles here; `farlink compare` puts your own "
+            "kernel beside, over the same path.",
+        ]
+        flows = self.tree["flows"]
+        if len(flows) == 1 and int(flows[0].get("count", 1)) == 1:
+            lines.append(
+                "Of other traffic one transfer and one call were tried. BBR beside many flows that "
+                "go by losses takes more than its share of a small queue: write the flows into the "
+                "scenario before you switch it on for many."
+            )
+        if self.path.queue is None:
+            lines.append(
+                "The buffer of the slowest link has no limit here. Real ones have: with it losses "
+                "come earlier, and delays are shorter."
+            )
+        if not self.is_random:
+            lines.append("Nothing on this path is random: all runs of a setting are the same.")
+        if self.begins_anywhere:
+            lines.append(
+                "Each run begins at a place of its own in the trace of rates (random_offset), "
+                "which begins again at its end."
+            )
+        lines += [f"Not simulated: {one}" for one in self.refused]
+        return tuple(lines)
+
+    def _command(self, tcp: str, changes: Mapping[str, str | int]) -> str:
+        parts = ["farlink", "run", self.name, "--tcp", tcp, "--runs", str(2 * self.runs)]
+        for path, value in {**self.overrides, **changes}.items():
+            parts += ["--set", f"{path}={value}"]
+        if self.seed is not None:
+            parts += ["--seed", str(self.seed)]
+        return shlex.join(parts)
+
+    def _commands(self, best: Option) -> tuple[str, ...]:
+        names = ",".join(dict.fromkeys((self.now, *CANDIDATES)))
+        return (self._command(names, {}), best.command)
+
+
+def _waste(best: Option, options: Sequence[Option]) -> tuple[str, ...]:
+    """Say so where the setting was chosen by its goodput alone, and others pay for it."""
+    again = best.retransmitted.mean or 0.0
+    if again <= _MUCH_AGAIN:
+        return ()
+    line = (
+        f"The setting advised sends {100 * again:.0f} % of its segments again, which takes room "
+        "from others on the link."
+    )
+    low = best.goodput.low or 0.0
+    for one in options:
+        share = one.retransmitted.mean or 0.0
+        if share < again / 2 and (one.goodput.high or 0.0) >= low:
+            line += (
+                f" {one.tcp} as it is, whose goodput is not told apart from it by their intervals, "
+                f"sends {100 * share:.1f} % again."
+            )
+            break
+    return (line,)
+
+
+_MUCH_AGAIN = 0.1
+"""Share of segments sent again from which on the page says so."""
+
+
+def _own_tcp(given: str | Path | Mapping[str, object], point: Point) -> str | None:
+    """Return the name of the TCP that a scenario itself asks for; the default is none that it is.
+
+    What it leaves open is what the machines have, and not the default of a simulation.
+    """
+    row = point.scenario["resolved_tcp"][0]
+    where = source.find(given)
+    read = json.loads if where.text.lstrip().startswith("{") else tomllib.loads
+    says = row if where.saved else read(where.text).get("tcp", {})
+    if not isinstance(says, Mapping) or "variant" not in says:
+        return None
+    profile, variant = row.get("profile", "rfc"), str(row["variant"])
+    return variant if profile == "rfc" else f"{profile}-{variant}"
+
+
+def _name(given: object, tree: Mapping[str, Any]) -> str:
+    return str(given) if isinstance(given, str | Path) else str(tree.get("name") or "scenario.toml")
+
+
+def _rounded(size: float) -> int:
+    """Round up to a power of two of at least 64 KiB."""
+    return 1 << max(16, (max(int(size), 1) - 1).bit_length())
+
+
+def _known(values: Any) -> list[float | None]:  # noqa: ANN401 (an array)
+    """Return numbers with None in the place of NaN."""
+    return [float(one) if np.isfinite(one) else None for one in values]
+
+
+def _is_tcp(flow: Mapping[str, Any]) -> bool:
+    return flow.get("app") not in ("cbr", "onoff", "xtp")
+
+
+def server_name(name: str) -> str:
+    """Return the TCP that ends keep: the kernel's of that name where no profile is written."""
+    profile, variant = source.split(name)
+    known = source.profiles()["linux"]["tcp"]
+    return f"linux-{variant}" if profile is None and variant in known else name
