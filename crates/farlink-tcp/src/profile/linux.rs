@@ -283,6 +283,11 @@ const VALUES: &[Value] = &[
         source: "tcp_input.c: tcp_enter_loss",
     },
     Value {
+        key: "control.westwood_plus.arithmetic",
+        set: Set::Control("westwood_plus", "arithmetic", Setting::Choice("linux")),
+        source: "tcp_westwood.c; with hz = 250, the default of CONFIG_HZ",
+    },
+    Value {
         key: "control.hybla.bandwidth_estimate",
         set: Set::Control("hybla", "bandwidth_estimate", Setting::Flag(false)),
         source: "tcp_hybla.c has none",

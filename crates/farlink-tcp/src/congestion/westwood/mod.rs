@@ -8,8 +8,10 @@
 //! Wang, *TCP Westwood: Bandwidth Estimation for Enhanced Transport over
 //! Wireless Links*, MobiCom 2001), [`WESTWOOD_PLUS`] one in each round-trip
 //! time (Grieco, Mascolo, *Performance evaluation and comparison of Westwood+,
-//! New Reno, and Vegas TCP congestion control*, CCR 34(2), 2004).
+//! New Reno, and Vegas TCP congestion control*, CCR 34(2), 2004), either as printed
+//! or in the whole numbers of Linux.
 
+mod linux;
 mod per_ack;
 mod per_rtt;
 
@@ -18,9 +20,11 @@ use super::extras::access;
 use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Extras, Input, Loss, Metric, Parameter, Range,
-    Setting, Start, UndoReduction, Undone,
+    Setting, Start, UndoReduction, Undone, Word,
 };
+use crate::rto::RttEstimator;
 use crate::time::{Instant, Interval};
+use linux::{Jiffies, Kernel};
 use per_ack::Tustin;
 use per_rtt::PerRtt;
 use std::fmt::Debug;
@@ -53,7 +57,7 @@ pub static WESTWOOD: Algorithm = Algorithm {
     },
     build: |control, start| {
         let filter = Tustin::new(control.time("tau"), control.count("m"));
-        Box::new(Westwood::new(filter, false, start))
+        Box::new(Westwood::new(Box::new(filter), false, start))
     },
 };
 
@@ -90,20 +94,41 @@ pub static WESTWOOD_PLUS: Algorithm = Algorithm {
             default: Setting::Flag(true),
             range: Range::Flag,
         },
+        Parameter {
+            name: "arithmetic",
+            doc: "how BWE is computed: \"exact\" by the paper's filter, \"linux-2.4\" in bytes \
+                  per jiffy and whole numbers as Linux 2.4.26 to 2.6.17, \"linux\" as Linux since \
+                  2.6.18. Of the others `filter_gain`, `first_sample_fills`, `least_interval` and \
+                  `raise` mean nothing",
+            default: Setting::Choice("exact"),
+            range: Range::Choice(&[Word("exact", ""), Word("linux-2.4", ""), Word("linux", "")]),
+        },
+        Parameter {
+            name: "hz",
+            doc: "jiffies per second (CONFIG_HZ: 100 in Linux 2.4, 1000 in 2.6 up to 2.6.12, 250 \
+                  then) of an `arithmetic` that is not \"exact\"",
+            default: Setting::Count(250),
+            range: Range::Count(24, 1200),
+        },
     ],
-    metrics: metrics::<PerRtt>(),
+    metrics: metrics::<dyn Estimator>(),
     goes_by: GOES_BY,
     extras: Extras {
-        undo: access!(Westwood<PerRtt>),
+        undo: access!(Westwood<dyn Estimator>),
         ..Extras::NONE
     },
     build: |control, start| {
-        let filter = PerRtt::new(
-            control.number("filter_gain"),
-            control.flag("first_sample_fills"),
-            control.time("least_interval"),
-        );
-        Box::new(Westwood::new(filter, control.flag("raise"), start))
+        let jiffies = |kernel| Box::new(Jiffies::new(kernel, control.count("hz")));
+        let estimator: Box<dyn Estimator> = match control.choice("arithmetic") {
+            "linux-2.4" => jiffies(Kernel::First),
+            "linux" => jiffies(Kernel::Current),
+            _ => Box::new(PerRtt::new(
+                control.number("filter_gain"),
+                control.flag("first_sample_fills"),
+                control.time("least_interval"),
+            )),
+        };
+        Box::new(Westwood::new(estimator, control.flag("raise"), start))
     },
 };
 
@@ -121,7 +146,7 @@ const GOES_BY: &[Input] = &[
 ];
 
 /// What either form shows.
-const fn metrics<E: Estimator>() -> &'static [Metric] {
+const fn metrics<E: Estimator + ?Sized>() -> &'static [Metric] {
     const {
         &[
             metric!(
@@ -137,7 +162,8 @@ const fn metrics<E: Estimator>() -> &'static [Metric] {
                 "s",
                 "RTTmin, the least round-trip time",
                 |westwood: &Westwood<E>, cx: &Context<'_>| {
-                    let rtt = westwood.rtt_min.or(cx.rtt.min());
+                    let own = westwood.estimator.rtt_min();
+                    let rtt = own.or(westwood.rtt_min).or(cx.rtt.min());
                     rtt.map(Interval::as_secs_f64)
                 }
             ),
@@ -147,21 +173,46 @@ const fn metrics<E: Estimator>() -> &'static [Metric] {
 
 /// An estimate of the bandwidth.
 trait Estimator: Debug + Send + 'static {
+    /// The handshake is over.
+    fn established(&mut self, _now: Instant) {}
+
     /// An ACK shows that `bytes` left the network. `rtt` is the last
     /// round-trip time that is known.
     fn delivered(&mut self, now: Instant, bytes: u64, rtt: Option<Interval>);
 
+    /// The ACK that [`Self::delivered`] was called for gave the round-trip time `last`,
+    /// which is part of `rtt` already.
+    fn measured(&mut self, _last: Option<Interval>, _rtt: &RttEstimator) {}
+
     /// No ACK has come until `now`.
     fn silence(&mut self, _now: Instant) {}
 
+    /// A time-out reduced ssthresh.
+    fn timed_out(&mut self) {}
+
     /// `BWE` in bytes per second.
     fn bandwidth(&self) -> f64;
+
+    /// `RTTmin`, where the estimator has a rule of its own for it.
+    fn rtt_min(&self) -> Option<Interval> {
+        None
+    }
+
+    /// `BWE * RTTmin` in bytes, at least two segments.
+    fn share(&self, rtt_min: Interval, mss: u64) -> u64 {
+        ((self.bandwidth() * rtt_min.as_secs_f64()) as u64).max(2 * mss)
+    }
+
+    /// Kernel whose window the estimate is for; `None` for that of the papers.
+    fn kernel(&self) -> Option<Kernel> {
+        None
+    }
 }
 
 /// The window of both forms.
 #[derive(Debug)]
-struct Westwood<E> {
-    estimator: E,
+struct Westwood<E: ?Sized> {
+    estimator: Box<E>,
     raise: bool,
     counting: AckCounting,
     cwnd: u64,
@@ -173,8 +224,8 @@ struct Westwood<E> {
     accounted: u64,
 }
 
-impl<E: Estimator> Westwood<E> {
-    fn new(estimator: E, raise: bool, start: Start) -> Self {
+impl<E: Estimator + ?Sized> Westwood<E> {
+    fn new(estimator: Box<E>, raise: bool, start: Start) -> Self {
         Self {
             estimator,
             raise,
@@ -208,18 +259,21 @@ impl<E: Estimator> Westwood<E> {
     /// `BWE * RTTmin`, at least two segments.
     fn share(&self, cx: &Context<'_>) -> u64 {
         let rtt = self.rtt_min.or(cx.rtt.min()).unwrap_or_default();
-        let bytes = self.estimator.bandwidth() * rtt.as_secs_f64();
-        (bytes as u64).max(2 * cx.mss)
+        self.estimator.share(rtt, cx.mss)
     }
 }
 
-impl<E: Estimator> CongestionControl for Westwood<E> {
+impl<E: Estimator + ?Sized> CongestionControl for Westwood<E> {
     fn cwnd(&self) -> u64 {
         self.cwnd
     }
 
     fn ssthresh(&self) -> u64 {
         self.ssthresh
+    }
+
+    fn on_established(&mut self, cx: &Context<'_>) {
+        self.estimator.established(cx.now);
     }
 
     fn on_delivered(&mut self, cx: &Context<'_>, ack: &Ack) {
@@ -230,6 +284,7 @@ impl<E: Estimator> CongestionControl for Westwood<E> {
         let bytes = self.acked_count(ack.bytes, cx.mss);
         let rtt = self.rtt.or(cx.rtt.latest());
         self.estimator.delivered(cx.now, bytes, rtt);
+        self.estimator.measured(ack.fine_rtt, cx.rtt);
     }
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack) {
@@ -253,19 +308,43 @@ impl<E: Estimator> CongestionControl for Westwood<E> {
 
     fn on_loss(&mut self, cx: &Context<'_>, _loss: &Loss) {
         self.counting.reduced();
-        self.ssthresh = self.share(cx);
-        if self.raise || self.cwnd > self.ssthresh {
+        let kernel = self.estimator.kernel();
+        self.ssthresh = match kernel {
+            // The kernel comes down as Reno does (tcp_reno_ssthresh) ...
+            Some(Kernel::Current) => (self.cwnd / cx.mss / 2).max(2) * cx.mss,
+            // ... or to the estimate (tcp_cwnd_down).
+            Some(Kernel::First) | None => self.share(cx),
+        };
+        let raises = self.raise && kernel.is_none();
+        if raises || self.cwnd > self.ssthresh {
             self.cwnd = self.ssthresh;
         }
     }
 
-    fn on_recovered(&mut self, cx: &Context<'_>, window: u64) {
-        self.cwnd = self.cwnd.min(window.max(cx.mss));
+    fn on_congestion_mark(&mut self, cx: &Context<'_>, loss: &Loss) {
+        self.on_loss(cx, loss);
+        if self.estimator.kernel().is_some() {
+            self.on_recovered(cx, self.cwnd);
+        }
     }
 
-    fn on_timeout(&mut self, cx: &Context<'_>, _first: bool) {
+    /// Linux takes the estimate when the loss is repaired (`CA_EVENT_COMPLETE_CWR`),
+    /// more than the window before the loss or less.
+    fn on_recovered(&mut self, cx: &Context<'_>, window: u64) {
+        if self.estimator.kernel().is_some() {
+            self.ssthresh = self.share(cx);
+            self.cwnd = self.ssthresh;
+        } else {
+            self.cwnd = self.cwnd.min(window.max(cx.mss));
+        }
+    }
+
+    fn on_timeout(&mut self, cx: &Context<'_>, first: bool) {
         self.estimator.silence(cx.now);
-        self.ssthresh = self.share(cx);
+        if first || self.estimator.kernel().is_none() {
+            self.ssthresh = self.share(cx);
+            self.estimator.timed_out();
+        }
         self.collapse(cx.mss);
         self.counting.timed_out();
     }
@@ -283,7 +362,7 @@ impl<E: Estimator> CongestionControl for Westwood<E> {
     }
 }
 
-impl<E: Estimator> UndoReduction for Westwood<E> {
+impl<E: Estimator + ?Sized> UndoReduction for Westwood<E> {
     fn on_spurious(&mut self, _cx: &Context<'_>, undone: &Undone) {
         self.cwnd = undone.window;
         self.ssthresh = undone.ssthresh;

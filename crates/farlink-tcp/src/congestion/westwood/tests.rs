@@ -54,7 +54,7 @@ fn westwood(bandwidth: f64, raise: bool, cwnd: u64) -> Westwood<Fixed> {
         ssthresh: u64::MAX,
         ..Start::default()
     };
-    Westwood::new(Fixed(bandwidth, 0), raise, start)
+    Westwood::new(Box::new(Fixed(bandwidth, 0)), raise, start)
 }
 
 /// 100,000 bytes/s and the least of 500, 300 and 400 ms: 30 segments.
@@ -126,4 +126,75 @@ fn growth_is_that_of_reno() {
     w.ssthresh = 5 * MSS;
     w.on_ack(&cx, &ack(2 * MSS, None));
     assert_eq!(w.cwnd(), 5 * MSS + 200);
+}
+
+/// An estimator of Linux at HZ = 1000 with 100 bytes per jiffy and an `rtt_min` of 200 ms.
+fn linux(kernel: Kernel, cwnd: u64) -> Westwood<Jiffies> {
+    let rtt = estimator();
+    let mut jiffies = Jiffies::new(kernel, 1000);
+    let at = |ms| Instant::ZERO + Interval::from_millis(ms);
+    for n in 0..400 {
+        jiffies.delivered(at(n * 201), if n == 0 { 0 } else { 114 * 201 }, None);
+        jiffies.measured(Some(Interval::from_millis(200)), &rtt);
+    }
+    // `First` takes SRTT, of which this estimator has none.
+    if kernel == Kernel::First {
+        let mut rtt = estimator();
+        rtt.sample(at(0), at(200));
+        for n in 400..800 {
+            jiffies.measured(None, &rtt);
+            jiffies.delivered(at(n * 201), 114 * 201, None);
+        }
+    }
+    let start = Start {
+        window: cwnd,
+        ssthresh: u64::MAX,
+        ..Start::default()
+    };
+    Westwood::new(Box::new(jiffies), true, start)
+}
+
+/// Linux 2.4 comes down to the estimate and no further: 100 bytes per jiffy (14 below
+/// the sample of 114) times 200 jiffies are 20 segments. The end of the recovery sets
+/// cwnd to the estimate, which may be more.
+#[test]
+fn linux_2_4_comes_down_to_the_estimate() {
+    let rtt = estimator();
+    let cx = cx(&rtt);
+    for (cwnd, down) in [(50, 20), (12, 12)] {
+        let mut w = linux(Kernel::First, cwnd * MSS);
+        w.on_loss(&cx, &LOSS);
+        assert_eq!((w.cwnd(), w.ssthresh()), (down * MSS, 20 * MSS));
+        w.on_recovered(&cx, MSS);
+        assert_eq!((w.cwnd(), w.ssthresh()), (20 * MSS, 20 * MSS));
+    }
+}
+
+/// Linux since 2.6.18 halves the window as Reno and takes the estimate once the loss is
+/// repaired: the filters fell to 114 bytes per jiffy, 22 segments. A mark is over at once.
+#[test]
+fn linux_halves_the_window_and_takes_the_estimate_afterwards() {
+    let rtt = estimator();
+    let cx = cx(&rtt);
+    let mut w = linux(Kernel::Current, 51 * MSS + 500);
+    w.on_loss(&cx, &LOSS);
+    assert_eq!((w.cwnd(), w.ssthresh()), (25 * MSS, 25 * MSS));
+    w.on_recovered(&cx, MSS);
+    assert_eq!((w.cwnd(), w.ssthresh()), (22 * MSS, 22 * MSS));
+    w.on_loss(&cx, &LOSS);
+    assert_eq!((w.cwnd(), w.ssthresh()), (11 * MSS, 11 * MSS));
+    w.on_congestion_mark(&cx, &LOSS);
+    assert_eq!((w.cwnd(), w.ssthresh()), (22 * MSS, 22 * MSS));
+}
+
+/// Linux takes ssthresh from the estimate at the first time-out of a row alone.
+#[test]
+fn a_repeated_time_out_leaves_ssthresh_in_linux() {
+    let rtt = estimator();
+    let cx = cx(&rtt);
+    let mut w = linux(Kernel::Current, 50 * MSS);
+    w.on_timeout(&cx, false);
+    assert_eq!((w.cwnd(), w.ssthresh()), (MSS, u64::MAX));
+    w.on_timeout(&cx, true);
+    assert_eq!((w.cwnd(), w.ssthresh()), (MSS, 22 * MSS));
 }
