@@ -20,7 +20,7 @@ use super::expanded::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
 use super::fec;
 use super::fragments;
 use super::handoff::{ExpandedHandoff, HandoffSpec, Place};
-use super::host;
+use super::host_jitter;
 use super::ip;
 use super::roaming;
 use super::spec::{AppName, DirectionTable, FlowSpec, LinkSpec, Opener, QueueSpec, Scenario};
@@ -47,9 +47,10 @@ pub(super) fn expand(scenario: &Scenario) -> Result<Expanded, Problem> {
     ip::check(scenario)?;
     let flows = flows(scenario, &nodes)?;
     reachable(&flows, &nodes, &net, &routes)?;
-    host::jitters(
-        scenario,
-        &nodes,
+    host_jitter::jitters(
+        &scenario.hosts,
+        &nodes.names,
+        &|name| nodes.find_all(name, "name"),
         flows.iter().map(|(_, flow)| flow),
         &mut links,
     )?;
@@ -176,17 +177,12 @@ fn counted(count: u32, total: &mut u64) -> Result<(), Problem> {
 
 /// Nodes in the order in which they are first named.
 #[derive(Default)]
-pub(super) struct Nodes {
+struct Nodes {
     names: Vec<String>,
     numbers: HashMap<String, usize>,
 }
 
 impl Nodes {
-    /// Names in the order of their numbers.
-    pub(super) fn names(&self) -> &[String] {
-        &self.names
-    }
-
     fn number(&mut self, name: String) -> usize {
         let next = self.names.len();
         let number = *self.numbers.entry(name.clone()).or_insert(next);
@@ -211,7 +207,7 @@ impl Nodes {
     }
 
     /// The node of each number for a name with `{}`.
-    pub(super) fn find_all(&self, pattern: &str, key: &str) -> Result<Vec<usize>, Problem> {
+    fn find_all(&self, pattern: &str, key: &str) -> Result<Vec<usize>, Problem> {
         if !pattern.contains("{}") {
             return Ok(vec![self.find(pattern, key)?]);
         }

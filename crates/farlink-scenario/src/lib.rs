@@ -29,6 +29,7 @@ mod files;
 mod fragments;
 mod handoff;
 mod host;
+mod host_jitter;
 mod ip;
 mod library;
 mod mac;
