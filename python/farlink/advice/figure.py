@@ -67,7 +67,8 @@ def _size(axes: "Axes", advice: "Advice", size: "SizeResult", *, is_first: bool)
         )
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_yticks(range(len(names)), names if is_first else [])
-    axes.set_xlim(left=0)
+    most = max((one.high or one.mean or 0.0) for _, one, _ in rows) / factor
+    axes.set_xlim(0, 1.08 * most or 1.0)
     axes.set_xlabel(unit)
     label = size.label if size.bytes is None else f"{size.label}: {size_text(size.bytes)}"
     axes.set_title(label)

@@ -107,7 +107,8 @@ class _Sheets:
                 for cell, width in zip(row, widths, strict=True)
             ]
             count = max(len(cell) for cell in cells)
-            self._need(count * height + 0.03)
+            # Names of columns do not stand alone at the foot of a sheet.
+            self._need((count + (3 if number == 0 else 0)) * height + 0.03)
             left, top = _MARGIN, self._y
             for cell, width in zip(cells, widths, strict=True):
                 for line, text in enumerate(cell):
