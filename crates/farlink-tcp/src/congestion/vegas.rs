@@ -34,7 +34,10 @@ pub struct Vegas {
     per_ack: bool,
     timeout_window: u64,
     cwnd: u64,
+    /// Window that a reduction comes down to.
     ssthresh: u64,
+    /// Slow start is over until a time-out, however small the window becomes.
+    avoids: bool,
     /// `BaseRTT`: the least round-trip time of a segment with data.
     base_rtt: Option<Interval>,
     /// What it compared at the end of the last round, in bytes.
@@ -53,6 +56,7 @@ pub struct Vegas {
 /// What a loss takes from the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum LossCut {
+    Reno,
     Half,
     Quarter,
     Segment,
@@ -77,6 +81,7 @@ struct Before {
     mark: Offset,
     began: Instant,
     last_cut: Option<Instant>,
+    avoids: bool,
 }
 
 impl Vegas {
@@ -108,9 +113,16 @@ impl Vegas {
             Parameter {
                 name: "loss_cut",
                 doc: "what a loss takes from the window: a quarter, as the authors' TCP, a segment \
-                      (leung1998, 4.4), or half, as in the reference implementation of SCPS-TP",
+                      (leung1998, 4.4), half, as in the reference implementation of SCPS-TP, or \"reno\": \
+                      half, and ssthresh becomes the same, as in Linux and FreeBSD. PRR comes down \
+                      to ssthresh, which the others leave at two segments",
                 default: Setting::Choice("quarter"),
-                range: Range::Choice(&[Word("quarter", ""), Word("segment", ""), Word("half", "")]),
+                range: Range::Choice(&[
+                    Word("quarter", ""),
+                    Word("segment", ""),
+                    Word("half", ""),
+                    Word("reno", ""),
+                ]),
             },
             Parameter {
                 name: "increase",
@@ -165,12 +177,14 @@ impl Vegas {
             loss_cut: match control.choice("loss_cut") {
                 "segment" => LossCut::Segment,
                 "half" => LossCut::Half,
+                "reno" => LossCut::Reno,
                 _ => LossCut::Quarter,
             },
             per_ack: control.choice("increase") == "per-ack",
             timeout_window: control.count("timeout_window").into(),
             cwnd: start.window,
             ssthresh: start.ssthresh,
+            avoids: false,
             base_rtt: None,
             diff: None,
             phase: Phase::Hold,
@@ -189,13 +203,13 @@ impl Vegas {
         let diff = self.diff(cx, rtt);
         self.diff = Some(diff);
         let segments = |n: f64| n * cx.mss as f64;
-        self.phase = if self.cwnd < self.ssthresh {
+        self.phase = if self.in_slow_start() {
             // The round after growth is for comparing alone.
             if matches!(self.phase, Phase::Double { .. }) {
                 Phase::Hold
             } else if diff > segments(self.gamma) {
                 self.shrink(cx, self.cwnd / EXIT_CUT);
-                self.ssthresh = LEAST * cx.mss;
+                self.leave_slow_start(cx);
                 Phase::Hold
             } else {
                 Phase::Double { from: self.cwnd }
@@ -246,6 +260,16 @@ impl Vegas {
         }
     }
 
+    /// The authors' TCP sets ssthresh to two segments. Kernels have Reno's, which is what
+    /// PRR comes down to: the window after the cut.
+    fn leave_slow_start(&mut self, cx: &Context<'_>) {
+        self.ssthresh = match self.loss_cut {
+            LossCut::Reno => self.cwnd,
+            LossCut::Half | LossCut::Quarter | LossCut::Segment => LEAST * cx.mss,
+        };
+        self.avoids = true;
+    }
+
     fn shrink(&mut self, cx: &Context<'_>, by: u64) {
         let least = (LEAST * cx.mss).min(self.cwnd);
         self.cwnd = self.cwnd.saturating_sub(by).max(least);
@@ -259,6 +283,10 @@ impl CongestionControl for Vegas {
 
     fn ssthresh(&self) -> u64 {
         self.ssthresh
+    }
+
+    fn in_slow_start(&self) -> bool {
+        !self.avoids && self.cwnd < self.ssthresh
     }
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack) {
@@ -279,15 +307,17 @@ impl CongestionControl for Vegas {
     fn on_loss(&mut self, cx: &Context<'_>, loss: &Loss) {
         self.phase = Phase::Hold;
         if self.last_cut.is_some_and(|cut| loss.sent_at <= cut) {
+            if self.loss_cut == LossCut::Reno {
+                self.ssthresh = self.cwnd; // nothing to come down by
+            }
             return;
         }
         match self.loss_cut {
-            LossCut::Half => self.shrink(cx, self.cwnd / 2),
+            LossCut::Half | LossCut::Reno => self.shrink(cx, self.cwnd / 2),
             LossCut::Quarter => self.shrink(cx, self.cwnd / 4),
             LossCut::Segment => self.shrink(cx, cx.mss),
         }
-        // No slow start any more, how little the window may become.
-        self.ssthresh = LEAST * cx.mss;
+        self.leave_slow_start(cx);
         self.last_cut = Some(cx.now);
     }
 
@@ -295,6 +325,7 @@ impl CongestionControl for Vegas {
         if first {
             self.ssthresh = half_flight(cx);
         }
+        self.avoids = false;
         self.collapse(self.timeout_window * cx.mss);
         self.mark = cx.snd_una;
         self.began = cx.now;
@@ -307,7 +338,10 @@ impl CongestionControl for Vegas {
     }
 
     fn raise_ssthresh(&mut self, least: u64) {
-        self.ssthresh = self.ssthresh.max(least);
+        if self.ssthresh < least {
+            self.ssthresh = least;
+            self.avoids = false;
+        }
     }
 
     fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
@@ -322,6 +356,7 @@ impl UndoReduction for Vegas {
             mark: self.mark,
             began: self.began,
             last_cut: self.last_cut,
+            avoids: self.avoids,
         });
     }
 
@@ -334,6 +369,7 @@ impl UndoReduction for Vegas {
             self.mark = before.mark;
             self.began = before.began;
             self.last_cut = before.last_cut;
+            self.avoids = before.avoids;
         }
     }
 }
@@ -546,6 +582,27 @@ mod tests {
             let mut flow = Flow::new(settings, before, u64::MAX);
             assert_eq!(flow.loss(Instant::ZERO), after);
             assert_eq!(flow.vegas.ssthresh(), 2 * MSS);
+        }
+    }
+
+    /// Half, as kernels have it, is where PRR comes down to; no slow start follows
+    /// from a window that queues make smaller, only from a time-out. A late loss of
+    /// the same round leaves nothing to come down by.
+    #[test]
+    fn half_of_the_window_is_the_threshold_of_kernels() {
+        let half = [("loss_cut", Setting::Choice("reno"))];
+        for (before, after) in [(20, 10), (3, 2), (10_000, 5_000)] {
+            let mut flow = Flow::new(&half, before, u64::MAX);
+            flow.now = Instant::ZERO + ms(100);
+            assert_eq!(flow.loss(Instant::ZERO + ms(10)), after * MSS);
+            assert_eq!(flow.vegas.ssthresh(), after * MSS);
+            flow.vegas.cwnd = after * MSS - MSS / 2;
+            assert!(!flow.vegas.in_slow_start());
+            flow.loss(Instant::ZERO + ms(20));
+            assert_eq!(flow.vegas.ssthresh(), after * MSS - MSS / 2);
+            flow.at(4 * MSS, |vegas, cx| vegas.on_timeout(cx, true));
+            flow.vegas.cwnd = MSS;
+            assert!(flow.vegas.in_slow_start());
         }
     }
 

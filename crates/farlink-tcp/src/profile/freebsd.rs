@@ -192,7 +192,7 @@ const VALUES: &[Value] = &[
     },
     Value {
         key: "control.vegas.loss_cut",
-        set: Set::Control("vegas", "loss_cut", Setting::Choice("half")),
+        set: Set::Control("vegas", "loss_cut", Setting::Choice("reno")),
         source: "cc_vegas.c: vegas_cong_signal leaves losses to newreno_cc_cong_signal",
     },
     Value {

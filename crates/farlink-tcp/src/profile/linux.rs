@@ -274,7 +274,7 @@ const VALUES: &[Value] = &[
     },
     Value {
         key: "control.vegas.loss_cut",
-        set: Set::Control("vegas", "loss_cut", Setting::Choice("half")),
+        set: Set::Control("vegas", "loss_cut", Setting::Choice("reno")),
         source: "tcp_vegas.c: tcp_reno_ssthresh",
     },
     Value {
