@@ -78,9 +78,7 @@ class _Sheets:
         wide = 0.15 if kind in ("list", "code") else 0.0
         texts = [part for line in lines for part in self._wrapped(kind, line, _TEXT_WIDTH - wide)]
         # A heading does not stand alone at the foot of a sheet.
-        self._need(
-            _ABOVE[kind] + height * (len(texts) if kind == "head" else 1) + 0.5 * (wide == 0)
-        )
+        self._need(_ABOVE[kind] + height + (0.9 if kind in ("head", "small") else 0.3))
         self._y -= _ABOVE[kind]
         for text in texts:
             self._need(height)
