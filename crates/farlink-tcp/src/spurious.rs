@@ -7,7 +7,7 @@
 //! F-RTO, which is [`crate::recovery::frto`]'s. An episode begins with the loss that reduces the window, and a
 //! time-out before it is repaired belongs to it.
 
-use crate::config::Undo;
+use crate::config::{RtoAlgorithm, Undo};
 use crate::congestion::{Ack, Undone};
 use crate::record::{Mark, Record, Recorder};
 use crate::recovery::frto::Frto;
@@ -227,6 +227,9 @@ pub(crate) fn on_duplicate_report(
 /// The loss was none: nothing is presumed lost any more, and the window is
 /// what it was; with `response`, that of RFC 4015, 3, steps 4 and 5, to a
 /// time-out: what is out with so many bytes more, which the ACK acknowledged.
+///
+/// Linux has no such response (`tcp_try_undo_loss`): window and ssthresh are what they
+/// were, and the estimator of [`RtoAlgorithm::Linux`] goes on with its samples.
 pub(crate) fn undo(tx: &mut Sender, now: Instant, response: Option<u64>, recorder: &mut Recorder) {
     tx.spurious.frto = Frto::Off;
     let Some(episode) = tx.spurious.episode.take() else {
@@ -236,6 +239,7 @@ pub(crate) fn undo(tx: &mut Sender, now: Instant, response: Option<u64>, recorde
     tx.board.lose_none();
     tx.loss.undo(tx.board.una());
     let flight = tx.board.flight();
+    let response = response.filter(|_| tx.config().rto.algorithm != RtoAlgorithm::Linux);
     let undone = if let Some(acked) = response {
         tx.spurious.adaptation = episode.srtt.map(|srtt| {
             Box::new(Adaptation {
