@@ -136,6 +136,32 @@ mod tests {
         assert_eq!(by_acks.avoidance(2_000_000, MSS, MSS), 1);
     }
 
+    /// Growth over a round trip of an ACK a segment, at a window of n segments of 1,460
+    /// bytes. By ACKs it is n max(1, floor(1460 / n)) bytes: in whole bytes as RFC 5681,
+    /// 3.1, has it, too little up to 1,460 segments and n / 1,460 segments above. By
+    /// bytes it is a segment at any window.
+    #[test]
+    fn growth_by_acks_is_in_whole_bytes_and_growth_by_bytes_is_exact() {
+        for (n, by_acks) in [
+            (10, 1460),
+            (100, 1400),
+            (1000, 1000),
+            (1460, 1460),
+            (3000, 3000),
+            (10_000, 10_000),
+        ] {
+            let growth = |how| -> u64 {
+                let mut counting = AckCounting::new(how);
+                (0..n)
+                    .map(|_| counting.avoidance(n * 1460, 1460, 1460))
+                    .sum()
+            };
+            assert_eq!(growth(ByteCounting::Off), by_acks, "{n}");
+            assert_eq!(growth(ByteCounting::Limit(1)), 1460, "{n}");
+            assert_eq!(growth(ByteCounting::Unlimited), 1460, "{n}");
+        }
+    }
+
     /// An algorithm with a limit of its own takes L in bytes where there is one.
     #[test]
     fn l_is_in_segments_of_the_connection() {
