@@ -520,3 +520,18 @@ fn a_transport_that_repeats_what_is_being_recovered_is_seen() {
     }
     assert_eq!(outputs, []);
 }
+
+/// An access delay of a status period or more slows RLP down by a bounded factor, and starves
+/// nothing: status and information frames take turns.
+#[test]
+fn rlp_delivers_when_access_takes_longer_than_a_status_period() {
+    for delay in [0, 50, 150, 200, 400, 1000] {
+        let medium = Medium {
+            access: Access::Constant(Interval::from_millis(delay)),
+            ..CLEAN
+        };
+        let (rlp, _) = saturated(Protocol::Rlp(RlpConfig::default()), medium, 60);
+        let (plain, _) = saturated(Protocol::Plain, medium, 60);
+        assert!(rlp < 4.0 * plain, "{delay} ms: {rlp} s, {plain} s without");
+    }
+}

@@ -5,7 +5,8 @@
 //! N(R) is there, and of what follows the bitmap tells what is. On each status the
 //! sender sends again what is not there and was last sent long enough ago; this
 //! covers a lost last frame, which no later frame gives away. There is no time-out
-//! and nothing is piggybacked.
+//! and nothing is piggybacked. Where a frame takes longer than a period to be sent,
+//! status and information frames take turns.
 
 use super::frame::{Frame, FrameKind, Outcome};
 use super::limits::{ArqError, check_time, check_window, most_selective};
@@ -60,6 +61,8 @@ pub struct Rlp {
     missed_at: Box<[Instant]>,
     status_at: Instant,
     status_due: bool,
+    /// The last frame was a status frame: what waits with data goes before another.
+    status_sent: bool,
 }
 
 impl Rlp {
@@ -76,6 +79,7 @@ impl Rlp {
             missed_at: vec![Instant::ZERO; usize::from(config.modulus)].into(),
             status_at: Instant::ZERO + config.status_period,
             status_due: false,
+            status_sent: false,
         })
     }
 
@@ -86,15 +90,13 @@ impl Rlp {
 
     #[inline]
     pub(super) fn poll_frame(&mut self) -> Option<Frame> {
-        if std::mem::take(&mut self.status_due) {
-            // What is told is what is there now, not when the timer went off.
-            let nr = self.receiving.wire(self.receiving.expected);
-            return Some(Frame {
-                bitmap: self.receiving.bitmap(),
-                ..Frame::control(FrameKind::Status, nr, false)
-            });
+        if self.status_due && !self.status_sent {
+            return Some(self.status_frame());
         }
-        let number = self.take_again().or_else(|| self.send.take_new())?;
+        let Some(number) = self.take_again().or_else(|| self.send.take_new()) else {
+            return self.status_due.then(|| self.status_frame());
+        };
+        self.status_sent = false;
         let slot = self.send.slot(number);
         slot.sent_at = Instant::MAX;
         Some(Frame {
@@ -102,6 +104,16 @@ impl Rlp {
             item: self.send.item(number),
             ..Frame::control(FrameKind::Information, 0, false)
         })
+    }
+
+    fn status_frame(&mut self) -> Frame {
+        (self.status_due, self.status_sent) = (false, true);
+        // What is told is what is there now, not when the timer went off.
+        let nr = self.receiving.wire(self.receiving.expected);
+        Frame {
+            bitmap: self.receiving.bitmap(),
+            ..Frame::control(FrameKind::Status, nr, false)
+        }
     }
 
     /// The first frame that is to be sent again.
