@@ -33,6 +33,8 @@ struct Passed {
     /// Stretches of sequence numbers, from the first to the one behind the last, in
     /// order and apart.
     stretches: Vec<(Seq, Seq)>,
+    /// Those that passed behind later data: they fill holes of losses in front of the agent.
+    filled: Vec<(Seq, Seq)>,
     /// The last acknowledgment and the window that it had.
     last: Option<(Seq, u16)>,
 }
@@ -163,6 +165,15 @@ impl Passed {
             last.1 = end;
             return;
         }
+        if let Some(last) = self.stretches.last()
+            && start.diff(last.1) < 0
+            && self.filled.len() < STRETCHES
+        {
+            let covers = |s: &(Seq, Seq)| s.0.diff(start) <= 0 && s.1.diff(end) >= 0;
+            if !self.stretches.iter().any(covers) {
+                self.filled.push((start, end));
+            }
+        }
         let from = self.stretches.partition_point(|s| s.1.diff(start) < 0);
         let to = from + self.stretches[from..].partition_point(|s| s.0.diff(end) <= 0);
         if from == to {
@@ -191,6 +202,7 @@ impl Passed {
             _ => {
                 self.last = Some((ack, window));
                 self.stretches.retain(|s| s.1.diff(ack) > 0);
+                self.filled.retain(|s| s.1.diff(ack) > 0);
                 return Says::Nothing;
             }
         };
@@ -203,7 +215,9 @@ impl Passed {
         let repeats = window == last_window || !segment.options.sack.is_empty();
         match self.stretches.first() {
             Some(first) if bare && repeats => {
-                if first.0.diff(ack) <= 0 {
+                // Duplicates on their way when the sender filled the hole still tell of congestion.
+                let has = |s: &(Seq, Seq)| s.0.diff(ack) <= 0 && s.1.diff(ack) > 0;
+                if first.0.diff(ack) <= 0 && !self.filled.iter().any(has) {
                     Says::LostBehind
                 } else {
                     Says::LostBefore
