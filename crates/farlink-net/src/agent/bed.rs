@@ -103,6 +103,10 @@ pub(super) struct Bed<A> {
     /// One that hears nothing any more.
     pub(super) gone: Option<usize>,
     stream: Stream,
+    /// Numbers of the data segments of an end that are lost on their way to the agent.
+    pub(super) lose: Vec<(usize, u64)>,
+    /// Data segments that each end has sent.
+    data: [u64; 2],
     /// Packets under way: to an end, or from it to the agent.
     flying: BTreeMap<(Instant, u64), (Hop, Packet)>,
     number: u64,
@@ -217,6 +221,8 @@ impl<A: Agent> Bed<A> {
             clean: None,
             gone: None,
             stream: Streams::new(1, 0).stream("bed"),
+            lose: Vec::new(),
+            data: [0; 2],
             flying: BTreeMap::new(),
             number: 0,
             left: Vec::new(),
@@ -279,6 +285,10 @@ impl<A: Agent> Bed<A> {
 
     /// A segment leaves an end.
     pub(super) fn send(&mut self, end: usize, segment: Segment) {
+        self.data[end] += u64::from(!segment.body.is_empty());
+        if !segment.body.is_empty() && self.lose.contains(&(end, self.data[end])) {
+            return;
+        }
         let packet = packet(end, segment, self.real);
         self.fly(Hop::ToAgent(end), packet);
     }

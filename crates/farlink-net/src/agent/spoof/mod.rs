@@ -6,6 +6,7 @@
 //! sender that it has already.
 
 mod state;
+mod store;
 
 use super::connections::{Ends, Limits};
 use super::crossing::Crossing;
@@ -207,7 +208,7 @@ impl Agent for Spoof {
             }
             match self.all.get_mut(&ends) {
                 Some(state) if from_sender => state.near_syn(&segment),
-                Some(state) => state.far_syn(&segment),
+                Some(state) => state.far_syn(&segment, now),
                 None => {}
             }
             return Verdict::Forward;
@@ -226,13 +227,18 @@ impl Agent for Spoof {
         } else {
             state.take_from_far(settings, &segment, now, packets)
         };
-        if becomes == Becomes::Rewritten {
-            let (ack, window) = (state.acked(), state.window(settings));
+        let window = match becomes {
+            Becomes::Rewritten => Some(state.window(settings)),
+            Becomes::Repeated => Some(state.last_field(settings)),
+            _ => None,
+        };
+        if let Some(window) = window {
+            let ack = state.acked();
             view.rewrite(|segment| (segment.ack, segment.window) = (ack, window));
         }
         self.settle(ends, before, out);
         match becomes {
-            Becomes::Goes | Becomes::Rewritten => Verdict::Forward,
+            Becomes::Goes | Becomes::Rewritten | Becomes::Repeated => Verdict::Forward,
             Becomes::Taken => Verdict::Absorb,
             Becomes::Suppressed => Verdict::Drop,
         }

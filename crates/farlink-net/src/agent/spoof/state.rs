@@ -4,17 +4,15 @@
 use super::super::middlebox::{Act, Note, Out};
 use super::super::view::Path;
 use super::Settings;
+use super::store::{Store, THRESHOLD};
 use crate::packet::Packet;
 use farlink_tcp::config::RtoConfig;
 use farlink_tcp::rto::RttEstimator;
 use farlink_tcp::{Flags, Instant, Options, SackBlock, SackBlocks, Segment, Seq, Timestamps};
-use std::collections::VecDeque;
 
 /// Bytes of memory that a segment takes beside its data: what small ones take is bounded
 /// by the buffer, too.
 const SEGMENT_COST: u64 = 128;
-/// Duplicate ACKs that mean a loss (RFC 5681, 3.2).
-const THRESHOLD: u32 = 3;
 
 /// A connection whose sender is on the side of the other links.
 #[derive(Debug)]
@@ -30,7 +28,8 @@ pub(super) struct Spoofed {
     established: bool,
     /// Behind the data that came in order.
     next: Seq,
-    /// Behind the data that the sender has an acknowledgment for.
+    /// Behind the data that the sender has an acknowledgment for. Less than `next` if some
+    /// passed without being kept.
     acked: Seq,
     /// Behind what the far end has acknowledged.
     confirmed: Seq,
@@ -38,20 +37,21 @@ pub(super) struct Spoofed {
     far_next: Seq,
     far_clock: u32,
     far_window: u64,
+    /// When the sender's SYN passed, if it did once; when the far end acknowledged new data.
+    syn_at: Option<Instant>,
+    moved: Instant,
     /// Some of what is kept waits for room there.
     waits: bool,
     /// Its ACKs tell of congestion.
     far_marks: Flags,
     /// Clock of the sender, of the last data in order.
     clock: u32,
-    /// Right edge of the window that the sender knows, and the field that said so.
+    /// Right edge of the widest window that the sender was told, and the last field.
     edge: Seq,
     field: Option<u16>,
-    /// Segments that the far end has not acknowledged, in order.
-    cache: VecDeque<Kept>,
-    /// Their bytes.
-    bytes: u64,
-    duplicates: u32,
+    /// Segments that the far end has not acknowledged.
+    cache: Store,
+    duplicates: usize,
     /// Losses are being repaired up to here.
     recover: Option<Seq>,
     rtt: RttEstimator,
@@ -79,21 +79,6 @@ pub(super) struct Count {
     pub(super) no_room: u64,
 }
 
-/// A segment that the agent answers for.
-#[derive(Debug)]
-struct Kept {
-    start: Seq,
-    end: Seq,
-    packet: Packet,
-    sent: Instant,
-    /// It was sent again; of it no round trip can be taken (Karn).
-    again: bool,
-    /// The far end reported it (RFC 2018), or it was sent again in this recovery.
-    skip: bool,
-    /// It goes when the far end's window has room: it was not sent, or came there in vain.
-    waits: bool,
-}
-
 /// What becomes of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Becomes {
@@ -105,6 +90,8 @@ pub(super) enum Becomes {
     Taken,
     /// An acknowledgment that the sender has already.
     Suppressed,
+    /// It goes on as a duplicate of the acknowledgment that the sender has.
+    Repeated,
 }
 
 impl Spoofed {
@@ -122,13 +109,14 @@ impl Spoofed {
             far_next: Seq::default(),
             far_clock: 0,
             far_window: 0,
+            syn_at: Some(now),
+            moved: now,
             waits: false,
             far_marks: Flags::default(),
             clock: 0,
             edge: Seq::default(),
             field: None,
-            cache: VecDeque::new(),
-            bytes: 0,
+            cache: Store::new(),
             duplicates: 0,
             recover: None,
             rtt: RttEstimator::new(RtoConfig::default()),
@@ -151,6 +139,7 @@ impl Spoofed {
     /// The sender's SYN passes.
     pub(super) fn near_syn(&mut self, syn: &Segment) {
         if self.near.is_some() {
+            self.syn_at = None;
             return;
         }
         let first = syn.seq.at(1);
@@ -160,9 +149,12 @@ impl Spoofed {
     }
 
     /// The far end's SYN passes.
-    pub(super) fn far_syn(&mut self, syn: &Segment) {
+    pub(super) fn far_syn(&mut self, syn: &Segment, now: Instant) {
         if self.far.is_some() {
             return;
+        }
+        if let (Some(at), true) = (self.syn_at, self.near.is_some()) {
+            self.cache.round_trip(now.since(at));
         }
         self.far = Some(syn.options.clone());
         self.far_next = syn.seq.at(1);
@@ -198,7 +190,7 @@ impl Spoofed {
 
     /// Bytes that are kept.
     pub(super) fn held(&self) -> u64 {
-        self.bytes
+        self.cache.bytes()
     }
 
     /// A segment comes from the sender.
@@ -225,49 +217,75 @@ impl Spoofed {
             return Becomes::Goes;
         }
         let (start, end) = (segment.seq, segment.seq.at(u64::from(len)));
+        let fin = segment.flags.has(Flags::FIN);
+        let taken = if fin { Becomes::Goes } else { Becomes::Taken };
         if end.diff(self.acked) <= 0 {
             // Its acknowledgment was lost. The far end has it, or the agent.
             self.acknowledge(settings, None, out);
-            let fin = segment.flags.has(Flags::FIN);
-            return if fin { Becomes::Goes } else { Becomes::Taken };
+            return taken;
         }
         if let (Some(stamps), true) = (segment.options.timestamps, start.diff(self.next) <= 0) {
             self.clock = stamps.value;
         }
-        let follows = self.acked == self.next;
         if start.diff(self.edge) >= 0 {
             // A probe of a window that is closed.
             self.acknowledge(settings, None, out);
             return Becomes::Taken;
         }
+        if self.cache.covers(start, end) {
+            // It has passed once, and the agent sends it again if it must.
+            if self.acked == self.next {
+                self.acknowledge(settings, Some(start), out);
+            }
+            return taken;
+        }
         let most = (settings.buffer / SEGMENT_COST).max(64);
-        let fits =
-            self.bytes + u64::from(len) <= settings.buffer && (self.cache.len() as u64) < most;
+        let fits = self.cache.bytes() + u64::from(len) <= settings.buffer
+            && (self.cache.len() as u64) < most;
         let in_order = start.diff(self.next) <= 0;
-        let waits = fits && follows && self.has_to_wait(end);
-        if fits && follows {
-            self.keep(start, end, packet, waits, now);
+        let passed = end.diff(self.next) <= 0;
+        let waits = fits && self.has_to_wait(end);
+        if fits {
+            self.waits |= waits;
+            self.count.cached += 1;
+            self.acts.push((Act::Keep, start));
+            self.cache
+                .insert((start, end), packet(), (waits, passed), now);
         } else {
             self.count.no_room += 1;
         }
+        let whole = self.acked == self.next;
         if in_order {
-            if end.diff(self.next) > 0 {
-                self.next = end;
-            }
-            if fits && follows {
-                for kept in &self.cache {
-                    if kept.start.diff(self.next) <= 0 && kept.end.diff(self.next) > 0 {
-                        self.next = kept.end;
-                    }
-                }
-                self.acked = self.next;
-                self.acknowledge(settings, None, out);
-            }
-        } else if follows {
+            let next = if passed { self.next } else { end };
+            self.next = self.cache.end_of_run(next);
+        }
+        let acked = self.cache.end_of_run(self.acked);
+        if acked != self.acked {
+            self.acked = acked;
+            self.acknowledge(settings, None, out);
+        } else if whole && !in_order {
             // A hole in front of the agent is the sender's to fill.
             self.acknowledge(settings, Some(start), out);
         }
-        if waits { Becomes::Taken } else { Becomes::Goes }
+        if self.deadline.is_none() {
+            self.set_timer(now);
+        }
+        if waits || passed && !self.may_be_lost(now) {
+            return taken;
+        }
+        Becomes::Goes
+    }
+
+    /// Whether data that passed and were not kept may be missing at the far end: it said so, or
+    /// has acknowledged nothing for a time-out.
+    fn may_be_lost(&self, now: Instant) -> bool {
+        self.duplicates >= THRESHOLD || now >= self.moved + self.rtt.rto()
+    }
+
+    /// The timer runs while the far end waits for what is kept.
+    fn set_timer(&mut self, now: Instant) {
+        let due = self.cache.is_due(self.confirmed);
+        self.deadline = due.then(|| now + self.rtt.rto());
     }
 
     /// Right edge of what the far end takes before it has more in order.
@@ -287,7 +305,7 @@ impl Spoofed {
     fn hold_back(&mut self) -> Option<Seq> {
         let edge = self.far_edge();
         let mut last = None;
-        for kept in &mut self.cache {
+        for kept in self.cache.iter_mut().filter(|kept| !kept.told) {
             if kept.end.diff(edge) <= 0 {
                 last = Some(kept.end);
             } else if !kept.waits {
@@ -295,60 +313,28 @@ impl Spoofed {
                 self.waits = true;
             }
         }
-        last.or(self.cache.front().map(|kept| kept.end))
+        let first = self.cache.iter().next();
+        last.or(first.map(|kept| kept.end))
     }
 
     /// What waits goes as far as the far end's window has room now.
     fn release(&mut self, now: Instant, out: &mut Vec<Packet>) {
-        let edge = self.far_edge();
         if !self.waits {
             return;
         }
+        let edge = self.far_edge();
         self.waits = false;
-        for kept in &mut self.cache {
+        for number in 0..self.cache.len() {
+            let kept = self.cache.get(number);
             if kept.waits && kept.end.diff(edge) <= 0 {
-                (kept.waits, kept.skip, kept.sent) = (false, kept.again, now);
-                out.push(kept.packet.clone());
-                if kept.again {
+                let (again, start) = (kept.again, kept.start);
+                out.push(self.cache.send(number, now).clone());
+                if again {
                     self.count.resent += 1;
-                    self.acts.push((Act::Resend, kept.start));
+                    self.acts.push((Act::Resend, start));
                 }
             }
-            self.waits |= kept.waits;
-        }
-    }
-
-    /// Keeps a segment, unless it is kept.
-    fn keep(
-        &mut self,
-        start: Seq,
-        end: Seq,
-        packet: impl FnOnce() -> Packet,
-        waits: bool,
-        now: Instant,
-    ) {
-        let at = self
-            .cache
-            .partition_point(|kept| kept.start.diff(start) < 0);
-        if self.cache.get(at).is_some_and(|kept| kept.end == end) {
-            return;
-        }
-        let kept = Kept {
-            start,
-            end,
-            packet: packet(),
-            sent: now,
-            again: false,
-            skip: false,
-            waits,
-        };
-        self.waits |= waits;
-        self.bytes += kept.len();
-        self.count.cached += 1;
-        self.acts.push((Act::Keep, start));
-        self.cache.insert(at, kept);
-        if self.deadline.is_none() {
-            self.deadline = Some(now + self.rtt.rto());
+            self.waits |= self.cache.get(number).waits;
         }
     }
 
@@ -374,6 +360,7 @@ impl Spoofed {
         let window = u64::from(segment.window) << self.shift();
         let bare = segment.seq_len() == 0;
         let (ack, before) = (segment.ack, self.acked);
+        let mut repeats = false;
         if ack.diff(self.confirmed) >= 0 {
             let same = window == self.far_window || !segment.options.sack.is_empty();
             let opens = self.far_window == 0 && window > 0;
@@ -386,9 +373,10 @@ impl Spoofed {
             if ack != self.confirmed {
                 self.confirm(ack, now, out);
             } else if opens && !self.cache.is_empty() {
-                // What came to the closed window was dropped there.
-                self.repeat_all(Act::Resend, now, out);
-            } else if bare && same && !self.cache.is_empty() {
+                // What came to the closed window was dropped there; what is under way was not.
+                self.repeat_all(Act::Resend, false, now, out);
+            } else if bare && same {
+                repeats = true;
                 self.duplicate(segment, now, out);
             }
             self.release(now, out);
@@ -398,15 +386,32 @@ impl Spoofed {
         if !bare || ack.diff(before) > 0 || !self.established {
             return Becomes::Rewritten;
         }
+        if ack == before && self.acked != self.next {
+            // The sender answers for what was not kept.
+            return if repeats {
+                Becomes::Repeated
+            } else {
+                Becomes::Rewritten
+            };
+        }
         self.count.suppressed += 1;
         self.acts.push((Act::Suppress, ack));
-        // The window opens: the sender waits for that.
-        let offer = self.offer(settings);
-        let known = u64::try_from(self.edge.diff(self.acked)).unwrap_or(0);
-        if offer >= known + (2 * SEGMENT_COST).max(settings.buffer / 4) || known == 0 && offer > 0 {
+        if self.is_worth_telling(settings) {
             self.acknowledge(settings, None, out);
         }
         Becomes::Suppressed
+    }
+
+    /// Whether the sender should hear that the window is wider: it waits for that, or there is
+    /// much more (RFC 1122, 4.2.3.3).
+    fn is_worth_telling(&self, settings: &Settings) -> bool {
+        let offer = self.offer(settings);
+        let known = u64::try_from(self.edge.diff(self.acked)).unwrap_or(0);
+        let mss = self.far.as_ref().and_then(|far| far.mss).unwrap_or(536);
+        let segment = u64::from(mss).min(settings.buffer / 2).max(1);
+        offer >= known + (2 * SEGMENT_COST).max(settings.buffer / 4)
+            || known == 0 && offer > 0
+            || known < segment && offer >= segment
     }
 
     /// The far end has all up to here.
@@ -417,75 +422,82 @@ impl Spoofed {
                 *place = ack;
             }
         }
-        while let Some(kept) = self.cache.front().filter(|kept| kept.end.diff(ack) <= 0) {
-            if !kept.again && kept.end == ack {
-                self.rtt.sample(kept.sent, now);
-            }
-            self.bytes -= kept.len();
-            self.cache.pop_front();
+        self.moved = now;
+        let confirmed = self.cache.confirm(ack, now);
+        self.next = self.cache.end_of_run(self.next);
+        self.acked = self.cache.end_of_run(self.acked);
+        if let Some(sent) = confirmed.sample {
+            self.rtt.sample(sent, now);
         }
         (self.duplicates, self.tries) = (0, 0);
-        self.deadline = (!self.cache.is_empty()).then(|| now + self.rtt.rto());
-        match self.recover {
-            // What goes already does not go twice.
-            Some(recover) if ack.diff(recover) < 0 => {
-                let goes = self.cache.front().is_none_or(|kept| kept.skip);
-                if !goes {
-                    self.resend_first(Act::Resend, now, out);
-                }
+        self.set_timer(now);
+        if confirmed.early || self.recover.is_some_and(|recover| ack.diff(recover) >= 0) {
+            // All is there. A copy that was acknowledged too soon was not needed, nor are more.
+            self.recover = None;
+            for kept in self.cache.iter_mut() {
+                kept.lost = false;
             }
-            Some(_) => {
-                self.recover = None;
-                for kept in &mut self.cache {
-                    kept.skip = false;
-                }
+            if confirmed.early {
+                return;
             }
-            None => {}
+        }
+        if self.cache.is_due(ack) && self.cache.first_was_passed() {
+            self.resend(Act::Resend, 0, now, out);
+        }
+        // After a time-out two go for each that arrived (slow start).
+        let mut more = 2 * confirmed.again;
+        for number in 0..self.cache.len() {
+            if more == 0 {
+                break;
+            }
+            if self.cache.get(number).lost {
+                self.resend(Act::Resend, number, now, out);
+                more -= 1;
+            }
         }
     }
 
     /// The far end has again acknowledged the same.
     fn duplicate(&mut self, segment: &Segment, now: Instant, out: &mut Vec<Packet>) {
         self.duplicates += 1;
-        if self.recover.is_none() && self.duplicates == THRESHOLD {
-            self.recover = self.hold_back();
-            self.resend_first(Act::Resend, now, out);
-        }
         let blocks = segment.options.sack.as_slice();
-        let highest = blocks.iter().map(|block| block.right);
-        let Some(highest) = highest.reduce(|a, b| if a.diff(b) > 0 { a } else { b }) else {
-            return;
-        };
-        let mut again = Vec::new();
-        for (number, kept) in self.cache.iter_mut().enumerate() {
-            if kept.end.diff(highest) > 0 {
-                break;
+        let recovers = self.recover.is_some();
+        let lost = self.cache.report(blocks, recovers, now);
+        let due = self.cache.is_due(self.confirmed);
+        if due && self.duplicates >= THRESHOLD && !lost.contains(&0) {
+            let first = self.cache.get(0);
+            let answered = !first.again || self.cache.is_old(first, now);
+            if answered && self.duplicates >= THRESHOLD + self.cache.excused() {
+                self.resend(Act::Resend, 0, now, out);
+                if !recovers {
+                    // One that arrived later is enough now.
+                    return self.report_again(blocks, now, out);
+                }
             }
-            let has = |b: &SackBlock| kept.start.diff(b.left) >= 0 && kept.end.diff(b.right) <= 0;
-            let told = blocks.iter().any(has);
-            if !told && !kept.skip && self.recover.is_some() {
-                again.push(number);
-            }
-            kept.skip |= told;
         }
-        for number in again {
+        for number in lost {
             self.resend(Act::Resend, number, now, out);
         }
     }
 
-    fn resend_first(&mut self, act: Act, now: Instant, out: &mut Vec<Packet>) {
-        if !self.cache.is_empty() {
-            self.resend(act, 0, now, out);
-            self.deadline = Some(now + self.rtt.rto());
+    fn report_again(&mut self, blocks: &[SackBlock], now: Instant, out: &mut Vec<Packet>) {
+        for number in self.cache.report(blocks, true, now) {
+            self.resend(Act::Resend, number, now, out);
         }
     }
 
+    /// A segment is missing at the far end, and goes again.
     fn resend(&mut self, act: Act, number: usize, now: Instant, out: &mut Vec<Packet>) {
-        let kept = &mut self.cache[number];
-        (kept.sent, kept.again, kept.skip, kept.waits) = (now, true, true, false);
-        out.push(kept.packet.clone());
+        if self.recover.is_none() {
+            self.recover = self.hold_back();
+        }
+        out.push(self.cache.send(number, now).clone());
+        let kept = self.cache.mark_again(number);
         self.count.resent += 1;
-        self.acts.push((act, kept.start));
+        self.acts.push((act, kept));
+        if number == 0 {
+            self.deadline = Some(now + self.rtt.rto());
+        }
     }
 
     /// The timer has expired. Returns whether there is still hope.
@@ -503,35 +515,59 @@ impl Spoofed {
             return false;
         }
         self.rtt.back_off();
-        self.repeat_all(Act::Timeout, now, out);
+        // A first segment that was reported is not there any more.
+        let reneged = self.cache.iter().next().is_some_and(|first| first.told);
+        if reneged || self.tries > 1 {
+            for kept in self.cache.iter_mut() {
+                kept.told = false;
+            }
+        }
+        self.repeat_all(Act::Timeout, true, now, out);
         true
     }
 
-    /// All that is kept goes again, as acknowledgments come.
-    fn repeat_all(&mut self, act: Act, now: Instant, out: &mut Vec<Packet>) {
-        for kept in &mut self.cache {
-            kept.skip = false;
-        }
+    /// All that is kept goes again, as acknowledgments come: what is under way, too, if nothing
+    /// was heard for a time-out.
+    fn repeat_all(&mut self, act: Act, timed_out: bool, now: Instant, out: &mut Vec<Packet>) {
         self.recover = self.hold_back();
         self.duplicates = 0;
-        self.resend_first(act, now, out);
+        self.cache.lose(timed_out, now);
+        let first = self.cache.iter().next();
+        if first.is_some_and(|first| timed_out || first.lost) {
+            self.resend(act, 0, now, out);
+        }
     }
 
-    /// Bytes that the sender may send beyond what it has an acknowledgment for: no more
-    /// than the far end would take, and never less than it was told.
+    /// Bytes that the sender may send beyond what it has an acknowledgment for: what is free in
+    /// the buffer, and no more than the far end would take. Where the far window is wider than
+    /// the buffer it is the far window, as without the agent, and what has no room passes.
     fn offer(&self, settings: &Settings) -> u64 {
-        let free = settings.buffer.saturating_sub(self.bytes);
-        let known = u64::try_from(self.edge.diff(self.acked)).unwrap_or(0);
-        free.min(self.far_window).max(known)
+        let room = settings.buffer.max(self.far_window);
+        let free = room.saturating_sub(self.unconfirmed());
+        free.min(self.far_window)
     }
 
-    /// The window field for the sender.
+    /// The window field for the sender. What it was told before stays allowed; a field that is
+    /// cut to the scale takes less than a unit of that back (RFC 7323, 2.4).
     pub(super) fn window(&mut self, settings: &Settings) -> u16 {
         let (offer, shift) = (self.offer(settings), self.shift());
-        let field = offer.div_ceil(1 << shift).min(u64::from(u16::MAX));
-        self.edge = self.acked.at(field << shift);
+        let known = u64::try_from(self.edge.diff(self.acked)).unwrap_or(0);
+        // Nothing will come that opens a window closed by the scale alone.
+        let least = u64::from(offer > 0 && self.cache.is_empty());
+        let field = (offer.max(known) >> shift)
+            .max(least)
+            .min(u64::from(u16::MAX));
+        let edge = self.acked.at(field << shift);
+        if edge.diff(self.edge) > 0 {
+            self.edge = edge;
+        }
         self.field = Some(field as u16);
         field as u16
+    }
+
+    /// The window field of a duplicate.
+    pub(super) fn last_field(&mut self, settings: &Settings) -> u16 {
+        self.field.unwrap_or_else(|| self.window(settings))
     }
 
     /// What the sender has an acknowledgment for.
@@ -542,9 +578,9 @@ impl Spoofed {
     /// An acknowledgment goes to the sender in the far end's name. With the data that came
     /// behind a hole it is a duplicate: of the same window, and with a block.
     fn acknowledge(&mut self, settings: &Settings, hole: Option<Seq>, out: &mut Vec<Packet>) {
-        let window = match (hole, self.field) {
-            (Some(_), Some(field)) => field,
-            _ => self.window(settings),
+        let window = match hole {
+            Some(_) => self.last_field(settings),
+            None => self.window(settings),
         };
         let mut options = Options::default();
         if self.agreed(|o| o.timestamps).is_some() {
@@ -554,7 +590,7 @@ impl Spoofed {
             });
         }
         if let (Some(behind), Some(())) = (hole, self.agreed(|o| o.sack_permitted.then_some(()))) {
-            options.sack = SackBlocks::from_iter(self.run(behind));
+            options.sack = SackBlocks::from_iter(self.cache.run(self.next, behind));
         }
         let (src_port, dst_port) = self.ports;
         let segment = Segment {
@@ -572,32 +608,6 @@ impl Spoofed {
             self.acts.push((Act::Acknowledge, self.acked));
             out.push(packet);
         }
-    }
-
-    /// The data behind a hole that `place` is in.
-    fn run(&self, place: Seq) -> Option<SackBlock> {
-        let mut run: Option<SackBlock> = None;
-        for kept in self
-            .cache
-            .iter()
-            .filter(|kept| kept.start.diff(self.next) > 0)
-        {
-            match &mut run {
-                Some(block) if kept.start.diff(block.right) <= 0 => {
-                    if kept.end.diff(block.right) > 0 {
-                        block.right = kept.end;
-                    }
-                }
-                Some(block) if place.diff(block.right) < 0 => return run,
-                _ => {
-                    run = Some(SackBlock {
-                        left: kept.start,
-                        right: kept.end,
-                    });
-                }
-            }
-        }
-        run
     }
 
     /// Both ends are reset: the agent could not deliver what it acknowledged.
@@ -660,11 +670,5 @@ impl Spoofed {
     /// Whether both ends have all that was sent.
     pub(super) fn is_over(&self) -> bool {
         self.fins_acked == [true; 2]
-    }
-}
-
-impl Kept {
-    fn len(&self) -> u64 {
-        u64::try_from(self.end.diff(self.start)).unwrap_or(0)
     }
 }

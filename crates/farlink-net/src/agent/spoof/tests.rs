@@ -88,6 +88,60 @@ fn the_sender_repairs_what_is_lost_in_front() {
     }
 }
 
+/// A loss in front of the agent, which the sender has repaired, makes the agent send nothing
+/// again: the duplicates of the far end come late.
+#[test]
+fn sends_nothing_twice_after_losses_in_front() {
+    for (row, buffer) in [
+        ("reno", 1 << 20),
+        ("newreno", 1 << 20),
+        ("sack", 1 << 20),
+        ("cubic", 1 << 20),
+        ("cubic", 4 << 20),
+        ("sack", 64 << 10),
+    ] {
+        for lose in [vec![30], vec![100], vec![40, 45, 46, 200]] {
+            let mut bed = bed([0, 2_000_000], false, row);
+            bed.agent.settings.buffer = buffer;
+            bed.lose = lose.iter().map(|&number| (FIXED, number)).collect();
+            bed.run(at(LONG));
+            assert!(bed.is_done(), "{row}");
+            let again = counter(&bed.agent, "local_retransmissions");
+            assert_eq!(again, 0, "{row} {lose:?}");
+            let mut numbers: Vec<u32> = bed.data_to(MOBILE).map(|left| left.2.seq.0).collect();
+            let sent = numbers.len();
+            numbers.sort_unstable();
+            numbers.dedup();
+            assert!(sent <= numbers.len() + 1, "{row} {lose:?} {sent}");
+        }
+    }
+}
+
+/// A buffer of any size costs no time over a connection without the agent.
+#[test]
+fn is_never_slower_than_no_agent() {
+    for row in ["sack", "cubic"] {
+        let run = |buffer: Option<u64>| {
+            let mut bed = bed([0, 1_000_000], false, row);
+            match buffer {
+                Some(buffer) => bed.agent.settings.buffer = buffer,
+                None => bed.agent.switch(at(0), false, &mut Out::default()),
+            }
+            bed.run(at(LONG));
+            assert!(bed.is_done(), "{row} {buffer:?}");
+            bed.came.last().unwrap().0
+        };
+        let without = run(None);
+        for buffer in [1, 2_000, 16 << 10, 64 << 10, 256 << 10, 1 << 20] {
+            let with = run(Some(buffer));
+            assert!(
+                with <= without + Interval::from_millis(50),
+                "{row} {buffer} {with:?} {without:?}"
+            );
+        }
+    }
+}
+
 /// The far end is gone: after the last try both ends are reset, and what the sender
 /// believes to have arrived is counted.
 #[test]
