@@ -117,7 +117,8 @@ def _answers(advice: "Advice") -> Iterator[str]:
     if advice.tcps:
         yield _setting_answer(advice)
     else:
-        yield f"The ends keep {now.tcp}: {_value(now.goodput, 'bit/s')}{_again(now)}."
+        carried = _value(now.goodput, "bit/s")
+        yield f"The ends keep {now.tcp}, which carries {carried}{_again(now)}."
     if line := _harm(advice):
         yield line
     if advice.fixed:
