@@ -261,3 +261,25 @@ fn a_first_window_that_is_lost_whole_is_repaired_at_the_paths_pace() {
         assert!(duration < 40.0, "{duration} s");
     }
 }
+
+/// Vegas of a kernel goes on from half of its window where slow start overflows the queue:
+/// 10 Mbit/s, a round trip of 500 ms, a queue of 83 packets. At least a quarter of the link
+/// is used over 60 s.
+#[test]
+fn kernels_vegas_keeps_half_of_its_window_after_an_overflow() {
+    for profile in ["linux", "freebsd"] {
+        let text = format!(
+            "max_duration = '60 s'\n\
+             [tcp]\nprofile = '{profile}'\nvariant = 'vegas'\nreceive_window = '8 MiB'\n\
+             [[links]]\nname = 'path'\nbetween = ['a', 'b']\n\
+             down = {{ rate = '10 Mbit/s', delay = '250 ms', queue = {{ packets = 83 }} }}\n\
+             up = {{ rate = '10 Mbit/s', delay = '250 ms' }}\n\
+             [[flows]]\nname = 'f'\nfrom = 'a'\nto = 'b'\napp = 'file'\nsize = '100 MB'\n"
+        );
+        let scenario = scenario::load(&text, "overflow", &[])
+            .and_then(|s| s.expand())
+            .unwrap_or_else(|e| panic!("{e}"));
+        let goodput = mean(&scenario, 1, &["goodput"])[0];
+        assert!(goodput > 2.5e6, "{profile} {goodput}");
+    }
+}
