@@ -250,9 +250,13 @@ impl TcpSpec {
     }
 
     /// Keys that are written and have no effect in this configuration, with
-    /// what they need.
+    /// what they need. Those that another TCP has a use for are in [`Self::idle`].
     pub(super) fn ignored(&self, config: &Config) -> Vec<(&'static str, &'static str)> {
-        let lacks = |key: &'static Key| key.needs.filter(|_| key.get(config).is_none());
+        let counts = |key: &Key| key.idle.as_ref().is_none_or(|idle| (idle.counts)(config));
+        let lacks = |key: &'static Key| {
+            let missing = key.get(config).is_none() && counts(key);
+            key.needs.filter(|_| missing)
+        };
         self.written()
             .filter_map(|(key, _)| Some((key.name, lacks(key)?)))
             .collect()

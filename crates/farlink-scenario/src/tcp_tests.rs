@@ -386,6 +386,19 @@ fn keys_of_a_window_wait_for_a_tcp_that_has_one() {
             "restart_on_retransmit",
         ),
         ("prr = true\nassume_loss = \"corruption\"", "prr"),
+        ("variant = \"bbr\"\nprr = true", "prr"),
+        (
+            "variant = \"cubic\"\ncongestion = \"bbr\"\nprr = true",
+            "prr",
+        ),
+        (
+            "variant = \"vegas\"\nsack = true\nrecovery = \"sack\"\nprr = true",
+            "prr",
+        ),
+        (
+            "profile = \"linux\"\nvariant = \"bbr\"\nprr_bound = \"conservative\"",
+            "prr_bound",
+        ),
     ] {
         let told = told(tcp, &[]);
         assert!(
@@ -397,6 +410,13 @@ fn keys_of_a_window_wait_for_a_tcp_that_has_one() {
         told("variant = \"vegas\"\nreduce_from = \"cwnd\"", &[]),
         "fine"
     );
+    let half = "variant = \"vegas\"\nrecovery = \"sack\"\nsack = true\nprr = true\n\
+                [tcp.control.vegas]\nloss_cut = \"reno\"";
+    assert_eq!(told(half, &[]), "fine");
+    // A scenario that is run with several TCPs may say how those reduce that do.
+    for keys in ["prr = true", "prr = true\nprr_bound = \"conservative\""] {
+        assert_eq!(told(keys, &[("tcp.variant", "bbr")]), "fine");
+    }
     assert_eq!(
         told("variant = \"peach\"\ninitial_ssthresh = \"9 kB\"", &[]),
         "fine"

@@ -31,6 +31,12 @@ pub(super) fn without_what_it_needs(written: &TcpSpec, config: &mut Config) {
     if !written.has("undo") {
         config.undo = key::able_to_undo(config);
     }
+    if !written.has("prr") {
+        let prr = key::prr_in_use(config);
+        if let Some(place) = config.recovery.prr_mut() {
+            *place = prr;
+        }
+    }
     if let Some(first) = first_timeout(&config.rto)
         && !written.has("rto_initial")
     {

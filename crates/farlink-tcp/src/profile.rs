@@ -13,6 +13,7 @@ pub use linux::LINUX;
 
 use crate::config::{Config, Undo};
 use crate::congestion::{self, Control, Setting};
+use crate::key;
 use crate::variant::{self, Variant};
 
 /// A family of TCPs that share everything but their window.
@@ -123,6 +124,8 @@ impl Profile {
         if !congestion::can_undo(&config.congestion) {
             config.undo = Undo::OFF;
         }
+        let prr = key::prr_in_use(config);
+        set(config.recovery.prr_mut(), prr);
     }
 
     /// A congestion control with the parameters that the family gives it.
@@ -182,6 +185,21 @@ mod tests {
         assert!(split("p-tcp").is_none() && split("cubic").is_none());
         for row in variant::VARIANTS {
             assert!(split(row.name).is_none(), "{}", row.name);
+        }
+    }
+
+    /// Both kernels reduce by PRR, each where recovery sets the window.
+    #[test]
+    fn a_profile_gives_prr_to_who_leaves_the_window_to_recovery() {
+        for (profile, name, has) in [
+            (&LINUX, "cubic", true),
+            (&LINUX, "vegas", true),
+            (&LINUX, "bbr", false),
+            (&FREEBSD, "vegas", true),
+        ] {
+            let mut config = profile.config(name).unwrap();
+            let prr = config.recovery.prr_mut().unwrap();
+            assert_eq!(prr.is_some(), has, "{}-{name}", profile.name);
         }
     }
 

@@ -4,8 +4,8 @@
 //! what is new about it and one row here.
 
 use crate::config::{
-    Careful, Config, Eln, InitialWindow, Nagle, NewRenoExit, Ratio, ReceiverConfig, Recovery,
-    ReduceFrom, RtoAlgorithm, RtoConfig, SnackForm,
+    Careful, Config, Eln, InitialWindow, Nagle, NewRenoExit, RackConfig, Ratio, ReceiverConfig,
+    Recovery, ReduceFrom, RtoAlgorithm, RtoConfig, SnackForm,
 };
 use crate::congestion::{
     Adalr, Bbr, Control, Cubic, Hybla, Peach, Reno, Setting, Unlimited, Vegas, WESTWOOD,
@@ -324,10 +324,16 @@ pub static VARIANTS: &[Variant] = &[
         name: "bbr",
         summary: "BBR version 1: paced by a model of the path, with SACK recovery",
         source: "draft-cardwell-iccrg-bbr-congestion-control-00 (2017), Cardwell et al. 2016, \
-                 draft-cheng-iccrg-delivery-rate-estimation-00, RFC 6675",
-        status: "validated",
+                 draft-cheng-iccrg-delivery-rate-estimation-00, RFC 6675, RFC 8985",
+        status: "checked against closed form",
         config: || Config {
-            recovery: Recovery::SACK,
+            // A BBR sends at the rate of the path while it loses much: a retransmission that is
+            // lost as well must not wait for a time-out, which RFC 6675 alone cannot avoid.
+            recovery: Recovery::Sack {
+                rescue: true,
+                prr: None,
+                rack: Some(RackConfig::default()),
+            },
             congestion: Control::new(&Bbr::ALGORITHM),
             limited_transmit: true,
             restart_on_retransmit: true,

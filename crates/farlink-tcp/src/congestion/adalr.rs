@@ -10,7 +10,8 @@ use super::extras::access;
 use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Extras, InForce, Input, Loss, Parameter,
-    PeerWindow, Range, Repair, Setting, Start, UndoReduction, Undone, Word, half_flight,
+    PeerWindow, Range, RecoveryWindow, Repair, Setting, Start, UndoReduction, Undone, Word,
+    half_flight,
 };
 use crate::seq::Offset;
 use crate::time::Interval;
@@ -226,6 +227,7 @@ impl Adalr {
             ),
         ],
         goes_by: Input::ALL,
+        recovery_window: |_| RecoveryWindow::Ssthresh,
         extras: Extras {
             undo: access!(Self),
             peer_window: access!(Self),

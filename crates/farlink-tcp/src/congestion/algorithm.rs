@@ -21,6 +21,8 @@ pub struct Algorithm {
     pub metrics: &'static [Metric],
     /// What of [`Config`](crate::Config) it goes by; the rest means nothing to it.
     pub goes_by: &'static [Input],
+    /// Owner of cwnd while losses are repaired, with these parameters.
+    pub recovery_window: fn(&Control) -> RecoveryWindow,
     /// What it has beside its window.
     pub extras: Extras,
     /// Builds it.
@@ -66,6 +68,21 @@ impl Input {
         Self::FlightAtTimeout,
         Self::RecoveryExit,
     ];
+}
+
+/// Owner of cwnd while losses are repaired.
+///
+/// PRR ([`Recovery::Sack`](crate::config::Recovery::Sack)) leads cwnd to the ssthresh that a loss
+/// set. Over a controller whose ssthresh means something else, PRR would hold cwnd at what each
+/// ACK lets out, and the window would never come back. The controller is the only one to answer:
+/// no profile and no key changes it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RecoveryWindow {
+    /// Recovery reduces cwnd to the controller's ssthresh, by PRR where it is on.
+    Ssthresh,
+    /// The controller alone sets cwnd. Linux: `tcp_cong_control` calls `cong_control` of the
+    /// controller in the place of `tcp_cwnd_reduction`.
+    Controller,
 }
 
 /// A parameter of an algorithm.

@@ -10,7 +10,7 @@ use super::extras::access;
 use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
-    RateSample, RateSampled, Setting, Start, UndoReduction, Undone, Word,
+    RateSample, RateSampled, RecoveryWindow, Setting, Start, UndoReduction, Undone, Word,
 };
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
@@ -210,6 +210,8 @@ impl Bbr {
         ],
         // The rest is in its model of the path.
         goes_by: &[Input::Window, Input::InitialWindow],
+        // tcp_bbr.c: bbr_main is its `cong_control`. Its ssthresh is for show.
+        recovery_window: |_| RecoveryWindow::Controller,
         extras: Extras {
             undo: access!(Self),
             rate: access!(Self),

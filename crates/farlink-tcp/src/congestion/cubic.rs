@@ -13,7 +13,7 @@ use super::hystart_classic::Classic;
 use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
-    Setting, Start, UndoReduction, Undone, Word,
+    RecoveryWindow, Setting, Start, UndoReduction, Undone, Word,
 };
 use crate::config::Ratio;
 use crate::time::{Instant, Interval, NANOS_PER_SEC};
@@ -178,6 +178,7 @@ impl Cubic {
             ),
         ],
         goes_by: Input::ALL,
+        recovery_window: |_| RecoveryWindow::Ssthresh,
         extras: Extras {
             undo: access!(Self),
             ..Extras::NONE

@@ -13,7 +13,7 @@ use super::extras::access;
 use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
-    Setting, Start, UndoReduction, Undone, Word, half_flight,
+    RecoveryWindow, Setting, Start, UndoReduction, Undone, Word, half_flight,
 };
 use crate::time::{Instant, Interval, NANOS_PER_SEC};
 
@@ -120,6 +120,7 @@ impl Hybla {
             |hybla: &Self, cx: &Context<'_>| Some(hybla.rho(cx))
         )],
         goes_by: Input::ALL,
+        recovery_window: |_| RecoveryWindow::Ssthresh,
         extras: Extras {
             undo: access!(Self),
             ..Extras::NONE

@@ -29,7 +29,9 @@ mod westwood;
 use crate::config::Config;
 pub(crate) use crate::key::Word;
 pub use adalr::Adalr;
-pub use algorithm::{Algorithm, Control, Input, Parameter, Range, Setting, SettingError, Start};
+pub use algorithm::{
+    Algorithm, Control, Input, Parameter, Range, RecoveryWindow, Setting, SettingError, Start,
+};
 pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use dummies::DummySegments;
@@ -83,6 +85,11 @@ pub fn can_undo(control: &Control) -> bool {
 /// Whether this algorithm goes by that part of [`Config`].
 pub fn goes_by(control: &Control, input: Input) -> bool {
     control.algorithm().goes_by.contains(&input)
+}
+
+/// Whether the controller sets cwnd itself while losses are repaired, so that PRR has no part.
+pub fn owns_recovery_window(control: &Control) -> bool {
+    (control.algorithm().recovery_window)(control) == RecoveryWindow::Controller
 }
 
 /// Whether this algorithm sends dummy segments.

@@ -12,7 +12,7 @@ use super::extras::access;
 use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, DummySegments, Extras, Input, Loss,
-    Parameter, PeerWindow, Range, Setting, Start, half_flight,
+    Parameter, PeerWindow, Range, RecoveryWindow, Setting, Start, half_flight,
 };
 use crate::time::{Instant, Interval};
 
@@ -122,6 +122,7 @@ impl Peach {
             ),
         ],
         goes_by: Input::ALL,
+        recovery_window: |_| RecoveryWindow::Ssthresh,
         extras: Extras {
             peer_window: access!(Self),
             dummies: access!(Self),

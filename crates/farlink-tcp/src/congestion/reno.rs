@@ -4,7 +4,7 @@ use super::counting::AckCounting;
 use super::extras::access;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
-    Setting, Start, UndoReduction, Undone, half_flight,
+    RecoveryWindow, Setting, Start, UndoReduction, Undone, half_flight,
 };
 
 /// The window of the Reno family (Jacobson 1988; RFC 5681).
@@ -30,6 +30,7 @@ impl Reno {
         }],
         metrics: &[],
         goes_by: Input::ALL,
+        recovery_window: |_| RecoveryWindow::Ssthresh,
         extras: Extras {
             undo: access!(Self),
             ..Extras::NONE

@@ -1,6 +1,6 @@
 //! No congestion control: RFC 793, where the receiver's window is the only limit.
 
-use super::{Ack, Algorithm, CongestionControl, Context, Extras, Loss};
+use super::{Ack, Algorithm, CongestionControl, Context, Extras, Loss, RecoveryWindow};
 
 /// Never limits anything.
 #[derive(Debug)]
@@ -14,6 +14,8 @@ impl Unlimited {
         parameters: &[],
         metrics: &[],
         goes_by: &[],
+        // There is no threshold to come down to.
+        recovery_window: |_| RecoveryWindow::Controller,
         extras: Extras::NONE,
         build: |_, _| Box::new(Self),
     };

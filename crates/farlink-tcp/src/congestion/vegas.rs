@@ -7,7 +7,7 @@ use super::extras::access;
 use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
-    Setting, Start, UndoReduction, Undone, Word, half_flight,
+    RecoveryWindow, Setting, Start, UndoReduction, Undone, Word, half_flight,
 };
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
@@ -162,6 +162,12 @@ impl Vegas {
             Input::Pacing,
             Input::FlightAtTimeout,
         ],
+        // Except for "reno" a loss sets ssthresh to two segments, which end slow start for good
+        // and are not a window to come down to.
+        recovery_window: |control| match control.choice("loss_cut") {
+            "reno" => RecoveryWindow::Ssthresh,
+            _ => RecoveryWindow::Controller,
+        },
         extras: Extras {
             undo: access!(Self),
             ..Extras::NONE

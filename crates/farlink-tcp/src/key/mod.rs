@@ -18,9 +18,10 @@ mod timer;
 mod value;
 mod window;
 
+pub(crate) use recovery::reduces_by_prr;
 pub use value::{Field, Kind, Value, Word};
 
-use crate::config::{Config, Recovery, RtoAlgorithm, Undo};
+use crate::config::{Config, PrrBound, Recovery, RtoAlgorithm, Undo};
 use crate::congestion;
 
 /// A key.
@@ -156,6 +157,15 @@ pub fn settle(config: &mut Config) {
         config.rto.start = None;
     }
     config.ackp_karn &= config.ackp.is_some();
+}
+
+/// PRR of a configuration, without that which a row or a profile has for another congestion
+/// control.
+pub fn prr_in_use(config: &Config) -> Option<PrrBound> {
+    match config.recovery {
+        Recovery::Sack { prr, .. } => prr.filter(|_| reduces_by_prr(config)),
+        _ => None,
+    }
 }
 
 /// Of the ways of [`Config::undo`] those that have what they go by: an option, a timer

@@ -199,9 +199,17 @@ const DUPACKS: Idle = Idle {
             with \"go-back-n\" nothing",
 };
 
-const REDUCED: Idle = Idle {
-    counts: |c| c.assume_loss == AssumeLoss::Congestion,
-    needs: "assume_loss = \"congestion\": what is taken for corruption reduces no window",
+/// Whether PRR has a part in a recovery by SACK: a loss reduces the window, and the congestion
+/// control leaves that to recovery.
+pub(crate) fn reduces_by_prr(config: &Config) -> bool {
+    config.assume_loss == AssumeLoss::Congestion
+        && !congestion::owns_recovery_window(&config.congestion)
+}
+
+const PRR: Idle = Idle {
+    counts: |c| !matches!(c.recovery, Recovery::Sack { .. }) || reduces_by_prr(c),
+    needs: "assume_loss = \"congestion\" and a congestion control that leaves the window to \
+            recovery, which \"none\", bbr and vegas (unless loss_cut = \"reno\") do not",
 };
 
 const ONCE: Idle = Idle {
@@ -272,9 +280,9 @@ keys! {
         set |c, v| if let Some(prr) = c.recovery.prr_mut() {
             *prr = bool::of(v).then(|| prr.unwrap_or(PrrBound::SafeAck));
         };
-    }, needs SACK, idle REDUCED;
+    }, needs SACK, idle PRR;
     /// What PRR lets out when losses took what is in flight below ssthresh.
-    prr_bound: Kind::Choice(PRR_BOUND) => (|c| bound(c)), needs "prr = true";
+    prr_bound: Kind::Choice(PRR_BOUND) => (|c| bound(c)), needs "prr = true", idle PRR;
     /// RACK: what left a round trip and a reordering window before something that
     /// was delivered is lost, instead of what has three duplicates above it (RFC
     /// 8985).

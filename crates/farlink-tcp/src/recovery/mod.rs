@@ -17,6 +17,7 @@ pub(crate) mod vegas;
 
 use crate::config::{AssumeLoss, Careful, Config, NewRenoExit, Recovery};
 use crate::congestion::{Ack, InForce, Loss};
+use crate::key;
 use crate::maybe::Maybe;
 use crate::record::{Mark, Record, Recorder};
 use crate::send::{Sender, context};
@@ -95,7 +96,7 @@ impl Algorithm {
                 exit,
             } => Self::NewReno(NewReno::new(impatient, careful, exit)),
             Recovery::Sack { rescue, prr, rack } => {
-                let reduces = config.assume_loss == AssumeLoss::Congestion;
+                let reduces = key::reduces_by_prr(config);
                 Self::Sack(Sack::new(rescue, prr.filter(|_| reduces), rack))
             }
             Recovery::Vegas {
@@ -517,7 +518,8 @@ fn fast_retransmit(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::RackConfig;
+    use crate::config::{PrrBound, RackConfig};
+    use crate::congestion::{self, Control};
 
     /// What was out at a loss is being repaired until its end is acknowledged, in a
     /// fast recovery as after a time-out.
@@ -549,6 +551,28 @@ mod tests {
             loss.in_recovery = true;
             assert_eq!(loss.retransmits_again(), rack.is_some());
         }
+    }
+
+    /// Whatever a configuration says, PRR leads the window of those controllers alone that leave
+    /// it to recovery: over a BBR it would hold the window at what each ACK lets out.
+    #[test]
+    fn no_key_puts_prr_over_a_controller_that_sets_its_window() {
+        let mut owners = Vec::new();
+        for algorithm in congestion::ALGORITHMS {
+            let loss = LossState::new(&Config {
+                recovery: Recovery::Sack {
+                    rescue: true,
+                    prr: Some(PrrBound::SafeAck),
+                    rack: None,
+                },
+                congestion: Control::new(algorithm),
+                ..Config::default()
+            });
+            if loss.prr().is_none() {
+                owners.push(algorithm.name);
+            }
+        }
+        assert_eq!(owners, ["none", "vegas", "bbr"]);
     }
 
     /// RFC 3042: what leaves beyond the window on a duplicate ACK is limited

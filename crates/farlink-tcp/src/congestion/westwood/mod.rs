@@ -20,7 +20,7 @@ use super::extras::access;
 use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Extras, Input, Loss, Metric, Parameter, Range,
-    Setting, Start, UndoReduction, Undone, Word,
+    RecoveryWindow, Setting, Start, UndoReduction, Undone, Word,
 };
 use crate::rto::RttEstimator;
 use crate::time::{Instant, Interval};
@@ -51,6 +51,7 @@ pub static WESTWOOD: Algorithm = Algorithm {
     ],
     metrics: metrics::<Tustin>(),
     goes_by: GOES_BY,
+    recovery_window: |_| RecoveryWindow::Ssthresh,
     extras: Extras {
         undo: access!(Westwood<Tustin>),
         ..Extras::NONE
@@ -113,6 +114,7 @@ pub static WESTWOOD_PLUS: Algorithm = Algorithm {
     ],
     metrics: metrics::<dyn Estimator>(),
     goes_by: GOES_BY,
+    recovery_window: |_| RecoveryWindow::Ssthresh,
     extras: Extras {
         undo: access!(Westwood<dyn Estimator>),
         ..Extras::NONE
