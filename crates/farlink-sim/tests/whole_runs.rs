@@ -8,6 +8,7 @@ mod arq;
 mod autotuning;
 mod balance;
 mod bbr;
+mod bbr_loss;
 mod channel;
 mod channels;
 mod channels_radio;

@@ -87,7 +87,8 @@ pub fn goes_by(control: &Control, input: Input) -> bool {
     control.algorithm().goes_by.contains(&input)
 }
 
-/// Whether the controller sets cwnd itself while losses are repaired, so that PRR has no part.
+/// Returns whether the controller sets cwnd itself while losses are repaired, so that PRR has no
+/// part.
 pub fn owns_recovery_window(control: &Control) -> bool {
     (control.algorithm().recovery_window)(control) == RecoveryWindow::Controller
 }

@@ -199,12 +199,17 @@ const DUPACKS: Idle = Idle {
             with \"go-back-n\" nothing",
 };
 
-/// Whether PRR has a part in a recovery by SACK: a loss reduces the window, and the congestion
-/// control leaves that to recovery.
+/// Returns whether PRR has a part in a recovery by SACK: a loss reduces the window, and the
+/// congestion control leaves that to recovery.
 pub(crate) fn reduces_by_prr(config: &Config) -> bool {
     config.assume_loss == AssumeLoss::Congestion
         && !congestion::owns_recovery_window(&config.congestion)
 }
+
+const RESCUE: Idle = Idle {
+    counts: |c| !matches!(c.recovery, Recovery::Sack { rack: Some(_), .. }),
+    needs: "rack = false: RACK-TLP probes a lost tail by its own rules",
+};
 
 const PRR: Idle = Idle {
     counts: |c| !matches!(c.recovery, Recovery::Sack { .. }) || reduces_by_prr(c),
@@ -269,7 +274,7 @@ keys! {
     rescue: Kind::Flag => (|c| match &mut c.recovery {
         Recovery::Sack { rescue, .. } => Some(rescue),
         _ => None,
-    }), needs SACK;
+    }), needs SACK, idle RESCUE;
     /// Proportional Rate Reduction (RFC 9937): the window comes down to
     /// ssthresh with the ACKs of the recovery, not at once.
     prr: Kind::Flag => {
