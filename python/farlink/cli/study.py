@@ -137,6 +137,8 @@ def study(
         from farlink.studies import index
 
         index.write(results, base)
+        if not quiet:
+            _show_grounds(results)
     if not quiet:
         text.line(f"page: {base / 'index.html'}")
     failures = [line for result in results for line in result.failures]
@@ -228,6 +230,16 @@ def show(result: "StudyResult", out: "Sink") -> None:
 
     if result.live is not None:
         _show_live(result.live, result, out)
+
+
+def _show_grounds(results: "list[StudyResult]") -> None:
+    """Print what the strong claims of all studies rest on."""
+    from farlink.studies.page import grounds
+
+    table = _table("strong claims that rest on", "claims", "verdicts")
+    for kind, row, total in grounds(one for result in results for one in result.judgements):
+        table.add_row(kind, str(total), ", ".join(f"{n} {status}" for status, n in row.items()))
+    text.console(sys.stdout).print(table)
 
 
 def _show_live(live: "Live", result: "StudyResult", out: "Sink") -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from farlink import files
-from farlink.studies.page import counts, environment
+from farlink.studies.page import counts, environment, grounds
 from farlink.studies.runner import StudyResult
 
 __all__ = ["write"]
@@ -20,7 +20,9 @@ def write(results: Sequence[StudyResult], directory: Path) -> Path:
     """
     rows = [(one, one.study.record["study"], counts(one)) for one in results]
     statuses = sorted({j.status for one in results for j in one.judgements})
-    page = environment().get_template("index.html").render(rows=rows, statuses=statuses)
+    together = grounds(j for one in results for j in one.judgements)
+    template = environment().get_template("index.html")
+    page = template.render(rows=rows, statuses=statuses, grounds=together)
     path = directory / "index.html"
     files.write_text(path, page)
     return path

@@ -4,6 +4,7 @@ A claim states an order, a number, or both. Looks are taken with more and more r
 decided; each look spends a part of the level, so that all together keep it.
 """
 
+import enum
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ __all__ = [
     "UNTESTED",
     "Compared",
     "Finding",
+    "Ground",
     "Judgement",
     "Looks",
     "judge",
@@ -27,6 +29,16 @@ UNTESTED = "untested"
 FAILED = "failed"
 
 _DECIDED = (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.ORDER_ONLY, Verdict.TIE)
+
+
+class Ground(enum.Enum):
+    """The statement of a claim that its verdict rests on."""
+
+    PRINTED = "a printed number that runs measured"
+    AXIS = "the end of a published axis, as a bound of what runs measured"
+    OURS = "a bound of ours, as none is printed"
+    ORDER = "an order that runs measured"
+    FACT = "a fact, computed or scripted"
 
 
 @dataclass(frozen=True)
@@ -138,6 +150,20 @@ class Judgement:
     def first(self) -> Finding | None:
         """What counts: the finding under the first reading."""
         return next(iter(self.findings.values()), None)
+
+    @property
+    def ground(self) -> Ground | None:
+        """The kind of statement that was judged, whatever the verdict; None without one."""
+        if self.first is None:
+            return None
+        stated = [one for one in (self.first.order, self.first.number) if one is not None]
+        if not any(one.sampled for one in stated):
+            return Ground.FACT
+        if self.first.number is None:
+            return Ground.ORDER
+        return {"text": Ground.PRINTED, "table": Ground.PRINTED, "tick": Ground.AXIS}.get(
+            self.claim.legibility, Ground.OURS
+        )
 
     @property
     def key(self) -> str:

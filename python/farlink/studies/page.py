@@ -4,7 +4,7 @@ import base64
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from farlink import files
 from farlink.pictures import optional
 from farlink.plot.style import save
 from farlink.studies.draw import numbers
-from farlink.studies.judge import UNTESTED, Finding, Judgement, summary
+from farlink.studies.judge import UNTESTED, Finding, Ground, Judgement, summary
 from farlink.studies.mutants import Mutation
 from farlink.studies.quantity import Evidence, short
 from farlink.studies.study import STRENGTHS, Claim, Curves, Drawing, Item, Table
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from farlink.studies.live import Live
     from farlink.studies.runner import Made, StudyResult
 
-__all__ = ["FORMAT", "counts", "document", "environment", "render", "write"]
+__all__ = ["FORMAT", "counts", "document", "environment", "grounds", "render", "write"]
 
 FORMAT = "farlink-study/2"
 """The version of verdicts.json."""
@@ -80,6 +80,8 @@ def document(result: "StudyResult") -> dict[str, Any]:
         "events": result.events,
         "wall_s": result.wall_s,
         "summary": result.summary,
+        "counts": {kind: row for kind, row, _ in counts(result)},
+        "strong_claims_rest_on": {kind: row for kind, row, _ in grounds(result.judgements)},
         "failures": result.failures,
         "verdicts": [_verdict(one) for one in result.judgements],
         "mutants": [_mutation(one, result) for one in result.mutations],
@@ -130,6 +132,7 @@ def render(result: "StudyResult", pictures: Mapping[str, str]) -> str:
             stated=stated,
             statuses=sorted({one.status for one in result.judgements}),
             counts=counts(result),
+            grounds=grounds(result.judgements),
             sensitive=_sensitive(result),
             mutations=[_mutation(one, result) for one in result.mutations],
             live=result.live,
@@ -182,6 +185,17 @@ def counts(result: "StudyResult") -> list[tuple[str, dict[str, int], int]]:
         row[one.status] = row.get(one.status, 0) + 1
     order = [kind for kind in (*STRENGTHS, "calibration") if kind in rows]
     return [(kind, rows[kind], sum(rows[kind].values())) for kind in order]
+
+
+def grounds(judgements: "Iterable[Judgement]") -> list[tuple[str, dict[str, int], int]]:
+    """Count verdicts of strong claims by what they rest on; calibration checks are left out."""
+    rows: dict[Ground, dict[str, int]] = {}
+    for one in judgements:
+        if one.ground is None or one.claim.calibration or one.claim.strength != STRENGTHS[0]:
+            continue
+        row = rows.setdefault(one.ground, {})
+        row[one.status] = row.get(one.status, 0) + 1
+    return [(one.value, rows[one], sum(rows[one].values())) for one in Ground if one in rows]
 
 
 def _mutation(one: Mutation, result: "StudyResult") -> dict[str, Any]:
@@ -274,6 +288,7 @@ def _verdict(one: Judgement) -> dict[str, Any]:
         "says": claim.title,
         "strength": claim.strength,
         "calibration": claim.calibration,
+        "rests_on": None if one.ground is None else one.ground.value,
         "order": None if claim.order is None else claim.order.text,
         "number": None if claim.number is None else claim.number.text,
         "published": claim.published,

@@ -92,6 +92,8 @@ class Evidence:
     open
         Cells (keys of `farlink.studies.lab.Cell`) of the comparisons that are not settled:
         what more runs would help.
+    sampled
+        Whether it rests on runs; false for a fact, which is computed or scripted.
     """
 
     p_for: float
@@ -102,6 +104,7 @@ class Evidence:
     p_tie: float = field(default=1.0, compare=False)
     few: bool = field(default=False, compare=False)
     open: frozenset[str] = field(default=frozenset(), compare=False)
+    sampled: bool = field(default=True, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("key_for", "key_against"):
@@ -138,6 +141,7 @@ class Evidence:
             self.p_tie,
             self.few,
             self.open,
+            self.sampled,
         )
 
     def __and__(self, other: "Evidence") -> "Evidence":
@@ -301,6 +305,7 @@ def every(*parts: Evidence | Iterable[Evidence]) -> Evidence:
         any(one.few for one in flat),
         # A part that does not hold yet may hold, or refute the whole.
         frozenset().union(*(one.open for one in flat if one.p_for >= SETTLED)),
+        any(one.sampled for one in flat),
     )
 
 
@@ -318,12 +323,14 @@ def some(*parts: Evidence | Iterable[Evidence]) -> Evidence:
         max(min(one.p_against, one.p_tie) for one in flat),
         any(one.few for one in flat),
         open=frozenset().union(*(one.open for one in flat if one.p_against >= SETTLED)),
+        sampled=any(one.sampled for one in flat),
     )
 
 
 def fact(holds: bool, detail: str) -> Evidence:  # noqa: FBT001 (the fact itself)
     """Evidence of something that is computed or scripted, not sampled."""
-    return Evidence(0.0, 1.0, (detail,)) if holds else Evidence(1.0, 0.0, (detail,))
+    p_for = 0.0 if holds else 1.0
+    return Evidence(p_for, 1.0 - p_for, (detail,), sampled=False)
 
 
 def best(
