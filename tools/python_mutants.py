@@ -22,7 +22,13 @@ LEAST = 0.95
 """Share that must be caught."""
 
 STATS, JUDGE = "stats.py", "studies/judge.py"
-TESTS = {STATS: ["test_stats.py"], JUDGE: ["test_judge.py"]}
+SIGNIFICANCE, EXPRESSION = "studies/significance.py", "studies/expression.py"
+TESTS = {
+    STATS: ["test_stats.py"],
+    JUDGE: ["test_judge.py"],
+    SIGNIFICANCE: ["test_significance.py"],
+    EXPRESSION: ["test_expression.py"],
+}
 
 
 @dataclass(frozen=True)
@@ -229,60 +235,82 @@ MUTANTS = [
     ),
     Mutant(
         JUDGE,
-        "        if self.failure:\n            return FAILED",
-        "        if False:\n            return FAILED",
+        "            return FAILED\n",
+        "            return UNTESTED\n",
         "a failure is untested",
     ),
     Mutant(
         JUDGE,
-        "if self.first is not None else UNTESTED",
-        "if self.first is not None else Verdict.UNDECIDED.value",
-        "untested is undecided",
+        "next(iter(self.findings.values()), None)",
+        "next(reversed(self.findings.values()), None)",
+        "the last reading counts",
     ),
     Mutant(
         JUDGE,
-        "next(iter(self.evidence.values()), None)",
-        "next(reversed(self.evidence.values()), None)",
-        "the last setting counts",
+        "open_ = [one.open for one in stated if min(one.p_for, one.p_against) >= SETTLED]",
+        "open_ = [one.open for one in stated if max(one.p_for, one.p_against) >= SETTLED]",
+        "what is refuted stays open",
     ),
     Mutant(
         JUDGE,
-        "        if self.failure:\n            return self.failure",
-        "        if False:\n            return self.failure",
-        "a failure has no reason",
+        "open_ = [one.open for one in stated if min(one.p_for, one.p_against) >= SETTLED]",
+        "open_ = [one.open for one in stated if min(one.p_for, one.p_against) >= LEVEL]",
+        "settled at the level of all looks together",
     ),
     Mutant(
         JUDGE,
-        "return self.first.key if self.first is not None else self.claim.untested",
-        "return self.first.key if self.first is not None else ''",
-        "untested without its reason",
+        "open_ = [one.open for one in stated if min(one.p_for, one.p_against) >= SETTLED]",
+        "open_ = [one.open for one in stated]",
+        "what is settled stays open",
     ),
     Mutant(
         JUDGE,
-        "self.first.key if self.first",
-        "self.first.details[0] if self.first",
-        "the first comparison for the one that decides",
+        "for one in (self.order, self.number) if one is not None]\n        open_",
+        "for one in (self.order,) if one is not None]\n        open_",
+        "a number asks for no more runs",
     ),
     Mutant(
         JUDGE,
-        "self.claim.cause if self.status == Verdict.NOT_REPRODUCED.value else",
-        "self.claim.cause if self.status != Verdict.REPRODUCED.value else",
-        "a cause for what is undecided",
+        "order is Verdict.REPRODUCED and number is Verdict.NOT_REPRODUCED",
+        "order is Verdict.REPRODUCED and number is not Verdict.REPRODUCED",
+        "an undecided number is order only",
     ),
     Mutant(
         JUDGE,
-        "self.claim.cause if self.status == Verdict.NOT_REPRODUCED.value else",
-        "self.claim.cause if True else",
-        "a cause for what is reproduced",
-    ),
-    Mutant(
-        JUDGE, "    if claim.untested:\n", "    if not judges:\n", "an untested claim is judged"
+        "one.at(self.level) for one in",
+        "one.verdict for one in",
+        "a look is judged at the level of all looks",
     ),
     Mutant(
         JUDGE,
-        "{label: one() for label, one in judges.items()}",
-        "{label: one() for label, one in list(judges.items())[:1]}",
-        "other settings are not judged",
+        "return LEVEL / 2 if place == 0 else LEVEL / 2 / (looks - 1)",
+        "return LEVEL / 2 if place == 0 else LEVEL / 2",
+        "later looks have the level of the first",
+    ),
+    Mutant(
+        JUDGE, "return LEVEL / 2 if place == 0", "return LEVEL if place == 0", "first look at LEVEL"
+    ),
+    Mutant(
+        JUDGE,
+        "max(one.ratio, 1 / one.ratio)",
+        "one.ratio",
+        "a number that is too small is never the farthest off",
+    ),
+    Mutant(
+        JUDGE,
+        "self.more |= dict.fromkeys(self.open - {NO_CELL}, runs)",
+        "self.more |= dict.fromkeys(self.more.keys() | (self.open - {NO_CELL}), runs)",
+        "cells that were settled get more runs",
+    ),
+    Mutant(
+        JUDGE,
+        "if not self.runs or NO_CELL in self.open:",
+        "if not self.runs:",
+        "what is made of traces gets no more runs",
+    ),
+    Mutant(JUDGE, "                    break\n", "                    pass\n", "looks do not end"),
+    Mutant(
+        JUDGE, "    if claim.untested:\n", "    if not readings:\n", "an untested claim is judged"
     ),
     Mutant(
         JUDGE,
@@ -306,22 +334,164 @@ MUTANTS = [
     Mutant(
         JUDGE,
         "for word in (UNTESTED, FAILED) if free[word]",
-        "for word in (FAILED,) if free[word]",
-        "untested is not told",
-    ),
-    Mutant(
-        JUDGE,
-        "for word in (UNTESTED, FAILED) if free[word]",
         "for word in (UNTESTED,) if free[word]",
         "failures are not told",
     ),
     Mutant(
-        JUDGE,
-        "for verdict in Verdict]",
-        "for verdict in Verdict if verdict is not Verdict.UNDECIDED]",
-        "undecided is not told",
+        JUDGE, "self.claim.cause if self.fails", "self.claim.cause if True", "a cause of success"
     ),
-    Mutant(JUDGE, "    if checks:\n", "    if False:\n", "checks are not told"),
+    Mutant(
+        JUDGE,
+        "if not any(one.sampled for one in stated):",
+        "if not all(one.sampled for one in stated):",
+        "a measured number beside a fact is a fact",
+    ),
+    Mutant(
+        JUDGE, "if self.first.number is None:", "if self.first.order is not None:", "all are orders"
+    ),
+    Mutant(
+        JUDGE,
+        '"tick": Ground.AXIS',
+        '"tick": Ground.PRINTED',
+        "an end of an axis is a printed number",
+    ),
+    Mutant(SIGNIFICANCE, "pdtrc(total - 1,", "pdtrc(total,", "as many as seen are no evidence"),
+    Mutant(SIGNIFICANCE, "bdtrc(total - 1,", "bdtrc(total,", "the same of pairs"),
+    Mutant(
+        SIGNIFICANCE, "pdtr(total, len(x) * y)", "pdtr(total - 1, len(x) * y)", "fewer than seen"
+    ),
+    Mutant(SIGNIFICANCE, "bdtr(total, int(both), 0.5)", "bdtr(total, int(both), 0.4)", "not fair"),
+    Mutant(SIGNIFICANCE, "pdtrc(total - 1, len(x) * y)", "pdtrc(total - 1, y)", "mean of one run"),
+    Mutant(
+        SIGNIFICANCE,
+        "return max(one for one, _ in tests), max(one for _, one in tests)",
+        "return min(one for one, _ in tests), max(one for _, one in tests)",
+        "the surest test speaks for",
+    ),
+    Mutant(
+        SIGNIFICANCE,
+        "return max(one for one, _ in tests), max(one for _, one in tests)",
+        "return max(one for one, _ in tests), min(one for _, one in tests)",
+        "the surest test speaks against",
+    ),
+    Mutant(SIGNIFICANCE, "_FEWEST = 2", "_FEWEST = 1", "one run decides"),
+    Mutant(
+        SIGNIFICANCE,
+        "known = ~(np.isnan(a) | np.isnan(other))",
+        "known = ~np.isnan(a)",
+        "a run that one side lacks counts",
+    ),
+    Mutant(
+        SIGNIFICANCE,
+        "stdtr(n - 1, -t)), float(stdtr(n - 1, t))",
+        "stdtr(n, -t)), float(stdtr(n, t))",
+        "a degree of freedom too many",
+    ),
+    Mutant(
+        SIGNIFICANCE, "(spread / math.sqrt(n))", "spread", "spread of values, not of their mean"
+    ),
+    Mutant(SIGNIFICANCE, "ddof=1))\n    if spread", "ddof=0))\n    if spread", "variance over n"),
+    Mutant(SIGNIFICANCE, "(or_equal and abs(mean) <= rounding)", "False", "equal is not at least"),
+    Mutant(SIGNIFICANCE, "(0.5**n, 1.0) if holds", "(0.0, 1.0) if holds", "equal runs are certain"),
+    Mutant(
+        SIGNIFICANCE, "mean[0] + var[0] / 2 <= math.log(y)", "mean[0] <= math.log(y)", "a median"
+    ),
+    Mutant(
+        SIGNIFICANCE, "<= mean[1] + var[1] / 2", "<= mean[1] + var[0] / 2", "one spread for both"
+    ),
+    Mutant(SIGNIFICANCE, "np.any(x == 0))", "np.all(x == 0))", "rare are only those of none"),
+    Mutant(
+        SIGNIFICANCE,
+        "if float(np.mean(away**3)) < -(spread**3):\n        return 0.0",
+        "if False:\n        return 0.0",
+        "a tail below counts as one above",
+    ),
+    Mutant(
+        SIGNIFICANCE,
+        "return share, 1 - share\n    mean, var",
+        "return 1 - share, share\n    mean, var",
+        "turned round",
+    ),
+    Mutant(
+        EXPRESSION,
+        "return every(self.of >= -bound, self.of <= bound)",
+        "return every(self.of <= bound)",
+        "far below is near",
+    ),
+    Mutant(
+        EXPRESSION,
+        "return some(self.of > bound, self.of < -bound)",
+        "return some(self.of > bound)",
+        "far below is not far",
+    ),
+    Mutant(
+        EXPRESSION,
+        '(sign in ("<", "<=")) == self.largest',
+        'sign in ("<", "<=")',
+        "the least of several as the largest",
+    ),
+    Mutant(
+        EXPRESSION,
+        "every(evidence) if conjunction else some(evidence)",
+        "every(evidence)",
+        "or means and",
+    ),
+    Mutant(
+        EXPRESSION,
+        "zip(pairwise(values), ops, strict=True)",
+        "zip(list(pairwise(values))[:1], ops, strict=False)",
+        "a chain has one link",
+    ),
+    Mutant(EXPRESSION, '"<": ">", "<=": ">="', '"<": "<", "<=": "<="', "a number on the left"),
+    Mutant(
+        EXPRESSION,
+        "return evidence if isinstance(op, ast.In) else ~evidence",
+        "return evidence",
+        "not in is in",
+    ),
+    Mutant(
+        EXPRESSION,
+        "return ~equal if isinstance(equal, Evidence) else not equal",
+        "return equal",
+        "different is equal",
+    ),
+    Mutant(
+        EXPRESSION, "(0.5 ** len(known), 1.0) if same", "(0.0, 1.0) if same", "equal is certain"
+    ),
+    Mutant(
+        EXPRESSION,
+        "if all(_evaluate(condition, bound) for condition in first.ifs):",
+        "if any(_evaluate(condition, bound) for condition in first.ifs) or not first.ifs:",
+        "one of several conditions of a loop is enough",
+    ),
+    Mutant(EXPRESSION, "[(a, b) if up else (b, a)", "[(a, b) if True else (b, a)", "falling rises"),
+    Mutant(EXPRESSION, 'a, "<", b), "a step")', 'a, "<=", b), "a step")', "equal is a step"),
+    Mutant(
+        EXPRESSION,
+        "/ (y0 - y1)\n                break",
+        "/ (y0 - y1)",
+        "the last crossing counts",
+    ),
+    Mutant(EXPRESSION, "x0 + (x1 - x0) * y0 / (y0 - y1)", "x0", "a crossing is at a point"),
+    Mutant(EXPRESSION, "away @ rows / (away @ away)", "away @ rows", "a slope without its scale"),
+    Mutant(EXPRESSION, "max(runs - 1, 1))", "max(runs, 1))", "deviation over n"),
+    Mutant(EXPRESSION, "n * whole - (n - 1) * without", "n * whole - n * without", "jackknife"),
+    Mutant(EXPRESSION, "(over - ours) / (under - theirs)", "(over - ours) / under", "ratio"),
+    Mutant(
+        EXPRESSION,
+        "(q.values >= low) & (q.values <= high)",
+        "(q.values > low) & (q.values < high)",
+        "the ends of a range are outside",
+    ),
+    Mutant(
+        EXPRESSION,
+        "np.where(np.isnan(q.values), np.nan, (q.values",
+        "np.where(np.isnan(q.values), 0.0, (q.values",
+        "a run without a value is outside",
+    ),
+    Mutant(
+        EXPRESSION, "return a.close_to(b, share)", "return a.close_to(b, 2 * share)", "a wide tie"
+    ),
 ]
 
 

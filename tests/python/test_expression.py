@@ -154,3 +154,72 @@ def test_what_is_made_of_quantities_asks_for_more_runs_of_them(text: str) -> Non
     evidence = Expression(text, "a claim").evidence(names)
     assert evidence.verdict in (Verdict.UNDECIDED, Verdict.FEW_EVENTS)
     assert evidence.open == ({"a", "b"} if "ratio" in text else {"a"})
+
+
+def value(text: str, **names: object) -> Any:  # noqa: ANN401
+    """Evaluate an expression over these names alone."""
+    return Expression(text, "x").value(names)
+
+
+def test_a_distance_has_two_sides() -> None:
+    """What is far below a number is not near it, and what is far below is far."""
+    assert verdict("abs(thr('rlp') - 20) <= 1") is Verdict.NOT_REPRODUCED
+    assert verdict("abs(thr('rlp') - 20) > 1") is Verdict.REPRODUCED
+
+
+def test_every_link_of_a_chain_counts() -> None:
+    assert verdict("9 < thr('rlp') < 9.5") is Verdict.NOT_REPRODUCED
+    assert verdict("9.5 > thr('rlp') > 9") is Verdict.NOT_REPRODUCED
+
+
+def test_equal_steps_are_no_steps() -> None:
+    same = "[thr('rlp'), thr('rlp')]"
+    assert verdict(f"increasing({same})") is not Verdict.REPRODUCED
+    assert verdict(f"decreasing({same})") is not Verdict.REPRODUCED
+
+
+def test_a_loop_has_all_of_its_conditions() -> None:
+    assert value("[x for x in (1, 2, 3, 4) if x > 1 if x < 4]") == [2, 3]
+
+
+def test_a_crossing_is_the_first_and_lies_between_points() -> None:
+    """Of 0, 4, -4 at 0, 1, 2 the level 1 is passed at 0.25 first; 4 to -4 pass it at 1.375."""
+    of = {0.0: 0.0, 1.0: 4.0, 2.0: -4.0}
+    found = value("crossing(f, 1, (0.0, 1.0, 2.0))", f=lambda x: Quantity([of[x]] * 3, "f"))
+    assert found.values == pytest.approx([0.25] * 3)
+
+
+def test_statistics_of_quantities_have_their_textbook_values() -> None:
+    a = Quantity([1.0, 2.0, 4.0, 5.0], "a")
+    b = Quantity([2.0, 1.0, 3.0, 2.0], "b")
+    n = 4
+    parts = [
+        n * 12 / 8 - (n - 1) * (12 - x) / (8 - y)
+        for x, y in zip((1, 2, 4, 5), (2, 1, 3, 2), strict=True)
+    ]
+    assert value("ratio(a, b)", a=a, b=b).values == pytest.approx(parts)
+    rest = [np.std(np.delete(a.values, k), ddof=1) for k in range(n)]
+    deviation = np.std(a.values, ddof=1)
+    expected = [n * deviation - (n - 1) * one for one in rest]
+    assert value("spread(a)", a=a).values == pytest.approx(expected)
+    line = value("slope(f, (1.0, 3.0))", f=lambda x: Quantity([5 + 2 * x] * 3, "f"))
+    assert line.values == pytest.approx([2.0] * 3)
+
+
+def test_a_share_counts_the_ends_and_leaves_out_what_has_no_value() -> None:
+    q = Quantity([1.0, 2.0, 3.0, 4.0, np.nan], "q")
+    found = value("share(q, 2, 3)", q=q).values
+    assert found[:4] == pytest.approx([0, 1, 1, 0])
+    assert np.isnan(found[4])
+
+
+def test_runs_that_are_all_the_same_are_as_sure_as_a_sign_test() -> None:
+    evidence = Expression("zero == 0", "x").evidence(NAMES)
+    assert (evidence.p_for, evidence.p_against) == (0.5**RUNS, 1.0)
+    three = Expression("q == 0", "x").evidence({"q": Quantity([0.0] * 3, "q")})
+    assert three.verdict is Verdict.UNDECIDED
+
+
+def test_a_tie_is_as_wide_as_it_says() -> None:
+    assert verdict("tie(thr('rlp'), 10.3, 0.02)") is Verdict.NOT_REPRODUCED
+    assert verdict("tie(thr('rlp'), 10.3, 0.04)") is Verdict.REPRODUCED

@@ -11,6 +11,7 @@ from farlink.studies.judge import (
     UNTESTED,
     Compared,
     Finding,
+    Ground,
     Judgement,
     Looks,
     judge,
@@ -108,6 +109,75 @@ def test_looks_are_taken_until_it_is_decided() -> None:
 def test_what_is_settled_is_so_at_every_look() -> None:
     assert min(look(len(LOOKS), place) for place in range(len(LOOKS))) >= SETTLED
     assert sum(look(len(LOOKS), place) for place in range(len(LOOKS))) <= LEVEL
+
+
+@pytest.mark.parametrize(
+    ("p_for", "p_against", "is_open"),
+    [
+        (0.9, SETTLED / 2, False),
+        (SETTLED / 2, 0.9, False),
+        (SETTLED, 0.9, True),
+        (0.9, SETTLED, True),
+        (0.5, 0.5, True),
+    ],
+)
+def test_a_statement_is_open_until_it_is_settled_either_way(
+    p_for: float, p_against: float, *, is_open: bool
+) -> None:
+    """Order and number each ask for more runs of their own cells, and of no other's."""
+    one = Evidence(p_for, p_against, ("x",), open=frozenset("ab"))
+    other = Evidence(0.0, 1.0, ("y",), open=frozenset("c"))
+    expected = {"a", "b"} if is_open else set()
+    assert Finding(one, other).open == expected
+    assert Finding(other, one).open == expected
+    assert Finding(None, one).open == expected
+    assert Finding(one, None).open == expected
+
+
+@pytest.mark.parametrize(
+    ("order", "number", "legibility", "ground"),
+    [
+        (None, OPEN, "text", Ground.PRINTED),
+        (OPEN, NO, "table", Ground.PRINTED),
+        (NO, OPEN, "table", Ground.PRINTED),
+        (OPEN, OPEN, "tick", Ground.AXIS),
+        (OPEN, OPEN, "none", Ground.OURS),
+        (None, OPEN, "", Ground.OURS),
+        (OPEN, None, "text", Ground.ORDER),
+        (YES, None, "text", Ground.FACT),
+        (YES, every(YES, NO), "table", Ground.FACT),
+        (YES, every(YES, OPEN), "table", Ground.PRINTED),
+        (YES, some(YES, ~OPEN), "table", Ground.PRINTED),
+        (YES, some(YES, ~NO), "table", Ground.FACT),
+    ],
+)
+def test_a_judgement_says_what_it_rests_on(
+    order: Evidence | None, number: Evidence | None, legibility: str, ground: Ground
+) -> None:
+    """A fact is a fact only if no part of it was measured."""
+    one = judge(claim(legibility=legibility), {"x": told(order, number)}, [2])
+    assert one.ground is ground
+
+
+def test_what_was_not_judged_rests_on_nothing() -> None:
+    assert judge(claim(untested="why"), {}, [2]).ground is None
+
+
+def test_a_number_that_is_too_small_can_be_the_farthest_off() -> None:
+    rows = [
+        Compared("high", 1.0, "", Quantity([3.0, 3.0], "x")),
+        Compared("low", 1.0, "", Quantity([0.25, 0.25], "y")),
+    ]
+    off = Finding(YES, NO, rows).off
+    assert off is not None
+    assert off.what == "low"
+
+
+def test_a_look_is_judged_at_its_own_level() -> None:
+    """What is enough for `LEVEL` alone is not for the first look of several."""
+    evidence = Evidence(0.9 * LEVEL, 0.9, ("x",))
+    assert Finding(evidence, None, level=LEVEL).verdict is Verdict.REPRODUCED
+    assert Finding(evidence, None, level=LEVEL / 2).verdict is Verdict.UNDECIDED
 
 
 class Cells:

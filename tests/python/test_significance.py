@@ -1,12 +1,13 @@
 """Tests of means keep their level on samples of known distribution, and find what is there."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from farlink.studies.significance import above
+from farlink.studies.significance import _counts, above
 
 pytestmark = pytest.mark.usefixtures("few_draws")
 
@@ -95,3 +96,60 @@ def test_a_few_low_values_are_no_tail_above() -> None:
     broken = np.array([1100.0, 1090, 1120, 6, 1080, 1110])
     steady = np.array([4900.0, 4890, 4910, 4880, 4920, 4900])
     assert above(steady, broken)[0] < 0.001
+
+
+@pytest.mark.parametrize("total", [0, 1, 4, 9])
+def test_totals_of_counts_are_compared_with_poissons_law(total: int) -> None:
+    """P(N >= total) and P(N <= total) of the mean of all runs, by their sums."""
+    runs, mean = 5, 0.8
+    x = np.zeros(runs)
+    x[0] = total
+    law = [math.exp(-runs * mean) * (runs * mean) ** k / math.factorial(k) for k in range(40)]
+    at_least, at_most = _counts(x, mean)
+    assert at_least == pytest.approx(sum(law[total:]))
+    assert at_most == pytest.approx(sum(law[: total + 1]))
+    assert _counts(x, 0.0) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(("one", "other"), [(0, 3), (1, 3), (6, 2), (5, 0)])
+def test_totals_of_pairs_are_compared_with_a_fair_coin(one: int, other: int) -> None:
+    """Given their sum n, P(Binomial(n, 1/2) >= total) and P(Binomial(n, 1/2) <= total)."""
+    x, y = np.zeros(4), np.zeros(4)
+    x[0], y[1] = one, other
+    n = one + other
+    law = [math.comb(n, k) / 2**n for k in range(n + 1)]
+    at_least, at_most = _counts(x, y)
+    assert at_least == pytest.approx(sum(law[one:]))
+    assert at_most == pytest.approx(sum(law[: one + 1]))
+
+
+def test_counts_decide_where_t_would_be_too_sure() -> None:
+    """Of counts the test of totals is the least sure one, and it counts: for and against."""
+    x = np.array([0.0, 1, 1, 1, 1, 1, 1, 1])
+    p_for, p_against = above(x, 0.5)
+    assert (p_for, p_against) == pytest.approx((_counts(x, 0.5)[0], above(x, 0.5)[1]))
+    assert p_for > LEVEL
+    few = above(1 - x, 0.5)
+    assert few[1] == pytest.approx(_counts(1 - x, 0.5)[1])
+
+
+def test_students_t_has_one_degree_of_freedom_less_than_runs() -> None:
+    """Three runs of mean 2 and deviation 1 are above 0 with t = 2 sqrt(3): p = 0.0371."""
+    p_for, p_against = above(np.array([1.0, 2.0, 3.0]), -0.0)
+    t = 2 * math.sqrt(3)
+    assert p_for == pytest.approx(0.5 - t / (2 * math.sqrt(2 + t * t)))
+    assert p_against == pytest.approx(1 - p_for)
+
+
+def test_equal_runs_count_as_a_sign_test() -> None:
+    same = np.full(5, 3.0)
+    assert above(same, 2.0) == (0.5**5, 1.0)
+    assert above(same, 3.0) == (1.0, 0.5**5)
+    assert above(same, 3.0, or_equal=True) == (0.5**5, 1.0)
+    assert above(same[:1], 2.0) == (1.0, 1.0)
+
+
+def test_a_run_that_one_side_lacks_is_left_out() -> None:
+    a, b = np.array([5.0, 5.1, 4.9, 9.0]), np.array([1.0, 1.1, 1.0, np.nan])
+    assert above(a, b) == above(a[:3], b[:3])
+    assert above(b, a) == above(b[:3], a[:3])
