@@ -9,19 +9,21 @@ it replaces: they count no more from the moment it is there.
 
 import json
 import os
+import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from farlink import _farlink, files
 from farlink.errors import ScenarioError
-from farlink.experiment import table
+from farlink.experiment import damage, table
 from farlink.experiment.numbers import OF_DATAGRAMS, Numbers
 from farlink.experiment.points import Point
 from farlink.experiment.ranges import Ranges
+from farlink.experiment.snapshot import Content, Snapshot, repeated, text
 
 if TYPE_CHECKING:
     import duckdb
@@ -32,21 +34,22 @@ __all__ = ["Store"]
 
 _HEAD = "farlink-store.json"
 _FORMAT = "farlink-store/1"
-_PART = "part-*.parquet"
-_POINTS = "points-*.parquet"
-_META = b"farlink"
+_FILE = re.compile(r"(part|points)-.*\.parquet")
 _MERGE = 32
 """Small parts from which on they are merged."""
 
 _LARGE = 8_000_000
 """Rows of a part that is not merged with others any more: some 30 MB."""
 
+_TRIES = 5
+"""Attempts at a reading that merges may disturb; the next one keeps merges from starting."""
 
-@dataclass(frozen=True)
-class _Part:
-    rows: int
-    covers: Mapping[str, Ranges]
-    replaces: Sequence[str]
+
+T = TypeVar("T")
+
+
+class _MergedError(Exception):
+    """Files of a look are gone, because another process merged them."""
 
 
 @dataclass
@@ -67,11 +70,10 @@ class Store:
     """
 
     path: Path
-    _parts: dict[str, _Part] = field(default_factory=dict, repr=False)
+    _parts: dict[str, Content] = field(default_factory=dict, repr=False)
     _described: set[tuple[str, str]] = field(default_factory=set, repr=False)
     _read_points: set[str] = field(default_factory=set, repr=False)
-    _covered: dict[str, Ranges] = field(default_factory=dict, repr=False)
-    _covered_by: set[str] = field(default_factory=set, repr=False)
+    _last: Snapshot | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         self.path = Path(self.path)
@@ -119,14 +121,7 @@ class Store:
 
     def covered(self) -> dict[str, Ranges]:
         """Return which runs there are, by the key of their point: to look at, not to change."""
-        self._look()
-        if self._covered_by != self._parts.keys():
-            self._covered = {}
-            for part in self._counting().values():
-                for key, ranges in part.covers.items():
-                    self._covered.setdefault(key, Ranges()).add(ranges)
-            self._covered_by = set(self._parts)
-        return self._covered
+        return self._look().covered
 
     def describe(self, experiment: str, points: Iterable[Point]) -> None:
         """Write down what the points of an experiment are, where it is not yet."""
@@ -151,7 +146,7 @@ class Store:
             covers.setdefault(one.point, Ranges()).add_each(one.runs.tolist())
         rows = table.of_numbers(numbers)
         name = self._write(rows, "part", {"covers": _plain(covers), "replaces": []})
-        self._parts[name] = _Part(rows.num_rows, covers, [])
+        self._parts[name] = Content(rows.num_rows, covers, [])
 
     def numbers(self, keys: Iterable[str], measures: Sequence[str] | None = None) -> list[Numbers]:
         """Read numbers of some points, a point at a time, runs rising.
@@ -159,16 +154,18 @@ class Store:
         All, or those of `measures` and what sums over flows need.
         """
         keys = list(dict.fromkeys(keys))
-        with self.connected() as duck:
+        asked = "select * from results semi join wanted using (point)"
+        if measures is not None:
+            names = {one.rpartition(".")[2] for one in measures} | set(OF_DATAGRAMS)
+            asked += f" where measure in ({', '.join(map(text, sorted(names)))})"
+
+        def read(duck: "duckdb.DuckDBPyConnection", snapshot: Snapshot) -> list[Numbers]:
             import pyarrow as pa
 
             duck.register("wanted", pa.table({"point": pa.array(keys, pa.string())}))
-            asked = "select * from results semi join wanted using (point)"
-            if measures is not None:
-                names = {one.rpartition(".")[2] for one in measures} | set(OF_DATAGRAMS)
-                asked += f" where measure in ({', '.join(map(_text, sorted(names)))})"
-            found = duck.sql(asked).to_arrow_table()
-        return table.to_numbers(found, self.covered())
+            return table.to_numbers(duck.sql(asked).to_arrow_table(), snapshot.covered)
+
+        return self._read(read)
 
     def query(self, sql: str, parameters: Sequence[object] | None = None) -> "pd.DataFrame":
         """Ask DuckDB.
@@ -176,56 +173,88 @@ class Store:
         There is `results` (point, run, scope, name, measure, value), and `points`
         (experiment, point, factors, engine, seed, scenario), with factors as a map of text.
         """
-        with self.connected() as duck:
-            return duck.execute(sql, parameters).df()
+        return self.ask(lambda duck: duck.execute(sql, parameters).df())
 
-    @contextmanager
-    def connected(self) -> "Iterator[duckdb.DuckDBPyConnection]":
-        """Give a connection that has the views of `query`."""
-        import duckdb
+    def ask(self, question: "Callable[[duckdb.DuckDBPyConnection], T]") -> T:
+        """Return the answer of a function to a connection that has the views of `query`.
 
-        self._look()
-        with duckdb.connect() as duck:
-            duck.execute("set enable_progress_bar = false")
-            parts = self._counting()
-            _results(duck, [self.path / one for one in parts], _twice(parts))
-            _points(duck, sorted(self.path.glob(_POINTS)))
-            yield duck
+        All rows that it sees are of one instant. It is called again if another process merged
+        parts in the meantime.
+        """
+        return self._read(lambda duck, _: question(duck))
+
+    def _read(self, question: "Callable[[duckdb.DuckDBPyConnection, Snapshot], T]") -> T:
+        """Answer a question out of one look."""
+
+        def attempt() -> T:
+            import duckdb
+
+            snapshot = self._look_once()
+            try:
+                with duckdb.connect() as duck:
+                    duck.execute("set enable_progress_bar = false")
+                    snapshot.add_views(duck)
+                    return question(duck, snapshot)
+            except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
+                raise
+            except (duckdb.Error, table.BrokenRowsError, UnicodeDecodeError) as error:
+                try:
+                    damage.name_file(snapshot)
+                except FileNotFoundError as gone:
+                    raise _MergedError from gone
+                if isinstance(error, table.BrokenRowsError):
+                    raise ScenarioError(f"{self.path}: {error}; take another store") from error
+                raise
+
+        return self._between_merges(attempt)
+
+    def _between_merges(self, attempt: "Callable[[], T]") -> T:
+        """Call a function until no merge disturbs it; the last call keeps merges from starting."""
+        for _ in range(_TRIES):
+            with suppress(_MergedError):
+                return attempt()
+        with self._locked(shared=True):
+            return attempt()
 
     def tidy(self, *, at_least: int = _MERGE) -> None:
         """Merge small parts if there are many, unless another process is at it."""
-        self._look()
-        parts = self._counting()
-        small = sorted((one.rows, name) for name, one in parts.items() if one.rows < _LARGE)
+        if len(self._small(self._look())) < at_least:
+            return
+        with self._locked() as alone:
+            if not alone:
+                return
+            snapshot = self._look_once()
+            # Leftovers of a process that was stopped before it removed what it had merged.
+            self._remove(self._parts.keys() - snapshot.parts.keys())
+            chosen = self._small(snapshot)
+            if len(chosen) >= at_least:
+                self._merge({name: snapshot.parts[name] for name in chosen})
+
+    def _small(self, snapshot: Snapshot) -> list[str]:
+        """Return the names of small parts, as many as make one large part."""
+        small = sorted((one.rows, name) for name, one in snapshot.parts.items())
         chosen: list[str] = []
         rows = 0
         for count, name in small:
-            if rows + count > _LARGE and len(chosen) > 1:
+            if count >= _LARGE or (rows + count > _LARGE and len(chosen) > 1):
                 break
             chosen.append(name)
             rows += count
-        if len(chosen) < at_least:
-            return
-        with self._alone() as alone:
-            if alone:
-                with suppress(FileNotFoundError):  # merged by another process just before
-                    self._merge({name: parts[name] for name in chosen})
+        return chosen
 
-    def _merge(self, chosen: Mapping[str, _Part]) -> None:
-        import pyarrow.parquet as pq
-
-        twice = _twice(chosen)
+    def _merge(self, chosen: Mapping[str, Content]) -> None:
+        twice = repeated(chosen)
         tables = []
         covers: dict[str, Ranges] = {}
         for name, part in chosen.items():
-            found = pq.ParquetFile(self.path / name).read()
+            found = damage.read(self.path / name)
             tables.append(table.without(found, twice.get(name, {})))
             for key, ranges in part.covers.items():
                 covers.setdefault(key, Ranges()).add(ranges)
         rows = table.joined(tables)
         replaces = sorted(chosen)
         name = self._write(rows, "part", {"covers": _plain(covers), "replaces": replaces})
-        self._parts[name] = _Part(rows.num_rows, covers, replaces)
+        self._parts[name] = Content(rows.num_rows, covers, replaces)
         self._remove(replaces)
 
     def _remove(self, names: Iterable[str]) -> None:
@@ -235,48 +264,61 @@ class Store:
 
     def _write(self, rows: "pa.Table", kind: str, says: Mapping[str, Any]) -> str:
         name = f"{kind}-{uuid.uuid4().hex}.parquet"
-        told = {_META: json.dumps({"engine": _farlink.engine(), **says}).encode()}
+        told = {damage.META: json.dumps({"engine": _farlink.engine(), **says}).encode()}
         with files.replacing(self.path / name) as temporary:
             table.write(rows.replace_schema_metadata(told), temporary)
         return name
 
-    def _look(self) -> None:
-        """Read the footers of parts that are new, and forget those that are gone."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+    def _look(self) -> Snapshot:
+        """Return what there is now."""
+        return self._between_merges(self._look_once)
 
-        there = {one.name for one in self.path.glob(_PART)}
-        for name in self._parts.keys() - there:
+    def _look_once(self) -> Snapshot:
+        """Read the footers of files that are new, and forget those that are gone.
+
+        Raises
+        ------
+        _MergedError
+            If files went while they were listed or read. A file that another one replaces goes
+            after that one has come, so a listing may have missed both.
+        """
+        before = self._listed()
+        names = self._listed()
+        if not before <= names:
+            raise _MergedError
+        for name in self._parts.keys() - names:
             del self._parts[name]
-        for name in sorted(there - self._parts.keys()):
-            try:
-                footer = pq.read_metadata(self.path / name)
-                says = json.loads((footer.metadata or {})[_META])
-                covers = {key: Ranges(pairs) for key, pairs in says["covers"].items()}
-                self._parts[name] = _Part(footer.num_rows, covers, says["replaces"])
-            except FileNotFoundError:
-                continue
-            except (pa.ArrowInvalid, OSError, KeyError, ValueError, TypeError) as error:
-                raise ScenarioError(
-                    f"{self.path / name}: not a part of a store, or a damaged one; remove it: its "
-                    "runs are simulated again"
-                ) from error
-        for name in sorted({one.name for one in self.path.glob(_POINTS)} - self._read_points):
-            found = pq.ParquetFile(self.path / name).read(["experiment", "point"])
-            names, keys = (found.column(one).to_pylist() for one in ("experiment", "point"))
-            self._described |= set(zip(names, keys, strict=True))
-            self._read_points.add(name)
+        parts = {name for name in names if name.startswith("part-")}
+        try:
+            for name in sorted(parts - self._parts.keys()):
+                self._parts[name] = damage.content(self.path / name)
+            for name in sorted(names - parts - self._read_points):
+                self._described |= damage.described(self.path / name)
+                self._read_points.add(name)
+        except FileNotFoundError as error:
+            raise _MergedError from error
+        replaced = {name for one in self._parts.values() for name in one.replaces}
+        counting = sorted(self._parts.keys() - replaced)
+        points = sorted(names - parts)
+        last = self._last
+        if last is None or list(last.parts) != counting or last.points != points:
+            content = {name: self._parts[name] for name in counting}
+            last = self._last = Snapshot(self.path, content, points)
+        return last
 
-    def _counting(self) -> dict[str, _Part]:
-        """Return the parts that no other replaces, in an order that is always the same."""
-        gone = {name for one in self._parts.values() for name in one.replaces}
-        # Whoever merged them was stopped before they were removed.
-        self._remove(gone & self._parts.keys())
-        return {name: self._parts[name] for name in sorted(self._parts.keys() - gone)}
+    def _listed(self) -> set[str]:
+        try:
+            with os.scandir(self.path) as entries:
+                return {one.name for one in entries if _FILE.fullmatch(one.name)}
+        except OSError as error:
+            raise ScenarioError(f"{self.path}: {files.reason(error)}") from error
 
     @contextmanager
-    def _alone(self) -> Iterator[bool]:
-        """Hold the lock of those who merge; false if another process has it or there is none."""
+    def _locked(self, *, shared: bool = False) -> Iterator[bool]:
+        """Hold the lock of those who merge, or a share of it, with which nobody merges.
+
+        False if another process merges or there are no locks; whoever wants a share waits.
+        """
         try:
             import fcntl
         except ImportError:  # Windows
@@ -285,68 +327,13 @@ class Store:
         handle = os.open(self.path / _HEAD, os.O_RDONLY | os.O_CLOEXEC)
         try:
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 yield False
                 return
             yield True
         finally:
             os.close(handle)
-
-
-def _twice(parts: Mapping[str, _Part]) -> dict[str, dict[str, Ranges]]:
-    """Return which runs of which points of which part an earlier part has, too."""
-    seen: dict[str, Ranges] = {}
-    twice: dict[str, dict[str, Ranges]] = {}
-    for name, part in parts.items():
-        for key, ranges in part.covers.items():
-            before = seen.setdefault(key, Ranges())
-            if common := before.common(ranges):
-                twice.setdefault(name, {})[key] = common
-            before.add(ranges)
-    return twice
-
-
-def _results(
-    duck: "duckdb.DuckDBPyConnection",
-    parts: Sequence[Path],
-    twice: Mapping[str, Mapping[str, Ranges]],
-) -> None:
-    if not parts:
-        duck.register("nothing", table.of_numbers([]))
-        duck.execute("create view results as select * from nothing")
-        return
-    rows = [
-        (name, key, low, high)
-        for name, keys in twice.items()
-        for key, ranges in keys.items()
-        for low, high in ranges
-    ]
-    listed = ", ".join(_text(str(one)) for one in parts)
-    read = f"read_parquet([{listed}], filename = {'true' if rows else 'false'})"
-    if not rows:
-        duck.execute(f"create view results as select * from {read}")  # noqa: S608 (our names)
-        return
-    duck.execute("create table twice (part text, point text, low integer, past integer)")
-    duck.executemany("insert into twice values (?, ?, ?, ?)", rows)
-    duck.execute(
-        f"create view results as select * exclude (filename) from {read} r where not exists "  # noqa: S608
-        "(from twice t where ends_with(r.filename, t.part) and t.point = r.point "
-        "and r.run >= t.low and r.run < t.past)"
-    )
-
-
-def _points(duck: "duckdb.DuckDBPyConnection", found: Sequence[Path]) -> None:
-    if not found:
-        duck.register("no_points", table.of_points("", []))
-        duck.execute("create view points as select * from no_points")
-        return
-    listed = ", ".join(_text(str(one)) for one in found)
-    duck.execute(f"create view points as select distinct * from read_parquet([{listed}])")  # noqa: S608
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
 
 
 def _plain(covers: Mapping[str, Ranges]) -> dict[str, list[list[int]]]:

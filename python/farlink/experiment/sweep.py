@@ -27,6 +27,7 @@ from farlink.experiment.store import Store
 from farlink.stats import Estimate, mean_ci95, paired_difference
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas as pd
     import xarray as xr
     from matplotlib.figure import Figure
@@ -275,11 +276,14 @@ class SweepResult:
         points = pd.DataFrame(
             [{"point": one.key, **one.factors} for one in self.plan.points]
         ).drop_duplicates("point")
-        with self.experiment.store.connected() as duck:
+
+        def answer(duck: "duckdb.DuckDBPyConnection") -> "pd.DataFrame":
             duck.register("design", points)
             duck.execute("create view runs as select * exclude (point) from results "
                          "join design using (point)")  # fmt: skip
             return duck.execute(sql).df()
+
+        return self.experiment.store.ask(answer)
 
     @cached_property
     def figures(self) -> "dict[str, Figure]":

@@ -1,6 +1,8 @@
 """Rows of a store: numbers of runs in long form, to Arrow and back."""
 
+import io
 import json
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,11 +19,32 @@ from farlink.experiment.ranges import Ranges
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from typing_extensions import Buffer
 
-__all__ = ["joined", "of_numbers", "of_points", "to_numbers", "without", "write"]
+__all__ = [
+    "SUM",
+    "BrokenRowsError",
+    "check_sum",
+    "joined",
+    "of_numbers",
+    "of_points",
+    "to_numbers",
+    "without",
+    "write",
+]
+
+SUM = "farlink-crc32"
+"""Key of a footer: bytes before the footer, and their CRC-32."""
 
 _GROUP = 1 << 17
 """Rows of a group from which on it is not filled with the next measure."""
+
+
+class BrokenRowsError(ValueError):
+    """Rows of a point are not one for each of its runs and columns."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"rows of point {key} do not fit its runs")
 
 
 def of_numbers(numbers: Sequence[Numbers]) -> "pa.Table":
@@ -147,7 +170,13 @@ def without(rows: "pa.Table", runs: Mapping[str, Ranges]) -> "pa.Table":
 
 
 def to_numbers(rows: "pa.Table", covered: Mapping[str, Ranges]) -> list[Numbers]:
-    """Return the numbers in rows, a point at a time; `covered` says which runs there are."""
+    """Return the numbers in rows, a point at a time; `covered` says which runs there are.
+
+    Raises
+    ------
+    BrokenRowsError
+        If a point has not one row for each run and column.
+    """
     if not rows.num_rows:
         return []
     rows = rows.combine_chunks()
@@ -161,6 +190,7 @@ def to_numbers(rows: "pa.Table", covered: Mapping[str, Ranges]) -> list[Numbers]
     points = point.indices.to_numpy()[order]
     starts = [0, *(np.flatnonzero(np.diff(points)) + 1).tolist(), len(order)]
     values = rows.column("value").to_numpy(zero_copy_only=False)
+    run = rows.column("run").to_numpy()
     texts = [one.dictionary.to_pylist() for one in (scope, name, measure)]
     codes = [one.indices.to_numpy() for one in (scope, name, measure)]
     layouts: dict[bytes, Layout] = {}
@@ -168,9 +198,15 @@ def to_numbers(rows: "pa.Table", covered: Mapping[str, Ranges]) -> list[Numbers]
     for start, end in pairwise(starts):
         part = order[start:end]
         key = str(point.dictionary[int(points[start])])
-        runs = np.array([one for low, past in covered[key] for one in range(low, past)], np.int64)
+        ranges = covered.get(key, Ranges())
+        runs = np.array([one for low, past in ranges for one in range(low, past)], np.int64)
+        columns = len(part) // max(len(runs), 1)
         # Every run has a row for each column, so they are a matrix.
+        if not columns or not np.array_equal(run[part], np.tile(runs, columns)):
+            raise BrokenRowsError(key)
         first = part[:: len(runs)]
+        if any(not np.array_equal(one[part], np.repeat(one[first], len(runs))) for one in codes):
+            raise BrokenRowsError(key)
         named = np.stack([one[first] for one in codes], axis=1)
         layout = layouts.get(named.tobytes())
         if layout is None:
@@ -204,7 +240,7 @@ def _level(value: object) -> str:
 
 
 def write(rows: "pa.Table", path: Path) -> None:
-    """Write a table as Parquet.
+    """Write a table as Parquet, with the CRC-32 of all before the footer in the footer.
 
     Groups of rows end where the measure does, once they are long enough: who asks for one
     measure reads its groups alone.
@@ -215,20 +251,56 @@ def write(rows: "pa.Table", path: Path) -> None:
     # What questions choose by has statistics, so that they pass over groups of rows; they take
     # half of the time. Values hardly repeat: a dictionary of them is larger than they are.
     chosen = [one for one in rows.column_names if one in ("point", "measure")]
-    with pq.ParquetWriter(
-        path,
-        rows.schema,
-        compression="zstd",
-        write_statistics=chosen,
-        use_dictionary=[one for one in rows.column_names if one not in ("run", "value")],
-    ) as out:
+    with (
+        _Summed(path) as file,
+        pq.ParquetWriter(
+            file,
+            rows.schema,
+            compression="zstd",
+            write_statistics=chosen,
+            use_dictionary=[one for one in rows.column_names if one not in ("run", "value")],
+        ) as out,
+    ):
         if "measure" not in rows.column_names or rows.num_rows <= _GROUP:
             out.write_table(rows)
-            return
-        codes = rows.column("measure").chunk(0).indices.to_numpy()
-        ends = np.flatnonzero(np.diff(codes)) + 1
-        start = 0
-        for end in [*ends.tolist(), rows.num_rows]:
-            if end - start >= _GROUP // 2 or end == rows.num_rows:
-                out.write_table(rows.slice(start, end - start), row_group_size=1 << 20)
-                start = end
+        else:
+            codes = rows.column("measure").chunk(0).indices.to_numpy()
+            ends = np.flatnonzero(np.diff(codes)) + 1
+            start = 0
+            for end in [*ends.tolist(), rows.num_rows]:
+                if end - start >= _GROUP // 2 or end == rows.num_rows:
+                    out.write_table(rows.slice(start, end - start), row_group_size=1 << 20)
+                    start = end
+        out.add_key_value_metadata({SUM: f"{file.size} {file.sum}"})
+
+
+class _Summed(io.FileIO):
+    """A file that is written, with its size and CRC-32 so far."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "wb")
+        self.size = self.sum = 0
+
+    def write(self, data: "Buffer", /) -> int:
+        # A raw file may write a part alone.
+        left = memoryview(data).cast("B")
+        while left:
+            count = super().write(left)
+            self.sum = zlib.crc32(left[:count], self.sum)
+            self.size += count
+            left = left[count:]
+        return memoryview(data).nbytes
+
+
+def check_sum(path: Path, written: bytes | None) -> None:
+    """Raise `ValueError` unless a file has the CRC-32 that its footer names, if it names one."""
+    if written is None:  # an older version wrote it
+        return
+    size, wanted = (int(one) for one in written.split())
+    found = 0
+    with path.open("rb") as file:
+        while size > 0 and (piece := file.read(min(size, 1 << 20))):
+            found = zlib.crc32(piece, found)
+            size -= len(piece)
+    if size or found != wanted:
+        raise ValueError("CRC-32 differs")

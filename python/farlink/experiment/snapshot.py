@@ -1,0 +1,126 @@
+"""One look at a store: the parts that count at an instant, and views of their rows.
+
+A query and the runs that its rows belong to must come from the same look, because another
+process may add or merge parts between two looks.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from farlink.experiment import table
+from farlink.experiment.ranges import Ranges
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["Content", "Snapshot", "repeated", "text"]
+
+
+@dataclass(frozen=True)
+class Content:
+    """Content of a part, from its footer.
+
+    Attributes
+    ----------
+    rows
+        Number of rows.
+    covers
+        Runs of which it has the numbers, by the key of their point.
+    replaces
+        Names of the parts that were merged into it.
+    """
+
+    rows: int
+    covers: Mapping[str, Ranges]
+    replaces: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Files of a store that count at one instant.
+
+    Attributes
+    ----------
+    folder
+        Folder of the store.
+    parts
+        Content of the parts that no other part replaces, by name, sorted.
+    points
+        Names of the files that describe points, sorted.
+    """
+
+    folder: Path
+    parts: Mapping[str, Content]
+    points: Sequence[str]
+
+    @cached_property
+    def covered(self) -> dict[str, Ranges]:
+        """Runs that have numbers, by the key of their point."""
+        covered: dict[str, Ranges] = {}
+        for part in self.parts.values():
+            for key, ranges in part.covers.items():
+                covered.setdefault(key, Ranges()).add(ranges)
+        return covered
+
+    @property
+    def files(self) -> list[Path]:
+        """Paths of all files that the views read."""
+        return [self.folder / name for name in (*self.parts, *self.points)]
+
+    def add_views(self, duck: "duckdb.DuckDBPyConnection") -> None:
+        """Create the views `results` and `points` of a connection."""
+        self._add_results(duck)
+        self._add_points(duck)
+
+    def _add_results(self, duck: "duckdb.DuckDBPyConnection") -> None:
+        if not self.parts:
+            duck.register("nothing", table.of_numbers([]))
+            duck.execute("create view results as select * from nothing")
+            return
+        rows = [
+            (name, key, low, high)
+            for name, keys in repeated(self.parts).items()
+            for key, ranges in keys.items()
+            for low, high in ranges
+        ]
+        listed = ", ".join(text(str(self.folder / name)) for name in self.parts)
+        read = f"read_parquet([{listed}], filename = {'true' if rows else 'false'})"
+        if not rows:
+            duck.execute(f"create view results as select * from {read}")  # noqa: S608 (our names)
+            return
+        duck.execute("create table twice (part text, point text, low integer, past integer)")
+        duck.executemany("insert into twice values (?, ?, ?, ?)", rows)
+        duck.execute(
+            f"create view results as select * exclude (filename) from {read} r where not exists "  # noqa: S608
+            "(from twice t where ends_with(r.filename, t.part) and t.point = r.point "
+            "and r.run >= t.low and r.run < t.past)"
+        )
+
+    def _add_points(self, duck: "duckdb.DuckDBPyConnection") -> None:
+        if not self.points:
+            duck.register("no_points", table.of_points("", []))
+            duck.execute("create view points as select * from no_points")
+            return
+        listed = ", ".join(text(str(self.folder / name)) for name in self.points)
+        duck.execute(f"create view points as select distinct * from read_parquet([{listed}])")  # noqa: S608
+
+
+def repeated(parts: Mapping[str, Content]) -> dict[str, dict[str, Ranges]]:
+    """Return the runs of each part that an earlier part has, too, by the key of their point."""
+    seen: dict[str, Ranges] = {}
+    twice: dict[str, dict[str, Ranges]] = {}
+    for name, part in parts.items():
+        for key, ranges in part.covers.items():
+            before = seen.setdefault(key, Ranges())
+            if common := before.common(ranges):
+                twice.setdefault(name, {})[key] = common
+            before.add(ranges)
+    return twice
+
+
+def text(value: str) -> str:
+    """Return a text as a literal of SQL."""
+    return "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,272 @@
+"""The store while others write, and when its files are damaged: right numbers or one line."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from farlink.errors import ScenarioError
+from farlink.experiment import Point, Store, damage, table
+from farlink.experiment.numbers import Numbers
+
+LAYOUT = tuple(("flow", f"f{place}", "goodput") for place in range(4))
+KEYS = ("first", "second")
+
+
+def numbers(key: str, runs: list[int]) -> Numbers:
+    """Numbers that tell the point, the run and the column that they belong to."""
+    base = 1000.0 * KEYS.index(key)
+    values = [[base + 10 * run + column for column in range(len(LAYOUT))] for run in runs]
+    return Numbers(key, LAYOUT, np.array(runs, np.int64), np.array(values))
+
+
+def check(found: list[Numbers], least: int) -> int:
+    """Check that every number is at its place; return how many runs there are in all."""
+    for one in found:
+        assert one.layout == LAYOUT
+        assert one.runs.tolist()[:least] == list(range(least))
+        assert one.values.tolist() == numbers(one.point, one.runs.tolist()).values.tolist()
+    return sum(len(one.runs) for one in found)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    made = Store(tmp_path / "store")
+    for key in KEYS:
+        for run in range(3):
+            made.add([numbers(key, [run])])
+    return made
+
+
+def at_first_call(
+    monkeypatch: pytest.MonkeyPatch, where: object, name: str, meanwhile: Callable[[], object]
+) -> None:
+    """Let another process do something just before the first call of a function."""
+    original = getattr(where, name)
+
+    def called(*args: object, **named: object) -> object:
+        monkeypatch.setattr(where, name, original)
+        meanwhile()
+        return original(*args, **named)
+
+    monkeypatch.setattr(where, name, called)
+
+
+def test_runs_that_are_added_during_a_query_do_not_shift_its_columns(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Store(store.path)
+    at_first_call(monkeypatch, duckdb, "connect", lambda: other.add([numbers("first", [3, 4])]))
+    assert check(store.numbers(KEYS), least=3) == 6
+    assert check(store.numbers(KEYS), least=3) == 8
+
+
+@pytest.mark.parametrize(
+    ("where", "name"), [(duckdb, "connect"), (pq, "read_metadata"), (table, "to_numbers")]
+)
+def test_parts_that_another_process_merges_meanwhile_are_read_from_the_merged_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch, where: object, name: str
+) -> None:
+    other = Store(store.path)
+    other.covered()
+    at_first_call(monkeypatch, where, name, lambda: other.tidy(at_least=2))
+    assert check(Store(store.path).numbers(KEYS), least=3) == 6
+    assert len(list(store.path.glob("part-*"))) == 1
+
+
+def test_a_listing_during_which_parts_were_merged_is_made_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Store(store.path)
+    listed = Store._listed
+
+    def torn(reader: Store) -> set[str]:
+        # As when the merged part comes behind the place that the listing has reached.
+        monkeypatch.setattr(Store, "_listed", listed)
+        names = listed(reader)
+        other.tidy(at_least=2)
+        return set(sorted(names)[:2])
+
+    reader = Store(store.path)
+    monkeypatch.setattr(Store, "_listed", torn)
+    assert check(reader.numbers(KEYS), least=3) == 6
+
+
+def test_a_reader_that_merges_disturb_each_time_keeps_them_from_starting(store: Store) -> None:
+    other = Store(store.path)
+    asked = 0
+
+    def question(duck: duckdb.DuckDBPyConnection) -> int:
+        nonlocal asked
+        asked += 1
+        other.add([numbers("first", [10 + asked])])
+        other.tidy(at_least=2)
+        row = duck.execute("select count(*) from results").fetchone()
+        assert row is not None
+        return int(row[0])
+
+    # Each attempt before the last loses its parts; the last one has what was there then.
+    assert store.ask(question) == 4 * (6 + asked - 1)
+    assert asked > 2
+
+
+def test_leftovers_of_a_merge_are_removed_by_the_next_one_and_not_by_readers(store: Store) -> None:
+    before = {path: path.read_bytes() for path in store.path.glob("part-*")}
+    store.tidy(at_least=2)
+    for path, data in before.items():
+        path.write_bytes(data)
+    reader = Store(store.path)
+    assert check(reader.numbers(KEYS), least=3) == 6
+    assert all(path.exists() for path in before)
+    reader.tidy(at_least=1)
+    assert not any(path.exists() for path in before)
+    assert check(Store(store.path).numbers(KEYS), least=3) == 6
+
+
+WRITER = """
+import sys
+from test_store import KEYS, numbers
+from farlink.experiment import Store
+store = Store(sys.argv[1])
+for run in range(3, 10**9):
+    store.add([numbers(key, [run % 200]) for key in KEYS])
+    store.tidy(at_least=8)
+    if run == 4: print("begun", flush=True)
+"""
+
+
+@pytest.fixture
+def writers(store: Store) -> Iterator[list["subprocess.Popen[bytes]"]]:
+    command = [sys.executable, "-c", WRITER, str(store.path)]
+    here = Path(__file__).parent
+    busy = [subprocess.Popen(command, stdout=subprocess.PIPE, cwd=here) for _ in range(2)]
+    for one in busy:
+        assert one.stdout is not None
+        one.stdout.readline()
+    yield busy
+    for one in busy:
+        one.kill()
+        one.communicate()
+
+
+@pytest.mark.long
+def test_a_reader_beside_two_busy_writers_gets_right_numbers(
+    store: Store, writers: list["subprocess.Popen[bytes]"]
+) -> None:
+    seen = 0
+    count = "select point, run, count(*) n, sum(value) total from results group by all"
+    for read in range(300):
+        if read % 10 == 9:  # a process that has just begun
+            store = Store(store.path)
+        if read % 3 == 2:
+            rows = store.query(count)
+            assert set(rows["n"]) == {4}
+            assert ((rows["total"] - 6) / 40 % 25 == rows["run"] % 25).all()
+            assert len(rows) >= seen
+            seen = len(rows)
+            continue
+        found = check(store.numbers(KEYS, ["goodput"]), least=3)
+        assert found >= seen
+        seen = found
+    assert all(one.poll() is None for one in writers)
+
+
+def _flipped(data: bytes) -> bytes:
+    middle = len(data) // 3
+    return (
+        data[:middle] + bytes(255 - one for one in data[middle : middle + 40]) + data[middle + 40 :]
+    )
+
+
+def _one_bit(data: bytes) -> bytes:
+    """Data that zstd still takes: a number differs, and nothing else."""
+    at = len(data) // 4
+    return data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :]
+
+
+def _footer_flipped(data: bytes) -> bytes:
+    return data[:-300] + bytes(255 - one for one in data[-300:-8]) + data[-8:]
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda _: b"",
+    "text": lambda _: b"not Parquet at all\n",
+    "short": lambda data: data[: len(data) // 2],
+    "no end": lambda data: data[:-9],
+    "no start": lambda data: data[9:],
+    "zeros": lambda data: bytes(len(data)),
+    "body of zeros": lambda data: data[:4] + bytes(len(data) // 3) + data[4 + len(data) // 3 :],
+    "flipped body": _flipped,
+    "one bit": _one_bit,
+    "flipped footer": _footer_flipped,
+    "magic alone": lambda _: b"PAR1" * 3,
+    "a length beyond the file": lambda data: data[:-8] + b"\xff\xff\xff\x7fPAR1",
+}
+
+
+@pytest.mark.parametrize("kind", ["part", "points"])
+@pytest.mark.parametrize("harm", DAMAGES)
+def test_a_damaged_file_is_named_with_what_to_do(
+    store: Store, small: Path, kind: str, harm: str
+) -> None:
+    store.describe("swept", [Point.of(small, seed=seed) for seed in range(30)])
+    path = sorted(store.path.glob(f"{kind}-*"))[0]
+    path.write_bytes(DAMAGES[harm](path.read_bytes()))
+    reader = Store(store.path)
+    with pytest.raises(ScenarioError) as error:
+        reader.query("select results.*, points.* from results, points")
+    again = "its runs are simulated again" if kind == "part" else "describes its points again"
+    assert str(path) in str(error.value)
+    assert str(error.value).endswith(again)
+    assert "\n" not in str(error.value)
+    path.unlink()
+    assert len(reader.numbers(KEYS)) == 2
+    reader.query("select results.*, points.* from results, points")
+
+
+def test_a_damaged_part_is_named_by_a_merge_too(store: Store) -> None:
+    path = sorted(store.path.glob("part-*"))[0]
+    path.write_bytes(_flipped(path.read_bytes()))
+    with pytest.raises(ScenarioError, match=f"{path.name}.*remove it"):
+        Store(store.path).tidy(at_least=2)
+
+
+def cut(path: Path, rows: int) -> None:
+    """Write the first rows of a part again, under the same runs and without a CRC-32."""
+    found = pq.ParquetFile(path).read()
+    told = {damage.META: found.schema.metadata[damage.META]}
+    pq.write_table(found.slice(0, rows).replace_schema_metadata(told), path)
+
+
+def test_rows_that_do_not_fit_the_runs_of_their_part_are_refused(store: Store) -> None:
+    store.tidy(at_least=2)
+    (path,) = store.path.glob("part-*")
+    cut(path, 23)
+    with pytest.raises(ScenarioError, match=f"{path.name}.*remove it"):
+        Store(store.path).numbers(KEYS)
+    # A column that is short in every part is nobody's fault.
+    few = Store(path.parent.parent / "few")
+    few.add([numbers("first", [0])])
+    (path,) = few.path.glob("part-*")
+    cut(path, 3)
+    few.add([numbers("first", [1])])
+    with pytest.raises(ScenarioError, match="few: rows of point first do not fit its runs"):
+        Store(few.path).numbers(["first"])
+
+
+def test_rows_are_a_matrix_or_an_error(store: Store) -> None:
+    rows = store.ask(lambda duck: duck.sql("select * from results").to_arrow_table())
+    covered = store.covered()
+    assert check(table.to_numbers(rows, covered), least=3) == 6
+    for places in (slice(0, -1), slice(1, None)):
+        few = rows.take(np.arange(rows.num_rows)[places])
+        with pytest.raises(table.BrokenRowsError, match="do not fit its runs"):
+            table.to_numbers(few, covered)
+    with pytest.raises(table.BrokenRowsError):
+        table.to_numbers(pa.concat_tables([rows, rows]), covered)
