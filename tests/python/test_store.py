@@ -250,14 +250,17 @@ def test_rows_that_do_not_fit_the_runs_of_their_part_are_refused(store: Store) -
     cut(path, 23)
     with pytest.raises(ScenarioError, match=f"{path.name}.*remove it"):
         Store(store.path).numbers(KEYS)
-    # A column that is short in every part is nobody's fault.
-    few = Store(path.parent.parent / "few")
-    few.add([numbers("first", [0])])
-    (path,) = few.path.glob("part-*")
-    cut(path, 3)
-    few.add([numbers("first", [1])])
-    with pytest.raises(ScenarioError, match="few: rows of point first do not fit its runs"):
-        Store(few.path).numbers(["first"])
+
+
+def test_rows_that_no_part_is_to_blame_for_are_one_line(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise table.BrokenRowsError("first")
+
+    monkeypatch.setattr(table, "to_numbers", broken)
+    with pytest.raises(ScenarioError, match="rows of point first do not fit its runs"):
+        store.numbers(KEYS)
 
 
 def test_rows_are_a_matrix_or_an_error(store: Store) -> None:
