@@ -6,4 +6,5 @@ pub(crate) mod hostile;
 pub(crate) mod path;
 pub(crate) mod session;
 pub(crate) mod setup;
+pub(crate) mod tamper;
 pub(crate) mod twins;

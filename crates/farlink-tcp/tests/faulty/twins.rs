@@ -4,6 +4,7 @@
 use super::chance::Chance;
 use super::path::{Fate, Path};
 use super::setup;
+use super::tamper::tamper;
 use farlink_tcp::config::{Config, Nagle};
 use farlink_tcp::{
     Connection, Instant, Interval, IpVersion, LossCause, Notice, Segment, Seq, State, Turn,
@@ -63,6 +64,7 @@ impl Twins {
             assert!(out.len() < 20_000, "segments leave for ever");
         }
         while self.both(Connection::poll_event).is_some() {}
+        self.both(|c| c.drain_records().collect::<Vec<_>>());
         self.both(|c| c.next_timeout());
         self.both(|c| (c.state(), c.cwnd(), c.ssthresh(), c.flight(), c.pipe()));
         self.both(|c| (c.snd_una(), c.snd_max(), c.rcv_nxt(), c.readable(), c.rto()));
@@ -131,10 +133,13 @@ pub(crate) fn play(seed: u64, row: usize) -> u64 {
     }
     let share = chance.pick(&[0, 30, 100, 1000]);
     let bytes = chance.per_mille(200);
+    let tampered = chance.pick(&[0, 0, 5, 30]);
+    let (timestamps, ecn) = (chance.per_mille(300), chance.per_mille(300));
+    let traced = chance.per_mille(100);
     let mut end = |side| {
         let mut config = setup::near(&mut chance, row, share);
-        config.timestamps |= chance.per_mille(200);
-        config.ecn |= chance.per_mille(200);
+        config.timestamps |= timestamps;
+        config.ecn |= ecn;
         let buffers = [config.receiver.buffer, 700, 2_500, 65_535, 1 << 20, 1 << 20];
         config.receiver.buffer = chance.pick(&buffers);
         Twins::new(config, side, Seq(chance.next() as u32), bytes)
@@ -156,7 +161,10 @@ pub(crate) fn play(seed: u64, row: usize) -> u64 {
                     let notice = Notice::BadState { seq: segment.seq };
                     ends[side].both(|c| c.on_notice(now, notice));
                 }
-                for (delay, copy) in path.arrivals(&mut chance, fate, segment) {
+                for (delay, mut copy) in path.arrivals(&mut chance, fate, segment) {
+                    if chance.per_mille(tampered) {
+                        tamper(&mut chance, &mut copy);
+                    }
                     let number = segments << 8 | under_way.len() as u64 & 0xff;
                     let spread = Interval::from_nanos(segments % 1_000);
                     heap.push(Reverse((now + delay + spread, number)));
@@ -164,7 +172,7 @@ pub(crate) fn play(seed: u64, row: usize) -> u64 {
                 }
             }
         }
-        if step.is_multiple_of(500) {
+        if chance.per_mille(if step < 200 { 10 } else { 2 }) {
             ends.iter().for_each(Twins::compare);
         }
         let timers = ends.iter().filter_map(|end| end.short.next_timeout());
@@ -194,6 +202,10 @@ pub(crate) fn play(seed: u64, row: usize) -> u64 {
             }
         }
         let side = chance.within(0, 2) as usize;
+        if traced && chance.per_mille(10) {
+            let on = chance.flip();
+            ends[side].both(|c| c.set_tracing(on));
+        }
         if chance.per_mille(if side == 0 { 200 } else { 20 }) {
             ends[side].act(now, &mut chance);
         } else {
