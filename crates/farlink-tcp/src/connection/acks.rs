@@ -37,8 +37,9 @@ impl Connection {
         if ack >= una {
             self.tx.update_window(now, start, ack, window);
         }
-        if ack == una && self.tx.board.is_empty() && self.tx.plain() && Self::is_plain(segment) {
-            // What a receiver of data hears.
+        let receives = ack == una && self.tx.board.is_empty() && !self.general_only;
+        if receives && self.tx.plain() && Self::is_plain(segment) {
+            // An ACK to an end that only receives data moves nothing.
             self.tx.loss.mark_echoed = false;
             return self.after_ack(now);
         }
