@@ -139,3 +139,20 @@ def test_without_datagrams_there_is_no_such_figure(result: fl.Result) -> None:
     assert result.udp_flows() == []
     with pytest.raises(fl.ScenarioError, match="no flow of this result sends datagrams"):
         result.plot.delay()
+
+
+def test_what_is_under_way_at_the_end_is_told_by_flow(tmp_path: Path) -> None:
+    fast = CBR.replace("64 kbit/s", "2 Mbit/s").replace("160 B", "1000 B")
+    result = run(tmp_path, "cut", fast, overrides={"duration": "2 s"})
+    metrics = result.data["results"][0]["metrics"]
+    sent, received, lost, under_way = (
+        int(metrics[f"datagrams_{part}"]["values"][0])
+        for part in ("sent", "received", "lost", "under_way")
+    )
+    assert under_way > 0
+    assert sent == received + lost + under_way
+    queue, channel = (int(metrics[f"lost_{why}"]["values"][0]) for why in ("congestion", "loss"))
+    assert (
+        f"voice: {sent:,} datagrams sent = {received:,} received + {lost:,} lost "
+        f"({queue:,} congestion, {channel:,} loss) + {under_way:,} under way when the run ended"
+    ) in table(result)

@@ -95,10 +95,20 @@ pub struct Trace {
 /// # Errors
 /// See [`RunError`].
 pub fn run(scenario: &Expanded, run: u64, monitor: &Monitor) -> Result<Outcome, RunError> {
+    let world = run_world(scenario, run, monitor)?;
+    Ok(outcome(&world, scenario))
+}
+
+/// The world at the end of such a run.
+pub(crate) fn run_world(
+    scenario: &Expanded,
+    run: u64,
+    monitor: &Monitor,
+) -> Result<World, RunError> {
     let mut world = build(scenario, run, monitor)?;
     world.fuse(scenario);
     drive(&mut world, scenario, monitor)?;
-    Ok(outcome(&world, scenario))
+    Ok(world)
 }
 
 /// The same without fused hops, and whether it could have had some.

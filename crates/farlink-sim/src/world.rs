@@ -7,6 +7,8 @@
 mod agents;
 mod ahead;
 mod answers;
+#[cfg(test)]
+mod balance;
 mod endpoint;
 mod fast_open;
 mod forward;
@@ -18,6 +20,8 @@ mod loss;
 mod losses;
 mod passages;
 mod placed;
+#[cfg(test)]
+mod random;
 mod reassemblies;
 pub(crate) mod taps;
 mod udp;

@@ -8,7 +8,7 @@ from rich import box
 from rich.table import Table
 
 from farlink import limits, units
-from farlink.cli import flows
+from farlink.cli import datagrams, flows
 from farlink.cli.flows import Column
 from farlink.measures import Row, values_of
 from farlink.result import Result
@@ -58,11 +58,11 @@ def show(result: Result, out: "Sink") -> None:
     busiest = _busiest(result)
     used = [_utilisation(result, tcp, busiest) for tcp in result.tcp]
     utilisation = ("utilisa-\ntion (%)", used)
-    datagrams = result.udp_flows()
+    over_udp = result.udp_flows()
     over_tcp = bool(result.tcp_flows())
     if over_tcp:
         out.print(_table(result, "tcp", _columns(result), utilisation, between, udp=False))
-    if datagrams:
+    if over_udp:
         # Beside TCP it is a second table, and the link has been told of.
         rest = None if over_tcp else utilisation
         out.print(_table(result, "datagrams", _DATAGRAMS, rest, between, udp=True))
@@ -159,25 +159,25 @@ def _notes(result: Result, busiest: tuple[str, str]) -> list[str]:
     notes = [f"{result.name}, seed {result.seed}, {runs} per TCP; {speed}"]
     if result.runs > 1:
         notes.append("mean ±half of the 95 % confidence interval (Student's t) over the runs")
-    notes += _incomplete(result)
+    notes += _incomplete(result) + datagrams.balances(result)
     notes.append(f"utilisation of {busiest[0]}, {busiest[1]}: the most used link direction")
     return notes + _of_flows(result)
 
 
 def _of_flows(result: Result) -> list[str]:
     """Say what a row tells of several flows."""
-    datagrams, over_tcp = len(result.udp_flows()), len(result.tcp_flows())
-    count = datagrams + over_tcp
+    over_udp, over_tcp = len(result.udp_flows()), len(result.tcp_flows())
+    count = over_udp + over_tcp
     if count == 1:
         return []
-    which = f" ({datagrams} of datagrams)" if 0 < datagrams < count else ""
+    which = f" ({over_udp} of datagrams)" if 0 < over_udp < count else ""
     says = []
     if over_tcp > 1:
         says.append(
             "in a row of a TCP goodput over the whole run and counts are summed over "
-            f"{'those over TCP' if datagrams else 'them'}, time and RTT averaged"
+            f"{'those over TCP' if over_udp else 'them'}, time and RTT averaged"
         )
-    if datagrams > 1:
+    if over_udp > 1:
         says.append(
             "of datagrams what was sent and goodput, each over its flow's own time, are summed, "
             "lost is of all datagrams together, delays and jitter are means over the flows"

@@ -300,6 +300,16 @@ impl Simplex {
         &self.config
     }
 
+    /// Least time for which a packet of `ip_len` bytes has the transmitter; zero where a trace
+    /// of rates or the compression of headers says it.
+    pub fn least_sending(&self, ip_len: u32) -> Interval {
+        if self.pace.is_some() || self.compression.is_some() {
+            Interval::ZERO
+        } else {
+            self.config.sending(ip_len)
+        }
+    }
+
     /// Other parameters, for packets handed over from now on: what waits or flies
     /// keeps its times, and nothing in order overtakes it.
     pub fn set_config(&mut self, config: LinkConfig) {

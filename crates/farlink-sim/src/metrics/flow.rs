@@ -13,7 +13,8 @@ measures! { FLOW: OfFlow;
     "goodput" "bit/s" Rate Sum |f| f.goodput(),
         "application bytes delivered in order at the receiving end, of datagrams those that came, \
         times 8, over duration; of datagrams over the time from their start to the arrival of the \
-        last less the least delay, where a queue makes that longer";
+        last less the least delay, or over the time that the slowest link of their way takes for \
+        those that came, where a queue makes these longer";
     "duration" "s" Time Mean |f| f.duration(),
         "from the sending of the first SYN to the delivery of the last byte; for a bulk flow, and for \
         a flow that is cut off or fails, to its end; for datagrams as long as their source was at \
@@ -135,6 +136,9 @@ measures! { FLOW: OfFlow;
         "of these, those that arrived whole at least once";
     "datagrams_lost" "" Count Sum |f| f.udp().map(|u| u.lost() as f64),
         "of these, those that did not, less those that were under way when the run was cut off";
+    "datagrams_under_way" "" Count Sum |f| f.udp().map(|u| u.unsettled() as f64),
+        "of these, those that were still queued, held by a link protocol or on a link when the run \
+        was cut off: sent = received + lost + under way";
     "datagrams_duplicated" "" Count Sum |f| f.udp().map(|u| u.sink.duplicated as f64),
         "further copies that arrived";
     "datagrams_reordered" "" Count Sum |f| f.udp().map(|u| u.sink.reordered as f64),
@@ -182,7 +186,8 @@ pub(super) struct Flow<'a> {
 #[allow(clippy::large_enum_variant)]
 enum Own<'a> {
     Tcp(Tcp<'a>),
-    Udp(&'a UdpFlow, Instant),
+    /// With the end of the run, and [`World::least_sending`] of it.
+    Udp(&'a UdpFlow, Instant, Interval),
     Xtp(&'a XtpFlow, Instant),
 }
 
@@ -206,7 +211,8 @@ impl<'a> Flow<'a> {
             Slot::Tcp(number) => (Own::Tcp(Tcp::new(world, number)), number),
             Slot::Udp(index) => {
                 let number = FlowId::at((world.flows.len() + index) as u32);
-                (Own::Udp(&world.udp[index], world.now), number)
+                let flow = &world.udp[index];
+                (Own::Udp(flow, world.now, world.least_sending(flow)), number)
             }
             Slot::Xtp(index) => {
                 let flow = &world.xtp[index];
@@ -224,11 +230,11 @@ impl<'a> Flow<'a> {
     pub(super) fn goodput(&self) -> Option<f64> {
         match &self.own {
             Own::Tcp(tcp) => tcp.rate(tcp.to),
-            Own::Udp(udp, now) => {
+            Own::Udp(udp, now, sending) => {
                 // A queue on the way stretches what the source sent.
                 let arriving = udp.sink.span(udp.source.started());
-                let arriving = arriving.map_or(0.0, Interval::as_secs_f64);
-                let seconds = udp_duration(udp, *now).max(arriving);
+                let least = arriving.unwrap_or_default().max(*sending).as_secs_f64();
+                let seconds = udp_duration(udp, *now).max(least);
                 (udp.source.sent > 0 && seconds > 0.0)
                     .then(|| self.delivered() as f64 * 8.0 / seconds)
             }
@@ -242,7 +248,7 @@ impl<'a> Flow<'a> {
     fn duration(&self) -> Option<f64> {
         match &self.own {
             Own::Tcp(tcp) => tcp.started.then(|| tcp.duration(tcp.to)),
-            Own::Udp(udp, now) => (udp.source.sent > 0).then(|| udp_duration(udp, *now)),
+            Own::Udp(udp, now, _) => (udp.source.sent > 0).then(|| udp_duration(udp, *now)),
             Own::Xtp(xtp, now) => {
                 let ended = xtp.complete_at.unwrap_or(*now);
                 let begun = xtp.stats()[0].segments_sent > 0;
@@ -254,7 +260,7 @@ impl<'a> Flow<'a> {
     fn delivered(&self) -> u64 {
         match &self.own {
             Own::Tcp(tcp) => tcp.to.received,
-            Own::Udp(udp, _) => udp.sink.received * u64::from(udp.source.packet()),
+            Own::Udp(udp, ..) => udp.sink.received * u64::from(udp.source.packet()),
             Own::Xtp(xtp, _) => xtp.delivered(),
         }
     }
@@ -264,7 +270,7 @@ impl<'a> Flow<'a> {
             Own::Tcp(Tcp {
                 state, is_complete, ..
             }) => *is_complete || (state.stops_after.is_some() && !state.failed),
-            Own::Udp(udp, _) => udp.ended_at.is_some(),
+            Own::Udp(udp, ..) => udp.ended_at.is_some(),
             Own::Xtp(xtp, _) => xtp.complete_at.is_some(),
         }
     }
@@ -278,7 +284,7 @@ impl<'a> Flow<'a> {
 
     fn udp(&self) -> Option<&'a UdpFlow> {
         match self.own {
-            Own::Udp(udp, _) => Some(udp),
+            Own::Udp(udp, ..) => Some(udp),
             Own::Tcp(_) | Own::Xtp(..) => None,
         }
     }

@@ -95,6 +95,28 @@ impl UdpFlow {
         (self.source.sent - self.sink.received).saturating_sub(self.under_way)
     }
 
+    /// Datagrams that neither arrived nor are certain not to: they are queued, held by a link
+    /// protocol or on a link. Copies of one that arrived are none.
+    pub(crate) fn unsettled(&self) -> u64 {
+        self.source.sent - self.sink.received - self.lost()
+    }
+
+    /// Bytes of the IP packet that carries a datagram.
+    pub(crate) fn ip_len(&self) -> u32 {
+        Packet {
+            ip: self.ip,
+            ..Packet::new(
+                self.from,
+                self.to,
+                Payload::Udp(Datagram {
+                    body: Body::of_len(self.source.packet()),
+                    ..Datagram::default()
+                }),
+            )
+        }
+        .ip_len()
+    }
+
     /// Most of them in a row.
     pub(crate) fn longest_loss(&self) -> u64 {
         // Of those behind the last that came, nothing is known as long as some are

@@ -5,9 +5,10 @@ use super::World;
 use crate::app::Side;
 use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
+use crate::udp::UdpFlow;
 use farlink_net::xtp::Content;
 use farlink_net::{FlowId, HOST_TTL, Id, NodeId, PacketId, Payload};
-use farlink_tcp::Seq;
+use farlink_tcp::{Interval, Seq};
 
 impl World {
     /// The flow of datagrams that a packet's number of a flow stands for.
@@ -26,6 +27,23 @@ impl World {
         } else {
             (to, from)
         }
+    }
+
+    /// Least time in which the links of a flow's way can have sent all of its datagrams that
+    /// arrived: the slowest transmitter's for so many. Zero where routes change.
+    pub(crate) fn least_sending(&self, flow: &UdpFlow) -> Interval {
+        let ([mut at, to], ip_len) = (flow.nodes(), flow.ip_len());
+        let mut slowest = Interval::ZERO;
+        // No path is longer than there are nodes, unless routes go round.
+        for _ in 0..self.nodes.len() {
+            if at == to || !self.nobody_moves() {
+                break;
+            }
+            let link = &self.links[self.nodes[at].next_hop(to)];
+            slowest = slowest.max(link.least_sending(ip_len));
+            at = link.to();
+        }
+        Interval::from_nanos(slowest.as_nanos().saturating_mul(flow.sink.received))
     }
 
     /// A source sends what is due, and its next datagram becomes an event; or it

@@ -1,0 +1,72 @@
+//! What flows measure adds up, in scenarios at random.
+
+use super::random::scenario;
+use super::{Slot, World};
+use crate::flow::EndId;
+use crate::metrics::{Scope, named, of_flows};
+use crate::run::{Monitor, run_world};
+use farlink_net::NodeId;
+use farlink_net::channel::DropCause;
+use serde_json::{Map, Value};
+
+/// Nodes that the data of a flow goes from and to.
+fn way(world: &World, slot: Slot) -> [NodeId; 2] {
+    match slot {
+        Slot::Tcp(number) => EndId::both(number).map(|end| world.ends[end].node),
+        Slot::Udp(index) => world.udp[index].nodes(),
+        Slot::Xtp(index) => world.xtp[index].nodes(),
+    }
+}
+
+/// Rate of the slowest link between two nodes, in bit/s.
+fn least_rate(world: &World, [mut at, to]: [NodeId; 2]) -> f64 {
+    let mut least = u64::MAX;
+    while at != to {
+        let link = &world.links[world.nodes[at].next_hop(to)];
+        least = least.min(link.config().rate);
+        at = link.to();
+    }
+    least as f64
+}
+
+/// Goodput is at most the rate of the slowest link of the way. What was sent was received, was lost
+/// for a cause, or is under way.
+#[test]
+fn goodput_and_datagrams_of_each_flow_add_up() {
+    let (mut flows, mut datagrams, mut cut_off) = (0, 0, 0);
+    for number in 1_000..1_400 {
+        let (text, Some(scenario)) = scenario(number) else {
+            continue; // not every choice goes with every other
+        };
+        let world = run_world(&scenario, 0, &Monitor::default()).unwrap();
+        for (values, &slot) in of_flows(&world).iter().zip(&world.order) {
+            let flow: Map<String, Value> = named(Scope::Flow, values);
+            let of = |name: &str| flow[name].as_f64();
+            let least = least_rate(&world, way(&world, slot));
+            for rate in ["goodput", "goodput_over_run"] {
+                let rate = of(rate).unwrap_or(0.0);
+                assert!(
+                    rate <= least * (1.0 + 1e-9),
+                    "{rate} of {least}: {flow:?} of\n{text}"
+                );
+            }
+            flows += 1;
+            let Some(sent) = of("datagrams_sent") else {
+                continue;
+            };
+            let [received, lost, under_way] = ["received", "lost", "under_way"]
+                .map(|part| of(&format!("datagrams_{part}")).unwrap());
+            assert_eq!(sent, received + lost + under_way, "{flow:?} of\n{text}");
+            // Copies are lost without a loss, and a lost piece of a datagram is one, too.
+            if !text.contains("duplicate") && !text.contains("mtu") {
+                let causes = DropCause::ALL.iter();
+                let causes = causes.filter_map(|cause| of(&format!("lost_{}", cause.name())));
+                assert_eq!(lost, causes.sum::<f64>(), "{flow:?} of\n{text}");
+            }
+            datagrams += 1;
+            cut_off += usize::from(under_way > 0.0);
+        }
+    }
+    assert!(flows > 400 && datagrams > 100, "{datagrams} of {flows}");
+    assert!(cut_off > 10, "{cut_off} of {datagrams} have some under way");
+}
