@@ -1,4 +1,4 @@
-"""What an emulation costs and how exact it is: `make bench-emu` (Linux, root).
+"""Cost and exactness of an emulation: `make bench-emu` (Linux, root).
 
 Against the bare cost of the devices: packets that a loop without an engine reads from one TUN
 device and writes to another. Figures of a busy machine are worth as ratios only; both sides of
@@ -63,7 +63,7 @@ VATNE_RATE, VATNE_DELAY_MS = 0.25e6, 10
 
 @dataclass(frozen=True)
 class Load:
-    """What crosses the path whose delay is measured."""
+    """Load of the path whose delay is measured."""
 
     name: str
     size: int = 100
@@ -212,7 +212,7 @@ def program(name: str, *arguments: object) -> list[str]:
 
 
 def sent(out: Path) -> Path:
-    """Where a sender writes when its packets left."""
+    """File in which a sender writes when its packets left."""
     return out.with_name("sent")
 
 
@@ -368,7 +368,7 @@ def errors(rows: list[Row], due_us: float) -> list[float]:
 
 
 def wire_us(load: Load, rate: float) -> float:
-    """How long a packet takes to be sent."""
+    """Return how long a packet takes to be sent."""
     return 8e6 * (load.size + 28) / rate
 
 
@@ -378,7 +378,7 @@ def faster(rate: float) -> Load:
 
 
 def packets_of(seconds: float, rate: float) -> int:
-    """How many packets a link sends in a time, and enough for a drift."""
+    """Return how many packets a link sends in a time, and enough for a drift."""
     return max(20, int(seconds * rate / (8 * (PAYLOAD + 28))))
 
 
@@ -476,7 +476,7 @@ Fresh = Callable[[], Path]
 
 
 def load_average() -> str:
-    """How much else there is to do, without which no figure is worth much."""
+    """Return the load of the machine, without which no figure is worth much."""
     return f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors"
 
 

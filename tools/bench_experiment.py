@@ -1,4 +1,4 @@
-"""What experiments cost beside the engine, and what a large store answers in which time.
+"""Cost of experiments beside the engine, and answer times of a large store.
 
 python tools/bench_experiment.py grid          2,400 runs on one and two threads, against the engine
 python tools/bench_experiment.py two           two threads of the engine, beside two processes

@@ -207,7 +207,7 @@ def report(outcomes: Mapping[str, str | None]) -> None:
 
 
 def folder(mutant: str) -> str:
-    """Where a mutant is: the part of its path below `src`, up to the first folder or file."""
+    """Folder of a mutant: the part of its path below `src`, up to the first folder or file."""
     crate, _, inside = mutant.split(":", maxsplit=1)[0].partition("/src/")
     return f"{Path(crate).name} {inside.split('/', maxsplit=1)[0].removesuffix('.rs')}"
 

@@ -49,7 +49,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: `replacement` stands for what is at `span` of `file`, in function `inside`."""
+    """Change of a source: `replacement` stands for `span` of `file`, in function `inside`."""
 
     number: int
     name: str
@@ -98,7 +98,7 @@ ENDS = ("start", "end")
 
 
 class CompileError(Exception):
-    """What cargo said."""
+    """Message of cargo."""
 
 
 class Copy:
@@ -214,7 +214,7 @@ class Copy:
 
 
 def library(file: str) -> str:
-    """Where the package of a file is."""
+    """Return the folder of a file's package."""
     return file.partition("/src/")[0]
 
 
@@ -238,7 +238,7 @@ def switches(text: str, mutants: Sequence[Mutant]) -> str:
 
 
 def body_of(text: str, start: int) -> int:
-    """Where the body of the function that begins here begins."""
+    """Return where the body of the function that begins here begins."""
     depth, at = 0, start
     while depth or text[at] != "{":
         if text.startswith("//", at):
@@ -249,7 +249,7 @@ def body_of(text: str, start: int) -> int:
 
 
 def lines(text: str) -> list[tuple[int, Span]]:
-    """Which lines of a file are of which mutant."""
+    """Return which lines of a file belong to which mutant."""
     begin: dict[int, int] = {}
     found = []
     for line, content in enumerate(text.split("\n"), start=1):

@@ -1,4 +1,4 @@
-"""What most people need: run a scenario, load a result, list what there is."""
+"""Entry points: run a scenario, load a result, list the library."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What is attached to an emulation as a host: interfaces, bridges, namespaces, containers."""
+"""Attachments of an emulation's hosts: interfaces, bridges, namespaces, containers."""
 
 import shutil
 import subprocess

@@ -36,7 +36,7 @@ _QUANTILES = (0.5, 0.9, 0.99, 0.999)
 
 @dataclass(frozen=True)
 class Row:
-    """One quantity of a channel: sampled with its 95 % interval, and in theory."""
+    """Quantity of a channel: sampled with its 95 % interval, and in theory."""
 
     quantity: str
     unit: str
@@ -53,7 +53,7 @@ class Row:
 
 
 class ChannelSample:
-    """What became of packets of one length, one after the other at one spacing.
+    """Fate of packets of one length, one after the other at one spacing.
 
     Attributes
     ----------
@@ -222,7 +222,7 @@ class ChannelSample:
 
     @property
     def data(self) -> dict[str, Any]:
-        """All of it but the packets, as what JSON can hold."""
+        """Data without the packets, as JSON can hold it."""
         return {
             "channel": self.name,
             "packets": len(self),
@@ -353,7 +353,7 @@ def channel(
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of a channel beside its parameters; see `channel`."""
+    """Request for a channel beside its parameters; see `channel`."""
 
     link: str | None = None
     direction: str = "down"

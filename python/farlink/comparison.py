@@ -1,4 +1,4 @@
-"""The same path simulated and emulated: our TCP beside the kernel's."""
+"""Comparison of a simulated and an emulated path: our TCP beside the kernel's."""
 
 import json
 import tempfile
@@ -48,7 +48,7 @@ Told = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Row:
-    """One TCP: goodputs in bit/s of each run."""
+    """Row of a TCP: goodputs in bit/s of each run."""
 
     tcp: str
     simulated: tuple[float, ...]
@@ -91,7 +91,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """What the interval of the ratio says of the two.
+        """Verdict from the interval of the ratio.
 
         "within 5 %" if all of it is, "differs" if 1 is not in it, else "undecided": more runs
         would tell. One run has no interval. Where the machine was late the path was another,
@@ -122,7 +122,7 @@ class Sides:
 
 
 class Comparison:
-    """What a comparison found; `data` is what `to_json` writes."""
+    """Result of a comparison; `data` is what `to_json` writes."""
 
     def __init__(
         self,

@@ -157,7 +157,7 @@ def _rates(now: dict[str, Any], before: dict[str, Any] | None) -> None:
 
 
 def _alive(path: Path) -> bool:
-    """Whether somebody listens there; a process number says nothing inside an emulated host."""
+    """Return whether an emulation listens there (inside a host a process number says nothing)."""
     try:
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(_PATIENCE_S)

@@ -49,7 +49,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Emulated:
-    """What an emulation did.
+    """Result of an emulation.
 
     `data` holds exit_code, duration_s, lateness, hosts, links, packets (where all of them are),
     servers (with the exit codes of those that ended early) and endpoints (what hosts in user space
@@ -95,7 +95,7 @@ class Emulated:
 
 
 class Options(TypedDict, total=False):
-    """How a path is emulated: the keywords of `emulate` and `transfer`."""
+    """Options of an emulation: the keywords of `emulate` and `transfer`."""
 
     host: str | None
     """Where the program runs; by default where the first flow goes to."""

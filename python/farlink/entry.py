@@ -1,4 +1,4 @@
-"""Where the command `farlink` starts: Ctrl-C is no traceback while its modules are loaded."""
+"""Start of the command `farlink`: Ctrl-C is no traceback while its modules are loaded."""
 
 import os
 import sys

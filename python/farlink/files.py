@@ -70,7 +70,7 @@ def as_name(text: str) -> str:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is a file; a path that cannot be one is none."""
+    """Return whether the file exists; an impossible path is no file."""
     try:
         return path.is_file()
     except (OSError, ValueError):

@@ -64,7 +64,7 @@ def filling(directory: Path, *, last: str) -> Iterator[Path]:
 
 
 def holds(directory: Path, name: str, digest: str) -> bool:
-    """Whether all that `filling` made there is there, unchanged, and the file `name` is marked.
+    """Return whether all that `filling` made is there, unchanged, and the file `name` is marked.
 
     The mark is `digest` among its first characters: who makes the same again can leave it.
     """
@@ -157,7 +157,7 @@ def _write_list(directory: Path, listed: Mapping[str, list[str]]) -> None:
 
 
 def _stays(name: str) -> bool:
-    """Whether a name of the list is that of a file below its folder."""
+    """Return whether a name of the list stays below its folder."""
     parts = PurePosixPath(name).parts
     bad = any(one in ("..", os.sep) or "\\" in one or ":" in one or "\0" in one for one in parts)
     return bool(parts) and not bad

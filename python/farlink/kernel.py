@@ -38,7 +38,7 @@ _RECOVERY, _LOSS = 3, 4
 
 
 class KernelTrace:
-    """What the kernel's TCP told of itself every 50 ms, of every connection of every host.
+    """State of the kernel's TCP every 50 ms, of every connection of every host.
 
     A flow is named after the ends of its connection ("10.0.0.1:5001-10.0.0.3:40000"); its side
     "from" is the end that sent more.

@@ -1,4 +1,4 @@
-"""What limits a transfer: shares of its time, and the sentence that says so."""
+"""Limits of a transfer: shares of its time, and the sentence that names the main one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ _SAYS = {
 
 @dataclass(frozen=True)
 class _Shares:
-    """Of one TCP: the mean over flows and runs of each share, and what it follows from."""
+    """Shares of one TCP: the mean of each over flows and runs, and the rows that it comes from."""
 
     tcp: str
     shares: Mapping[str, float]
@@ -78,7 +78,7 @@ class _Shares:
 
     @property
     def kind(self) -> str | None:
-        """What limits it for most of the time; None if nothing does."""
+        """Kind that limits it for most of the time; None if nothing does."""
         return self.greatest if self.shares[self.greatest] > _MOST else None
 
 

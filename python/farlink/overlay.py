@@ -42,7 +42,7 @@ _SNAPLEN = 120
 
 @dataclass(frozen=True)
 class Verdict:
-    """One measure of one TCP: what was captured, and what the runs gave."""
+    """Measure of one TCP: the captured value, and those of the runs."""
 
     tcp: str
     measure: str
@@ -56,7 +56,7 @@ class Verdict:
 
     @property
     def range(self) -> tuple[float, float]:
-        """Where one more run would lie 95 times of 100: Student's t, over the runs.
+        """Range in which one more run would lie 95 times of 100: Student's t, over the runs.
 
         And what is within 5 % of the mean, where runs hardly differ.
         """
@@ -70,13 +70,13 @@ class Verdict:
 
     @property
     def fits(self) -> bool:
-        """Whether what was captured could be one more of the runs."""
+        """Whether the captured value could be one more of the runs."""
         low, high = self.range
         return low <= self.captured <= high
 
 
 class Overlay:
-    """What a comparison with a capture found; `data` is what `save` writes as JSON."""
+    """Result of a comparison with a capture; `data` is what `save` writes as JSON."""
 
     def __init__(
         self,

@@ -145,7 +145,7 @@ class Result:
 
     @cached_property
     def agents(self) -> "pd.DataFrame":
-        """What agents counted: like `summary`, with a row per TCP, agent, its node and link.
+        """Counters of agents: like `summary`, with a row per TCP, agent, its node and link.
 
         Agents of different kinds have different counters; there are no rows without agents.
         """
@@ -156,7 +156,7 @@ class Result:
 
     @cached_property
     def handoffs(self) -> "pd.DataFrame":
-        """What handoffs cost: like `summary`, with a row per TCP and host that moves.
+        """Costs of handoffs: like `summary`, with a row per TCP and host that moves.
 
         There are no rows if none does.
         """
@@ -513,7 +513,7 @@ def _units(rows: Sequence[Row]) -> dict[str, str]:
 
 
 def _is_udp(row: Row) -> bool:
-    """Whether a row of flow metrics is of a flow of datagrams."""
+    """Return whether a row of flow metrics belongs to a flow of datagrams."""
     name = "datagrams_sent"
     return name in row["metrics"] and any(v is not None for v in values_of(row, name))
 
@@ -525,5 +525,5 @@ def _summed(rows: Sequence[Row], metric: str) -> list[float]:
 
 
 def is_summed(metric: str) -> bool:
-    """Whether a flow metric adds up over the flows of a run; else it is averaged."""
+    """Return whether a flow metric adds up over the flows of a run; else it is averaged."""
     return registry.measures("flow").get(metric, _UNKNOWN).combine == "sum"

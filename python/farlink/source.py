@@ -1,4 +1,4 @@
-"""Where a scenario comes from: the library, a file, a mapping or a saved result."""
+"""Sources of a scenario: the library, a file, a mapping or a saved result."""
 
 import json
 from collections.abc import Mapping, Sequence

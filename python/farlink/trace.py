@@ -29,7 +29,7 @@ NAMES = tuple(registry.traces())
 
 
 class Trace:
-    """One run with its probes on.
+    """Run with its probes on.
 
     `measures` and `outcome` have the run's numbers, `pcaps` the captured packets by capture
     point (empty if none were asked for).

@@ -1,4 +1,4 @@
-"""One case after the other: its result, its traces and its captures."""
+"""Cases one after the other: result, traces and captures of each."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Case:
 
     @cached_property
     def packets(self) -> dict[str, list[reader.Packet]]:
-        """What tshark reads, by host."""
+        """Return what tshark reads, by host."""
         return {host: reader.packets(path) for host, path in self.files.items()}
 
     @property

@@ -1,4 +1,4 @@
-"""One end of a connection, followed through the capture at its host.
+"""End of a connection, followed through the capture at its host.
 
 A capture at a host shows everything that the end of a connection could know, so
 what it must have held and answered can be worked out again from the packets
@@ -22,11 +22,11 @@ class Connection:
     """Address of the host."""
 
     def left(self) -> Iterator[Packet]:
-        """What the host sent."""
+        """Return the segments that the host sent."""
         return (packet for packet in self.packets if packet.src == self.host)
 
     def arrived(self) -> Iterator[Packet]:
-        """What the host got and its checksum took."""
+        """Return the segments that the host got and its checksum accepted."""
         return (p for p in self.packets if p.src != self.host and not p.damaged)
 
     def sent_from(self) -> int:
@@ -51,7 +51,7 @@ def offset(seq: int, start: int) -> int:
 
 @dataclass(slots=True)
 class Receiver:
-    """What an end holds of its peer's stream after each packet that arrived."""
+    """Data that an end holds of its peer's stream after each packet that arrived."""
 
     isn: int
     reassembly: bool
@@ -129,5 +129,5 @@ def retransmissions(connection: Connection) -> list[Packet]:
 
 
 def ends(connection: Connection) -> bool:
-    """Whether both ends sent a FIN."""
+    """Return whether both ends sent a FIN."""
     return len({p.src for p in connection.packets if p.flags & FIN}) == 2

@@ -1,4 +1,4 @@
-"""What tshark and tcptrace read in a capture, without our own reading of it."""
+"""Reading of a capture by tshark and tcptrace, without our own reader."""
 
 import os
 import re
@@ -175,12 +175,12 @@ def _packet(row: list[str]) -> Packet:
 
 
 def known(remark: str, allowed: Iterable[str]) -> bool:
-    """Whether one of these rules allows what tshark remarks."""
+    """Return whether one of these rules allows a remark of tshark."""
     return any(re.fullmatch(rule, remark) for rule in allowed)
 
 
 def tcptrace(path: Path) -> list[dict[str, str]]:
-    """One row a connection, of what `tcptrace -l` counts; `a` is the end that opened it."""
+    """Return the counts of `tcptrace -l`, one row a connection; `a` is the end that opened it."""
     assert TCPTRACE is not None
     done = subprocess.run(
         [TCPTRACE, "-n", "-l", "--csv", str(path)], capture_output=True, text=True, check=True

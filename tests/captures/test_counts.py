@@ -1,4 +1,4 @@
-"""What tshark and tcptrace count in the captures is what the result says."""
+"""Counts of tshark and tcptrace in the captures equal those of the result."""
 
 from collections import Counter
 
@@ -68,7 +68,7 @@ def test_goodput_is_the_clock_of_the_captures(case: Case) -> None:
 
 
 def _complete_at(case: Case, host: str, flow: int, size: int) -> int:
-    """When the last of `size` bytes had arrived in order at a host, in nanoseconds."""
+    """Return when the last of `size` bytes had arrived in order at a host, in nanoseconds."""
     tcp = case.tcp(flow)
     steps = replay(
         case.connection(host, flow), reassembly=tcp["reassembly"], timestamps=tcp["timestamps"]
@@ -130,7 +130,7 @@ def _rate(case: Case, source: str) -> float:
 
 
 def _delay(case: Case) -> float:
-    """One-way propagation in nanoseconds; both directions have the same."""
+    """Return the one-way propagation in nanoseconds; both directions have the same."""
     links = case.result.scenario()["links"]
     return sum(1e6 * float(link["down"]["delay"].removesuffix(" ms")) for link in links)
 

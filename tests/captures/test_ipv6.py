@@ -1,4 +1,4 @@
-"""What tshark reads in captures of IPv6: addresses, labels, checksums, fragments put together."""
+"""Reading of IPv6 captures by tshark: addresses, labels, checksums, reassembled fragments."""
 
 import subprocess
 from collections import defaultdict
@@ -19,7 +19,7 @@ Row = dict[str, str]
 
 
 def read(path: Path, *fields: str) -> list[Row]:
-    """These fields of every packet."""
+    """Return these fields of every packet."""
     assert reader.TSHARK is not None
     command = [reader.TSHARK, "-n", "-r", str(path), "-T", "fields", "-E", "aggregator=|"]
     for preference in ("tcp.check_checksum:TRUE", "udp.check_checksum:TRUE"):

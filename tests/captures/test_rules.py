@@ -101,7 +101,7 @@ def test_the_window_never_shrinks_and_is_never_overrun(case: Case) -> None:
 
 
 def _check_sender(connection: Connection, mss: int) -> None:
-    """What left: in order, without gaps, no longer than agreed, within the window."""
+    """Check the sender: in order, without gaps, no longer than agreed, within the window."""
     isn = connection.sent_from()
     _, peer = connection.syns()
     shift = peer.shift if peer.shift and connection.syns()[0].shift is not None else 0

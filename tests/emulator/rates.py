@@ -44,7 +44,7 @@ def tcp_send(seconds: float) -> None:
 
 
 def came(ancillary: list[tuple[int, int, bytes]]) -> int:
-    """When the kernel got what was just read."""
+    """Return when the kernel got the packet that was just read."""
     for _, kind, data in ancillary:
         if kind == SO_TIMESTAMPNS:
             seconds, nanos = struct.unpack_from("@qq", data)

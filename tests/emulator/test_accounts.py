@@ -74,7 +74,9 @@ def test_each_server_is_waited_for_and_one_that_fails_is_told_of() -> None:
 
 
 def test_real_time_priority_is_the_default_where_it_is_allowed() -> None:
-    """Of the engine, not of the programs; the results tell what it was, and why it was not."""
+    """Priority belongs to the engine, not to programs; the results give it, and the reason if it is
+    missing.
+    """
     ordinary = "import os; assert os.sched_getscheduler(0) == os.SCHED_OTHER"
     ask = "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(40))"
     allowed = subprocess.run(python(ask), capture_output=True, check=False).returncode == 0

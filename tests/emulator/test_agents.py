@@ -123,7 +123,7 @@ def _answers(one: control.Running) -> bool:
 
 
 def _after(one: control.Running, before: tuple[float, float]) -> tuple[float, float]:
-    """How much more was sent again and lost once five packets more were lost."""
+    """Return how much more was retransmitted and lost once five packets more were lost."""
     for _ in range(300):
         now = counted(one)
         if now[1] >= before[1] + 5:

@@ -96,7 +96,7 @@ def machine() -> Iterator[Machine]:
 
 
 def state(device: str, *where: str) -> str:
-    """All about an interface, its addresses and routes, and the ports of a bridge."""
+    """Return the state of an interface, its addresses and routes, and the ports of a bridge."""
     looks = [("link", "show"), ("addr", "show"), ("route", "show", "table", "all")]
     looks += [("-6", "route", "show", "table", "all")]
     all_of = [ip(*where, "-d", *look, "dev", device) for look in looks]
@@ -142,8 +142,9 @@ def talk(far: str) -> list[str]:
 
 @needs_ip
 def test_a_machine_behind_an_interface_is_a_host(machine: Machine) -> None:
-    """It finds the others by ARP; TCP goes both ways, with segments of many packets; nothing of
-    the interface changes."""
+    """The machine finds the others by ARP; TCP goes both ways, with segments of many packets; the
+    interface is unchanged afterwards.
+    """
     machine.has("10.0.0.3/24")
     before = state(machine.cable)
     machine.serve()
@@ -163,8 +164,9 @@ def test_a_machine_behind_an_interface_is_a_host(machine: Machine) -> None:
 def test_somebody_elses_namespace_is_a_host(
     by: str, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has a device more while the run lasts, and is what it was before; so with a container,
-    whose first process Docker names."""
+    """The namespace has one more device while the run lasts, and is unchanged afterwards; so with a
+    container, whose first process Docker names.
+    """
     machine.has("192.0.2.7/24")
     before = inside(machine)
     machine.serve()
@@ -415,8 +417,9 @@ def test_frames_that_come_faster_than_they_are_read_are_counted(
 def test_programs_join_hosts_whose_namespaces_have_no_name_here(
     machine: Machine, tmp_path: Path
 ) -> None:
-    """Those of a run that `ip netns exec` started, whose mounts others do not see, and somebody
-    else's whose name was taken away meanwhile."""
+    """Namespaces without a visible name: of a run that `ip netns exec` started, whose mounts others
+    do not see, and a foreign one whose name was removed meanwhile.
+    """
     scenario = scenario_file(tmp_path)
     lent = f"lent-{os.getpid()}"
     ip("netns", "add", lent)

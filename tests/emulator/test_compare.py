@@ -129,7 +129,7 @@ size = "1 MB"
 
 
 def test_agents_and_handoffs_are_on_both_sides() -> None:
-    """They were left out of both, without a word."""
+    """Agents and handoffs were left out of both sides without a word."""
     radio = {"rate": "1 Mbit/s", "delay": "1 ms"}
     tree, _ = comparison._tree(
         {

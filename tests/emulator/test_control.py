@@ -209,7 +209,7 @@ def test_a_request_of_another_version_is_told_so(
 
 
 def test_an_emulation_of_another_version_is_told_in_one_line(tmp_path: Path) -> None:
-    """One that runs since before there were versions, as its socket answers."""
+    """An emulation from before there were versions, as its socket answers."""
     files = Path("/run/farlink")
     files.mkdir(exist_ok=True)
     own = Path("/proc/self/ns/pid").stat().st_ino
@@ -368,7 +368,9 @@ def test_flows_are_watched_as_they_are(ip: str, address: str) -> None:
 
 
 def test_a_program_joins_a_host_while_it_runs() -> None:
-    """It has the host's network, names and processes, its own exit code, and ends with the run."""
+    """The program has the host's network, names and processes, its own exit code, and ends with the
+    run.
+    """
 
     def execute(one: control.Running, host: str, *argv: str) -> "subprocess.CompletedProcess[str]":
         command = [*FARLINK, "ctl", "exec", "--of", str(one.pid), host, "--", *argv]

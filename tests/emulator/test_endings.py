@@ -72,7 +72,8 @@ def gone(mark: str, process: int) -> None:
 
 @pytest.fixture(autouse=True)
 def heeds_signals() -> Iterator[None]:
-    """What a shell runs in the background ignores Ctrl-C, what nohup runs the end of the terminal.
+    """Return whether a process heeds signals: a background job of a shell ignores Ctrl-C, a job of
+    nohup ignores the end of the terminal.
 
     So does all that it starts, and farlink leaves it at that: it would wait for its program.
     """
@@ -107,7 +108,7 @@ def started(tmp_path: Path, script: str, *options: str) -> tuple["subprocess.Pop
 
 
 def carries(process: int) -> bool:
-    """Whether a run carries packets, and not only makes its hosts."""
+    """Return whether a run carries packets, and not only makes its hosts."""
     try:
         return bool(fl.control.find(str(process)).stats())
     except fl.FarlinkError:
@@ -170,7 +171,7 @@ def test_nothing_outlives_a_signal(number: signal.Signals, code: int, tmp_path: 
 
 
 def test_what_nohup_runs_outlives_the_terminal(tmp_path: Path) -> None:
-    """It carries packets still; the next signal ends it as ever."""
+    """The run still carries packets; the next signal ends it as ever."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     run, mark = started(tmp_path, STAY)
     run.send_signal(signal.SIGHUP)
@@ -184,7 +185,7 @@ def test_what_nohup_runs_outlives_the_terminal(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_a_run_without_a_program(tmp_path: Path) -> None:
-    """Its results are there, and its exit code is that of Ctrl-C."""
+    """The run's results are there, and its exit code is that of Ctrl-C."""
     run, mark = started(tmp_path, "", "--seconds", "100", "--json", str(tmp_path / "out.json"))
     run.send_signal(signal.SIGINT)
     with run:

@@ -1,4 +1,4 @@
-"""This package's TCP in user space against the kernel's, over bad links."""
+"""TCP of this package in user space against the kernel's, over bad links."""
 
 import json
 import subprocess

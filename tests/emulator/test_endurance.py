@@ -222,7 +222,7 @@ open(sys.argv[1], "w").write(line.partition(":")[2])
 
 
 def test_the_engine_has_every_packet_that_the_kernel_handed_over(tmp_path: Path) -> None:
-    """Where a device passes one packet at a time, the kernel's own count can be compared."""
+    """A device that passes one packet at a time allows a comparison with the kernel's own count."""
     out = tmp_path / "dev"
     done = fl.emulate(path(), python(COUNT, str(out)), host="server", plain=True)
     columns = out.read_text().split()

@@ -1,4 +1,4 @@
-"""What Wireshark's expert has to say of this package's TCP against the kernel's over a bad link."""
+"""Remarks of Wireshark's expert on this package's TCP against the kernel's over a bad link."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What kernels hear from routers: traceroute, unreachable destinations, echoes."""
+"""Messages from routers to kernels: traceroute, unreachable destinations, echoes."""
 
 import errno
 import itertools

@@ -150,7 +150,7 @@ class Lab(Machine):
         )
 
     def state(self) -> str:
-        """All that a way out may have changed."""
+        """Return all that a way out may have changed."""
         forward = "grep . /proc/sys/net/ipv[46]/conf/*/*forwarding"
         return inside(self) + self.within("sh", "-c", f"{forward}; {NFT} list ruleset").stdout
 
@@ -223,8 +223,9 @@ FORCE = Path("/proc/sys/net/ipv6/conf/all/force_forwarding")
 def test_what_the_machine_reaches_by_ipv6_the_hosts_reach_so(
     lab: Lab, tmp_path: Path, *, forwards: bool
 ) -> None:
-    """Where forwarding is off it is switched on for the interfaces that lead out, and only for
-    them; where it is on already, nothing is changed."""
+    """Forwarding is switched on for the interfaces that lead out, and only for them; where it is on
+    already, nothing is changed.
+    """
     if not forwards and not FORCE.exists():
         pytest.skip("a kernel before 6.17 forwards IPv6 on all interfaces or on none")
     lab.has_ipv6()
@@ -251,7 +252,7 @@ def test_what_the_machine_reaches_by_ipv6_the_hosts_reach_so(
 @needs_ip
 @needs_nft
 def test_without_a_way_out_of_ipv6_hosts_know_that_at_once(lab: Lab, tmp_path: Path) -> None:
-    """They have no route to it, so that programs try IPv4 without waiting for an answer."""
+    """Hosts have no IPv6 route, so that programs try IPv4 without waiting for an answer."""
     reach = "import socket; socket.socket(socket.AF_INET6).connect(('2001:db8:7::7', 5000))"
     run = [*FARLINK, "emulate", str(scenario_file(tmp_path)), "--internet", "server", "--quiet"]
     done = lab.within(*run, "--", sys.executable, "-c", reach)

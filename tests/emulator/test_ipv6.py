@@ -71,8 +71,9 @@ def narrow() -> dict[str, Any]:
 
 
 def test_hosts_speak_ipv6(tmp_path: Path) -> None:
-    """They find that the path takes 1400 bytes; a router answers echo and says that hops are used
-    up; nothing that nobody sent is on the way."""
+    """Hosts find that the path takes 1400 bytes; a router answers echo and reports expired hops; no
+    packet is on the way that nobody sent.
+    """
     out = tmp_path / "out.json"
     done = fl.emulate(
         narrow(),

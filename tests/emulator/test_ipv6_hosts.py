@@ -61,7 +61,7 @@ def test_names_are_addresses_of_ipv6() -> None:
 
 @pytest.mark.parametrize("kind", ["snoop", "split", "spoof"])
 def test_agents_read_ipv6_of_real_programs(kind: str, capfd: pytest.CaptureFixture[str]) -> None:
-    """They repair what the link behind them loses, and every packet is accounted for."""
+    """Agents repair the losses of the link behind them, and every packet is accounted for."""
     agents = [{"at": "router", "wireless": "far", "kind": kind}]
     done = emulation.transfer(over_ipv6(agents=agents), "3MB")
     assert json.loads(capfd.readouterr().out)["correct"] is True

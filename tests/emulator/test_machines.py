@@ -318,8 +318,9 @@ time.sleep(60)
 def test_what_a_gateways_device_drops_is_counted_at_the_unit(
     laboratory: Machines, tmp_path: Path
 ) -> None:
-    """Its device holds 10,000 packets while the gateway is stopped. One that is to last a second
-    leaves then."""
+    """The device holds 10,000 packets while the gateway is stopped, and a datagram due in a second
+    leaves then.
+    """
     scenario, sign = tmp_path / "three.toml", tmp_path / "sign"
     scenario.write_text(LOSSY)
     key = start_unit(laboratory, scenario)

@@ -79,7 +79,7 @@ def test_tcp_fills_the_link(rate: float, tmp_path: Path) -> None:
 
 @dataclass(frozen=True)
 class Datagrams:
-    """What became of datagrams."""
+    """Fate of datagrams."""
 
     sent: int
     seconds: float
@@ -117,7 +117,7 @@ def udp(rate: float, share: float, tmp_path: Path) -> Datagrams:
 
 @pytest.mark.parametrize("rate", RATES)
 def test_udp_above_the_rate_of_a_link_loses_what_is_too_much(rate: float, tmp_path: Path) -> None:
-    """What comes through is the rate less the headers; the queue has no room for the rest."""
+    """The rate less the headers comes through; the queue has no room for the rest."""
     done = udp(rate, 1.5, tmp_path)
     assert len(done.looks) + done.lost == done.sent
     # While packets were sent the link carried its rate, and then what waited; less where the
@@ -162,7 +162,7 @@ def iperf(rate: float, report: Path, *arguments: str) -> tuple[dict[str, Any], d
 @iperf3
 @pytest.mark.parametrize("rate", RATES)
 def test_iperf3_sees_the_same_tcp(rate: float, tmp_path: Path) -> None:
-    """It counts whole blocks in whole intervals: less exact than the times of packets."""
+    """iperf3 counts whole blocks in whole intervals: less exact than the times of packets."""
     found, _ = iperf(rate, tmp_path / "report")
     goodput = rate * MSS / PACKET
     assert abs(found["sum_received"]["bits_per_second"] / goodput - 1) < 0.05

@@ -1,4 +1,4 @@
-"""What itur 0.4.0 says at a few places, for machines without its 250 MB (with astropy, pyproj)."""
+"""Values of itur 0.4.0 at a few places, for machines without its 250 MB (with astropy, pyproj)."""
 
 import math
 from types import SimpleNamespace

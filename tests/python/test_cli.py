@@ -591,7 +591,7 @@ OTHER = [
 
 
 def test_both_readers_of_the_options_of_run_read_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the short way reads is what the general one does, and it knows every option."""
+    """The short reader reads what the general one does, and knows every option."""
     seen: list[dict[str, object]] = []
 
     def simulate(scenario: str, **options: object) -> None:

@@ -1,4 +1,4 @@
-"""What is estimated of a channel is what the channel was, as often as its intervals say."""
+"""Estimates of a channel equal the channel, as often as their intervals say."""
 
 import json
 import struct

@@ -250,7 +250,7 @@ LAWS: Mapping[str, Callable[[np.random.Generator], Values]] = {
 @pytest.mark.parametrize("samples", [100, pytest.param(2000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", LAWS)
 def test_looks_keep_the_level(name: str, samples: int) -> None:
-    """Of samples without a difference one in forty is called one, over all looks.
+    """Samples without a difference are called different one time in forty, over all looks.
 
     That goes for a part beside others that hold, which keep their first runs, too.
     """
@@ -267,7 +267,7 @@ def test_looks_keep_the_level(name: str, samples: int) -> None:
 @pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize("samples", [60, pytest.param(1000, marks=pytest.mark.long)])
 def test_looks_at_the_best_of_equals_name_none(samples: int) -> None:
-    """Of four candidates with the same mean one is called the best in few samples."""
+    """Four candidates with the same mean have a best one in few samples."""
     random = np.random.default_rng(4)
     found = []
     for _ in range(samples):

@@ -1,4 +1,4 @@
-"""What limits a transfer: the sentence is true of the measures, and the band of the trace."""
+"""Limits of a transfer: the sentence is true of the measures, and the band of the trace."""
 
 import re
 
@@ -98,7 +98,7 @@ def test_results_without_the_shares_say_nothing(result: fl.Result) -> None:
 
 
 def test_shares_of_columns_are_the_time_between_rows() -> None:
-    """One flow: 1 s of handshake, 2 s of one window, then the other; in columns of 2 s."""
+    """A flow with 1 s of handshake, 2 s of one window, then the other; in columns of 2 s."""
     flow = Columns(
         {
             "time": np.array([0.0, 1.0, 3.0]),

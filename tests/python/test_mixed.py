@@ -126,7 +126,7 @@ def test_the_share_lost_is_of_all_datagrams(mixed: fl.Result) -> None:
 
 
 def test_goodput_of_datagrams_is_no_matter_of_how_long_tcp_takes(mixed: fl.Result) -> None:
-    """They end after 20 s, the files later and under each TCP at another time."""
+    """Datagrams end after 20 s, the files later and under each TCP at another time."""
     shown = table(mixed).split("datagrams", 1)[1]
     found = re.search(r"sack +[\d,]+ +(?:±\d+ +)?([\d.]+) ", shown)
     assert found, shown
@@ -137,7 +137,7 @@ def test_goodput_of_datagrams_is_no_matter_of_how_long_tcp_takes(mixed: fl.Resul
 
 
 def test_one_flow_over_tcp_has_its_own_goodput(mixed: fl.Result) -> None:
-    """Whether or not datagrams go on after it."""
+    """A flow over TCP has its own goodput whether or not datagrams go on after it."""
     assert mixed.goodput_to_add == "goodput_over_run"
     scenario = mixed.scenario("sack")
     assert [flow["name"] for flow in scenario["flows"]] == ["long", "short", "video", "voice"]

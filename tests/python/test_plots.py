@@ -221,7 +221,7 @@ def test_many_flows_have_a_median(small: Path) -> None:
 
 
 def test_flows_of_several_tcps_are_added_up(small: Path) -> None:
-    """Of two flows under each of two TCPs the figure shows what both had acknowledged."""
+    """A figure of two flows under each of two TCPs shows the sum of what both had acknowledged."""
     both = fl.run(small, tcp=["reno", "sack"], overrides={"flows.0.count": 2})
     figure = both.plot.sequence()
     assert "Progress of 2 flows together" in figure.get_suptitle()
@@ -336,7 +336,7 @@ def crossings(lines: list[tuple[np.ndarray, np.ndarray]]) -> int:
 
 
 def test_a_box_plot_of_values_far_apart_is_logarithmic(small: Path) -> None:
-    """One TCP thirty times as fast as another: both boxes are seen, and their ratio run by run."""
+    """A TCP thirty times as fast as another: both boxes are seen, and their ratio run by run."""
     slow = {"links.0.down.channel": {"loss": 0.05}}
     far = fl.run(small, tcp=["rfc793", "bbr"], runs=3, overrides=slow)
     figure = far.plot.box()
@@ -353,7 +353,7 @@ MANY_FLOWS = {"flows.0.count": 8, "flows.0.size": "40 kB"}
 
 
 def test_no_legend_is_wider_than_its_panel(small: Path) -> None:
-    """That of eight flows, two loss events and all limits has more rows instead."""
+    """A legend of eight flows, two loss events and all limits has more rows instead."""
     figure = fl.run(small, tcp=["reno", "linux-cubic"], overrides=MANY_FLOWS).plot.cwnd()
     figure.draw_without_rendering()
     axes = figure.axes[0]

@@ -1,4 +1,4 @@
-"""What runs say of a claim: sizes and powers of the tests on samples of known distribution."""
+"""Evidence of runs on a claim: sizes and powers of the tests on samples of known distribution."""
 
 import math
 

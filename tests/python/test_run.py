@@ -395,7 +395,7 @@ def test_what_agents_counted_is_in_the_result(result: fl.Result, tmp_path: Path)
 
 @pytest.mark.parametrize("runs", [1, 3])
 def test_a_result_file_is_the_document_as_json(small: Path, runs: int) -> None:
-    """It is written row by row, as `json` would write all of it."""
+    """The document is written row by row, as `json` would write all of it."""
     result = fl.run(small, tcp=["newreno", "sack"], runs=runs)
     assert result.text == json.dumps(result.data, indent=1, allow_nan=False) + "\n"
     assert "".join(fl.Result(result.data).pieces()) == result.text

@@ -1,4 +1,4 @@
-"""What people see of a result: tables, lists, notebooks, progress, completion."""
+"""Output that people see: tables, lists, notebooks, progress, completion."""
 
 import json
 import os

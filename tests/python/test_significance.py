@@ -42,7 +42,7 @@ def test_a_mean_against_its_own_value(name: str, runs: int) -> None:
 @pytest.mark.parametrize("runs", [6, 20])
 @pytest.mark.parametrize("name", LAWS)
 def test_two_means_that_are_equal(name: str, runs: int) -> None:
-    """The same of two quantities with one mean, of which the other has another shape."""
+    """Two quantities with one mean, of which the other has another shape."""
     law, mean = LAWS[name]
     random = np.random.default_rng(runs)
     other: Law = LAWS["poisson 0.3"][0] if "poisson" in name else LAWS["exponential"][0]
@@ -92,7 +92,7 @@ def test_unequal_spreads_do_not_turn_the_sign() -> None:
 
 
 def test_a_few_low_values_are_no_tail_above() -> None:
-    """What has broken down in one run of six is below what never does."""
+    """A value that breaks down in one run of six is below one that never does."""
     broken = np.array([1100.0, 1090, 1120, 6, 1080, 1110])
     steady = np.array([4900.0, 4890, 4910, 4880, 4920, 4900])
     assert above(steady, broken)[0] < 0.001

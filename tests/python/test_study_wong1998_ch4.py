@@ -180,7 +180,7 @@ def test_windows_are_halved_and_grown_to_the_byte(wong: Model) -> None:
 
 
 def test_functions_of_pieces_have_a_value_in_each_run(wong: Model) -> None:
-    """What expressions call gives a number a run, within what it can be."""
+    """Functions of expressions give a number a run, within its possible range."""
     for name, args, low, high in (
         ("idle_share", (4.5,), 0.0, 1.0),
         ("burst_share", ("largest", 5), 0.0, 1.0),

@@ -102,7 +102,7 @@ def test_a_model_of_constants_leaves_hardly_a_claim_green() -> None:
 
 
 def test_chances_of_independent_runs() -> None:
-    """Of 2 and 5 against 3 and 4, each wins in two of the four pairs; ties are shared."""
+    """Chances of 2 and 5 against 3 and 4: each wins in two of the four pairs; ties are shared."""
     assert chances({"a": np.array([2.0, 5.0]), "b": np.array([3.0, 4.0])}) == {"a": 0.5, "b": 0.5}
     assert chances({"a": np.array([1.0]), "b": np.array([1.0, 3.0])}) == {"a": 0.25, "b": 0.75}
 

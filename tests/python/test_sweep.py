@@ -286,7 +286,7 @@ def test_the_looks_hold_their_level() -> None:
 
 
 def test_without_the_wider_interval_the_level_is_not_kept() -> None:
-    """That looking costs something at all: plain 95 % intervals miss more often."""
+    """Looking has a cost: plain 95 % intervals miss more often."""
     rng = np.random.default_rng(6)
     rule = Rule(3, 400)
     stops = [_stopped(rng.normal(10, 3, rule.most), rule, 0.975) for _ in range(TRIALS)]

@@ -26,7 +26,7 @@ def test_each_study_is_asked_and_each_scenario_resolves() -> None:
 
 
 def test_the_stack_of_its_time_is_that_of_the_study() -> None:
-    """What a question calls the TCP of its time is what the study itself runs, to the key."""
+    """A question's TCP of its time equals that of the study, to the key."""
     ours = QUESTIONS["omueti2007"].cell("BER 1e-6", "", "ADaLR of 2007")
     assert ours.scenario == find("omueti2007").model(Lab()).cell("adalr_sack", "d", 1e-6).scenario
     day = QUESTIONS["vatne2006-satellite"].cell("as calibrated", "", "Vegas of 2006")

@@ -111,7 +111,7 @@ def test_the_figure_shows_delays_and_losses(mixed: fl.Result) -> None:
 
 
 def test_no_flow_hides_the_others(tmp_path: Path) -> None:
-    """Of a fast and a slow flow the slow one is drawn last, and both names have a mark to see."""
+    """The slow of two flows is drawn last, and both names have a visible mark."""
     fast = CBR.replace("voice", "video").replace("64 kbit/s", "640 kbit/s")
     both = run(tmp_path, "both", CBR + fast)
     (axes,) = both.plot.delay().axes

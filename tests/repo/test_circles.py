@@ -28,7 +28,7 @@ ITEM = re.compile(
 
 
 class Module:
-    """One source file of a crate."""
+    """Source file of a crate."""
 
     def __init__(self, path: Path, name: tuple[str, ...]) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""What the documents name is there: paths, types, functions, commands and options."""
+"""Names in the documents exist: paths, types, functions, commands and options."""
 
 import re
 import shutil
@@ -67,7 +67,7 @@ DEFINED = r"\b(?:struct|enum|trait|type|fn|const|static|mod|class|def|macro_rule
 
 
 def defines(module: str, name: str) -> bool:
-    """Whether a source of the module defines an item of this name."""
+    """Return whether a source of the module defines an item of this name."""
     return any(
         re.search(DEFINED.format(name), (ROOT / path).read_text(encoding="utf-8"))
         for path, found in sources().items()

@@ -121,7 +121,7 @@ def _row(fields: dict[str, str]) -> Row:
 
 
 def tcp_alike(row: Row) -> dict[str, Any]:
-    """What ns-3 does, in our words. Each line has its reason in ns3/README.md."""
+    """Return what ns-3 does, in our words. Each line has its reason in ns3/README.md."""
     tcp: dict[str, Any] = {
         "variant": "cubic" if row.tcp == "cubic" else "sack" if row.sack else "newreno",
         "receive_window": f"{row.window} B",

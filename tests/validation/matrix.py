@@ -28,7 +28,7 @@ LOSSES: dict[str, dict[str, Any] | None] = {
 
 @dataclass(frozen=True)
 class Path:
-    """One link, alike both ways, and what is sent over it: `size` kB, all flows together."""
+    """Link, alike both ways, and what is sent over it: `size` kB, all flows together."""
 
     rate: str
     delay: str
@@ -50,7 +50,7 @@ PATHS = {
 
 @dataclass(frozen=True)
 class Cell:
-    """One path, one kind of loss, so many flows."""
+    """Cell of the matrix: a path, a kind of loss, a number of flows."""
 
     path: str
     loss: str

@@ -1,4 +1,4 @@
-"""What theory says, written without the engine: window arithmetic, Mathis 1997, Padhye 1998."""
+"""Theory without the engine: window arithmetic, Mathis 1997, Padhye 1998."""
 
 import heapq
 import math

@@ -61,8 +61,8 @@ def terrestrial(
 
 
 def random_loss(tcp: Scenario, loss: float, *, seconds: int, first_window: int) -> Scenario:
-    """One bulk flow where the formulas for random loss hold: 1 Gbit/s, so that nothing
-    queues, 100 ms round trip, a window that never limits, loss of data packets only.
+    """Return a bulk flow where the formulas for random loss hold: 1 Gbit/s, so that nothing queues,
+    100 ms round trip, a window that never limits, loss of data packets only.
 
     `first_window` segments is the first slow-start threshold: a run starts near the window
     it will have, instead of in a slow start that the formulas know nothing of.

@@ -1,4 +1,4 @@
-"""The same cases in ns-3 (ns3/README.md) and here: means within their intervals.
+"""Cases alike in ns-3 (ns3/README.md) and here: means within their intervals.
 
 Each of many means may be off by chance. The chance that any one of them is off by more
 than `limit` standard errors is 1 % (Bonferroni, which holds for comparisons that depend
@@ -33,7 +33,7 @@ def test_means_are_those_of_ns3_made_to_follow_the_rfcs(row: Row) -> None:
 
 @pytest.mark.long
 def test_no_metric_is_off_on_the_whole() -> None:
-    """What is too little to be seen in one case, but the same way in all of them, is a fault."""
+    """A difference too small to be seen in one case, but alike in all of them, is a fault."""
     ratios = [ours(row)["goodput"].mean / row.metrics["goodput"].mean - 1 for row in CHANCE]
     assert abs(statistics.fmean(ratios)) < 0.01
     assert statistics.fmean(abs(ratio) for ratio in ratios) < 0.02

@@ -1,4 +1,4 @@
-"""What losses do to the window, and what their repair costs, in whole runs on long paths."""
+"""Effect of losses on the window, and cost of their repair, in whole runs on long paths."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def test_newreno_takes_a_round_trip_for_each_segment_that_slow_start_lost() -> N
 
 
 def test_eln_reduces_its_window_for_what_a_queue_dropped() -> None:
-    """What marked duplicates let out is in the place of segments that have arrived.
+    """Data let out by marked duplicates replaces segments that have arrived.
 
     Counted as in flight it kept the window whole, and the queue lost twice as many segments.
     """

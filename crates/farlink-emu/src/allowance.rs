@@ -1,4 +1,5 @@
-//! What a tunnel adds to the delay of a host's packets is taken off the delays of the scenario.
+//! Allowance for the tunnel: the delay that it adds to a host's packets is taken off the scenario's
+//! delays.
 //!
 //! The links that all packets of a host go over are the one at it and, as long as the next node has
 //! one more link only, those that follow. Their propagation delays are shortened, the nearest first,

@@ -1,4 +1,4 @@
-//! How long packets may have waited in a device before they were read.
+//! Bound on the time that packets waited in a device before they were read.
 //!
 //! A device does not say when a packet came, and what tells it beside the device
 //! ([`crate::stamps`]) may miss some. What the loop knows is when the
@@ -14,21 +14,21 @@ use std::collections::VecDeque;
 /// or others had the processor), so that no stall is overlooked by more than this.
 const BEAT: Interval = Interval::from_millis(1);
 
-/// What is known of the devices of all hosts.
+/// Arrival state of the devices of all hosts.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
     devices: Vec<Device>,
     /// Devices that had been read to their end held nothing at this time.
     empty: Instant,
-    /// When the loop last looked for devices that hold something.
+    /// Time at which the loop last looked for readable devices.
     looked: Instant,
-    /// How often it has.
+    /// Number of such looks.
     looks: u64,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Device {
-    /// What is read now came later than this.
+    /// Lower bound of the arrival time of what is read now.
     since: Instant,
     reads: u64,
     /// Number of the look that last reported it.

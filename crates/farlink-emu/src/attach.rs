@@ -20,7 +20,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
-/// What is attached.
+/// Kind of thing attached as a host.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Attach {
@@ -28,14 +28,14 @@ pub enum Attach {
     Interface(String),
     /// A machine at a bridge, which gets a port.
     Bridge(String),
-    /// This machine itself, as the way out of the other hosts (`--internet`).
+    /// The machine itself, as the way out of the other hosts (`--internet`).
     #[serde(skip)]
     Internet,
     /// The kernel of a network namespace.
     Namespace {
-        /// Its file.
+        /// Path of the namespace's file.
         path: PathBuf,
-        /// How the user called it.
+        /// Name the user wrote.
         name: String,
     },
 }
@@ -56,7 +56,7 @@ impl fmt::Display for Attach {
 pub struct Attached {
     /// Name in the scenario.
     pub host: String,
-    /// What it is.
+    /// Interface, bridge, namespace or container that is attached.
     pub to: Attach,
 }
 
@@ -116,7 +116,7 @@ impl Attached {
 }
 
 impl Attach {
-    /// Whether two names are of one thing.
+    /// Returns whether two names stand for one thing.
     fn is(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Namespace { path: a, .. }, Self::Namespace { path: b, .. }) => {
@@ -128,12 +128,12 @@ impl Attach {
     }
 }
 
-/// Whether something is in sysfs about an interface.
+/// Returns whether sysfs has the entry `what` for an interface.
 fn has(interface: &str, what: &str) -> bool {
     fs::exists(format!("/sys/class/net/{interface}/{what}")).unwrap_or(false)
 }
 
-/// What the kernel did not want to say.
+/// Formats an error of a question that the kernel did not answer.
 fn unknown(error: &io::Error) -> String {
     format!("the kernel does not tell of it: {error}")
 }
@@ -198,7 +198,7 @@ fn is_ready(control: &Control, name: &str, mtu: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the machine's own connection does without it.
+/// Checks that the machine's own connection does not need the interface.
 fn is_spare(name: &str, force: bool) -> Result<(), String> {
     let own = if !force && has_default_route(name) {
         "the machine's default route goes by it"
@@ -229,7 +229,7 @@ fn has_default_route(name: &str) -> bool {
         .any(|f| f.len() > 9 && f[9] == name && f[1] == "00" && f[0].bytes().all(|b| b == b'0'))
 }
 
-/// Whether an established connection of SSH ends at an address of the interface.
+/// Returns whether an established SSH connection ends at an address of the interface.
 fn has_session(name: &str) -> bool {
     let mut ends = BTreeSet::new();
     for table in ["tcp", "tcp6"] {

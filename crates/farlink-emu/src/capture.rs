@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
-/// What is handed to the disk at once, in bytes.
+/// Size of one write to the disk in bytes.
 const PIECE: usize = 1 << 18;
 /// Pieces that may wait for the disk: 64 MiB. What comes beyond is not captured.
 const WAITING: usize = 256;
@@ -79,8 +79,8 @@ impl Captures {
         self.add(host, now, bytes, "");
     }
 
-    /// What crossed agents and what the network lost since the last call; there are so
-    /// many hosts.
+    /// Writes what crossed agents and what the network lost since the last call. `hosts` is the
+    /// number of hosts.
     pub(crate) fn network(&mut self, live: &mut Live, hosts: usize) {
         live.take_crossed(|at, side, bytes| self.add(hosts + side, at, bytes, ""));
         let point = self.points.len() - 1;

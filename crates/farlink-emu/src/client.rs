@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long an emulation may take to answer.
+/// Time limit for the answer of an emulation.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Asks the emulation whose socket is at `path`.
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
     use std::os::unix::net::UnixListener;
 
-    /// What a client says to an emulation that answers with `line`.
+    /// Builds the answer of a client to an emulation that sends `line`.
     fn answer_to(line: &'static str) -> Answer {
         let path = std::env::temp_dir().join(format!("farlink-client-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long a client may take to say what it wants.
+/// Time limit for the request of a client.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Time between two looks at whether to go on, in milliseconds.
 const LOOK_MS: u16 = 100;
@@ -73,7 +73,7 @@ impl Control {
         })
     }
 
-    /// Where it is.
+    /// Returns the path of the socket.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
@@ -88,12 +88,12 @@ impl Drop for Control {
     }
 }
 
-/// Who answers.
+/// State of the thread that answers requests.
 struct Desk {
     remote: Remote,
     /// The scenario with all changes.
     text: String,
-    /// Who knows of the connections.
+    /// Source of the kernels' connections.
     kernels: Kernels,
 }
 
@@ -215,7 +215,7 @@ impl Desk {
     }
 }
 
-/// What to say to a line that is no request.
+/// Formats the answer to a line that is no request.
 fn unread(unread: Unread) -> String {
     match unread {
         Unread::Version(theirs) => format!(
@@ -228,7 +228,7 @@ fn unread(unread: Unread) -> String {
     }
 }
 
-/// Whether the other end is of the user that this process is of, or of root.
+/// Returns whether the client runs as the user of this process or as root.
 fn owns(client: &UnixStream) -> bool {
     let mut peer = libc::ucred {
         pid: 0,

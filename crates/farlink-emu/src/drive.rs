@@ -44,12 +44,12 @@ mod gateways;
 const BATCH: usize = 64;
 /// Buffers that are kept for packets to come.
 const SPARE: usize = 4096;
-/// What the timer and the stop are called among the things waited for.
+/// Token of the timer and the stop among the sources that are polled.
 const TIMER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
 const REMOTE: u64 = u64::MAX - 2;
 const UNIT: u64 = u64::MAX - 3;
-/// How many these are.
+/// Number of these other sources.
 const OTHERS: usize = 4;
 
 /// Stops an emulation from another thread.
@@ -71,11 +71,11 @@ pub struct Emulation {
     way_out: Option<WayOut>,
     keeper: Arc<Keeper>,
     pub(crate) live: Live,
-    /// What the network is to be like between the machines that are the hosts.
+    /// Scenario of the network between the machines that are the hosts.
     scenario: Expanded,
     unit: Option<Unit>,
     hosts: Vec<Host>,
-    /// Those of the hosts that are in user space.
+    /// Hosts that are in user space.
     endpoints: Vec<usize>,
     epoll: Epoll,
     timer: TimerFd,
@@ -296,7 +296,8 @@ impl Emulation {
         self.remote.clone()
     }
 
-    /// What a look at it shows, at `now`; `ends` are the connections that kernels told of.
+    /// Builds a snapshot of the statistics at `now`. `ends` are the connections that kernels
+    /// reported.
     pub(crate) fn stats(&mut self, now: Instant, mut ends: Vec<End>) -> Value {
         let endpoints = self.hosts.iter().filter_map(Host::endpoint);
         ends.extend(endpoints.flat_map(Endpoint::connections));
@@ -360,7 +361,7 @@ impl Emulation {
         })
     }
 
-    /// Where programs of a host run.
+    /// Returns the place where programs of a host run.
     pub(crate) fn place(&self, host: &str) -> Result<Place, EmuError> {
         Ok(Place {
             host: host.to_owned(),
@@ -371,12 +372,12 @@ impl Emulation {
         })
     }
 
-    /// What ends its programs.
+    /// Returns the process that ends the programs.
     pub(crate) fn keeper(&self) -> Arc<Keeper> {
         Arc::clone(&self.keeper)
     }
 
-    /// How programs find names.
+    /// Returns how programs resolve names.
     pub(crate) fn names(&self) -> Names<'_> {
         Names {
             hosts: self.hosts_file.path(),
@@ -384,13 +385,13 @@ impl Emulation {
         }
     }
 
-    /// What the thread that [`Self::run`] is called on is to run at.
+    /// Sets the scheduling mode of the thread that calls [`Self::run`].
     pub fn set_mode(&mut self, mode: Mode) {
         self.mode = mode;
         self.budget = Budget::new(mode == Mode::Realtime);
     }
 
-    /// What stops it.
+    /// Returns a handle that stops the emulation.
     pub fn stop(&self) -> Stop {
         self.stop.clone()
     }
@@ -646,14 +647,14 @@ impl Emulation {
         }
     }
 
-    /// Whether a user-space host has yet to get something.
+    /// Returns whether a user-space host has not finished its fetch.
     fn fetching(&self) -> bool {
         let endpoint = |&i: &usize| self.hosts[i].endpoint();
         let mut all = self.endpoints.iter().filter_map(endpoint);
         all.any(Endpoint::is_fetching)
     }
 
-    /// When something is due next, in the network or in a user-space host.
+    /// Returns the next deadline, of the network or of a user-space host.
     fn next_time(&self) -> Instant {
         let endpoint = |&i: &usize| self.hosts[i].endpoint()?.next_timeout();
         self.endpoints
@@ -676,7 +677,7 @@ impl Emulation {
         self.deliver_by(self.arrivals.looked_at(), clock)
     }
 
-    /// What is due by this time leaves, and user-space hosts answer it.
+    /// Delivers every packet that is due by this time; user-space hosts answer at once.
     fn deliver_by(&mut self, by: Instant, clock: Clock) -> Result<(), EmuError> {
         let by = by.max(self.reached);
         self.reached = by;

@@ -23,10 +23,9 @@ use std::sync::Arc;
 
 /// Connections that are open at a time; a SYN beyond is not answered.
 const MOST: usize = 1024;
-/// Of them, those whose handshake is not over: another one takes the place of the
-/// oldest, as in the SYN cache of BSD, so that a flood of SYNs neither fills the
-/// memory nor shuts out who means it. The number is the backlog that `listen`
-/// gives at most by tradition.
+/// Number of unfinished handshakes. A new handshake replaces the oldest, as in the SYN cache of
+/// BSD, so that a flood of SYNs neither fills the memory nor shuts out honest clients. The number
+/// is the traditional maximum backlog of `listen`.
 const BACKLOG: usize = 128;
 /// First port of those that a fetch is made from (RFC 6335, 6: dynamic ports).
 const DYNAMIC: u16 = 49_152;
@@ -42,14 +41,14 @@ const PATIENCE: Interval = Interval::from_secs(10);
 pub struct EndpointConfig {
     /// Host of the scenario.
     pub host: String,
-    /// Its TCP.
+    /// TCP of the host.
     pub tcp: Arc<Config>,
     /// Version of IP that it fetches by, and that the segments of `tcp` are as long for: over
     /// the other the packets are as long.
     pub ip: IpVersion,
-    /// What answers on which port.
+    /// Services by port.
     pub services: Vec<(u16, Service)>,
-    /// What it fetches, if anything.
+    /// Transfer that the host fetches, if any.
     pub fetch: Option<Fetch>,
 }
 
@@ -83,7 +82,8 @@ pub struct Dropped {
 }
 
 impl EndpointConfig {
-    /// What of its TCP cannot work between real packets, and what to write instead.
+    /// Returns the setting of its TCP that cannot work between real packets, and the replacement to
+    /// write.
     pub(crate) fn refusal(&self) -> Option<String> {
         let why = if self.tcp.eln == Eln::Oracle {
             "eln = \"oracle\" needs a simulated network, which tells the receiver of each \
@@ -98,12 +98,12 @@ impl EndpointConfig {
     }
 }
 
-/// What a user-space host did.
+/// Report of a user-space host.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct EndpointReport {
-    /// What it fetched, once that has ended.
+    /// Result of the fetch, once it has ended.
     pub fetched: Option<Fetched>,
-    /// What it dropped.
+    /// Dropped packets by reason.
     pub dropped: Dropped,
     /// Connections that it accepted.
     pub accepted: u64,
@@ -111,7 +111,7 @@ pub struct EndpointReport {
     pub stats: Stats,
 }
 
-/// Who a connection is with: address, its port, ours.
+/// Connection key: remote address, remote port, local port.
 type Key = (IpAddr, u16, u16);
 /// None is greater.
 const LAST_KEY: Key = (
@@ -124,9 +124,9 @@ const LAST_KEY: Key = (
 struct Open {
     connection: Connection,
     app: App,
-    /// When it is in the list of timers, if it is.
+    /// Deadline in the list of timers, if any.
     timer: Option<Instant>,
-    /// Its number among the handshakes that are not over.
+    /// Number among the unfinished handshakes.
     handshake: Option<u64>,
 }
 
@@ -147,7 +147,7 @@ struct Fetching {
     from: IpAddr,
     port: u16,
     size: u64,
-    /// When to try (again).
+    /// Time of the next attempt.
     at: Option<Instant>,
     /// After when not to try again.
     until: Option<Instant>,
@@ -162,11 +162,11 @@ struct Fetching {
 pub struct Endpoint {
     node: NodeId,
     tcp: Arc<Config>,
-    /// The same for connections over IPv6.
+    /// TCP for connections over IPv6.
     tcp6: Arc<Config>,
     services: BTreeMap<u16, Service>,
     open: BTreeMap<Key, Open>,
-    /// When each connection wants to be called, if it does.
+    /// Deadlines of the connections that have one.
     timers: BTreeSet<(Instant, Key)>,
     /// Handshakes that others began and that are not over, the oldest first.
     half_open: BTreeMap<u64, Key>,
@@ -175,7 +175,7 @@ pub struct Endpoint {
     out: VecDeque<Vec<u8>>,
     scratch: Vec<u8>,
     dropped: Dropped,
-    /// Of the connections that are gone.
+    /// Counters of the closed connections.
     stats: Stats,
     accepted: u64,
 }
@@ -338,14 +338,14 @@ impl Endpoint {
         }
     }
 
-    /// When [`Self::on_timeout`] is to be called.
+    /// Returns the time at which [`Self::on_timeout`] must be called.
     pub fn next_timeout(&self) -> Option<Instant> {
         let retry = self.fetching.as_ref().and_then(|f| f.at);
         let first = self.timers.first().map(|&(at, _)| at);
         first.into_iter().chain(retry).min()
     }
 
-    /// What is due by `now` is done.
+    /// Handles every deadline up to `now`.
     pub fn on_timeout(&mut self, now: Instant) {
         // What a connection wants at once again waits for the next call.
         let due = self.timers.range(..=(now, LAST_KEY));
@@ -371,7 +371,7 @@ impl Endpoint {
         self.out.pop_front()
     }
 
-    /// Whether it fetches, or did and its connection has not ended yet.
+    /// Returns whether the fetch is running or its connection is still open.
     pub fn is_fetching(&self) -> bool {
         self.fetching.as_ref().is_some_and(|f| {
             let open = f.key.and_then(|key| self.open.get(&key));
@@ -379,7 +379,7 @@ impl Endpoint {
         })
     }
 
-    /// What it did so far.
+    /// Returns the report so far.
     pub fn report(&self) -> EndpointReport {
         let mut stats = self.stats;
         for open in self.open.values() {
@@ -500,8 +500,8 @@ const fn version(address: IpAddr) -> IpVersion {
     }
 }
 
-/// What a cookie of TCP Fast Open is given to (RFC 7413, 4.1.2: the client's address); of
-/// one of IPv6 that is the part that tells hosts of one network apart.
+/// Returns the client identity of a TCP Fast Open cookie (RFC 7413, 4.1.2: the client's address).
+/// For IPv6 the identity is the interface part of the address.
 fn client(address: IpAddr) -> u32 {
     match address {
         IpAddr::V4(address) => address.into(),

@@ -14,7 +14,7 @@ pub enum EmuError {
         rights()
     )]
     NotPermitted {
-        /// What was tried.
+        /// Action that was tried.
         what: String,
     },
     /// The machine lacks something.
@@ -23,14 +23,14 @@ pub enum EmuError {
     /// The system refused something else.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// Action that was tried.
         what: String,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
-/// What to do about missing rights.
+/// Returns advice about missing rights.
 fn rights() -> &'static str {
     if nix::unistd::geteuid().is_root() {
         "and root has not the right to here (CAP_SYS_ADMIN and CAP_NET_ADMIN); a container gets it \
@@ -41,7 +41,7 @@ fn rights() -> &'static str {
 }
 
 impl EmuError {
-    /// Of what was tried and what the system said.
+    /// Builds an error from the action that was tried and the system's error.
     pub(crate) fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
         let (what, source) = (what.into(), source.into());
         if source.kind() == io::ErrorKind::PermissionDenied {
@@ -51,7 +51,7 @@ impl EmuError {
         }
     }
 
-    /// Of what was done to the device of a host.
+    /// Builds an error of an action on the device of a host.
     pub(crate) fn device(done: &str, host: &str, source: io::Error) -> Self {
         // In a namespace of somebody else's, who can take it away (`ip link del`).
         if source.raw_os_error() == Some(libc::EBADFD) {

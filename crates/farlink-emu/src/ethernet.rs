@@ -40,12 +40,12 @@ impl Mac {
     }
 }
 
-/// What a frame is to the emulation.
+/// Meaning of a frame for the emulation.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Seen {
     /// A packet for the network begins behind the header.
     Packet,
-    /// This is to be answered.
+    /// Request, with the frame that answers it.
     Answer(Vec<u8>),
     /// The machine has just become known: packets for it can leave.
     Known,
@@ -57,8 +57,8 @@ pub(crate) enum Seen {
 /// addresses of the emulated network but that host's.
 #[derive(Debug)]
 pub(crate) struct Station {
-    /// Its own hardware address, which no other device has: what is sent to it is for
-    /// nobody else, not even for the kernel that the frames pass.
+    /// Hardware address of the emulation, which no other device has. Frames sent to the address are
+    /// for nobody else, not even for the kernel that passes them.
     mac: Mac,
     /// The host, and how many nodes there are.
     host: NodeId,
@@ -132,7 +132,7 @@ impl Station {
         self.arp(1, node_address(asking), node_address(self.host), None)
     }
 
-    /// Whether an address is one that the host finds here.
+    /// Returns whether the host can reach this address here.
     fn has(&self, address: impl Into<IpAddr>) -> bool {
         let address = address.into();
         node_of(address).is_some_and(|node| node.0 < self.nodes && node != self.host)
@@ -396,7 +396,7 @@ mod tests {
         }
     }
 
-    /// Of the first host another node has to ask: nobody answers who has his own address.
+    /// Checks that no node asks for its own address: the first host asks another node.
     #[test]
     fn no_host_is_asked_by_itself() {
         for host in 0..3 {
@@ -435,8 +435,8 @@ mod tests {
         )
     }
 
-    /// Who asks is answered; who looks whether an address is free, and has none yet, hears with
-    /// all others that it is not (RFC 4861, 7.2.4).
+    /// A request is answered. A node that probes a free address learns, with all others, that the
+    /// address is taken (RFC 4861, 7.2.4).
     #[test]
     fn neighbours_are_answered_for_the_nodes_and_the_emulations_own_address() {
         let host = node_address6(NodeId(1));

@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// One end of a connection: lengths in bytes, times in seconds.
+/// One end of a connection. Lengths are in bytes, times in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct End {
     pub(crate) local: SocketAddr,
@@ -19,7 +19,7 @@ pub(crate) struct End {
     pub(crate) sender: Sender,
 }
 
-/// What one end knows of its own sending; nothing if it cannot be asked.
+/// Sender state of one end; empty if the kernel cannot be asked.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub(crate) struct Sender {
     /// Congestion window.
@@ -55,7 +55,7 @@ pub(crate) struct Flow {
     waiting: u64,
     /// Their bytes, IP headers included.
     waiting_bytes: u64,
-    /// What the sender knows.
+    /// Sender state.
     #[serde(flatten)]
     sender: Sender,
 }
@@ -143,7 +143,7 @@ mod tests {
         }
     }
 
-    /// Where 6 packets of 100 bytes wait on every way.
+    /// Builds rows with 6 packets of 100 bytes queued in every direction.
     fn rows(ends: &[End]) -> Vec<Value> {
         let hosts = [("left", NodeId(0)), ("right", NodeId(2))];
         let flows = flows(&hosts, ends, |_, _| (6, 600));
@@ -200,7 +200,7 @@ mod tests {
         assert!(rows.iter().all(|row| row["to"] == json!("right")));
     }
 
-    /// Of a sender that cannot be asked, the receiver tells how much came.
+    /// Takes the delivered bytes from the receiver if the sender cannot be asked.
     #[test]
     fn one_end_alone_tells_what_it_can() {
         let [row] = &rows(&[end(RIGHT, LEFT, 10, 950)])[..] else {
@@ -222,8 +222,7 @@ mod tests {
         assert_eq!(sender["cwnd_bytes"], json!(901));
     }
 
-    /// What stays in a host, or goes elsewhere from one that was attached, is no flow of
-    /// the emulated network.
+    /// Leaves out connections inside a host, and connections of an attached host to other networks.
     #[test]
     fn others_connections_are_left_out() {
         let ends = [

@@ -35,37 +35,37 @@ const BATCH: usize = 64;
 /// Time between two looks at the program.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What a gateway is asked for.
+/// Options of a gateway.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GatewayOptions {
-    /// Where the unit is: host and port.
+    /// Host and port of the unit.
     pub join: String,
     /// The host of the scenario that it is.
     pub host: String,
-    /// What the unit printed.
+    /// Key that the unit printed.
     pub key: String,
     /// The program whose end is the end; none runs until it is stopped.
     pub program: Option<Vec<String>>,
-    /// What is the host instead of a namespace of its own.
+    /// Thing that is the host in place of a new namespace.
     pub attach: Option<Attach>,
     /// Attach also what the machine's own connection goes by.
     pub force: bool,
-    /// Where it is over time: seconds from the start, and metres. It goes straight from one place
-    /// to the next, and stays at the last.
+    /// Places over time: seconds from the start, and metres. The host moves straight from one place
+    /// to the next and stays at the last.
     pub places: Vec<(f64, f64, f64)>,
     /// End after so many seconds.
     pub seconds: Option<f64>,
-    /// One packet to a read or write of the device.
+    /// Set for one packet per read or write of the device.
     pub plain: bool,
 }
 
-/// What a gateway did.
+/// Result of a gateway.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct GatewayDone {
     /// The host that it was.
     pub host: String,
-    /// Its address.
+    /// Address of the host.
     pub address: String,
     /// Packets that it sent to the unit.
     pub sent: u64,
@@ -82,9 +82,9 @@ pub struct GatewayDone {
     pub forged: u64,
     /// Datagrams that were there before.
     pub replayed: u64,
-    /// How often the unit was lost.
+    /// Number of times that the unit was lost.
     pub lost: u64,
-    /// Whether the unit said that it ends.
+    /// Set if the unit announced its end.
     pub unit_ended: bool,
     /// Exit code of the program.
     pub exit_code: i32,
@@ -102,7 +102,7 @@ fn wait(socket: &UdpSocket, host: Option<&Host>, stop: Option<&EventFd>) -> Resu
     }
 }
 
-/// Where it is at a time: straight from one place to the next.
+/// Returns the place at a time, on the straight line between two places.
 fn place_at(places: &[(f64, f64, f64)], time: f64) -> Option<(f64, f64)> {
     let next = places.partition_point(|&(at, ..)| at <= time);
     let Some(&(since, x, y)) = next.checked_sub(1).and_then(|last| places.get(last)) else {

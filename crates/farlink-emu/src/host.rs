@@ -37,21 +37,22 @@ const QUIET: [(&str, &str); 5] = [
     ("dad_transmits", "0"),
 ];
 
-/// What a host's kernel is set to.
+/// Settings of a host's kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostConfig {
     /// Largest packet, in bytes.
     pub mtu: u32,
     /// Congestion control of its TCP; `None` leaves the kernel's default.
     pub congestion: Option<String>,
-    /// One packet to a read or write of a device, instead of several of a
-    /// connection where the kernel has them together.
+    /// Set for one packet per read or write of a device. Otherwise several packets of a connection
+    /// may be merged.
     pub plain: bool,
-    /// Whether what is for no host leaves by the emulated network too.
+    /// Set if packets for no host leave by the emulated network too.
     pub way_out: bool,
-    /// Whether that is so of IPv6.
+    /// IPv6 form of `way_out`.
     pub way_out6: bool,
-    /// Whether it is asked when its packets came, which is earlier than they were read.
+    /// Set if the kernel is asked for the arrival times of packets, which are earlier than the
+    /// reads.
     pub timed: bool,
 }
 
@@ -76,25 +77,25 @@ pub struct Host {
     /// The node that it is.
     pub node: NodeId,
     pub(crate) port: Port,
-    /// What it sent and got.
+    /// Counters of sent and received packets.
     pub counters: Counters,
-    /// What the user attached, if it is no host of the emulation's own.
+    /// Thing that the user attached, if the host is not the emulation's own.
     pub attached: Option<String>,
-    /// What the kernel counts at the interfaces of the namespace (/proc/net/dev), opened
-    /// from inside, and the name of the host's.
+    /// Kernel counters of the interfaces in the namespace (/proc/net/dev, opened from inside), and
+    /// the name of the host's interface.
     devices: Option<(File, String)>,
 }
 
-/// What is behind a host's place in the network.
+/// Attachment of a host to the network.
 #[derive(Debug)]
 pub(crate) enum Port {
     /// A kernel in a namespace.
     Kernel {
-        /// Where its programs run.
+        /// Namespace of the host's programs.
         namespace: Namespace,
-        /// Its only way out.
+        /// TUN device, the only way out of the namespace.
         tun: Tun,
-        /// When what is read there came.
+        /// Source of the arrival times of packets.
         times: Times,
     },
     /// A TCP of this project.
@@ -106,7 +107,8 @@ pub(crate) enum Port {
 }
 
 impl Port {
-    /// What becomes readable when packets come; a host in user space is asked instead.
+    /// Returns a descriptor that becomes readable when packets arrive. A user-space host has none
+    /// and is polled.
     pub(crate) fn readable(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Kernel { tun, .. } => Some(tun.as_fd()),
@@ -170,14 +172,14 @@ pub struct Counters {
     pub sent: u64,
     /// Delivered to it.
     pub delivered: u64,
-    /// That it sent and that are no whole IP packets.
+    /// Packets sent by the host that are no whole IP packets.
     pub not_ip: u64,
-    /// That it sent to an address that no host has.
+    /// Packets sent by the host to an address that no host has.
     pub no_host: u64,
-    /// That arrived and that its kernel would not take.
+    /// Packets that the host's kernel refused.
     pub refused: u64,
-    /// That its kernel dropped since the device was full: the engine did not read them
-    /// as fast as they were sent. Segments that the kernel has together are one.
+    /// Packets that the host's kernel dropped because the device was full: the engine read more
+    /// slowly than the host sent. Segments that the kernel merged count as one.
     pub overflowed: u64,
 }
 
@@ -193,7 +195,7 @@ fn set(key: &str, value: &str) -> io::Result<()> {
 }
 
 impl Host {
-    /// Its namespace; a user-space host has none.
+    /// Returns the namespace; a user-space host has none.
     pub fn namespace(&self) -> Option<&Namespace> {
         match &self.port {
             Port::Kernel { namespace, .. } => Some(namespace),
@@ -209,12 +211,12 @@ impl Host {
         }
     }
 
-    /// Its address.
+    /// Returns the IPv4 address.
     pub fn address(&self) -> Ipv4Addr {
         node_address(self.node)
     }
 
-    /// What it sent and got; what waits for a machine that was not found was refused.
+    /// Returns all counters. Packets that wait for an unresolved machine count as refused.
     pub(crate) fn whole_counters(&self) -> Counters {
         let waiting = match &self.port {
             Port::Ethernet(port) => port.waiting(),
@@ -271,7 +273,7 @@ impl Host {
         }
     }
 
-    /// Whether the machine has what a host with a kernel of its own needs.
+    /// Checks that the machine has what a host with its own kernel needs.
     pub(crate) fn check() -> Result<(), EmuError> {
         if !fs::exists(tun::DEVICES).unwrap_or(true) {
             return Err(EmuError::Machine(format!(

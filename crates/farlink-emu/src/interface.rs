@@ -167,7 +167,7 @@ impl Control {
         self.ask(libc::SIOCSIFTXQLEN, &mut r)
     }
 
-    /// What the flags say (`IFF_UP` and others).
+    /// Returns the flags of an interface (`IFF_UP` and others).
     pub(crate) fn flags(&self, name: &str) -> io::Result<libc::c_int> {
         let mut r = request(name);
         self.ask(libc::SIOCGIFFLAGS, &mut r)?;
@@ -188,7 +188,7 @@ impl Control {
         self.number(libc::SIOCGIFINDEX, name)
     }
 
-    /// Its largest packet.
+    /// Returns the MTU of an interface.
     pub(crate) fn mtu_of(&self, name: &str) -> io::Result<u32> {
         self.number(libc::SIOCGIFMTU, name).map(|n| n as u32)
     }

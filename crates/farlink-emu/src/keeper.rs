@@ -51,7 +51,7 @@ impl Keeper {
         spawn_in(&self.space, command)
     }
 
-    /// Where its process namespace is, as farlink's own sees it.
+    /// Returns the path of its process namespace, as seen by farlink.
     pub(crate) fn space(&self) -> PathBuf {
         format!("/proc/{}/ns/pid", self.process).into()
     }
@@ -116,7 +116,7 @@ fn begin() -> io::Result<Keeper> {
     }
 }
 
-/// What becomes readable when the process ends (`pidfd_open(2)`, Linux 5.3).
+/// Opens a descriptor that becomes readable when the process ends (`pidfd_open(2)`, Linux 5.3).
 fn watch_of(process: u32) -> io::Result<OwnedFd> {
     // SAFETY: no pointers; the result is checked and owned by nobody else.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, process as libc::pid_t, 0) };
@@ -125,9 +125,8 @@ fn watch_of(process: u32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 
-/// What the first process of the namespace does. It is a copy of farlink of which one
-/// thread is left, so that nothing that could wait for another is called: no memory is
-/// taken.
+/// Body of the first process of the namespace. The process is a copy of farlink with one thread, so
+/// that no call may wait for another thread: nothing allocates memory.
 fn keep(farlink: RawFd, prefix: &CStr) -> ! {
     // SAFETY: system calls on numbers, on strings that live until the end, and on one
     // structure on the stack.
@@ -155,7 +154,7 @@ fn keep(farlink: RawFd, prefix: &CStr) -> ! {
 
 /// Takes away the names in a directory that begin with `prefix`.
 fn clear(directory: &CStr, prefix: &CStr) {
-    /// Where the length of an entry and its name are in a `linux_dirent64`.
+    /// Offsets of the entry's length and name in a `linux_dirent64`.
     const LENGTH: usize = 16;
     const NAME: usize = 19;
     let mut entries = [0u8; 4096];

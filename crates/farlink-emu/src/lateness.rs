@@ -1,5 +1,5 @@
-//! How late packets left: the error of the wall clock against the engine's time, and how
-//! long they may have waited before the engine had them.
+//! Lateness of packets: the error of the wall clock against the engine's time, and the time that
+//! packets may have waited before the engine read them.
 
 use farlink_tcp::Interval;
 

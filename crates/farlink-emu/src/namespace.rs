@@ -19,9 +19,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Where `ip netns` keeps the names.
+/// Folder of the names of `ip netns`.
 pub(crate) const NAMES: &CStr = c"/run/netns";
-/// What ours begin with; the process, its start and its process namespace follow.
+/// Prefix of farlink's names. The process, its start and its process namespace follow.
 const PREFIX: &str = "farlink-";
 
 /// A named network namespace. Dropping it takes the name away; it ends with the
@@ -30,12 +30,12 @@ const PREFIX: &str = "farlink-";
 pub struct Namespace {
     path: PathBuf,
     file: File,
-    /// Whether it is of this run, and its name goes with it.
+    /// Set if this run made the namespace; the name is then removed with it.
     own: bool,
 }
 
-/// When a process began, in clock ticks since the machine did (proc(5), field 22
-/// of `stat`); `None` if there is none.
+/// Returns the start of a process in clock ticks since boot (proc(5), field 22 of `stat`); `None`
+/// if there is no such process.
 fn began(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name of the program may hold anything but ends at the last ")".
@@ -49,8 +49,8 @@ fn process_namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |m| m.ino())
 }
 
-/// What all names of this process begin with: which process it is, and when that
-/// began, so that [`sweep`] can tell it from a dead one.
+/// Returns the prefix of all names of this process: its number and its start, so that [`sweep`] can
+/// tell it from a dead process.
 pub(crate) fn own_prefix() -> String {
     let process = std::process::id();
     let since = began(process).unwrap_or(0);
@@ -145,18 +145,18 @@ impl Namespace {
         })
     }
 
-    /// What tells it from others.
+    /// Returns the device and inode, which tell namespaces apart.
     pub(crate) fn number(&self) -> Option<(u64, u64)> {
         self.file.metadata().ok().map(|m| (m.dev(), m.ino()))
     }
 
-    /// Whether it is the one that this process is in.
+    /// Returns whether this process is in the namespace.
     pub(crate) fn is_here(&self) -> bool {
         let here = fs::metadata("/proc/self/ns/net");
         here.ok().map(|m| (m.dev(), m.ino())) == self.number()
     }
 
-    /// Its name, as `ip netns` lists it.
+    /// Returns the name, as `ip netns` lists it.
     pub fn name(&self) -> &str {
         self.path
             .file_name()
@@ -188,15 +188,15 @@ impl Namespace {
         command_in(&self.file, program, names)
     }
 
-    /// Where another process finds it, as long as this one lives: by its descriptor, since the name
-    /// is not to be seen in all mount namespaces (not if this process was started by `ip netns
-    /// exec`), and one of somebody else's may have been taken away.
+    /// Returns a path for other processes, valid as long as this process lives. The path is that of
+    /// the descriptor: the name is not visible in all mount namespaces (not if `ip netns exec`
+    /// started this process), and the name of a foreign namespace may be gone.
     pub(crate) fn place(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()
     }
 }
 
-/// How programs of a host find names.
+/// Name resolution of the programs of a host.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
     /// File in the place of /etc/hosts.
@@ -260,7 +260,7 @@ fn remove(path: &Path) {
     let _ = fs::remove_file(path);
 }
 
-/// Where files of a run are, named as namespaces are.
+/// Folder of the files of a run, named as its namespaces are.
 pub(crate) const FILES: &CStr = c"/run/farlink";
 
 fn not_written(error: io::Error) -> EmuError {

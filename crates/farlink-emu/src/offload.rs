@@ -13,7 +13,7 @@ const NEEDS_CHECKSUM: u8 = 1;
 const DATA_VALID: u8 = 2;
 /// A TCP segment over IPv4 that stands for several.
 const GSO_TCP4: u8 = 1;
-/// The same over IPv6.
+/// GSO type of TCP over IPv6.
 const GSO_TCP6: u8 = 4;
 /// A UDP datagram that stands for several, of either version.
 const GSO_UDP: u8 = 5;
@@ -290,8 +290,7 @@ impl Merge {
         }
     }
 
-    /// What is to be written now; nothing waits afterwards. Returns how many packets
-    /// it is, too.
+    /// Returns the bytes to write now and the number of packets in them. Nothing waits afterwards.
     pub(crate) fn take(&mut self) -> (&[u8], u64) {
         let segments = self.segments;
         self.segments = 0;

@@ -1,13 +1,13 @@
-//! How many files the process may have open: some of each host, of which there may be more than
-//! the usual limit of 1024 allows.
+//! Limit of open files of the process. Each host needs some, so many hosts need more than the usual
+//! 1024.
 
 use crate::EmuError;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// Of a host: its namespace, its device, what counts there, what tells when packets came, its
-/// capture, and what is open while it is made.
+/// Files of one host: its namespace, its device, its counters, its arrival times, its capture, and
+/// those open while it is built.
 const OF_HOST: u64 = 8;
-/// Of the rest: libraries, the loop, clients of `farlink ctl`.
+/// Other files: libraries, the loop, clients of `farlink ctl`.
 const OF_REST: u64 = 64;
 
 /// Allows as many open files as so many hosts take.

@@ -1,4 +1,4 @@
-//! What an emulation is asked for: one object, which Python writes as JSON.
+//! Options of an emulation: one object, which Python writes as JSON.
 
 use crate::EmuError;
 use crate::attach::{Attach, Attached};
@@ -31,7 +31,7 @@ pub struct Options {
     pub endpoints: Vec<UserSpace>,
     /// A transfer of checked data whose ends the hosts in user space are, where they are.
     pub transfer: Option<Transfer>,
-    /// One packet to a read or write of a device.
+    /// Set for one packet per read or write of a device.
     pub plain: bool,
     /// Real-time priority: a must, not wanted, or by default where it can be had.
     pub realtime: Option<bool>,
@@ -39,7 +39,7 @@ pub struct Options {
     pub pcap: Option<PathBuf>,
     /// Bytes captured of a packet; 0 for all.
     pub snaplen: u32,
-    /// Whether the kernel's TCP is looked at.
+    /// Set if the kernel's TCP is sampled.
     pub sample: bool,
     /// Hosts that are there already.
     pub attach: Vec<Attached>,
@@ -56,7 +56,7 @@ pub struct Options {
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserSpace {
-    /// Its name.
+    /// Name of the host.
     pub host: String,
     /// Resolved scenario whose flows have its TCP.
     pub scenario: String,

@@ -84,7 +84,7 @@ pub(crate) fn step(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
     }
 }
 
-/// Of each packet the socket sees as much as these steps return.
+/// Sets a filter that returns the number of bytes of each packet that the socket sees.
 pub(crate) fn set_filter(socket: &impl AsRawFd, steps: &mut [libc::sock_filter]) -> io::Result<()> {
     let program = libc::sock_fprog {
         len: steps.len() as libc::c_ushort,

@@ -30,12 +30,12 @@ pub(crate) struct Association {
     pub(crate) to: SocketAddr,
 }
 
-/// What a gateway did besides sending and getting packets.
+/// Counts of a gateway beside its packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub(crate) struct PeerCounts {
-    /// How often it joined, the first time included.
+    /// Number of joins, the first included.
     pub(crate) joined: u64,
-    /// How often it was lost.
+    /// Number of losses.
     pub(crate) lost: u64,
     /// Packets for it that were lost since it was away.
     pub(crate) away: u64,
@@ -63,13 +63,13 @@ pub(crate) struct Peer {
     heard: Instant,
     probed: Instant,
     trips: RoundTrips,
-    /// When it joined the last time.
+    /// Time of the last join.
     joined: Instant,
     pub(crate) place: Option<(f64, f64)>,
     judged: Instant,
-    /// What the tunnel takes each way, as far as it was judged.
+    /// Delay of the tunnel each way, as far as it is known.
     pub(crate) allowed: Option<Interval>,
-    /// How much of that is taken off the scenario's delays.
+    /// Part of that delay that is taken off the scenario's delays.
     pub(crate) taken_off: Interval,
     pieces: Pieces,
     ident: u32,
@@ -78,16 +78,16 @@ pub(crate) struct Peer {
     datagram: Vec<u8>,
 }
 
-/// What came of a datagram that was its own.
+/// Meaning of an authentic datagram of the gateway.
 #[derive(Debug)]
 pub(crate) enum Heard {
     /// Nothing that is of interest to others.
     Nothing,
     /// A packet; whether its checksum is known to be right.
     Packet(Vec<u8>, bool),
-    /// It says where it is.
+    /// Place of the gateway.
     Place(f64, f64),
-    /// It ends.
+    /// End of the gateway.
     Bye,
 }
 
@@ -124,7 +124,7 @@ impl Peer {
         (host as u32) << 16 | u32::from(self.serial)
     }
 
-    /// Where it is, if it is there.
+    /// Returns the address of the gateway, if it is joined.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         let association = self.current.as_ref().filter(|_| self.is_here)?;
         Some(association.to)
@@ -144,12 +144,12 @@ impl Peer {
         self.pieces.incomplete
     }
 
-    /// It was answered, and has this session when it sends something in it.
+    /// Records an answer. The session starts when the gateway first sends in it.
     pub(crate) fn answered(&mut self, instance: u64, association: Association) {
         self.next = Some((instance, association));
     }
 
-    /// What the tunnel takes each way and how much that differs, if that is known yet.
+    /// Returns the delay of the tunnel each way and its variation, if known.
     pub(crate) fn path(&self) -> Option<(Interval, Interval)> {
         let known = self.trips.len() >= ENOUGH;
         Some((self.trips.one_way()?, self.trips.jitter()?)).filter(|_| known)
@@ -206,14 +206,14 @@ impl Peer {
         }
     }
 
-    /// It is told that the unit ends.
+    /// Tells the gateway that the unit ends.
     pub(crate) fn part(&mut self, now: Instant) {
         if self.is_here {
             self.say(now, Inner::Bye);
         }
     }
 
-    /// What is due by `now`; whether it is lost since the last time.
+    /// Does what is due by `now`. Returns whether the gateway was lost since the last call.
     pub(crate) fn work(&mut self, now: Instant) -> bool {
         if !self.is_here {
             return false;

@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 const WAITING: usize = 100;
 /// Time between two questions where it is (RFC 826 leaves it open; RFC 4861, 10: 1 s).
 const ASKED_EACH: Duration = Duration::from_secs(1);
-/// How long a packet waits for an answer to that: three questions, as Linux does (arp(7),
-/// `mcast_solicit`). Later it would be a packet of another time.
+/// Time for which a packet waits for a neighbour's answer: three questions, as Linux asks (arp(7),
+/// `mcast_solicit`). A later packet would be stale.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Time between two looks for an interface that is away.
 const LOOKED_EACH: Duration = Duration::from_millis(500);
@@ -43,9 +43,9 @@ pub(crate) struct EthernetPort {
     waiting: VecDeque<(Instant, Vec<u8>)>,
     asked: Option<Instant>,
     frame: Vec<u8>,
-    /// What became of packets since the last look.
+    /// Outcomes of packets since the last call.
     written: Written,
-    /// Of which it is; none for a port of a bridge.
+    /// Interface of the port; none for a port of a bridge.
     interface: Option<Interface>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct EthernetPort {
 struct Interface {
     name: String,
     index: libc::c_int,
-    /// When it was last looked for, if it may be away.
+    /// Time of the last look for the interface, if it may be away.
     looked: Option<Instant>,
     /// No other emulation may have it.
     _claim: OwnedFd,
@@ -93,7 +93,7 @@ pub(crate) fn own_mac() -> Mac {
 }
 
 impl EthernetPort {
-    /// Of an interface. Frames come to it that are for `mac`, or for many.
+    /// Opens a port on an interface. Frames for `mac` and for groups arrive at it.
     pub(crate) fn of_interface(name: &str, mac: Mac, station: Station) -> io::Result<Self> {
         let claim = claim(name)?;
         let file = File::from(packet_socket::socket()?);
@@ -222,7 +222,7 @@ impl EthernetPort {
         Ok(())
     }
 
-    /// What became of packets since the last call. Asks for the machine as long as packets wait
+    /// Returns the outcomes of packets since the last call. Asks for the machine while packets wait
     /// for it, and for the interface if that is away.
     pub(crate) fn flush(&mut self) -> io::Result<Written> {
         while let Some((since, packet)) = self.waiting.front() {
@@ -328,7 +328,7 @@ impl AsFd for EthernetPort {
     }
 }
 
-/// Whether an error says no more than that the interface does not take or give packets now.
+/// Returns whether an error only says that the interface takes or gives no packets now.
 fn is_of_interface(error: &io::Error) -> bool {
     let number = error.raw_os_error().map(Errno::from_raw);
     matches!(
@@ -376,8 +376,8 @@ fn claim(interface: &str) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Of frames that are neither for `mac` nor for many the socket sees nothing: a busy wire does
-/// not wake the emulation.
+/// Builds a filter that hides frames that are neither for `mac` nor for groups, so that a busy wire
+/// does not wake the emulation.
 fn only_for(mac: Mac) -> [libc::sock_filter; 8] {
     let [a, b, c, d, e, f] = mac.0;
     let load = libc::BPF_LD | libc::BPF_ABS;

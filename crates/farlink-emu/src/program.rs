@@ -1,4 +1,4 @@
-//! What a program in a host is told, and what its end says.
+//! Environment of a program in a host, and the meaning of its end.
 
 use crate::EmuError;
 use std::io;

@@ -1,6 +1,6 @@
-//! What is said through the socket of a running emulation: one request and one answer a
-//! connection, each a line of JSON that names the version of this protocol. Both ends use these
-//! types, so that a change of them is a change of both, and of [`VERSION`].
+//! Protocol of the socket of a running emulation: one request and one answer a connection, each a
+//! line of JSON that names the version of the protocol. Both ends use these types, so a change of
+//! them changes both ends, and [`VERSION`].
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -12,11 +12,11 @@ pub(crate) const VERSION: u64 = 2;
 /// A request is not longer, in bytes.
 pub(crate) const LONGEST: u64 = 1 << 20;
 
-/// What can be asked.
+/// Request of a client.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Request {
-    /// What the links are set to.
+    /// Ask for the settings of the links.
     Show,
     /// Change values of links: all of them or none.
     Set {
@@ -25,28 +25,28 @@ pub enum Request {
     },
     /// Switch channels.
     Channel {
-        /// Whether packets meet them.
+        /// Set if packets meet the stages.
         on: bool,
-        /// Of this link alone.
+        /// Name of one link, in place of all.
         link: Option<String>,
-        /// Of this direction alone, "down" or "up".
+        /// One direction, "down" or "up", in place of both.
         direction: Option<String>,
     },
     /// Counters.
     Stats,
-    /// Where programs of a host run.
+    /// Ask where the programs of a host run.
     Place {
-        /// Its name.
+        /// Name of the host.
         host: String,
     },
 }
 
-/// Where programs of a host run, for one that is to join them.
+/// Place of a host's programs, for a program that joins them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Place {
     /// Name of the host.
     pub host: String,
-    /// Its network namespace.
+    /// Network namespace.
     pub namespace: PathBuf,
     /// Process namespace of the run, which ends with it.
     pub processes: PathBuf,
@@ -57,11 +57,11 @@ pub struct Place {
     pub resolver: Option<PathBuf>,
 }
 
-/// What comes back.
+/// Answer of the emulation.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
-    /// What the links are set to, after a change too.
+    /// Settings of the links, after a change too.
     State {
         /// The links, as a resolved scenario has them.
         links: Value,
@@ -72,7 +72,7 @@ pub enum Answer {
     },
     /// Counters of links and hosts, as at the end of a run (`Traffic`), with `late_p99_s`.
     Stats(Value),
-    /// Where programs of a host run.
+    /// Place of a host's programs.
     Place(Place),
     /// Nothing was done, for this reason.
     Error(String),
@@ -81,9 +81,9 @@ pub enum Answer {
 /// Why a line is no message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Unread {
-    /// It is of another version, or of before there were versions.
+    /// The line has another version, or none.
     Version(Option<u64>),
-    /// It is not what it should be.
+    /// The line is malformed, for this reason.
     Malformed(String),
 }
 
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    /// What is of another version is not guessed at, whatever else it says.
+    /// A line of another version is refused before the rest is read, whatever the rest says.
     #[test]
     fn another_version_is_told_before_the_rest_is_read() {
         let unread = |line: &str| read::<Request>(line).unwrap_err();

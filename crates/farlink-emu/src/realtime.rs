@@ -9,10 +9,10 @@ use std::io::{ErrorKind, Write};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-/// How long before a packet is due the clock is watched instead of slept by: what
-/// waking up takes at this priority.
+/// Time before a packet is due for which the clock is polled instead of slept: the wake-up time at
+/// real-time priority.
 const WATCH: Interval = Interval::from_micros(50);
-/// The same at normal priority.
+/// Polling time at normal priority.
 const WATCH_NORMAL: Interval = Interval::from_micros(100);
 /// At normal priority a processor is for others too: of the time slept, so much can
 /// be watched.
@@ -23,10 +23,10 @@ const SAVED: Interval = Interval::from_millis(20);
 /// programs, below what the kernel itself does at such priorities.
 const PRIORITY: libc::c_int = 40;
 
-/// What the power management of the processors is asked through (`pm_qos`).
+/// Interface to the power management of the processors (`pm_qos`).
 const LATENCY: &str = "/dev/cpu_dma_latency";
 
-/// What the engine's thread is to run at.
+/// Scheduling that the engine's thread should get.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// Real-time priority if that can be had and another processor is there for
@@ -39,7 +39,7 @@ pub enum Mode {
     Realtime,
 }
 
-/// What the engine's thread ran at.
+/// Scheduling that the engine's thread got.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Ran {
     /// Real-time priority.
@@ -143,10 +143,10 @@ pub(crate) fn wait(
     Errno::result(ready).map(|n| n as usize)
 }
 
-/// How long the clock may be watched: as long as was slept before, or a share of
-/// that. Without a bound, packets that come closer together than a watch lasts would
-/// make it a loop that never sleeps. At real-time priority the kernel stops such a
-/// loop for 50 ms in each second (`sched_rt_runtime_us`).
+/// Budget of the time for which the clock may be polled: the time that was slept before, or a share
+/// of it. Without a bound, packets closer together than one polling time would make a loop that
+/// never sleeps. At real-time priority the kernel stops such a loop for 50 ms in each second
+/// (`sched_rt_runtime_us`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     /// Nanoseconds that may be watched now.
@@ -171,8 +171,7 @@ impl Budget {
         }
     }
 
-    /// How long before its time a packet is watched for; zero where there is not
-    /// enough for a whole watch.
+    /// Returns the polling time before a packet; zero where the budget does not cover a whole one.
     pub(crate) fn ahead(self) -> Interval {
         if self.left >= self.watch.as_nanos() {
             self.watch
@@ -195,8 +194,7 @@ impl Budget {
 mod tests {
     use super::*;
 
-    /// Of a time that is watched whenever it may be, half is slept, and at normal
-    /// priority eight ninths.
+    /// Bounds the polled time: half of it is slept, and at normal priority eight ninths.
     #[test]
     fn the_time_that_is_watched_is_bounded() {
         for (realtime, price, watch) in [(true, 1, 50_000), (false, 8, 100_000)] {

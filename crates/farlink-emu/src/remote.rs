@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, sync_channel};
 use std::time::Duration;
 
-/// How long an answer may take.
+/// Time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What the engine's thread is to do between two packets.
+/// Job of the engine's thread between two packets.
 pub(crate) type Job = Box<dyn FnOnce(&mut Emulation, Instant) + Send>;
 
 /// A way to an emulation.

@@ -1,5 +1,4 @@
-//! What an emulation did, and all of it as JSON: the one place where names and units of
-//! that are decided.
+//! Report of an emulation and its JSON form: the one place that names its fields and units.
 
 use crate::endpoint::{Dropped, EndpointReport, Fetched};
 use crate::flows::Flow;
@@ -16,24 +15,24 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// What an emulation did.
+/// Report of an emulation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// What the network carried.
+    /// Traffic that the network carried.
     #[serde(flatten)]
     pub traffic: Traffic,
-    /// How late packets left.
+    /// Lateness of packets.
     pub lateness: Lateness,
     /// Packets that are not in the captures, since the disk could not keep up.
     pub uncaptured: u64,
     /// Why the captures end before the run does.
     pub capture_failure: Option<String>,
-    /// What the engine's thread ran at.
+    /// Scheduling that the engine's thread got.
     #[serde(flatten)]
     pub priority: Ran,
     /// Exit code of the program: 128 and the signal if one killed it.
     pub exit_code: i32,
-    /// Whether Ctrl-C ended it.
+    /// Set if Ctrl-C ended the emulation.
     pub interrupted: bool,
     /// The servers, as they were given.
     pub servers: Vec<Server>,
@@ -41,15 +40,15 @@ pub struct Report {
     pub endpoints: BTreeMap<String, EndpointReport>,
     /// Names of dead runs that were taken away at the start.
     pub swept: Vec<String>,
-    /// What was seen of the kernel's TCP, if it was looked at.
+    /// Samples of the kernel's TCP, if taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sockets: Option<Samples>,
 }
 
-/// What the network carried.
+/// Traffic that the network carried.
 #[derive(Clone, Debug, Serialize)]
 pub struct Traffic {
-    /// How long it was there, in seconds.
+    /// Duration in seconds.
     pub duration_s: f64,
     /// Events that the engine handled.
     pub events: u64,
@@ -57,12 +56,12 @@ pub struct Traffic {
     pub hosts: Vec<HostReport>,
     /// Each direction of each link.
     pub links: Vec<LinkRow>,
-    /// Where all packets are.
+    /// Balance of all packets.
     pub packets: Packets,
-    /// What agents counted, if there are any.
+    /// Counters of the agents, if any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<Value>,
-    /// What handoffs cost, if there are hosts that move.
+    /// Costs of handoffs, if hosts move.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub handoffs: Vec<Value>,
     /// Datagrams of nobody that belongs to it, if it is a unit.
@@ -70,25 +69,25 @@ pub struct Traffic {
     pub strangers: Option<Strangers>,
 }
 
-/// What a host sent and got.
+/// Packets that a host sent and received.
 #[derive(Clone, Debug, Serialize)]
 pub struct HostReport {
-    /// Its name.
+    /// Name of the host.
     pub host: String,
-    /// Its address.
+    /// Address of the host.
     pub address: Ipv4Addr,
-    /// What it is, if it was attached.
+    /// Kind of the attached host, if attached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attached: Option<String>,
-    /// Its packets.
+    /// Packets of the host.
     #[serde(flatten)]
     pub counters: Counters,
-    /// What it is on another machine.
+    /// Gateway of the host, if it is on another machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway: Option<GatewayReport>,
 }
 
-/// What a direction of a link carried and lost.
+/// Packets that one direction of a link carried and lost.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkRow {
     /// Name of the link.
@@ -101,18 +100,18 @@ pub struct LinkRow {
     pub waiting: u32,
     /// Their bytes, IP headers included.
     pub waiting_bytes: u64,
-    /// Where its queue ends, in bytes, if the scenario gives it no end.
+    /// Limit of the queue in bytes, if the scenario sets none.
     pub queue_bound_bytes: Option<u64>,
 }
 
-/// Where all packets are: what hosts sent (`offered`) either entered the network or is named by
-/// why it did not.
+/// Balance of all packets: those that hosts sent (`offered`) either entered the network or have a
+/// reason why not.
 #[derive(Clone, Debug, Serialize)]
 pub struct Packets {
-    /// Those that entered.
+    /// Packets that entered.
     #[serde(flatten)]
     pub balance: Balance,
-    /// That hosts sent.
+    /// Packets that hosts sent.
     pub offered: u64,
     /// No whole IP packets.
     pub not_ip: u64,
@@ -122,22 +121,22 @@ pub struct Packets {
     pub overflowed: u64,
 }
 
-/// What was seen of the kernel's TCP, in order of time.
+/// Samples of the kernel's TCP, in order of time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Samples(pub Vec<Sample>);
 
-/// What became of a server.
+/// Outcome of a server.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Server {
-    /// Its host and program.
+    /// Host and program of the server.
     #[serde(flatten)]
     pub task: Task,
-    /// Its exit code if it ended before the session did.
+    /// Exit code, if the server ended before the session.
     pub exit_code: Option<i32>,
 }
 
 impl Report {
-    /// Of a network that nobody has used yet.
+    /// Builds the report of a network that nobody has used yet.
     pub(crate) fn of(traffic: Traffic, lateness: Lateness, priority: Ran) -> Self {
         Self {
             traffic,
@@ -154,12 +153,12 @@ impl Report {
         }
     }
 
-    /// All of it as JSON; docs/emulator.md describes it.
+    /// Returns the report as JSON; docs/emulator.md describes it.
     pub fn to_json(&self) -> Value {
         json!(self)
     }
 
-    /// What a look at a running emulation shows.
+    /// Returns the snapshot of a running emulation as JSON.
     pub(crate) fn stats(&self, flows: &[Flow]) -> Value {
         let mut stats = json!(self.traffic);
         stats["flows"] = json!(flows);

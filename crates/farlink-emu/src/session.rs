@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// Time between two looks at the program.
 const LOOK: Duration = Duration::from_millis(10);
-/// How long a server gets until it listens.
+/// Time limit for a server to listen.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A program to run.
@@ -32,7 +32,7 @@ pub struct Task {
 struct Prepared<'a> {
     task: &'a Task,
     command: Command,
-    /// Those that listen in its host.
+    /// Sockets that listen in the server's host.
     sockets: Sockets,
 }
 

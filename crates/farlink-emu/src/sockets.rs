@@ -18,7 +18,7 @@ const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const INET_DIAG_INFO: u16 = 2;
 const REQUEST_AND_DUMP: u16 = 0x301;
 const DONE: u16 = 3;
-/// All states but LISTEN (10), TIME-WAIT (6) and SYN-RECEIVED (12), as bits.
+/// Socket states as bits, without LISTEN (10), TIME-WAIT (6) and SYN-RECEIVED (12).
 const STATES: u32 = 0xfff & !(1 << 10) & !(1 << 6);
 /// Length of `nlmsghdr`, `inet_diag_msg`, and of what is used of `tcp_info`.
 const HEADER: usize = 16;
@@ -52,7 +52,7 @@ pub struct Sample {
     pub flight: u64,
     /// Smoothed round-trip time.
     pub srtt: u32,
-    /// Its variation.
+    /// Variation of the round-trip time (RTTVAR).
     pub rttvar: u32,
     /// Least round-trip time.
     pub min_rtt: u32,

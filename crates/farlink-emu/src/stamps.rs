@@ -1,5 +1,6 @@
-//! When packets came to a device: a packet socket sees each as the kernel hands it to the device,
-//! and says when that was. What is read from the device is found among these by its first bytes.
+//! Arrival times of packets at a device. A packet socket sees each packet as the kernel hands it to
+//! the device, with the time. Packets read from the device are found among these by their first
+//! bytes.
 
 use crate::interface::Control;
 use crate::packet_socket::{CONTROL, DayTime, bind, set, set_filter, socket, stamp_of, step};
@@ -19,7 +20,7 @@ const RECEIVE_BUFFER: libc::c_int = 32 << 20;
 /// dropped.
 const WAITING: usize = 2 * DEVICE_QUEUE as usize;
 
-/// What a device had for a reader.
+/// Result of a read of a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Read {
     /// Nothing.
@@ -28,18 +29,18 @@ pub(crate) enum Read {
     Packets(Option<DayTime>),
 }
 
-/// How it is known when the packets of a port came.
+/// Source of the arrival times of a port's packets.
 #[derive(Debug)]
 pub(crate) enum Times {
-    /// Its packets are read from a packet socket, which tells it with each.
+    /// Packet socket, which gives the time with each packet.
     OfSocket,
     /// A socket beside the device tells it; where none could be opened, nothing does.
     Of(Option<Stamps>),
 }
 
 impl Times {
-    /// Of a device in the network namespace of the calling thread. Where its packets cannot be
-    /// seen the time counts at which they are read, and the lateness of the run says how long
+    /// Opens the source for a device in the network namespace of the calling thread. Where the
+    /// packets cannot be seen, their time is that of the read, and the run's lateness says how long
     /// they may have waited.
     pub(crate) fn of_device(name: &str, timed: bool) -> Self {
         let stamps = timed.then(|| Stamps::of(name).ok());
@@ -66,7 +67,7 @@ impl Times {
 #[derive(Debug)]
 pub(crate) struct Stamps {
     socket: OwnedFd,
-    /// Of packets that have come and were not yet read from the device, oldest first.
+    /// Packets that arrived and were not yet read from the device, oldest first.
     came: VecDeque<Stamp>,
 }
 
@@ -78,7 +79,7 @@ struct Stamp {
 }
 
 impl Stamps {
-    /// Of a device in the network namespace of the calling thread.
+    /// Opens a packet socket on a device in the network namespace of the calling thread.
     fn of(device: &str) -> io::Result<Self> {
         let socket = socket()?;
         set(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32)?;
@@ -96,8 +97,8 @@ impl Stamps {
         })
     }
 
-    /// When a packet came that has just been read from the device. What came before it and was
-    /// never read, the device dropped.
+    /// Returns the arrival time of a packet just read from the device. Earlier packets that were
+    /// never read were dropped by the device.
     fn of_packet(&mut self, packet: &[u8]) -> Option<DayTime> {
         let found = match self.find(0, packet) {
             Some(found) => found,
@@ -220,7 +221,8 @@ mod tests {
         assert_eq!(times.of_packet(b"d"), None);
     }
 
-    /// Of a long packet the first bytes are enough, and a short one is not one that begins as it.
+    /// The first bytes identify a long packet, and a short packet does not match a longer one that
+    /// begins alike.
     #[test]
     fn the_first_bytes_are_compared_and_the_length_below_them() {
         let mut stamps = stamps(&[(1, &[7; KEPT]), (2, &[7; 3])]);

@@ -11,14 +11,14 @@ use std::os::unix::fs::OpenOptionsExt;
 
 /// Packets that the kernel holds for the engine to read.
 pub(crate) const DEVICE_QUEUE: u32 = 10_000;
-/// What devices are made by.
+/// Device file that makes TUN devices.
 pub(crate) const DEVICES: &str = "/dev/net/tun";
 
 /// A TUN device.
 #[derive(Debug)]
 pub(crate) struct Tun {
     file: File,
-    /// One packet to a read or write, without; with, several of a connection.
+    /// Merging of segments; without it, one packet per read or write.
     offload: Option<Merge>,
 }
 
@@ -131,13 +131,13 @@ impl Tun {
     }
 }
 
-/// What became of packets.
+/// Outcomes of written packets.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Written {
     /// The kernel has them.
     pub(crate) delivered: u64,
-    /// It refused them: it does what is no IP packet, and everything while the
-    /// device is down.
+    /// Packets that the device refused: those that are no IP packets, and all while the device is
+    /// down.
     pub(crate) refused: u64,
 }
 

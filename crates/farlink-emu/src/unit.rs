@@ -27,13 +27,13 @@ const BESIDE: usize = 24;
 /// Longest datagram of UDP.
 const LONGEST: usize = 65_535;
 
-/// What a unit is asked for.
+/// Options of a unit.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnitOptions {
-    /// Where gateways reach it.
+    /// Address at which gateways reach the unit.
     pub listen: SocketAddr,
-    /// What they join with, as text.
+    /// Key of the gateways, as text.
     pub key: String,
 }
 
@@ -64,20 +64,20 @@ pub struct Strangers {
     pub refused: u64,
 }
 
-/// What a gateway did, for reports.
+/// State of a gateway, for reports.
 #[derive(Clone, Debug, Serialize)]
 pub struct GatewayReport {
-    /// Whether it is there.
+    /// Set while the gateway is joined.
     pub here: bool,
     /// Address from which it sends.
     pub address: Option<String>,
-    /// Where it says that it is, in metres.
+    /// Place that the gateway reported, in metres.
     pub place: Option<(f64, f64)>,
     /// Half of the median round trip of the tunnel, in seconds.
     pub one_way_s: Option<f64>,
     /// Spread of that: nine tenths of the round trips less one tenth, halved, in seconds.
     pub jitter_s: Option<f64>,
-    /// What of `one_way_s` is taken off the delays of the scenario, in seconds.
+    /// Part of `one_way_s` that is taken off the scenario's delays, in seconds.
     pub taken_off_s: f64,
     /// Datagrams of it that never came.
     pub missing: u64,
@@ -87,14 +87,14 @@ pub struct GatewayReport {
     counts: PeerCounts,
 }
 
-/// What came by the socket that the engine has to know of.
+/// Datagram that concerns the engine.
 #[derive(Debug)]
 pub(crate) enum Taken {
     /// Nothing.
     Nothing,
     /// A packet of a host; whether its checksum is known to be right.
     Packet(usize, Vec<u8>, bool),
-    /// Where a host is, in metres.
+    /// Place of a host in metres.
     Place(usize, f64, f64),
 }
 
@@ -163,7 +163,7 @@ impl Unit {
         Arc::clone(&self.socket)
     }
 
-    /// What becomes readable when something comes.
+    /// Returns a descriptor that becomes readable when a datagram arrives.
     pub(crate) fn readable(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -190,7 +190,7 @@ impl Unit {
         }
     }
 
-    /// When there is something to do next.
+    /// Returns the next deadline.
     pub(crate) fn next_time(&self) -> Instant {
         self.worked + BEAT
     }
@@ -215,7 +215,7 @@ impl Unit {
         true
     }
 
-    /// What a datagram says.
+    /// Handles one datagram.
     pub(crate) fn take(
         &mut self,
         now: Instant,
@@ -362,7 +362,7 @@ impl Unit {
     }
 }
 
-/// What a gateway did.
+/// Returns the state of the gateway at a port.
 pub(crate) fn report(port: &Port) -> Option<GatewayReport> {
     let Port::Gateway(peer) = port else {
         return None;

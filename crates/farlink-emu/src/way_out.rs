@@ -17,9 +17,9 @@ use std::process::{Command, Stdio};
 pub(crate) const DEVICE: &str = "farlink-out";
 /// Name of the table of the kernel's packet filter (nftables) with all rules.
 const TABLE: &str = "farlink-internet";
-/// Where the names are asked of that programs ask for.
+/// File with the resolvers of the machine.
 pub(crate) const RESOLVER: &str = "/etc/resolv.conf";
-/// Where systemd-resolved says whom it asks itself.
+/// File in which systemd-resolved names its own resolvers.
 const BEHIND_RESOLVED: &str = "/run/systemd/resolve/resolv.conf";
 
 /// The kernel's NAT for the hosts, and forwarding on the interfaces that lead out.
@@ -43,21 +43,21 @@ pub(crate) fn refusal() -> Option<String> {
     })
 }
 
-/// Whether this machine can be the way out of IPv6, too. A kernel before Linux 6.17 forwards IPv6
-/// on all interfaces or on none; then it is not switched on here: it makes a machine forget the
-/// routes that it learned from its router.
+/// Returns whether this machine can be the way out of IPv6, too. A kernel before Linux 6.17
+/// forwards IPv6 on all interfaces or on none. Forwarding is then not switched on, because it makes
+/// a machine forget the routes that it learned from its router.
 pub(crate) fn ipv6() -> bool {
     let on = || Family::Ipv6.forwards("all").is_ok() || ipv6_forwards_always();
     !Family::Ipv6.interfaces().is_empty() && on() && nft(&["-c"], &rules6()).is_ok()
 }
 
-/// Whether all interfaces forward IPv6 anyway.
+/// Returns whether all interfaces forward IPv6 anyway.
 fn ipv6_forwards_always() -> bool {
     let all = fs::read_to_string("/proc/sys/net/ipv6/conf/all/forwarding");
     all.is_ok_and(|value| value.trim() != "0")
 }
 
-/// What of a family of addresses has to be changed so that an interface forwards its packets.
+/// Address family whose forwarding has to be changed for an interface.
 #[derive(Clone, Copy)]
 enum Family {
     Ipv4,
@@ -78,7 +78,7 @@ impl Family {
         }
     }
 
-    /// Where it stands whether an interface forwards; there is none of IPv6 before Linux 6.17.
+    /// Returns the file that says whether an interface forwards. IPv6 has none before Linux 6.17.
     fn forwarding(self, of: &str) -> PathBuf {
         let (family, key) = match self {
             Self::Ipv4 => ("ipv4", "forwarding"),
@@ -127,9 +127,9 @@ fn leading_out6(table: &str) -> Vec<String> {
     found
 }
 
-/// What says, for the network namespace that this process is in, what has to be put back: a line
-/// for each family, of its name, whether all interfaces forwarded before, and the names of those
-/// that now do and did not.
+/// Returns the marker file, which says what to restore for the network namespace of this process: a
+/// line for each family, with its name, whether all interfaces forwarded before, and the names of
+/// those that now do and did not.
 fn marker() -> io::Result<PathBuf> {
     let own = fs::metadata("/proc/thread-self/ns/net")?.ino();
     Ok(PathBuf::from(format!("/run/farlink/way-out-{own}")))
@@ -163,7 +163,7 @@ fn rules(network: Ipv4Addr, mask: Ipv4Addr) -> String {
     of_family("ip", &format!("{network}/{}", u32::from(mask).count_ones()))
 }
 
-/// The same of IPv6.
+/// Returns the rules of IPv6.
 fn rules6() -> String {
     of_family(
         "ip6",
@@ -233,7 +233,7 @@ pub(crate) fn sweep() {
     }
 }
 
-/// What cannot be put back now is found by the next sweep.
+/// Leaves to the next sweep what cannot be restored now.
 fn put_back() {
     let Some((marker, words)) = marker()
         .ok()
@@ -267,8 +267,8 @@ fn put_back() {
     let _ = fs::remove_file(marker);
 }
 
-/// What has to be in the place of /etc/resolv.conf so that hosts can ask for names; `None` if
-/// they can ask whom this machine asks. `ipv6` is whether that is the way out of IPv6, too.
+/// Returns the content of /etc/resolv.conf with which hosts can resolve names; `None` if they can
+/// ask the machine's own resolver. `ipv6` is set if the machine is the way out of IPv6, too.
 pub(crate) fn resolver(ipv6: bool) -> Option<String> {
     let read = |path| fs::read_to_string(path).ok();
     reachable(&read(RESOLVER)?, ipv6, || read(BEHIND_RESOLVED))

@@ -4,7 +4,7 @@
 /// A modulation and code rate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ModCod {
-    /// Its name, as in the standard.
+    /// Name in the standard.
     pub name: &'static str,
     /// Bits of user data per symbol: normal frames of 64,800 bits, no pilots, with
     /// the header of each frame taken off.

@@ -41,8 +41,8 @@ impl Distribution {
         }
     }
 
-    /// What is left of a draw that is met at a random point: uniform in a draw of
-    /// the distribution weighted by its length.
+    /// Draws the rest of an interval that is met at a random point: uniform in a draw of the
+    /// distribution weighted by its length.
     fn left(self, mean: f64, stream: &mut Stream) -> f64 {
         let whole = match self {
             Self::Constant => mean,
@@ -98,7 +98,7 @@ impl Source {
 /// Shortest packet: an IP header and a byte.
 const SHORTEST: u32 = 21;
 
-/// What is due of a source: its next conversation, or the next packet of one.
+/// Next event of a source: its next conversation, or the next packet of one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Due {
     at: Instant,
@@ -202,7 +202,7 @@ fn bytes(bytes: f64) -> u64 {
     (libm::round(bytes) as u64).max(1)
 }
 
-/// What became of the packets of a background.
+/// Fate of the packets of a background.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BackgroundStats {
     /// Packets that were sent.

@@ -164,12 +164,12 @@ impl BlockCode {
     }
 }
 
-/// What is corrected in a packet.
+/// Error correction of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Correction {
-    /// So many bits anywhere in it.
+    /// Number of bits corrected anywhere in the packet.
     Bits(u32),
-    /// What the code of the link corrects in each block.
+    /// Correction of each block by the code of the link.
     Blocks(BlockCode),
 }
 

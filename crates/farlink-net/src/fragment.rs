@@ -8,14 +8,13 @@ pub const IPV4_HEADER_LEN: u32 = 20;
 /// Bytes of the header that makes a packet of IPv6 a fragment (RFC 8200, 4.5).
 pub const FRAGMENT_HEADER_LEN: u32 = 8;
 
-/// How long a packet a link takes, and how what is longer is cut.
+/// Longest packet that a link takes, and the rule by which longer packets are cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mtu {
     /// Most bytes of an IP packet.
     pub bytes: u32,
-    /// What the lengths of all fragments but the last are multiples of, in bytes:
-    /// 8 (RFC 791); 1 is the arithmetic of wong1998, 3.3, which no header of IPv4
-    /// could say.
+    /// Unit in bytes of the lengths of all fragments but the last: 8 (RFC 791). The arithmetic of
+    /// wong1998, 3.3, has 1, which no header of IPv4 could say.
     pub unit: u32,
 }
 
@@ -24,9 +23,9 @@ pub struct Mtu {
 pub struct Piece {
     /// Bytes before it.
     pub offset: u16,
-    /// Its bytes; with those before it no more than a length field says.
+    /// Length in bytes. The end of the fragment fits into the length field of a datagram.
     pub len: u16,
-    /// Whether more follows.
+    /// Set if more fragments follow.
     pub more: bool,
 }
 
@@ -76,7 +75,7 @@ impl Mtu {
     }
 }
 
-/// What a fragment was to a datagram that is put together.
+/// Result of adding a fragment to a datagram that is reassembled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Added {
     /// New; something is still missing.
@@ -85,9 +84,9 @@ pub enum Added {
     Complete,
     /// There already.
     Duplicate,
-    /// It contradicts what is there: it overlaps it without being a copy, or the
-    /// datagram would have two ends. Nothing of the datagram is to be believed
-    /// (RFC 5722, 4, for IPv6; hosts do the same for IPv4).
+    /// Contradiction: the fragment overlaps another without being a copy, or the datagram would
+    /// have two ends. The whole datagram is discarded (RFC 5722, 4, for IPv6; hosts do the same for
+    /// IPv4).
     Overlap,
 }
 

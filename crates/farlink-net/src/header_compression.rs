@@ -36,13 +36,13 @@ pub struct CompressionStats {
     pub wrong: u64,
 }
 
-/// What became of a packet at the far end.
+/// Fate of a packet at the far end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Restored {
-    /// It goes on, with the headers that were made out for it. If these are wrong,
-    /// a checksum tells, its own or the mark of a changed packet.
+    /// Forwarded with the decompressed headers. If these are wrong, a checksum shows it: the
+    /// packet's own, or the mark of a damaged packet.
     GoesOn,
-    /// It was thrown away.
+    /// Discarded.
     Discarded,
 }
 
@@ -50,23 +50,23 @@ pub enum Restored {
 #[derive(Clone, Debug)]
 struct Sent {
     form: Form,
-    /// Whether the channel changed bits of the frame.
+    /// Set if the channel changed bits of the frame.
     damaged: bool,
 }
 
-/// One direction of a link at work. Packets are known by the numbers that their
-/// owner gave them.
+/// State of header compression for one direction of a link. Packets are identified by the numbers
+/// that their owner gave them.
 #[derive(Debug)]
 pub struct Compression {
     compressor: Compressor,
     decompressor: Decompressor,
-    /// What was last sent of each packet.
+    /// Last transmission of each packet.
     sent: Vec<Sent>,
     /// The headers of the packet that is at hand.
     header: Vec<u8>,
     plan: Plan,
     saving: u32,
-    /// When damaged frames come.
+    /// Arrival times of damaged frames.
     errors: VecDeque<Instant>,
     stats: CompressionStats,
 }

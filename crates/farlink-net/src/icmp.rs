@@ -1,5 +1,5 @@
-//! What routers and hosts answer by ICMP (RFC 792), as bytes: errors about a
-//! datagram that went no further, and echo replies.
+//! ICMP messages (RFC 792) of routers and hosts, as bytes: errors about datagrams that were not
+//! forwarded, and echo replies.
 
 use crate::icmp6;
 use crate::id::NodeId;
@@ -28,14 +28,14 @@ const IP: usize = IPV4_HEADER_LEN as usize;
 pub enum IcmpError {
     /// The router has no route to its destination (RFC 1812, 5.2.7.1).
     NetUnreachable,
-    /// Its destination does not speak its protocol (RFC 1122, 3.2.2.1).
+    /// The destination does not speak the datagram's protocol (RFC 1122, 3.2.2.1).
     ProtocolUnreachable,
     /// No program has its port (RFC 1122, 3.2.2.1).
     PortUnreachable,
-    /// It must not be cut, and the next link takes packets of so many bytes
-    /// (RFC 1191, 4).
+    /// The datagram must not be cut, and the next link takes packets of this many bytes (RFC 1191,
+    /// 4).
     TooBig(u32),
-    /// Its hops are used up (RFC 1812, 5.3.1).
+    /// The datagram's hops are used up (RFC 1812, 5.3.1).
     TimeExceeded,
 }
 
@@ -74,7 +74,7 @@ pub fn bad_state(node: NodeId, about: &Packet) -> Option<Raw> {
     is_one(to).then(|| message_of(message, 0, wire::node_address(node), to))
 }
 
-/// What a message of a bad state names: the sequence number, the ports and the far address.
+/// Segment that a bad-state message names: sequence number, ports and far address.
 pub type Stuck = (Seq, (u16, u16), IpAddr);
 
 impl Raw {
@@ -108,7 +108,7 @@ impl Raw {
         self.bytes()[9]
     }
 
-    /// What is behind the IP header.
+    /// Returns the bytes behind the IP header.
     fn inside(&self) -> &[u8] {
         &self.bytes()[usize::from(self.bytes()[0] & 15) * 4..]
     }
@@ -168,8 +168,8 @@ impl Raw {
         is_one(to).then(|| message_of(message, service, from, to))
     }
 
-    /// What a router answers that this datagram is for: echo to echo, an error to
-    /// what it has no ear for.
+    /// Builds a router's answer to a datagram for itself: an echo reply, or an error if no service
+    /// takes the datagram.
     pub fn answer_of_router(&self) -> Option<Self> {
         if self.is_ipv6() {
             return icmp6::answer_of_router(self);
@@ -193,12 +193,12 @@ pub(crate) fn ports_and_seq(tcp: &[u8]) -> Option<(Seq, (u16, u16))> {
     Some((seq, (port(a, b), port(c, d))))
 }
 
-/// Whether an address is of many: multicast, or broadcast everywhere.
+/// Returns whether an address is multicast or limited broadcast.
 fn is_many(address: Ipv4Addr) -> bool {
     address.is_multicast() || address.is_broadcast()
 }
 
-/// Whether a message can be sent to an address: it is of a single host.
+/// Returns whether a message can be sent to an address: the address must be that of a single host.
 fn is_one(address: Ipv4Addr) -> bool {
     !is_many(address) && !address.is_loopback() && address.octets()[0] != 0
 }

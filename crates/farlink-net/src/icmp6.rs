@@ -1,4 +1,4 @@
-//! What routers answer packets of IPv6 by ICMPv6 (RFC 4443).
+//! ICMPv6 messages (RFC 4443) of routers.
 
 use crate::icmp::{IcmpError, Stuck, ports_and_seq};
 use crate::ipv6::{self, Carried, HEADER};
@@ -80,7 +80,7 @@ pub(crate) fn bad_state(from: Ipv6Addr, about: &[u8]) -> Option<Raw> {
     is_one(source).then(|| message_of(message, from, source))
 }
 
-/// What such a message names, if it is one.
+/// Returns the segment that a bad-state message names, if the message is one.
 pub(crate) fn stuck(message: &Raw) -> Option<Stuck> {
     let packet = message.bytes();
     let found = ipv6::carried(packet);
@@ -98,7 +98,7 @@ pub(crate) fn stuck(message: &Raw) -> Option<Stuck> {
     Some((seq, ports, ipv6::address(quoted, 24).into()))
 }
 
-/// What a router answers that this packet is for.
+/// Builds a router's answer to a packet for itself.
 pub(crate) fn answer_of_router(asked: &Raw) -> Option<Raw> {
     let found = ipv6::carried(asked.bytes());
     let why = match found.protocol {
@@ -111,7 +111,7 @@ pub(crate) fn answer_of_router(asked: &Raw) -> Option<Raw> {
     error(asked, ipv6::address(asked.bytes(), 24), why)
 }
 
-/// Whether a message can be sent to an address: it is of a single node.
+/// Returns whether a message can be sent to an address: the address must be that of a single node.
 fn is_one(address: Ipv6Addr) -> bool {
     !address.is_multicast() && !address.is_unspecified() && !address.is_loopback()
 }
@@ -203,7 +203,8 @@ mod tests {
         assert!(error(&Raw::new(nobody).unwrap(), far(), why).is_none());
     }
 
-    /// It names the segment by the 48 bytes that say whose it is, and is believed whole.
+    /// The message names the segment by the 48 bytes that identify it, and counts only if it is
+    /// whole.
     #[test]
     fn a_bad_state_is_told_of_the_segment_that_waits() {
         let tcp = [0x13, 0x89, 0x9c, 0x40, 1, 2, 3, 4, 0xff, 0xff];

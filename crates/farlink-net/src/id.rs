@@ -1,5 +1,5 @@
-//! What the parts of a network are known by: their places in lists, a type for each
-//! kind of list, so that none is taken for another.
+//! Identifiers of the parts of a network: indices into lists, with a type for each kind of list, so
+//! that none is mistaken for another.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
@@ -44,15 +44,14 @@ id! {
     NodeId;
     /// A flow, by its place in the list of flows.
     FlowId;
-    /// One direction of a link: that down of link 0 is 0, up is 1, down of link 1 is 2,
-    /// and so on.
+    /// One direction of a link: down of link 0 is 0, up is 1, down of link 1 is 2, and so on.
     LinkId;
     /// A packet in the network, by its place among those that are.
     PacketId;
 }
 
 impl FlowId {
-    /// That of a packet of a real program, which is of no flow of the scenario.
+    /// Flow of a packet of a real program, which belongs to no flow of the scenario.
     pub const NONE: Self = Self(u32::MAX);
 }
 
@@ -103,7 +102,7 @@ impl LinkId {
         self.0 / 2
     }
 
-    /// Which of its directions.
+    /// Returns the direction.
     #[inline]
     pub const fn direction(self) -> Direction {
         if self.0.is_multiple_of(2) {
@@ -146,7 +145,7 @@ impl<I: Id, T> ById<I, T> {
         self.things.get(id.index())
     }
 
-    /// The same, to change it.
+    /// Returns a mutable reference to the element.
     #[inline]
     pub fn get_mut(&mut self, id: I) -> Option<&mut T> {
         self.things.get_mut(id.index())

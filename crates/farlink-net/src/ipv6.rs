@@ -29,16 +29,16 @@ pub(crate) fn address(packet: &[u8], at: usize) -> Ipv6Addr {
     bytes.into()
 }
 
-/// What a packet carries behind its extensions.
+/// Upper-layer protocol of a packet, behind its extension headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Carried {
-    /// Its number.
+    /// Protocol number.
     pub(crate) protocol: u8,
-    /// Where it begins.
+    /// Offset of the upper-layer header.
     pub(crate) at: usize,
-    /// Where its number stands.
+    /// Offset of the protocol number.
     pub(crate) named_at: usize,
-    /// Whether it is of a fragment, and whether of one that is not the first.
+    /// Set for a fragment, and for a fragment that is not the first.
     pub(crate) is_part: bool,
     pub(crate) is_later: bool,
 }

@@ -1,4 +1,4 @@
-//! What packets meet on their way: queues, transmitters, channels, delay.
+//! Parts of a packet's way: queues, transmitters, channels, delay.
 //!
 //! Like the TCP endpoint, everything here is told the time and never asks for it.
 #![forbid(unsafe_code)]

@@ -21,17 +21,16 @@ pub use fate::{Fate, Outcome};
 pub use simplex::{LowFate, Simplex};
 use std::ops::{Index, IndexMut};
 
-/// What became of a packet that was offered.
+/// Reply of a link to an offered packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Offered {
-    /// It is in flight behind others of its direction.
+    /// In flight behind other packets of its direction.
     Flies,
-    /// It is in flight, and the next of its direction to arrive, then.
+    /// In flight, and the next packet of its direction to arrive, at this time.
     FliesFirst(Instant),
-    /// It reaches the far end then, and may be handed on now, as in [`Outcome::HandsOn`].
+    /// Arrives at the far end at this time and may be forwarded early, as in [`Outcome::HandsOn`].
     HandsOn(Instant),
-    /// It is longer than packets on this link may be ([`Simplex::mtu`]); it stays with
-    /// its owner.
+    /// Too long for the link ([`Simplex::mtu`]). The packet stays with its owner.
     TooLong,
     /// The link has no other end at present; it stays with its owner.
     Closed,
@@ -44,20 +43,20 @@ pub enum Offered {
 pub struct Arrival {
     /// The packet.
     pub packet: PacketId,
-    /// Where it is.
+    /// Node at which the packet arrives.
     pub to: NodeId,
-    /// Whether it is as it left; otherwise [`Links::restore`] sees to it.
+    /// Set if the packet is unchanged; otherwise [`Links::restore`] completes it.
     pub as_it_is: bool,
-    /// When the next one arrives.
+    /// Arrival time of the next packet.
     pub next: Option<Instant>,
-    /// Whether more are in flight behind it than the nearest cache holds.
+    /// Set if more packets are in flight behind this one than the nearest cache holds.
     pub many: bool,
 }
 
 /// Packets in flight on a link that are more than the nearest cache holds.
 const MANY: usize = 256;
 
-/// What a link wants to be called for.
+/// Reason for which a link wants to be called.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Due {
     /// The transmitter may take a packet of low priority.
@@ -91,7 +90,7 @@ impl Link {
         }
     }
 
-    /// The same link with a protocol.
+    /// Returns the link with a link-layer protocol.
     pub fn with_arq(mut self, link: ArqLink) -> Self {
         for simplex in &mut self.simplex {
             simplex.carry_frames();
@@ -104,7 +103,7 @@ impl Link {
         self
     }
 
-    /// The same link, complete, with one medium for both directions, which take turns to send.
+    /// Returns the complete link with one medium for both directions, which take turns to send.
     pub fn half_duplex(mut self) -> Self {
         match &mut self.arq {
             Some(arq) => arq.link.share(),
@@ -113,17 +112,17 @@ impl Link {
         self
     }
 
-    /// One of its directions.
+    /// Returns one direction.
     pub fn direction(&self, direction: Direction) -> &Simplex {
         &self.simplex[direction as usize]
     }
 }
 
-/// All links of a network. Their directions lie beside each other: each hop asks for one.
+/// Links of a network. Their directions are adjacent in memory, because each hop needs one.
 #[derive(Debug, Default)]
 pub struct Links {
     directions: ById<LinkId, Simplex>,
-    /// Of each link.
+    /// Link-layer protocol of each link.
     arq: Vec<Option<Box<Arq>>>,
 }
 
@@ -172,7 +171,7 @@ impl Links {
         self.directions[id].tell(ahead);
     }
 
-    /// Whether there is such a direction.
+    /// Returns whether the direction exists.
     #[inline]
     pub fn has(&self, id: LinkId) -> bool {
         id.index() < self.directions.len()
@@ -341,7 +340,7 @@ impl Links {
         }
     }
 
-    /// What becomes of a packet that was offered.
+    /// Handles the fate of an offered packet.
     fn meet(
         &mut self,
         now: Instant,
@@ -405,7 +404,7 @@ impl Links {
         self[id].in_flight.get(others).map(|next| next.packet)
     }
 
-    /// Which packet arrives over a link after so many others will be asked soon, and which one
+    /// Prefetches the packet that arrives over a link after `others` more, and the one that then
     /// leaves its queue.
     #[inline]
     pub fn prefetch(&self, id: LinkId, others: usize) {
@@ -461,8 +460,8 @@ impl Links {
         }
     }
 
-    /// When a link wants to be called, and for what, if it has not said so since.
-    /// To be asked whenever it was told something.
+    /// Returns the next deadline of a link and its reason, if they changed since the last call.
+    /// Must be called after each input to the link.
     pub fn deadline(&mut self, id: LinkId) -> Option<(Due, Instant)> {
         let Some(arq) = &mut self.arq[id.link() as usize] else {
             let other_waits = self.directions[id].shares && self.directions[id.reverse()].waits();

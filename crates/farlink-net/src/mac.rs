@@ -13,7 +13,7 @@ use crate::rng::Stream;
 pub use contention::{Aloha, CsmaCa, Others};
 use farlink_tcp::{Instant, Interval};
 
-/// How long a frame waits for the medium before it is sent.
+/// Wait of a frame for the medium.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Access {
     /// Not at all.
@@ -34,8 +34,8 @@ pub enum Access {
 pub struct Confirmed {
     /// The frame.
     pub frame: Frame,
-    /// Whether it was sent; else the medium was never free for it, and the MAC gave
-    /// it up.
+    /// Set if the frame was sent; otherwise the medium was never free for it, and the MAC gave it
+    /// up.
     pub sent: bool,
 }
 
@@ -61,13 +61,13 @@ impl Mac {
         }
     }
 
-    /// Whether it takes a frame.
+    /// Returns whether the MAC takes a frame.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.sending.is_none()
     }
 
-    /// When it will be done with the frame that it has; [`Instant::MAX`] if none.
+    /// Returns when the MAC is done with its frame; [`Instant::MAX`] if it has none.
     #[inline]
     pub fn done_at(&self) -> Instant {
         self.done_at

@@ -59,8 +59,8 @@ impl Passes {
         libm::sqrt(self.altitude * self.altitude + 4.0 * EARTH * r * half * half)
     }
 
-    /// How long a satellite is in use, in seconds: from `min_elevation` up and down
-    /// to it again.
+    /// Returns the time of use of a satellite in seconds, from `min_elevation` up and down to it
+    /// again.
     pub fn duration(&self) -> f64 {
         let (edge, top) = (
             self.central_angle(self.min_elevation),
@@ -80,8 +80,8 @@ impl Passes {
         self.range(2.0 * libm::asin(libm::sqrt(square.clamp(0.0, 1.0))))
     }
 
-    /// Whether there is such a pass: the top above the edge, and the satellite
-    /// faster than the ground.
+    /// Returns whether the pass is possible: the top above the edge, and the satellite faster than
+    /// the ground.
     pub fn is_possible(&self) -> bool {
         let elevations = 0.0..=FRAC_PI_2;
         elevations.contains(&self.min_elevation)

@@ -23,7 +23,7 @@ pub struct Packet {
     pub dst: NodeId,
     /// Flow it belongs to.
     pub flow: FlowId,
-    /// Whether it travels from the flow's opener to its acceptor.
+    /// Set if the packet travels from the flow's opener to its acceptor.
     pub from_opener: bool,
     /// Identification field of the IP header; of IPv6, of its fragment header.
     pub ident: u16,
@@ -31,15 +31,15 @@ pub struct Packet {
     pub ttl: u8,
     /// Bits were changed on the way; the receiver's checksum will tell.
     pub corrupt: bool,
-    /// Its IP header.
+    /// IP header.
     pub ip: Ip,
     /// The part of its payload that a fragment carries; none is all of it.
     pub piece: Option<Piece>,
-    /// What it carries, and of a fragment what the whole carried.
+    /// Payload; for a fragment, the payload of the whole packet.
     pub payload: Payload,
 }
 
-/// What the sender of a packet says of it.
+/// Header fields that the sender of a packet chooses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Head {
     /// Node it comes from.
@@ -48,13 +48,13 @@ pub struct Head {
     pub dst: NodeId,
     /// Flow it belongs to.
     pub flow: FlowId,
-    /// Whether it travels from the flow's opener to its acceptor.
+    /// Set if the packet travels from the flow's opener to its acceptor.
     pub from_opener: bool,
     /// Identification field of the IP header.
     pub ident: u16,
     /// Hops it may take.
     pub ttl: u8,
-    /// Its IP header.
+    /// IP header.
     pub ip: Ip,
 }
 
@@ -63,12 +63,12 @@ pub struct Head {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum Ip {
-    /// Of IPv4 without options; routers may cut.
+    /// IPv4 header without options; routers may fragment.
     V4 = 20,
-    /// The same with DF: none may.
+    /// IPv4 header with DF; routers must not fragment.
     #[default]
     V4Whole = 21,
-    /// Of IPv6: none but the sender may (RFC 8200, 5).
+    /// IPv6 header; only the sender may fragment (RFC 8200, 5).
     V6 = 41,
 }
 
@@ -82,7 +82,7 @@ impl Ip {
         }
     }
 
-    /// Its version.
+    /// Returns the IP version.
     pub const fn version(self) -> IpVersion {
         match self {
             Self::V4 | Self::V4Whole => IpVersion::V4,
@@ -90,13 +90,13 @@ impl Ip {
         }
     }
 
-    /// Its bytes.
+    /// Returns the length in bytes.
     #[inline]
     pub const fn header_len(self) -> u32 {
         self as u32 & !1
     }
 
-    /// The same of a fragment.
+    /// Returns the header length of a fragment in bytes.
     pub const fn fragment_header_len(self) -> u32 {
         match self.version() {
             IpVersion::V4 => self.header_len(),
@@ -104,13 +104,13 @@ impl Ip {
         }
     }
 
-    /// Whether no router may cut what follows.
+    /// Returns whether routers must not fragment the packet.
     pub const fn dont_fragment(self) -> bool {
         self as u32 & 1 != 0
     }
 }
 
-/// What a packet carries, with the ECN field of the IP header.
+/// Payload of a packet, with the ECN field of the IP header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// A TCP segment.
@@ -133,7 +133,7 @@ pub struct Datagram {
     /// Place among the datagrams of its flow, counted by the simulator; a real
     /// program would have it in the body.
     pub number: u64,
-    /// When its program sent it; a real one would have that in the body too.
+    /// Time at which the program sent the datagram; a real one would carry it in the body too.
     pub sent_at: Instant,
     /// Data; of a packet of XTP a length only, which is all of it.
     pub body: Body,
@@ -207,22 +207,23 @@ impl Raw {
         }
     }
 
-    /// Whether it is known that the checksum of what is inside is right.
+    /// Returns whether the checksum of the payload is known to be right.
     pub fn is_checked(&self) -> bool {
         self.checked
     }
 
-    /// It had waited so long before it entered the network: it is as late from the start.
+    /// Returns the packet with the time that it waited before it entered the network; the packet is
+    /// late by this time from the start.
     pub fn after(self, waited: Interval) -> Self {
         Self { waited, ..self }
     }
 
-    /// How long it had waited before it entered the network.
+    /// Returns the time that the packet waited before it entered the network.
     pub fn waited(&self) -> Interval {
         self.waited
     }
 
-    /// Whether it is of IPv6.
+    /// Returns whether the packet is IPv6.
     pub fn is_ipv6(&self) -> bool {
         self.bytes[0] >> 4 == 6
     }
@@ -314,7 +315,7 @@ impl Raw {
         self.mend();
     }
 
-    /// What its header is.
+    /// Returns the IP header.
     pub fn ip(&self) -> Ip {
         if self.is_ipv6() {
             return Ip::V6;
@@ -498,7 +499,7 @@ impl Packet {
         packet
     }
 
-    /// It is whole, and leaves its sender with this header.
+    /// Makes the packet a whole one that leaves its sender with this header.
     #[inline]
     pub(crate) fn set_head(&mut self, head: Head) {
         let Head {
@@ -525,7 +526,7 @@ impl Packet {
         }
     }
 
-    /// The same of the datagram that a fragment is of.
+    /// Returns the length of the datagram to which a fragment belongs.
     #[inline]
     pub fn whole_len(&self) -> u32 {
         match &self.payload {
@@ -537,8 +538,8 @@ impl Packet {
         }
     }
 
-    /// Whether it carries data; that of a dummy segment is none, and of fragments
-    /// only the first counts, as the packet that they are of.
+    /// Returns whether the packet carries data. A dummy segment carries none, and of the fragments
+    /// only the first counts, as the whole packet.
     #[inline]
     pub fn has_data(&self) -> bool {
         if let Some(Piece { offset: 1.., .. }) = self.piece {

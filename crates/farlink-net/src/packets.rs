@@ -6,47 +6,48 @@ use crate::packet::{Head, Packet, Payload};
 use farlink_tcp::{Priority, Segment};
 use std::ops::Index;
 
-/// What every hop asks of a packet: beside the packets, because four of these are
-/// in a line of the cache, and a packet is two lines.
+/// Fields of a packet that every hop reads. Labels are apart from the packets: four labels fit into
+/// a cache line, and a packet takes two lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(align(16))] // so that none is in two lines
 pub struct Label {
     /// Node that the packet goes to.
     pub dst: NodeId,
-    /// Its length.
+    /// IP length in bytes.
     pub ip_len: u32,
     /// Flow that it belongs to.
     pub flow: FlowId,
-    /// Whether it travels from the flow's opener to its acceptor.
+    /// Set if the packet travels from the flow's opener to its acceptor.
     pub from_opener: bool,
-    /// Whether it is a whole segment of a flow, and no bit was changed: then its host asks no
-    /// more of it than the segment.
+    /// Set if the packet is a whole segment of a flow without a changed bit: its host then needs
+    /// only the segment.
     pub plain: bool,
-    /// Whether it carries data.
+    /// Set if the packet carries data.
     pub data: bool,
     class: Class,
 }
 
-/// What a link may do with a packet but to put it behind those that wait.
+/// Treatment of a packet by a queue, other than appending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 enum Class {
     Normal,
-    /// It is of low priority.
+    /// Low priority.
     Low,
-    /// It goes ahead of all that waits for the next link, if that can be.
+    /// Ahead of all that waits for the next link, if possible.
     Ahead,
     LowAhead,
 }
 
 impl Label {
-    /// Whether it is of low priority.
+    /// Returns whether the packet has low priority.
     #[inline]
     pub fn is_low(self) -> bool {
         matches!(self.class, Class::Low | Class::LowAhead)
     }
 
-    /// That of a packet of such a header around a segment: [`Self::of`] for what nearly all are.
+    /// Builds the label of a packet with this header around a segment: [`Self::of`] for nearly all
+    /// packets.
     #[inline(always)] // of each packet
     fn of_segment(head: Head, segment: &Segment) -> Self {
         let body = segment.body.len();
@@ -145,7 +146,7 @@ impl Packets {
         };
     }
 
-    /// Whether a packet is to go ahead of others here, and nowhere else.
+    /// Returns whether a packet must go ahead of others at this link, and clears the request.
     pub(crate) fn takes_ahead(&mut self, id: PacketId) -> bool {
         let class = &mut self.labels[id].class;
         let (ahead, after) = match *class {
@@ -157,7 +158,7 @@ impl Packets {
         ahead
     }
 
-    /// What every hop asks of a packet.
+    /// Returns the label of a packet.
     #[inline]
     pub fn label(&self, id: PacketId) -> Label {
         self.labels[id]
@@ -178,8 +179,7 @@ impl Packets {
         farlink_prefetch::whole(&self.all[id]);
     }
 
-    /// The same of the options of its segment, if it is here: that of the answer will have their
-    /// place.
+    /// Prefetches the options of the packet's segment; the answer's options will take their place.
     #[inline]
     pub fn prefetch_options(&self, id: PacketId) {
         if let Some(segment) = self.all[id].tcp() {
@@ -212,7 +212,7 @@ impl Packets {
         self.hold(copy)
     }
 
-    /// How many there are.
+    /// Returns the number of packets.
     pub fn count(&self) -> usize {
         self.all.len() - self.free.len()
     }
@@ -228,7 +228,7 @@ pub struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    /// What it carries, whatever is there before it is written.
+    /// Returns the segment slot, with unspecified content until it is written.
     #[inline(always)] // of each packet
     pub fn segment(&mut self) -> &mut Segment {
         match &mut self.packet.payload {
@@ -237,7 +237,7 @@ impl Draft<'_> {
         }
     }
 
-    /// It is a packet with this header.
+    /// Completes the packet with this header.
     #[inline(always)] // of each packet
     pub fn send(mut self, head: Head) -> (PacketId, Label) {
         self.free.pop();

@@ -28,7 +28,7 @@ const SHB_USER_APPLICATION: u16 = 4;
 const IF_NAME: u16 = 2;
 const IF_TIME_RESOLUTION: u16 = 9;
 
-/// What one place of the network sees, as a file that Wireshark reads.
+/// Capture at one point of the network, as a file that Wireshark reads.
 #[derive(Clone, Debug)]
 pub struct CapturePoint {
     out: Vec<u8>,
@@ -118,7 +118,7 @@ impl CapturePoint {
         });
     }
 
-    /// How much of the file is there to be taken.
+    /// Returns how many bytes of the file are ready to be taken.
     pub fn pending(&self) -> usize {
         self.out.len()
     }

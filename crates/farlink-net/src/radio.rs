@@ -38,7 +38,7 @@ impl Band {
     }
 }
 
-/// How the power falls with distance.
+/// Path loss over distance.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum PathLoss {
     /// In free space (Friis 1946): (lambda / (4 pi d))^2.
@@ -48,15 +48,15 @@ pub enum PathLoss {
         /// n.
         exponent: f64,
     },
-    /// Of the coexistence annex of IEEE 802.15.4-2006 (E.5.3) at 2.4 GHz:
-    /// 40.2 + 20 log10 d dB to 8 m, 58.5 + 33 log10(d / 8) dB from there.
+    /// Path loss of the coexistence annex of IEEE 802.15.4-2006 (E.5.3) at 2.4 GHz: 40.2 + 20 log10
+    /// d dB to 8 m, 58.5 + 33 log10(d / 8) dB from there.
     Ieee802154,
     /// 4 pi d^2 / lambda^2, as equation 4 of section 5.2.2 of Vatne and Haugen
     /// (2006) is printed: it is upside down, and grows with distance.
     Vatne2006Printed,
 }
 
-/// What the noise is.
+/// Noise power.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Noise {
     /// k T in W/Hz.
@@ -122,12 +122,12 @@ impl Budget {
     }
 }
 
-/// Of a number of dB.
+/// Converts dB to a power ratio.
 fn ratio(db: f64) -> f64 {
     libm::pow(10.0, db / 10.0)
 }
 
-/// How bits are sent.
+/// Modulation of the bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Modulation {
     /// Coherent BPSK.

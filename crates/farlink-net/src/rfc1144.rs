@@ -32,22 +32,22 @@ mod mask {
     pub(super) const ACK: u8 = 0x04;
     pub(super) const WINDOW: u8 = 0x02;
     pub(super) const URGENT: u8 = 0x01;
-    /// What the special cases are told by: combinations that do not occur.
+    /// Flags of the special cases: combinations that otherwise do not occur.
     pub(super) const SPECIALS: u8 = SEQ | ACK | WINDOW | URGENT;
     /// Echoed interactive traffic: sequence number and acknowledgment went on by
     /// the data of the packet before.
     pub(super) const INTERACTIVE: u8 = SEQ | WINDOW | URGENT;
-    /// One-way data: the sequence number did.
+    /// One-way data: only the sequence number changed.
     pub(super) const DATA: u8 = SPECIALS;
 }
 
-/// What both ends agree on.
+/// Parameters on which both ends agree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
     /// Connections remembered, 1 to [`MOST_SLOTS`].
     pub slots: u16,
-    /// Whether a packet of the same connection as the one before goes without its
-    /// number (the Comp-Slot-Id of RFC 1332).
+    /// Set if a packet of the same connection as the one before omits its connection number (the
+    /// Comp-Slot-Id of RFC 1332).
     pub compress_slot: bool,
 }
 
@@ -75,16 +75,16 @@ pub enum Form {
     Compressed(Compressed),
 }
 
-/// What is to be done with a packet; nothing is until it is told to the compressor.
+/// Plan for a packet; nothing changes until the compressor is told of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
-    /// How it goes.
+    /// Form of the packet on the link.
     pub form: Form,
     slot: u8,
 }
 
 impl Plan {
-    /// That of a packet that is sent as it is.
+    /// Plan of a packet that is sent unchanged.
     pub const IP: Self = Self {
         form: Form::Ip,
         slot: 0,
@@ -111,7 +111,7 @@ fn add_word(bytes: &mut [u8], at: usize, value: u32) {
     bytes[at..at + 4].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Where the TCP header of these headers begins.
+/// Returns the offset of the TCP header in these headers.
 #[inline]
 fn tcp_at(header: &[u8]) -> usize {
     usize::from(header[0] & 15) * 4
@@ -150,7 +150,7 @@ pub fn header_sum(header: &[u8]) -> u16 {
     if sum == 0 { 0xffff } else { sum as u16 }
 }
 
-/// One byte for 1 to 255, else three (RFC 1144, 3.2.2).
+/// Encodes a difference: one byte for 1 to 255, otherwise three (RFC 1144, 3.2.2).
 fn encode(out: &mut Compressed, delta: u16) {
     let [high, low] = delta.to_be_bytes();
     if delta == 0 || high != 0 {
@@ -167,7 +167,7 @@ fn decode(bytes: &mut impl Iterator<Item = u8>) -> Option<u16> {
     }
 }
 
-/// Whether both headers are of one connection and direction.
+/// Returns whether both headers belong to one connection and direction.
 pub(crate) fn same_connection(a: &[u8], b: &[u8]) -> bool {
     let (tcp_a, tcp_b) = (tcp_at(a), tcp_at(b));
     a[12..20] == b[12..20] && a[tcp_a..tcp_a + 4] == b[tcp_b..tcp_b + 4]
@@ -185,7 +185,7 @@ pub struct Compressor {
 }
 
 impl Compressor {
-    /// One that has sent nothing.
+    /// Builds a compressor that has sent nothing.
     ///
     /// # Panics
     /// If there are no slots, or more than [`MOST_SLOTS`].
@@ -200,8 +200,7 @@ impl Compressor {
         }
     }
 
-    /// How a packet with these headers is to go, of which [`header_len`] is all of
-    /// these bytes.
+    /// Plans how to send a packet with these headers; [`header_len`] is the length of `header`.
     pub fn plan(&self, header: &[u8]) -> Plan {
         let tcp = tcp_at(header);
         let control = header[tcp + 13];
@@ -338,7 +337,7 @@ pub struct Decompressor {
 }
 
 impl Decompressor {
-    /// One that has heard nothing.
+    /// Builds a decompressor that has received nothing.
     pub fn new(config: Config) -> Self {
         Self {
             slots: vec![Header::new(); config.slots.into()],

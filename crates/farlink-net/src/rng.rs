@@ -67,13 +67,13 @@ impl Probability {
         self.value
     }
 
-    /// Of the opposite.
+    /// Returns the probability of the opposite event.
     #[must_use]
     pub fn complement(self) -> Self {
         Self::clamped(1.0 - self.value)
     }
 
-    /// Whether never.
+    /// Returns whether the probability is zero.
     #[inline]
     pub const fn is_zero(self) -> bool {
         self.threshold == 0
@@ -126,7 +126,7 @@ impl Streams {
     }
 }
 
-/// One random process's own numbers.
+/// Random numbers of one random process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stream(Xoshiro256PlusPlus);
 
@@ -149,9 +149,9 @@ impl Stream {
         ((self.next_u64() >> 11) + 1) as f64 * TWO_POW_MINUS_53
     }
 
-    /// Whether an event of probability `p` happens. Right to 2^-65, so that a
-    /// probability of 1e-9 is right to 3e-11 of itself. Takes one number
-    /// whatever `p` is, and what happens at `p` happens at any larger one.
+    /// Draws whether an event of probability `p` happens. Exact to 2^-65, so that a probability of
+    /// 1e-9 has a relative error of 3e-11. Takes one number whatever `p` is; an event that happens
+    /// at `p` happens at any larger one.
     #[inline]
     pub fn chance(&mut self, p: Probability) -> bool {
         let drawn = self.next_u64();
@@ -241,8 +241,8 @@ mod tests {
         (mean, squares / f64::from(N) - mean * mean)
     }
 
-    /// Whether a mean of `N` draws of this deviation is within 4 standard errors:
-    /// fails by chance once in 16,000 seeds, and the seed is fixed.
+    /// Checks that a mean of `N` draws with this deviation is within 4 standard errors. By chance
+    /// that fails for one seed in 16,000, and the seed is fixed.
     fn near(mean: f64, expected: f64, deviation: f64) -> bool {
         (mean - expected).abs() <= 4.0 * deviation / f64::from(N).sqrt()
     }

@@ -26,7 +26,7 @@ pub const MAX_OPTIONS_LEN: u32 = 40;
 /// Most bytes of an IPv4 datagram: its length field has 16 bits.
 pub const MAX_IPV4_LEN: u32 = 65_535;
 
-/// Where a packet comes from and goes to on the wire.
+/// Source and destination of a packet on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Addresses {
     /// Source address.
@@ -36,7 +36,7 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    /// Those of the packet's nodes in the version of its header.
+    /// Returns the addresses of the packet's nodes in the version of its header.
     pub fn of(packet: &Packet) -> Self {
         let version = packet.ip.version();
         Self {
@@ -145,7 +145,7 @@ pub enum WireError {
     Option {
         /// Kind of the option.
         kind: u8,
-        /// Where it starts, counted from the first byte of the options.
+        /// Start, counted from the first byte of the options.
         at: usize,
     },
 }
@@ -235,8 +235,7 @@ pub fn encode_prefix(
     Ok(())
 }
 
-/// The same of a fragment: a part of the datagram's bytes behind a header of its
-/// own.
+/// Encodes a fragment: a part of the datagram's bytes behind a header of its own.
 fn encode_fragment(
     packet: &Packet,
     piece: Piece,
@@ -378,7 +377,7 @@ pub fn decode(bytes: &[u8]) -> Result<(IpFields, Segment), WireError> {
     }
 }
 
-/// The same with a body of which only the length is kept.
+/// Decodes the headers and keeps only the length of the body.
 ///
 /// # Errors
 /// As [`decode`].
@@ -389,9 +388,8 @@ pub fn decode_headers(bytes: &[u8]) -> Result<(IpFields, Segment), WireError> {
     }
 }
 
-/// What the headers of a packet say whose TCP checksum is wrong: some of it may be
-/// what the damage made of it. `None` if the checksum is right, or if there is no TCP
-/// header to be read.
+/// Decodes the headers of a packet with a wrong TCP checksum. Fields may be damaged. `None` if the
+/// checksum is right, or if there is no readable TCP header.
 pub fn decode_damaged(bytes: &[u8]) -> Option<(IpFields, Segment)> {
     read(bytes, Body::of_bytes)
         .ok()

@@ -25,7 +25,7 @@ const RETURN_KEY: u64 = 1 << 63;
 /// Bytes that have come, from the first to the one behind the last.
 pub type Span = (u64, u64);
 
-/// One packet.
+/// XTP packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pdu {
     /// Number of the association.
@@ -34,25 +34,25 @@ pub struct Pdu {
     pub sreq: bool,
     /// Number of the last request for a status report.
     pub sync: u32,
-    /// What it carries.
+    /// Content of the packet.
     pub content: Content,
 }
 
-/// What a packet carries.
+/// Content of an XTP packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Data.
     Data {
         /// Place of its first byte in the stream.
         seq: u64,
-        /// How many bytes.
+        /// Number of bytes.
         len: u32,
-        /// It begins the association.
+        /// Set if the packet opens the association.
         first: bool,
         /// Nothing comes behind it.
         last: bool,
     },
-    /// What the end that sends it has received: nothing, if it sends the data itself.
+    /// Status of what the sending end has received. An end that sends data itself reports nothing.
     Control(Status),
 }
 
@@ -71,7 +71,7 @@ pub struct Status {
     pub alloc: u64,
     /// Highest `sync` of the requests that have come.
     pub echo: u32,
-    /// What has come beyond `rseq`, in order; with a gap before each.
+    /// Data received beyond `rseq`, in order, with a gap before each span.
     pub spans: Vec<Span>,
 }
 
@@ -81,7 +81,7 @@ impl Pdu {
         HEADER_LEN + self.segment_len()
     }
 
-    /// What the field `dlen` says: bytes behind the header.
+    /// Returns the field `dlen`: bytes behind the header.
     fn segment_len(&self) -> u32 {
         match &self.content {
             Content::Data { len, first, .. } => len + if *first { FIRST_LEN } else { 0 },

@@ -42,14 +42,14 @@ impl Side {
 /// Initial sequence numbers: what the mobile host gets wraps early.
 const ISNS: [u32; 2] = [u32::MAX - 1500, 7_000];
 
-/// What the script calls the connections: ports of the fixed and of the mobile host.
+/// Connections of a script: ports of the fixed and of the mobile host.
 const PORTS: [[u16; 2]; 2] = [[5001, 40_000], [5002, 40_000]];
 
 /// Something that left the router.
 #[derive(Debug)]
 enum Left {
     Segment(Side, Segment),
-    /// What no agent reads, just as it came.
+    /// Packet that no agent reads, unchanged.
     Same(Side),
     /// The fixed host hears that a segment is stuck.
     Stuck(Seq),
@@ -60,10 +60,10 @@ struct Play {
     real: bool,
     now: Instant,
     left: VecDeque<Left>,
-    /// What the transmitter of the wireless link has not sent: a script says when it does.
+    /// Packets that the wireless transmitter has not sent; a script says when it does.
     waiting: Option<VecDeque<Tag>>,
-    /// Where the other end seems to number from, at each side of each connection: an agent
-    /// that answers in its name at once has numbers of its own.
+    /// Initial sequence number of the other end as seen at each side of each connection: an agent
+    /// that answers early has numbers of its own.
     shown: [[Seq; 2]; 2],
     numbers_itself: bool,
 }
@@ -159,7 +159,7 @@ impl Play {
         }
     }
 
-    /// What the words of a line say comes from this side.
+    /// Sends from this side the packet that the words of a line describe.
     fn comes(&mut self, from: Side, connection: usize, words: &str) -> Result<(), String> {
         let (word, rest) = words.split_once(' ').unwrap_or((words, ""));
         let unread = matches!(word, "udp" | "esp" | "piece" | "damaged");
@@ -342,7 +342,7 @@ impl Play {
     }
 }
 
-/// Which of [`PORTS`] it is of.
+/// Returns the index in [`PORTS`].
 fn connection_of(segment: &Segment) -> usize {
     let is_of =
         |ports: &[u16; 2]| ports.contains(&segment.src_port) && ports.contains(&segment.dst_port);
@@ -352,7 +352,7 @@ fn connection_of(segment: &Segment) -> usize {
         .expect("a connection of the script")
 }
 
-/// The same packet as the bytes of a real program.
+/// Encodes the packet as a real program would send it.
 fn as_bytes(packet: &Packet) -> Packet {
     let bytes = wire::encode(packet, Addresses::of(packet)).expect("it has bytes");
     Packet {

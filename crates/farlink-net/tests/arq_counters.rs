@@ -1,4 +1,4 @@
-//! What a link with a protocol refuses, counts and tells, packet by packet.
+//! Counters, refusals and reports of a link with a protocol, packet by packet.
 
 use farlink_net::arq::{
     ArqConfig, ArqError, ArqLink, Entity, FrameKind, GiveUp, Item, LapbConfig, MdlpConfig, Output,

@@ -11,7 +11,7 @@ use farlink_net::rng::{Probability, Streams};
 use farlink_tcp::{Instant, Interval};
 use proptest::prelude::*;
 
-/// What the channel of both directions does to frames.
+/// Channel of both directions for frames.
 #[derive(Clone, Copy, Debug)]
 struct Medium {
     loss: [f64; 2],
@@ -124,7 +124,7 @@ fn carry(arq: &mut ArqLink, packets: [u32; 2], gap: Interval) -> Fates {
     fates
 }
 
-/// What every protocol owes, whatever the medium does.
+/// Checks what every protocol must do on any medium.
 fn holds(arq: &ArqLink, fates: &Fates, packets: [u32; 2], in_sequence: bool, reliable: bool) {
     for (from, packets) in packets.into_iter().enumerate() {
         let (arrived, lost) = (&fates.arrived[from], &fates.lost[from]);

@@ -1,4 +1,4 @@
-//! One end of each link protocol against scripts of frames, `arq/*.frames`.
+//! Link-protocol entities against scripts of frames, `arq/*.frames`.
 //!
 //! A script tells what comes in and all that must go out, with times in
 //! milliseconds:
@@ -122,7 +122,7 @@ fn frame(text: &str) -> Frame {
     }
 }
 
-/// One end with a MAC whose frames all take as long.
+/// Entity with a MAC whose frames all take the same time.
 struct Station {
     entity: Entity,
     frame_time: Interval,

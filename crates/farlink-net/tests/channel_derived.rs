@@ -1,5 +1,5 @@
-//! What each process of a channel says of itself: the quantities that follow from its
-//! parameters, by hand; whether it does anything; whether it keeps packets in order.
+//! Derived values of each channel process, computed by hand; whether the process can change
+//! packets; whether it keeps packets in order.
 
 use farlink_net::channel::{
     Advance, BitErrors, BitFading, ByteErrors, Channel, Congestion, DelayTrace, Derived,

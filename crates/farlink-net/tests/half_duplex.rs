@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 /// 8 Mbit/s: a byte takes a microsecond.
 const RATE: u64 = 8_000_000;
-/// What each packet takes besides.
+/// Time of the transmitter for each packet beside that of its bits.
 const SERVICE: Interval = Interval::from_micros(100);
 const DELAY: u64 = 5_000_000;
 
@@ -58,7 +58,7 @@ fn packet(offer: &Offer) -> Packet {
     }
 }
 
-/// What became of packets: when which reached its far end, and which found no room.
+/// Fate of packets: arrival times, and packets that found no room.
 #[derive(Debug, Default, PartialEq)]
 struct Fates {
     arrived: Vec<(u64, u32)>,
@@ -123,8 +123,8 @@ fn play(offers: &[Offer], room: u32) -> (Fates, Links) {
     }
 }
 
-/// The same, packet by packet: one transmitter, and for each direction three queues with `room`
-/// for so many packets in all.
+/// Model, packet by packet: one transmitter, and for each direction three queues with `room` for
+/// this many packets in all.
 fn model(offers: &[Offer], room: usize) -> Fates {
     let mut fates = Fates::default();
     let mut queues: [[Vec<u32>; 3]; 2] = Default::default();
@@ -199,7 +199,7 @@ fn two_saturated_directions_take_turns() {
     assert_eq!(busy[0] + busy[1] + DELAY, end.as_nanos());
 }
 
-/// What is counted at any instant has left, and no more: the medium is never busy twice.
+/// Packets counted at any instant have left, and no others: the medium is never busy twice.
 #[test]
 fn it_counts_what_has_left() {
     let offers: Vec<_> = (0..10)
@@ -222,7 +222,7 @@ fn it_counts_what_has_left() {
 }
 
 proptest! {
-    /// It is one transmitter, whose turn goes from direction to direction.
+    /// Matches one transmitter that alternates between the directions.
     #[test]
     fn it_is_one_transmitter_that_takes_turns(
         offers in proptest::collection::vec(

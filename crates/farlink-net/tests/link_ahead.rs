@@ -41,8 +41,8 @@ fn packet(len: u32) -> Packet {
     }
 }
 
-/// What became of packets: numbers with the instant of their arrival, of having left the
-/// transmitter, and those that found no room.
+/// Fate of packets: number with arrival time, number with departure time, and packets that found no
+/// room.
 #[derive(Debug, Default, PartialEq)]
 struct Fates {
     arrived: Vec<(u64, u32)>,
@@ -100,8 +100,7 @@ fn play(mut links: Links, packets: &[(u64, u32, bool)]) -> Fates {
     }
 }
 
-/// The same, packet by packet: a transmitter in front of two queues of `room` packets in
-/// all.
+/// Model, packet by packet: one transmitter in front of two queues of `room` packets in all.
 fn model(packets: &[(u64, u32, bool)], room: usize) -> Fates {
     let mut fates = Fates::default();
     let mut free_at = 0;
@@ -160,8 +159,8 @@ fn it_goes_before_what_waits_and_behind_what_is_being_sent() {
 }
 
 proptest! {
-    /// It is a queue of two classes in front of one transmitter, whose limit counts both;
-    /// and nothing changes on a link where nothing goes ahead.
+    /// Matches a queue of two classes in front of one transmitter, whose limit counts both. Nothing
+    /// changes on a link where no packet goes ahead.
     #[test]
     fn it_is_a_queue_of_two_classes(
         gaps in proptest::collection::vec((0..2000_u64, 40..1500_u32, any::<bool>()), 1..100),

@@ -21,8 +21,8 @@ pub fn whole<T: ?Sized>(thing: &T) {
     }
 }
 
-/// What is boxed will be read, if anything is. What nothing is, is not branched on: a processor
-/// would often guess wrong.
+/// Prefetches what is boxed, if present. An empty option is not branched on, because a processor
+/// would often mispredict.
 #[inline(always)] // as `whole`
 pub fn boxed<T>(thing: &Option<Box<T>>) {
     let at: *const u8 = match thing {
@@ -38,7 +38,7 @@ pub fn boxed<T>(thing: &Option<Box<T>>) {
     }
 }
 
-/// So many lines of the cache will be read from the first byte of a thing on, whatever they hold.
+/// Prefetches this many cache lines from the first byte of a value on, whatever they hold.
 #[inline(always)] // as `whole`
 pub fn lines<T: ?Sized>(first: &T, lines: usize) {
     for number in 0..lines {

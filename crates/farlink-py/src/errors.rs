@@ -1,4 +1,4 @@
-//! One hierarchy of exceptions: `FarlinkError` > `ScenarioError`, `RunError`.
+//! Exception hierarchy: `FarlinkError` > `ScenarioError`, `RunError`.
 
 use farlink_sim::RunError as SimError;
 use pyo3::create_exception;
@@ -73,7 +73,7 @@ pub(crate) fn run_error(error: &impl std::fmt::Display) -> PyErr {
     RunError::new_err(error.to_string())
 }
 
-/// What cannot happen.
+/// Builds the error of an impossible event.
 pub(crate) fn internal(error: &impl std::fmt::Display) -> PyErr {
     FarlinkError::new_err(format!("internal error: {error}"))
 }

@@ -34,7 +34,7 @@ impl Jobs {
         })
     }
 
-    /// How many parts there are.
+    /// Returns the number of parts.
     pub(crate) fn parts(&self) -> usize {
         self.parts.len()
     }
@@ -58,7 +58,7 @@ impl Jobs {
             .unzip()
     }
 
-    /// What was kept of runs, in the order of `list`, by part.
+    /// Sorts the results of runs, in the order of `list`, by part.
     pub(crate) fn by_part<T>(&self, kept: Vec<T>, places: &[usize]) -> Vec<Vec<T>> {
         let mut parts: Vec<Vec<T>> = self.parts.iter().map(|_| Vec::new()).collect();
         for (one, &place) in kept.into_iter().zip(places) {

@@ -197,7 +197,7 @@ fn simulate(
     }
 }
 
-/// One run with probes on: result, tables, captures.
+/// Plays one run with probes on: result, tables, captures.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)]
 fn trace<'py>(
@@ -229,7 +229,7 @@ fn trace<'py>(
     Ok(out)
 }
 
-/// Where the nodes of a link's radio are: columns of seconds and metres.
+/// Returns the places of a radio link's nodes: columns of seconds and metres.
 #[pyfunction]
 fn trajectory(
     py: Python<'_>,

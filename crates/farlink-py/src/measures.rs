@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::iter::repeat_n;
 
-/// What is kept of one run.
+/// Kept numbers of one run.
 pub(crate) struct Row {
     run: u64,
     numbers: Box<[f64]>,
@@ -27,8 +27,7 @@ impl Row {
     }
 }
 
-/// What is the same for all runs of a scenario: what the numbers are, and what follows from
-/// the parameters of its channels.
+/// Meaning of the numbers and derived channel values, equal for all runs of a scenario.
 pub(crate) struct Known {
     groups: Vec<Group>,
     derived: String,
@@ -59,8 +58,8 @@ impl Measures {
         self.rows.len()
     }
 
-    /// What the numbers of a run are, group after group: of each item in turn, each measure in
-    /// turn.
+    /// Returns the meaning of a run's numbers, group after group: of each item in turn, each
+    /// measure in turn.
     #[getter]
     fn groups(&self) -> Vec<Described<'_>> {
         let groups = self.known.groups.iter();
@@ -69,7 +68,7 @@ impl Measures {
             .collect()
     }
 
-    /// What follows from the parameters of the channel of each direction of a link: JSON.
+    /// Returns the derived values of each link direction's channel, as JSON.
     #[getter]
     fn derived(&self) -> &str {
         &self.known.derived
@@ -125,7 +124,7 @@ impl Measures {
 }
 
 impl Measures {
-    /// Of at least one run.
+    /// Builds the numbers of at least one run.
     pub(crate) fn new(known: Known, rows: Vec<Row>) -> Self {
         Self { known, rows }
     }

@@ -24,25 +24,25 @@ table! {
         /// Link at that router that it looks after, by its name: the one behind which
         /// losses are those of the medium.
         wireless: String;
-        /// What it does.
+        /// Kind of the agent.
         kind: AgentName;
-        /// Whether it is at work from the start; `ctl set agents.0.enabled=false` switches it
+        /// Whether the agent is on from the start; `ctl set agents.0.enabled=false` switches it
         /// while an emulator runs.
         enabled?: bool = true;
         /// Instants at which it is switched: off if it is on, on if it is off.
         switch_at?: Vec<Time>;
-        /// What it does with what it keeps of a host of `[[handoffs]]` that leaves its link;
-        /// "lose" without it.
+        /// Fate of the agent's state of a host of `[[handoffs]]` that leaves its link; "lose"
+        /// without it.
         handoff?: AgentHandoff;
         /// Rate at which that goes to another agent; without it it takes no time.
         transfer_rate?: Rate, in Rate(1)..=Rate(1_000_000_000_000);
-        /// What that takes besides.
+        /// Additional delay of the transfer.
         transfer_delay?: Time, in Time(Interval::ZERO)..=Time(LONGEST_DELAY);
         /// Connections that it keeps something of at once; those of others pass unread.
         connections?: u32 = Limits::default().connections as u32, in 1..=1_000_000;
         /// A connection of which nothing was seen for so long is forgotten.
         idle?: Time = Time(Limits::default().idle), in SHORTEST..=Time(LONGEST_RUN);
-        /// When it sends partial acknowledgments.
+        /// Time at which partial acknowledgments are sent.
         protocol?: AckpProtocol = AckpProtocol::Full, of [Ackp];
         /// Only senders whose SYN has the option get partial acknowledgments; by default
         /// with `protocol = "full"`.
@@ -61,15 +61,15 @@ table! {
         /// Smoothed round-trip time of the wireless side before the first sample.
         srtt?: Time = Time(SNOOP.srtt), in SHORTEST..=Time(LONGEST_DELAY),
             of [Snoop, Ackp, Ebsn, SeqCache];
-        /// Its variation then.
+        /// Initial variation of the round-trip time.
         rttvar?: Time = Time(SNOOP.rttvar), in SHORTEST..=Time(LONGEST_DELAY),
             of [Snoop, Ackp, Ebsn, SeqCache];
         /// Local tries after which it forgets a packet, and lets duplicate ACKs for it
         /// pass.
         tries?: u32, in 1..=1000,
             of [Snoop = 10, Ackp = 10, Ebsn = 10, SeqCache = 10, Spoof = 15];
-        /// What it sends again goes ahead of all that waits for the wireless link; not on a
-        /// link with a protocol, other traffic or header compression.
+        /// Retransmissions go ahead of all that waits for the wireless link; not on a link with a
+        /// protocol, other traffic or header compression.
         ahead?: bool = true, of [Snoop, Ackp, Ebsn];
         /// Selective acknowledgments: as they are, with what is being repaired here filled
         /// in, or not agreed upon.
@@ -84,12 +84,12 @@ table! {
         /// The TCP of the half on the side of the other links: keys that differ from those
         /// of the scenario's `tcp`.
         wired_tcp?: TcpSpec, of [Split, Pep, Pepsal];
-        /// The same of the half on the side of the wireless link.
+        /// TCP of the half on the side of the wireless link.
         wireless_tcp?: TcpSpec, of [Split];
-        /// The same of the half on the side of the satellite, the link that `wireless`
-        /// names. The variant is "hybla" if none is written.
+        /// TCP of the half on the side of the satellite, the link that `wireless` names. The
+        /// variant is "hybla" if none is written.
         satellite_tcp?: TcpSpec, of [Pep, Pepsal];
-        /// When the SYN of an end is answered.
+        /// Time at which the SYN of an end is answered.
         open?: OpenName = OpenName::Early, of [Split, Pep, Pepsal];
         /// Bytes of a direction that are sent on and not acknowledged. Of split connections
         /// what comes beyond stays unread in the half that it came to, whose window closes;
@@ -97,13 +97,12 @@ table! {
         buffer?: Size, in Size(1)..=Size(1 << 30),
             of [Split = Size(64 << 10), Pep = Size(1 << 20), Pepsal = Size(4 << 20),
                 Spoof = Size(64 << 10)];
-        /// How long bytes wait for more, to fill a segment of the other half; no time is
-        /// as they come.
+        /// Time for which bytes wait for more, to fill a segment of the other half; no time is as
+        /// they arrive.
         linger?: Time, in Time(Interval::ZERO)..=Time(LONGEST_DELAY),
             of [Split = Time(Interval::ZERO), Pep = Time(Interval::from_millis(200)),
                 Pepsal = Time(Interval::ZERO)];
-        /// How long a packet takes from the link to the agent, and from there to the next
-        /// link.
+        /// Delay of a packet from the link to the agent, and again from there to the next link.
         stack_delay?: Time = Time(Interval::ZERO),
             in Time(Interval::ZERO)..=Time(LONGEST_DELAY), of [Split, Pep, Pepsal];
     }
@@ -112,23 +111,23 @@ table! {
 /// The defaults of agents that look at what is lost behind them.
 const SNOOP: SnoopConfig = SnoopConfig::DEFAULT;
 
-/// When partial acknowledgments are sent.
+/// Time at which partial acknowledgments are sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AckpProtocol {
-    /// When the local timer expires (west1997, 3.3).
+    /// At the expiry of the local timer (west1997, 3.3).
     Full,
     /// For each packet with data (west1997, 4.2).
     Initial,
 }
 
-/// What is done with selective acknowledgments.
+/// Treatment of selective acknowledgments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SackName {
-    /// They pass.
+    /// Blocks pass unchanged.
     Pass,
-    /// What is being repaired is filled in.
+    /// Holes under local repair are filled in.
     Mask,
     /// The ends do not agree upon them.
     Off,
@@ -143,10 +142,9 @@ pub enum AgentName {
     /// Keeps copies of data, sends again what the wireless link lost, and keeps duplicate
     /// ACKs for it from the sender (west1997, 2.6).
     Snoop,
-    /// The same with partial acknowledgments to the sender (west1997, 3).
+    /// Snoop with partial acknowledgments to the sender (west1997, 3).
     Ackp,
-    /// What `snoop` does, and notices of a bad state to the sender when its timer expires
-    /// (west1997, 3.0).
+    /// Snoop with notices of a bad state to the sender when its timer expires (west1997, 3.0).
     Ebsn,
     /// Such notices alone, when the protocol of the wireless link sends a packet again.
     #[serde(rename = "ebsn-plain")]
@@ -157,10 +155,10 @@ pub enum AgentName {
     /// Ends the connection from each side, and passes on what it is sent: I-TCP
     /// (west1997, 2.5).
     Split,
-    /// The same as a performance-enhancing proxy before a satellite: one at each end of
+    /// Split connections as a performance-enhancing proxy before a satellite: one at each end of
     /// the link, with any TCP on it, and segments that are filled (vatne2006, 2).
     Pep,
-    /// The same as PEPsal does it: one agent, Hybla on the satellite link, and large
+    /// Split connections as PEPsal does it: one agent, Hybla on the satellite link, and large
     /// buffers (Caini, Firrincieli, Lacamera 2006).
     Pepsal,
     /// Acknowledges data in the far end's name and answers for it, from the gateway before
@@ -168,13 +166,13 @@ pub enum AgentName {
     Spoof,
 }
 
-/// When a split connection is answered.
+/// Time at which a split connection is answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OpenName {
     /// At once, by the agent.
     Early,
-    /// When the other end has answered, with its number.
+    /// After the other end has answered, with its number.
     Through,
 }
 
@@ -185,7 +183,7 @@ pub struct ExpandedAgent {
     pub at: usize,
     /// Place of its link in the list of links.
     pub wireless: usize,
-    /// What it does, with its keys.
+    /// Kind of the agent, with its keys.
     pub spec: AgentSpec,
     /// The TCP of its halves, if it has any: first the one on the wireless side.
     pub tcp: Option<[Config; 2]>,
@@ -194,7 +192,7 @@ pub struct ExpandedAgent {
 }
 
 impl AgentName {
-    /// Whether it ends the connections from both sides.
+    /// Returns whether the agent ends the connections from both sides.
     const fn splits(self) -> bool {
         matches!(self, Self::Split | Self::Pep | Self::Pepsal)
     }
@@ -220,7 +218,7 @@ impl AgentSpec {
         Ok(Some([far, near]))
     }
 
-    /// How much it keeps, and how long.
+    /// Returns the limits of its state in number and time.
     pub fn limits(&self) -> Limits {
         Limits {
             connections: self.connections() as usize,
@@ -229,7 +227,7 @@ impl AgentSpec {
         }
     }
 
-    /// What an agent does that looks at what is lost behind it.
+    /// Returns the settings of an agent that handles losses behind it.
     pub fn snoop(&self) -> SnoopConfig {
         let full = self.protocol() == AckpProtocol::Full;
         let negotiate = self.negotiate.unwrap_or(full);
@@ -266,12 +264,12 @@ impl AgentSpec {
         }
     }
 
-    /// When it is switched.
+    /// Returns the times at which the agent is switched.
     pub fn switches(&self) -> impl Iterator<Item = Interval> + '_ {
         self.switch_at.iter().flatten().map(|at| at.0)
     }
 
-    /// What it asks of its link, and keys that mean nothing beside others.
+    /// Checks the link that the agent needs, and keys that mean nothing beside others.
     fn check_link(&self, link: &ExpandedLink) -> Result<(), Problem> {
         if self.kind == AgentName::EbsnPlain && link.arq.is_none() {
             let says = "= \"ebsn-plain\" needs a link that sends again; write [links.arq] there, or \
@@ -314,8 +312,8 @@ impl AgentSpec {
         Ok(())
     }
 
-    /// What is to be built, at node number `at` of those with these names; paths begin
-    /// with the key.
+    /// Builds the agent at node number `at` of those with these names. Paths in errors begin with
+    /// the key.
     pub(super) fn resolve(
         &self,
         at: usize,
@@ -398,11 +396,10 @@ fn half(written: &TcpSpec, scenario: &TcpSpec) -> Result<Config, Problem> {
     Ok(config)
 }
 
-/// What a sender has to have for an agent: whether it has, what is said if not, and the
-/// key to write.
+/// Requirement on a sender: the test, the message if it fails, and the key to write.
 type Wanted = (fn(&Config) -> bool, &'static str, &'static str);
 
-/// What a sender has to have for an agent, if anything.
+/// Returns the requirement of an agent on senders, if any.
 fn wanted(kind: AgentName) -> Option<Wanted> {
     Some(match kind {
         AgentName::Eln | AgentName::SeqCache => (
@@ -424,7 +421,7 @@ fn wanted(kind: AgentName) -> Option<Wanted> {
     })
 }
 
-/// What a sender waits for, and the kinds of agents that have it.
+/// Notice for which a sender waits, and the kinds of agents that send it.
 type Awaited = (
     fn(&Config) -> bool,
     &'static str,
@@ -453,7 +450,8 @@ const AWAITED: [Awaited; 3] = [
     ),
 ];
 
-/// Whether the senders can work with the agents, and have those that they wait for.
+/// Checks that the senders can work with the agents, and that senders have the agents for which
+/// they wait.
 pub(super) fn check<'a>(
     agents: &[ExpandedAgent],
     flows: impl Iterator<Item = (usize, &'a ExpandedFlow)> + Clone,

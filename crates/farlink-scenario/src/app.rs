@@ -1,4 +1,4 @@
-//! What flows carry: the keys of each application, checked.
+//! Applications of flows: the keys of each application, checked.
 
 use farlink_tcp::time::Interval;
 use serde_json::json;
@@ -15,7 +15,7 @@ use farlink_net::distribution::Distribution;
 /// Most data in a packet of XTP: a datagram less the header and what the first packet has besides.
 const XTP_MOST_DATA: Size = Size(65_507 - 56);
 
-/// What an application carries.
+/// Application of a flow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum App {
     /// A file, and one the other way at the same time.
@@ -29,7 +29,7 @@ pub enum App {
     Bulk,
     /// Pages.
     Http(HttpSpec),
-    /// The same file again and again.
+    /// Repeated file.
     Repeat(RepeatSpec),
     /// Messages at a constant rate.
     Stream(StreamSpec),
@@ -46,7 +46,7 @@ pub enum App {
 /// Pages of a main object with objects in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HttpSpec {
-    /// How many; without it until `duration` is over.
+    /// Number of pages; without it until `duration` is over.
     pub pages: Option<u64>,
     /// From one page's being asked for to the next one's.
     pub page_interval: Interval,
@@ -60,16 +60,16 @@ pub struct HttpSpec {
     pub inline_objects: u32,
     /// Bytes of each.
     pub inline_object: u64,
-    /// What connections carry them.
+    /// Connections of the pages.
     pub connections: Connections,
-    /// Whether the inline objects are asked for all at once.
+    /// Set if the inline objects are requested all at once.
     pub pipelining: bool,
 }
 
 /// Files one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RepeatSpec {
-    /// How many; without it until `duration` is over.
+    /// Number of files; without it until `duration` is over.
     pub files: Option<u64>,
     /// From one SYN to the next.
     pub interval: Interval,
@@ -80,7 +80,7 @@ pub struct RepeatSpec {
 /// Messages one after the other on one connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamSpec {
-    /// How many; without it until the flow is stopped.
+    /// Number of messages; without it until the flow is stopped.
     pub messages: Option<u64>,
     /// Bytes of each.
     pub size: u64,
@@ -89,7 +89,7 @@ pub struct StreamSpec {
 }
 
 impl AppName {
-    /// Whether it sends datagrams, and so has no TCP.
+    /// Returns whether the application sends datagrams, and so has no TCP.
     pub(super) fn is_udp(self) -> bool {
         matches!(self, Self::Cbr | Self::Onoff | Self::Xtp)
     }
@@ -100,7 +100,7 @@ impl AppName {
     }
 }
 
-/// What is done so many times, or as often as fits in `duration`.
+/// Checks a number of repetitions, which may be as many as fit in `duration`.
 fn repeated(
     key: &str,
     number: Option<u64>,

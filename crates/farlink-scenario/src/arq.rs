@@ -26,8 +26,7 @@ table! {
     pub struct ArqSpec for protocol: ArqName {
         /// Protocol.
         protocol: ArqName;
-        /// How a frame gets the medium; without it at once, one frame after the
-        /// other.
+        /// Medium access of a frame; without it at once, one frame after the other.
         mac?: MacSpec;
         /// Bytes of a frame beyond its packet. `overhead` of the direction comes on top, for
         /// every frame.
@@ -42,8 +41,7 @@ table! {
         /// Most unacknowledged frames. At most the modulus less one, and less than half the
         /// modulus for "mdlp" and "rlp".
         window?: u32 = LapbConfig::default().window.into(), in 1..=127, of [Lapb, Mdlp, Rlp];
-        /// Whether packets are handed on in the order in which they were sent. LAPB cannot
-        /// do otherwise.
+        /// Whether packets are delivered in the order in which they were sent. LAPB always does so.
         in_sequence?: bool = true, of [Mdlp, Rlp];
         /// Time to retransmission, from what `retry_from` says.
         t1?: Time = Time(LapbConfig::default().t1), in SHORTEST..=HOUR, of [Lapb];
@@ -55,21 +53,21 @@ table! {
         t200?: Time = Time(MdlpConfig::default().t200), in SHORTEST..=HOUR, of [Mdlp];
         /// Longest delay of an acknowledgment.
         t205?: Time = Time(MdlpConfig::default().t205), in ZERO..=HOUR, of [Mdlp];
-        /// Whether an SREJ is repeated when what a later one asked for comes first.
+        /// Whether an SREJ is repeated when the frame of a later SREJ arrives first.
         srej_repeat?: bool = MdlpConfig::default().srej_repeat, of [Mdlp];
         /// From when `t1` or `t200` runs.
         retry_from?: RetryFromName = RetryFromName::LastFrame, of [Lapb, Mdlp];
         /// Time-outs in a row after which the link is re-established; without it never.
         n2?: u32, in 1..=1000, or "leave it out", of [Lapb, Mdlp];
-        /// Whether re-establishing keeps what is queued, and only what the receiver
-        /// misses is given up (Wong 1998, 5.1.1).
+        /// Whether re-establishing the link keeps the queue, and gives up only what the receiver
+        /// misses (Wong 1998, 5.1.1).
         best_effort?: bool = false, of [Lapb, Mdlp], needs n2;
         /// Time from one status frame to the next.
         status_period?: Time = Time(RlpConfig::default().status_period), in SHORTEST_PERIOD..=HOUR, of [Rlp];
         /// Least time from the end of a frame to its retransmission.
         min_interval?: Time = Time(RlpConfig::default().min_interval), in ZERO..=HOUR, of [Rlp];
-        /// How long the receiver waits for a frame that it misses (Wong 1998, 5.1.2);
-        /// without it for ever.
+        /// Time for which the receiver waits for a missing frame (Wong 1998, 5.1.2); without it for
+        /// ever.
         max_recovery_delay?: Time, in ZERO..=HOUR, of [Rlp];
     }
 }
@@ -105,16 +103,16 @@ table! {
     pub struct MacSpec for access: AccessName {
         /// Distribution of the time that a frame waits for the medium.
         access: AccessName;
-        /// That time, or its mean; it has to be there.
+        /// Access time, or its mean; required.
         delay?: Time, in ZERO..=HOUR, of [Constant, Exponential];
         /// Directions in which frames wait.
         #[serde(default)]
         direction: Directions;
-        /// What other stations offer together: in frames per frame time for "csma-ca", per
-        /// slot for "aloha". They are silent with e^-load.
+        /// Load of all other stations: in frames per frame time for "csma-ca", per slot for
+        /// "aloha". They are silent with e^-load.
         load?: f64, in 0.0..=100.0, of [CsmaCa, Aloha];
-        /// How many other stations share `load`: silent with (1 - load / stations)^stations.
-        /// Without it as many as one likes.
+        /// Number of other stations that share `load`: silent with (1 - load / stations)^stations.
+        /// Without it infinitely many.
         stations?: u32, in 1..=1_000_000, of [CsmaCa, Aloha];
         /// Probability that the channel is busy each time that it is sensed, instead of
         /// `load`.
@@ -167,7 +165,7 @@ pub enum Directions {
     Up,
 }
 
-/// What a link protocol is built from.
+/// Parameters from which a link protocol is built.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ArqLink {
     /// Protocol and lengths of its frames.
@@ -177,7 +175,7 @@ pub struct ArqLink {
 }
 
 impl ArqSpec {
-    /// What is to be built; paths begin with the key.
+    /// Builds the link protocol. Paths in errors begin with the key.
     pub(super) fn resolve(&self) -> Result<ArqLink, Problem> {
         self.check_keys()?;
         let protocol = self.protocol();

@@ -9,7 +9,7 @@ use super::units::{Scalar, Time};
 /// A number of packets, or a time with its unit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Burst {
-    /// So many packets, however far apart.
+    /// Number of packets, however far apart.
     Packets(f64),
     /// So long, however many packets.
     Time(Time),

@@ -148,7 +148,7 @@ table! {
     pub struct ReorderSpec {
         /// Probability that a packet is held back.
         probability: Probability;
-        /// How long it is held back.
+        /// Delay of a reordered packet.
         delay: Time, in ZERO..=HOUR;
     }
 }

@@ -1,4 +1,4 @@
-//! What is said of values that are not as they may be.
+//! Messages for values out of range.
 
 use farlink_tcp::Interval;
 

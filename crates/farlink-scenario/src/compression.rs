@@ -26,8 +26,8 @@ struct CompressionTable {
     /// Connections that each end remembers, 1 to 256.
     #[serde(default = "usual_slots")]
     slots: u32,
-    /// Whether a packet of the same connection as the one before goes without its
-    /// number, a byte less (Comp-Slot-Id of RFC 1332).
+    /// Whether a packet of the same connection as the one before omits the connection number, a
+    /// byte less (Comp-Slot-Id of RFC 1332).
     #[serde(default = "yes")]
     compress_slot: bool,
 }
@@ -49,7 +49,7 @@ pub enum CompressionName {
 }
 
 impl CompressionSpec {
-    /// What is to be built; paths begin with the key.
+    /// Builds the header compression. Paths in errors begin with the key.
     pub(super) fn resolve(self) -> Result<Config, Problem> {
         let CompressionTable {
             method: CompressionName::Rfc1144,

@@ -23,7 +23,7 @@ use super::value;
 pub struct ControlSpec(BTreeMap<String, BTreeMap<String, Scalar>>);
 
 impl ControlSpec {
-    /// These parameters, and those of `base` that are not among them.
+    /// Lays these parameters over those of `base`.
     pub(super) fn over(&self, base: &Self) -> Self {
         let mut merged = base.0.clone();
         for (algorithm, parameters) in &self.0 {
@@ -103,7 +103,7 @@ fn apply(control: &mut Control, parameters: &BTreeMap<String, Scalar>) -> Result
     Ok(())
 }
 
-/// What was written, where true and false may stand for the last word and for "off".
+/// Reads a setting, where true and false may stand for the last word and for "off".
 fn read(written: &Scalar, range: Range) -> Result<Setting, String> {
     match (range, written) {
         (Range::Choice([.., last]), Scalar::Bool(true)) if has_off(range.words()) => {

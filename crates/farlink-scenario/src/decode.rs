@@ -24,7 +24,7 @@ pub(super) struct Problem {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum What {
-    /// What is said of the path: "= 3 is not a text".
+    /// Message about the path: "= 3 is not a text".
     Says(String),
     /// The last step of the path is not a key.
     UnknownKey(&'static [&'static str]),
@@ -39,7 +39,7 @@ impl Problem {
         }
     }
 
-    /// The same, seen from one step further out.
+    /// Returns the problem with its path seen from one step further out.
     pub(super) fn within(mut self, step: impl Into<Step>) -> Self {
         self.path.insert(0, step.into());
         self
@@ -135,7 +135,7 @@ impl de::Error for Problem {
     }
 }
 
-/// How a key that is missing is written.
+/// Returns an example of a key that is missing.
 pub(super) fn example(key: &str) -> &'static str {
     match key {
         "between" => "; write for example between = [\"gateway\", \"client\"]",

@@ -33,7 +33,7 @@ table! {
     /// A distribution of a time.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct TimeDistributionTable {
-        /// Which.
+        /// Name of the distribution.
         distribution: DistributionName;
         /// Mean, above 0 s; with `max`, of the values up to that.
         mean?: Time;
@@ -53,7 +53,7 @@ table! {
     /// A distribution of a size.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct SizeDistributionTable {
-        /// Which.
+        /// Name of the distribution.
         distribution: DistributionName;
         /// Mean, above 0 B; with `max`, of the values up to that.
         mean?: Size;

@@ -3,8 +3,7 @@
 use super::decode::Problem;
 use super::tree::At;
 
-/// What is wrong with a scenario, in one line: where, what, and what to write
-/// instead.
+/// Error in a scenario, in one line: where, what, and what to write instead.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{place}{text}")]
 pub struct ScenarioError {

@@ -1,5 +1,4 @@
-//! What a scenario comes to: numbered nodes, single links, single flows with whole TCP
-//! configurations.
+//! Expanded scenario: numbered nodes, single links, single flows with whole TCP configurations.
 
 use super::agent::ExpandedAgent;
 use super::app::App;
@@ -22,9 +21,9 @@ use std::sync::Arc;
 pub struct Expanded {
     /// Seed of every random stream.
     pub seed: u64,
-    /// When to stop, if not when every flow is done.
+    /// End of the run, if not when every flow is done.
     pub duration: Option<Interval>,
-    /// When to stop a run that does not end.
+    /// Limit of a run that does not end.
     pub max_duration: Interval,
     /// Names of the nodes; the index of a name is the number used below.
     pub nodes: Vec<String>,
@@ -40,10 +39,10 @@ pub struct Expanded {
     pub flows: Vec<ExpandedFlow>,
 }
 
-/// One link.
+/// Link.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ExpandedLink {
-    /// Its name, which no other link has.
+    /// Name, unique among the links.
     pub name: String,
     /// Node that `down` leaves.
     pub a: usize,
@@ -53,7 +52,7 @@ pub struct ExpandedLink {
     pub down: DirectionSpec,
     /// From `b` to `a`.
     pub up: DirectionSpec,
-    /// Whether both directions send over one medium.
+    /// Set if both directions share one medium.
     pub half_duplex: bool,
     /// Protocol at both ends.
     pub arq: Option<ArqLink>,
@@ -72,7 +71,7 @@ pub struct DirectionSpec {
     pub delay: Interval,
     /// Framing per packet in bytes.
     pub overhead: u32,
-    /// What each packet takes of the transmitter besides the time of its bits.
+    /// Time of the transmitter for each packet beside that of its bits.
     pub service_time: Interval,
     /// Block code over each packet.
     pub fec: Option<BlockCode>,
@@ -80,7 +79,7 @@ pub struct DirectionSpec {
     pub queue: QueueSpec,
     /// From where on ECN-capable packets are marked.
     pub mark: QueueSpec,
-    /// Whether packets of low priority have a class of their own.
+    /// Set if packets of low priority have a class of their own.
     pub priorities: bool,
     /// Longest packets and how longer ones are cut.
     pub mtu: Option<Mtu>,
@@ -101,28 +100,28 @@ pub struct HostJitter {
     pub jitter: JitterSpec,
 }
 
-/// One flow.
+/// Flow.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ExpandedFlow {
-    /// Its name, which no other flow has.
+    /// Name, unique among the flows.
     pub name: String,
     /// Node that the data comes from.
     pub from: usize,
     /// Node that the data goes to.
     pub to: usize,
-    /// What is carried.
+    /// Application.
     pub app: App,
-    /// When the connection is opened or the first datagram sent.
+    /// Opening of the connection, or departure of the first datagram.
     pub start: Interval,
-    /// When it is stopped, after its start.
+    /// Time after the start at which the flow is stopped.
     pub duration: Option<Interval>,
-    /// Which end opens it.
+    /// End that opens the connection.
     pub opens: Opener,
     /// Version of IP of its packets.
     pub ip: IpVersion,
-    /// Whether no router may cut its packets.
+    /// Set if routers must not fragment its packets.
     pub dont_fragment: bool,
-    /// How long hosts wait for the rest of a packet.
+    /// Time for which hosts wait for the rest of a packet.
     pub reassembly_timeout: Interval,
     /// TCP at `from`; the flows of one entry share it. Datagrams use neither.
     pub sender: Arc<Config>,

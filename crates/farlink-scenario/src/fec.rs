@@ -19,7 +19,7 @@ table! {
         code?: String;
         /// Symbols of a block, up to 65535.
         n?: u32;
-        /// Of these, symbols of data: the code rate is k / n.
+        /// Data symbols among these: the code rate is k / n.
         k?: u32;
         /// Bits of a symbol, 1 to 16; 1 is a binary code.
         #[serde(default = "byte")]
@@ -107,8 +107,8 @@ impl FecSpec {
     }
 }
 
-/// Whether the channel has bits for a code to correct, and nothing that says
-/// otherwise what becomes of them.
+/// Checks that the channel has bits for a code to correct, and no stage that decides the packets'
+/// fate otherwise.
 fn meets(channel: &[ChannelSpec]) -> Result<(), Problem> {
     let mut bits = false;
     for (i, table) in channel.iter().enumerate() {

@@ -19,50 +19,50 @@ table! {
     pub struct HandoffSpec {
         /// The host.
         host: String;
-        /// All its links, by name, each to another station. It begins at the first.
+        /// Links of the host, by name, each to another station. The host begins at the first.
         links: Vec<String>;
         /// Instants at which it leaves its link for the next one of `links`, and after the last
         /// for the first.
         at?: Vec<Time>;
-        /// How it moves, instead of `at`: it leaves its link for that of a nearer station, and
-        /// begins at the nearest. `moves` is not for this.
+        /// Mobility of the host, instead of `at`: it leaves its link for that of a nearer station,
+        /// and begins at the nearest. `moves` is not for this.
         mobility?: MobilitySpec;
-        /// Where the stations of `links` are: metres from the left and the lower border of the
+        /// Places of the stations of `links`: metres from the left and the lower border of the
         /// area, a pair for each.
         stations?: Vec<[Length; 2]>, needs mobility;
         /// By how much the other station has to be nearer.
         hysteresis?: Length = Length(0), needs mobility;
-        /// How often it looks which station is the nearest.
+        /// Interval at which the host looks for the nearest station.
         interval?: Time = Time(Interval::from_millis(100)),
             in Time(Interval::from_millis(1))..=HOUR, needs mobility;
-        /// How long it has no link between two.
+        /// Time without a link between two links.
         gap?: Time = ZERO, in ZERO..=HOUR;
-        /// What becomes of packets that wait for the link that it leaves, come to that station
-        /// later, or are sent by the host while it has no link. What is on the air is lost.
+        /// Fate of packets that wait for the link that the host leaves, reach that station later,
+        /// or are sent by the host while it has no link. Packets on the air are lost.
         queued?: QueuedName = QueuedName::Lose;
     }
 }
 
-/// What becomes of what waits for a link that a host leaves.
+/// Fate of packets that wait for a link that a host leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum QueuedName {
-    /// It is lost, with the cause `handoff`.
+    /// Packets are lost, with the cause `handoff`.
     Lose,
-    /// It is kept, and sent on to the host when that is at the next station.
+    /// Packets are kept, and forwarded when the host is at the next station.
     Forward,
 }
 
-/// What an agent does with what it keeps of a host that leaves its link.
+/// Fate of an agent's state of a host that leaves its link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentHandoff {
-    /// It forgets it. Connections that cannot do without are reset.
+    /// The state is lost. Connections that need it are reset.
     Lose,
-    /// It goes to the agent at the next station, which has it after `transfer_delay` and the
+    /// The state goes to the agent at the next station, which has it after `transfer_delay` and the
     /// time of its bytes at `transfer_rate`.
     Transfer,
-    /// It keeps it, for when the host comes back.
+    /// The agent keeps the state, for the host's return.
     Keep,
 }
 
@@ -71,11 +71,11 @@ pub enum AgentHandoff {
 pub struct ExpandedHandoff {
     /// The host.
     pub host: usize,
-    /// Its links, in their order.
+    /// Links in their order.
     pub links: Vec<usize>,
     /// The stations at their other ends.
     pub stations: Vec<usize>,
-    /// When it moves, and the rest as it is written.
+    /// Times of the moves, and the other keys as written.
     pub spec: HandoffSpec,
 }
 
@@ -92,18 +92,18 @@ impl ExpandedHandoff {
     }
 }
 
-/// What a host that moves has to know of a link.
+/// Properties of a link for a host that moves.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'a> {
     pub(super) name: &'a str,
     pub(super) a: usize,
     pub(super) b: usize,
-    /// What it has that a host cannot leave.
+    /// Part of the link that a host cannot leave.
     pub(super) keeps: Option<&'static str>,
 }
 
 impl HandoffSpec {
-    /// What is to be built; paths begin with the key.
+    /// Builds the handoffs. Paths in errors begin with the key.
     pub(super) fn resolve(
         &self,
         host: usize,

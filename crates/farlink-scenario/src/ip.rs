@@ -27,7 +27,7 @@ impl Scenario {
         tcp.with_shorter_segments(more)
     }
 
-    /// Where the version of IP of entry `i` of `flows` is written.
+    /// Returns the path of the IP version of entry `i` of `flows`.
     fn ip_written(&self, i: usize) -> Vec<Step> {
         match self.flows[i].ip {
             Some(_) => vec!["flows".into(), i.into(), "ip".into()],
@@ -68,7 +68,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What the paths of flows are made of.
+/// Data from which the paths of flows are computed.
 pub(super) struct Paths<'a> {
     /// Names of the nodes.
     pub(super) nodes: &'a [String],

@@ -9,7 +9,7 @@ use super::decode::Problem;
 use super::table::within;
 
 impl MacSpec {
-    /// What is to be built; paths begin with the key.
+    /// Builds the medium access. Paths in errors begin with the key.
     pub(super) fn resolve(&self) -> Result<Access, Problem> {
         self.check_keys()?;
         let delay = || {

@@ -30,7 +30,7 @@ struct File {
 struct Preset {
     name: String,
     description: String,
-    /// Where the values come from, and which of them do not.
+    /// Source of the values, and which values are not from it.
     source: String,
     /// Year of the source.
     date: String,
@@ -54,15 +54,14 @@ struct Listed<'a> {
     bdp_bytes: u64,
     /// Limit of the queue down; null if unlimited.
     buffer_bytes: Option<u64>,
-    /// The same over the bandwidth-delay product.
+    /// Buffer over the bandwidth-delay product.
     buffer_bdp: Option<f64>,
 }
 
-/// All presets as a JSON list: name, description, source, date, both
-/// directions, and derived from them the one-way delay (s), the round-trip
-/// time (s), the bandwidth-delay product (bytes) and the buffer (bytes, and in
-/// bandwidth-delay products), the last three for the direction down. A queue
-/// that counts packets is reckoned with 1500 bytes each.
+/// Returns the presets as a JSON list: name, description, source, date and both directions. Derived
+/// from them are the one-way delay (s), the round-trip time (s), the bandwidth-delay product
+/// (bytes) and the buffer (bytes, and in bandwidth-delay products), the last three for the
+/// direction down. A queue that counts packets is taken with 1500 bytes each.
 pub fn presets_json() -> String {
     let presets = all();
     let listed: Vec<_> = presets.iter().map(list).collect();
@@ -157,7 +156,7 @@ fn only(key: &str, node: Node) -> Node {
     }
 }
 
-/// The same values, said to stand at `at`.
+/// Returns the values with their position moved to `at`.
 fn moved(node: &Node, at: &At) -> Node {
     let value = match &node.value {
         Value::Scalar(scalar) => Value::Scalar(scalar.clone()),

@@ -214,7 +214,7 @@ fn tcp_default(name: &str) -> String {
     "none".to_owned()
 }
 
-/// What may be written for a key of the table, and the meanings of its words.
+/// Returns the values that a key of the table may have, and the meanings of its words.
 fn tcp_value(key: &Key) -> (String, Vec<(String, String)>) {
     let words = key.kind.words().iter().filter(|word| !word.1.is_empty());
     let list: Vec<_> = words
@@ -238,7 +238,7 @@ fn one_line(text: &str) -> String {
         .replace('|', "\\|")
 }
 
-/// What stands at the right of the equals sign, and the meaning of choices.
+/// Returns the values that may stand right of the equals sign, and the meanings of the choices.
 fn kind(schema: &Json, property: &Json) -> (String, Vec<(String, String)>) {
     if let Some(title) = property["title"].as_str() {
         return (title.to_owned(), Vec::new());

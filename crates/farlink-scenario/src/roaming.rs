@@ -6,8 +6,8 @@ use super::decode::Problem;
 use super::handoff::{AgentHandoff, ExpandedHandoff};
 use super::tree::Step;
 
-/// Whether hosts that move and agents go together. Each agent gets those that what it keeps may
-/// go to.
+/// Checks that hosts that move and agents go together. Each agent gets the list of agents to which
+/// its state may go.
 pub(super) fn check(
     handoffs: &[ExpandedHandoff],
     agents: &mut [ExpandedAgent],

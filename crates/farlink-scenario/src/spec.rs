@@ -35,9 +35,9 @@ table! {
     pub struct Scenario {
         /// Short name, used in results.
         name?: String;
-        /// What the scenario shows.
+        /// Purpose of the scenario.
         description?: String;
-        /// Where its values come from.
+        /// Source of its values.
         source?: String;
         /// Seed of every random stream. The same scenario and seed give the same
         /// bits.
@@ -115,7 +115,7 @@ table! {
         /// a `channel` or a `background` that is written replaces the whole one of the
         /// preset.
         preset?: String;
-        /// Where the values come from; with a preset, its source.
+        /// Source of the values; with a preset, its source.
         source?: String;
         /// Number of such links, numbered from 0 where `{}` stands.
         #[serde(default = "one")]
@@ -140,7 +140,7 @@ table! {
 }
 
 table! {
-    /// One direction of a link, as it is written.
+    /// One direction of a link, as written.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct DirectionTable {
         /// Rate of the transmitter, 1 bit/s to 1000 Gbit/s. Required unless a
@@ -149,8 +149,7 @@ table! {
         /// Rate of the transmitter over time, instead of `rate`: a trace, or a rate
         /// such as "12 Mbit/s" for its evenly spaced packet-delivery trace.
         rate_trace?: RateTraceSpec;
-        /// One-way propagation delay, 0 s to 1 h. Required unless a preset gives
-        /// it.
+        /// One-way propagation delay, 0 s to 1 h. Required unless a preset gives it.
         delay?: Time;
         /// Framing that each packet has on the wire beyond its IP length.
         #[serde(default = "nothing")]
@@ -183,11 +182,11 @@ table! {
         /// without it any. What is longer is cut into fragments, or, with the flow's
         /// `dont_fragment`, dropped (cause too_big) with word to its sender.
         mtu?: Size;
-        /// How packets longer than `mtu` are cut; "rfc791" without it.
+        /// Rule by which packets longer than `mtu` are cut; "rfc791" without it.
         fragments?: Fragments;
-        /// What may happen to a packet on its way. One table holds stages in the
-        /// standard order, which is that of its keys below; a list of tables holds
-        /// stages in the order written.
+        /// Processes that a packet may meet on its way. One table holds stages in the standard
+        /// order, which is that of its keys below; a list of tables holds stages in the order
+        /// written.
         #[serde(default)]
         channel: Channel;
         /// Other traffic that takes the transmitter and room in the queue.
@@ -250,7 +249,7 @@ impl IpName {
     }
 }
 
-/// How packets are cut.
+/// Rule by which packets are cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Fragments {
@@ -268,15 +267,15 @@ pub enum QueueSpec {
     /// Nothing is ever dropped.
     #[default]
     Unlimited,
-    /// So many packets wait at most.
+    /// Limit of waiting packets.
     Packets(u32),
-    /// So many bytes of IP packets wait at most.
+    /// Limit of waiting bytes of IP packets.
     Bytes(u64),
-    /// The same in bandwidth-delay products.
+    /// Limit in bandwidth-delay products.
     Bdp {
-        /// How many.
+        /// Number of products.
         share: Factor,
-        /// Of this round trip; else of the link's own.
+        /// Round trip of the product; else the link's own.
         rtt: Option<Time>,
     },
 }
@@ -296,8 +295,8 @@ struct QueueTable {
     /// Bytes of IP packets that may wait, up to 1 TiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bytes: Option<Size>,
-    /// The same in bandwidth-delay products: rate of this direction times the
-    /// delays of both directions of this link. Results show bytes.
+    /// Limit in bandwidth-delay products: rate of this direction times the delays of both
+    /// directions of this link. Results show bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bdp: Option<Factor>,
     /// Round trip that `bdp` is of, for a path longer than the link.
@@ -407,7 +406,7 @@ table! {
         from: String;
         /// Node that the data goes to. `{}` as in `from`.
         to: String;
-        /// What is carried.
+        /// Application.
         #[serde(default)]
         app: AppName;
         /// Length of a file, 1 B to 1 PiB. Required for "file", "repeat", "stream", "xtp" and
@@ -416,8 +415,7 @@ table! {
         size?: SizeDistribution, of [File, Repeat, Stream, Web, Smtp, Nntp, Ftp, Xtp];
         /// Bytes that go the other way at the same time.
         reverse?: Size = Size(0), in Size(0)..=MOST_BYTES, of [File];
-        /// How long it goes on from `start`; what is under way then is cut off. Required for
-        /// "bulk".
+        /// Duration from `start` on; data under way at its end is cut off. Required for "bulk".
         duration?: Time, in SHORTEST..=Time(LONGEST_RUN), of [Bulk, Http, Repeat, Stream, Web, Telnet, Rlogin, Smtp, Nntp, Ftp, Cbr, Onoff];
         /// Number of files. Required without `duration`.
         files?: u64, in 1..=MOST, of [Repeat, Web];
@@ -442,16 +440,16 @@ table! {
         inline_objects?: u32 = 15, in 0..=MOST as u32, of [Http];
         /// Length of each.
         inline_object?: Size = Size(7_758), in Size(1)..=MOST_BYTES, of [Http];
-        /// What connections pages or files use.
+        /// Connections of pages or files.
         connections?: Connections = Connections::PerPage, of [Http, Web];
-        /// Whether the inline objects are asked for all at once, or one after the other.
+        /// Whether the inline objects are requested all at once, or one after the other.
         pipelining?: bool = true, of [Http];
         /// Number of conversations. Required without `duration`.
         conversations?: u64, in 1..=MOST, of [Telnet, Rlogin, Smtp, Nntp, Ftp];
         /// Time from the arrival of one conversation to that of the next. Exponential times
         /// make a Poisson process. A conversation waits for the end of the one before.
         arrivals?: TimeDistribution = TimeDistribution::Just(ZERO), of [Telnet, Rlogin, Smtp, Nntp, Ftp];
-        /// How long a user types; that of tcplib without it.
+        /// Time for which a user types; that of tcplib without it.
         typing?: TimeDistribution, of [Telnet, Rlogin];
         /// Time from one keystroke to the next; that of tcplib without it.
         keystrokes?: TimeDistribution, of [Telnet, Rlogin];
@@ -466,22 +464,22 @@ table! {
         /// Data in a datagram (RFC 768 and RFC 791: 65,535 bytes less headers; "xtp": less 56 bytes
         /// of its own).
         packet?: Size = Size(1000), in Size(1)..=Size(65_507), of [Cbr, Onoff, Xtp];
-        /// What may be sent at once, each so many bytes at `rate`: as long as `packet` without it.
+        /// Data that may be sent at once, each burst at `rate`: as long as `packet` without it.
         burst?: Size, in Size(1)..=MOST_BYTES, of [Xtp];
-        /// What the receiver takes beyond what is complete, at least a packet.
+        /// Data that the receiver takes beyond what is complete, at least a packet.
         window?: Size = Size(1_048_576), in Size(1)..=MOST_BYTES, of [Xtp];
         /// Packets of data from one request for a status report to the next.
         sreq_every?: u32 = 16, in 1..=MOST as u32, of [Xtp];
         /// Number of datagrams. Required without `duration`.
         datagrams?: u64, in 1..=1_000_000_000_000, of [Cbr, Onoff];
-        /// How long the source is on. It begins with such a time, which has to be there.
+        /// On-time of the source, which begins with one; required.
         on?: TimeDistribution, of [Onoff];
-        /// How long the source is off then; it has to be there.
+        /// Off-time of the source after it; required.
         off?: TimeDistribution, of [Onoff];
-        /// When the connection is opened, or the first datagram sent.
+        /// Opening of the connection, or departure of the first datagram.
         #[serde(default = "at_once")]
         start: Time;
-        /// Which end sends the SYN.
+        /// End that sends the SYN.
         opens?: Opener, of [File = Opener::Sender, Bulk = Opener::Sender, Repeat = Opener::Sender,
             Stream = Opener::Sender, Smtp = Opener::Sender, Nntp = Opener::Sender, Http = Opener::Receiver,
             Web = Opener::Receiver, Telnet = Opener::Receiver, Rlogin = Opener::Receiver,
@@ -501,10 +499,9 @@ table! {
         #[serde(default = "on", skip_serializing_if = "is_on")]
         #[schemars(extend("default" = true))]
         dont_fragment: bool;
-        /// How long a host waits for the rest of a packet from its first fragment on,
-        /// 1 ms to 1 h; "15 s" without it (RFC 791; RFC 1122 has 60 s to 120 s), with
-        /// `ip = "v6"` "60 s" (RFC 8200, 4.5). For flows with `dont_fragment = false`, and
-        /// for datagrams of IPv6.
+        /// Time for which a host waits for the rest of a packet from its first fragment on, 1 ms to
+        /// 1 h; "15 s" without it (RFC 791; RFC 1122 has 60 s to 120 s), with `ip = "v6"` "60 s"
+        /// (RFC 8200, 4.5). For flows with `dont_fragment = false`, and for datagrams of IPv6.
         reassembly_timeout?: Time;
         /// TCP of this flow, laid over the scenario's. Not for "cbr", "onoff" and "xtp",
         /// which send UDP.
@@ -549,7 +546,7 @@ pub enum AppName {
     Web,
     /// The user `to` types, the host `from` answers each keystroke (tcplib).
     Telnet,
-    /// The same as "telnet", as tcplib has it.
+    /// Telnet as tcplib has rlogin.
     Rlogin,
     /// Mail from `from` to `to`, a message a conversation (tcplib).
     Smtp,
@@ -572,7 +569,7 @@ pub enum Connections {
     /// A new one for each page or file, closed by the server behind it.
     #[default]
     PerPage,
-    /// One for all.
+    /// Single connection for all.
     Persistent,
 }
 

@@ -119,7 +119,7 @@ macro_rules! table {
             }
 
             $($(
-                /// What is written, or the default.
+                /// Returns the written value, or the default.
                 pub fn $key(&self) -> $type {
                     self.$key.clone().unwrap_or_else(|| $default)
                 }
@@ -322,19 +322,19 @@ mod tests {
         #[derive(Debug, Serialize, Deserialize, JsonSchema)]
         pub struct Sample for kind: Kind {
             kind: Kind;
-            /// Its mass.
+            /// Mass of the animal.
             grams: f64, in 0.5..=10.0, unit "g";
-            /// Its colours.
+            /// Colours of the animal.
             colours?: u32, in 1..=7, or "leave it out", of [Bird, Fish];
-            /// What it eats.
+            /// Food of the animal.
             eats?: String, of [Fish], like "\"flies\"";
-            /// How long it stays.
+            /// Length of the stay.
             stay?: Time = Time(Interval::from_secs(2)), in Time(Interval::ZERO)..=Time(Interval::from_secs(9));
-            /// Its limbs.
+            /// Limbs of the animal.
             limbs?: u32, in 0..=8, of [Bird = 2, Fish = 5];
             /// Whether the first is red.
             red?: bool = true, of [Bird, Fish], needs name;
-            /// How it is called.
+            /// Name of the animal.
             name?: String;
         }
     }
@@ -414,13 +414,13 @@ mod tests {
     fn the_schema_says_what_entries_say() {
         let schema = schemars::schema_for!(Sample).to_value();
         let said = |key: &str| schema["properties"][key]["description"].clone();
-        assert_eq!(said("grams"), "Its mass. 0.5 to 10 (g).");
-        assert_eq!(said("stay"), "How long it stays. At most \"9 s\".");
-        let colours = "Its colours. 1 to 7, or leave it out. For \"bird\" and \"fish\".";
+        assert_eq!(said("grams"), "Mass of the animal. 0.5 to 10 (g).");
+        assert_eq!(said("stay"), "Length of the stay. At most \"9 s\".");
+        let colours = "Colours of the animal. 1 to 7, or leave it out. For \"bird\" and \"fish\".";
         assert_eq!(said("colours"), colours);
-        let eats = "What it eats. For \"fish\". Has to be there, like \"flies\".";
+        let eats = "Food of the animal. For \"fish\". Has to be there, like \"flies\".";
         assert_eq!(said("eats"), eats);
-        let limbs = "Its limbs. 0 to 8. By default 2 for \"bird\". By default 5 for \"fish\". For \"bird\" and \"fish\".";
+        let limbs = "Limbs of the animal. 0 to 8. By default 2 for \"bird\". By default 5 for \"fish\". For \"bird\" and \"fish\".";
         assert_eq!(said("limbs"), limbs);
         let red = "Whether the first is red. For \"bird\" and \"fish\". Needs `name`.";
         assert_eq!(said("red"), red);

@@ -62,7 +62,7 @@ pub(super) const CHOICES: [(&str, &str); 4] = [
     ),
 ];
 
-/// What is said of a key: what it is, and what it needs.
+/// Returns the description of a key: its meaning and its condition.
 pub(super) fn meaning(key: &Key) -> String {
     let doc = key.doc.trim();
     let idle = key.idle.as_ref().map(|idle| idle.needs);
@@ -73,7 +73,7 @@ pub(super) fn meaning(key: &Key) -> String {
 }
 
 impl TcpSpec {
-    /// These keys, and those of `base` that are not among them.
+    /// Lays these keys over those of `base`.
     #[must_use]
     pub fn over(&self, base: &Self) -> Self {
         let mut keys = base.keys.clone();
@@ -91,7 +91,7 @@ impl TcpSpec {
         }
     }
 
-    /// The same with segments shorter by so many bytes, unless their length is written.
+    /// Returns the keys with segments shorter by this many bytes, unless their length is written.
     pub(super) fn with_shorter_segments(mut self, bytes: u32) -> Self {
         let place = key::all().position(|key| key.name == "mss");
         if bytes > 0
@@ -110,7 +110,7 @@ impl TcpSpec {
         key::all().enumerate().filter_map(of)
     }
 
-    /// Whether a key of this name is written.
+    /// Returns whether a key of this name is written.
     pub(super) fn has(&self, key: &str) -> bool {
         match key {
             "variant" => self.variant.is_some(),
@@ -121,7 +121,7 @@ impl TcpSpec {
         }
     }
 
-    /// Whether no key is written.
+    /// Returns whether no key is written.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -142,7 +142,7 @@ impl TcpSpec {
         Some((key.to_owned(), says))
     }
 
-    /// All parameters: the row of the variant with these keys over it.
+    /// Returns all parameters: the row of the variant with these keys over it.
     ///
     /// # Errors
     /// An unknown variant, a value out of its range, or values that do not go
@@ -225,7 +225,7 @@ impl TcpSpec {
         row.ok_or_else(|| Problem::new(["variant".into()], self.unknown(name)))
     }
 
-    /// What to say of a name that the profile has no TCP of.
+    /// Returns the message for a name that the profile has no TCP of.
     fn unknown(&self, name: &str) -> String {
         if let Some((other, tcp)) = profile::split(name) {
             return format!(

@@ -223,7 +223,7 @@ const OTHER_PAGES: &[&str] = &[
     "profiles",
 ];
 
-/// What is wrong with the page `file`, after writing it if that was asked for.
+/// Returns the fault of the page `file`, after writing the page if `update` asks for it.
 fn fault(file: &str, block: &str, update: bool) -> Option<String> {
     let path = pages().join(file);
     let Ok(page) = fs::read_to_string(&path) else {

@@ -14,7 +14,7 @@ use farlink_tcp::Interval;
 use farlink_tcp::congestion::{Peach, Reno, Setting};
 use farlink_tcp::variant;
 
-/// What these lines of `[tcp]` say.
+/// Reads these lines of `[tcp]`.
 fn spec(toml: &str) -> TcpSpec {
     TcpSpec::deserialize(&Node::from_toml(toml).unwrap()).unwrap()
 }
@@ -343,7 +343,7 @@ const PATH: &str = "[[links]]\nbetween = [\"a\", \"b\"]\n\
                     down = { rate = \"1 Mbit/s\", delay = \"10 ms\" }\n\
                     [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 kB\"\n";
 
-/// What is said of a scenario with these lines of `[tcp]` and these overrides.
+/// Returns the message for a scenario with these lines of `[tcp]` and these overrides.
 fn told(tcp: &str, set: &[(&str, &str)]) -> String {
     let text = format!("[tcp]\n{tcp}\n{PATH}");
     let set: Vec<_> = set

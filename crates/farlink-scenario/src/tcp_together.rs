@@ -200,7 +200,7 @@ fn samples(config: &Config) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What the ways of `undo` go by is there, and the controller can.
+/// Checks that the methods of `undo` have what they need, and that the controller can undo.
 fn undo(config: &Config) -> Result<(), Problem> {
     if config.undo.dsack && !config.receiver.dsack {
         return fault("undo", "= \"dsack\" needs dsack = true");

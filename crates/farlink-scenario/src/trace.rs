@@ -54,16 +54,16 @@ table! {
         /// allows (EN 302 307-1, Table 13, normal frames without pilots), and 0 below
         /// all of them.
         symbol_rate?: SymbolRate;
-        /// How far above the ideal threshold Es/N0 must be, in dB, 0 to 20; 0 without
-        /// it. Needs `symbol_rate`.
+        /// Margin of Es/N0 above the ideal threshold, in dB, 0 to 20; 0 without it. Needs
+        /// `symbol_rate`.
         margin?: f64;
-        /// Whether a CSV trace begins again at the time of its last row; otherwise
-        /// the last row holds. A packet-delivery trace always does.
+        /// Whether a CSV trace begins again at the time of its last row; otherwise the last row
+        /// holds. A packet-delivery trace always does.
         repeat?: bool;
-        /// How far into the trace time 0 is.
+        /// Position of time 0 in the trace.
         offset?: Time;
-        /// Whether each run begins at a random place of a trace that repeats. The
-        /// traces of one direction move together.
+        /// Whether each run begins at a random place of a trace that repeats. The traces of one
+        /// direction move together.
         #[serde(default)]
         random_offset: bool;
     }
@@ -86,14 +86,14 @@ table! {
         /// Whether a packet waits for those sent before it.
         #[serde(default = "yes")]
         keep_order: bool;
-        /// Whether the trace begins again at the time of its last row; otherwise the
-        /// last row holds.
+        /// Whether the trace begins again at the time of its last row; otherwise the last row
+        /// holds.
         #[serde(default)]
         repeat: bool;
-        /// How far into the trace time 0 is.
+        /// Position of time 0 in the trace.
         offset?: Time;
-        /// Whether each run begins at a random place of a trace that repeats. The
-        /// traces of one direction move together.
+        /// Whether each run begins at a random place of a trace that repeats. The traces of one
+        /// direction move together.
         #[serde(default)]
         random_offset: bool;
     }
@@ -110,14 +110,14 @@ table! {
         data?: String;
         /// Written into a resolved scenario: the file that `data` comes from.
         from?: String;
-        /// Whether the trace begins again at the time of its last row; otherwise the
-        /// last row holds.
+        /// Whether the trace begins again at the time of its last row; otherwise the last row
+        /// holds.
         #[serde(default)]
         repeat: bool;
-        /// How far into the trace time 0 is.
+        /// Position of time 0 in the trace.
         offset?: Time;
-        /// Whether each run begins at a random place of a trace that repeats. The
-        /// traces of one direction move together.
+        /// Whether each run begins at a random place of a trace that repeats. The traces of one
+        /// direction move together.
         #[serde(default)]
         random_offset: bool;
     }
@@ -171,7 +171,7 @@ impl JsonSchema for RateTraceSpec {
     }
 }
 
-/// Which part of a trace a run begins with.
+/// Part of a trace with which a run begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Start {
     offset: Interval,
@@ -180,7 +180,7 @@ pub struct Start {
 }
 
 impl Start {
-    /// Where time 0 is in the trace, for a run that drew `share` in [0, 1).
+    /// Returns the position of time 0 in the trace, for a run that drew `share` in [0, 1).
     pub fn at(self, share: f64) -> Interval {
         let random = self.random.as_nanos() as f64 * share;
         self.offset + Interval::from_nanos(random as u64)
@@ -192,7 +192,7 @@ impl Start {
 pub struct RatePlan {
     /// The rates.
     pub trace: Arc<RateTrace>,
-    /// Where a run begins in them.
+    /// Position in the trace at which a run begins.
     pub start: Start,
 }
 
@@ -373,7 +373,7 @@ fn start(
     })
 }
 
-/// Whether a trace is CSV: a packet-delivery trace has numbers alone.
+/// Returns whether a trace is CSV: a packet-delivery trace has numbers alone.
 fn is_csv(text: &str) -> bool {
     let first = rows(text).next().map_or("", |(_, line)| line);
     first.contains(|c: char| !c.is_ascii_digit())

@@ -1,5 +1,5 @@
-//! What flows carry beside files and pages: datagrams, conversations, files of
-//! the web. Their specifications and the checks of their keys.
+//! Specifications of flows beside files and pages: datagrams, conversations, files of the web; and
+//! the checks of their keys.
 
 use farlink_tcp::time::Interval;
 
@@ -17,10 +17,9 @@ pub struct UdpSpec {
     pub rate: u64,
     /// Bytes of data in each.
     pub packet: u32,
-    /// How long the source is on and off in turn, in nanoseconds; without it
-    /// always on.
+    /// Alternating on-times and off-times of the source, in nanoseconds; without it always on.
     pub on_off: Option<(Distribution, Distribution)>,
-    /// How many; without it until `duration` is over.
+    /// Number of datagrams; without it until `duration` is over.
     pub datagrams: Option<u64>,
     /// From the start of the flow.
     pub duration: Option<Interval>,
@@ -59,13 +58,13 @@ pub enum Protocol {
 /// Conversations, each over a connection of its own.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ConversationSpec {
-    /// Which.
+    /// Name of the protocol.
     pub protocol: Protocol,
-    /// How many; without it until `duration` is over.
+    /// Number of conversations; without it until `duration` is over.
     pub conversations: Option<u64>,
     /// From one conversation's arrival to the next one's, in nanoseconds.
     pub arrivals: Distribution,
-    /// How long a user types, in nanoseconds; without it that of tcplib.
+    /// Time for which a user types, in nanoseconds; without it that of tcplib.
     pub typing: Option<Distribution>,
     /// Between keystrokes, in nanoseconds; without it that of tcplib.
     pub keystrokes: Option<Distribution>,
@@ -80,7 +79,7 @@ pub struct ConversationSpec {
 /// Files of drawn sizes with pauses of drawn lengths.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WebSpec {
-    /// How many; without it until `duration` is over.
+    /// Number of files; without it until `duration` is over.
     pub files: Option<u64>,
     /// Bytes of a file.
     pub size: Distribution,
@@ -88,7 +87,7 @@ pub struct WebSpec {
     pub think_time: Distribution,
     /// Bytes of a request.
     pub request: u64,
-    /// What connections carry them.
+    /// Connections of the files.
     pub connections: Connections,
 }
 
@@ -109,7 +108,7 @@ pub(super) fn no_tcp(flow: &FlowSpec) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Whether the end that opens the connections is the one that can.
+/// Checks that the end that opens the connections is one that can.
 pub(super) fn check_opener(flow: &FlowSpec) -> Result<(), Problem> {
     let (opener, why, write) = match flow.app {
         AppName::Http | AppName::Web | AppName::Telnet | AppName::Rlogin | AppName::Ftp => {

@@ -11,7 +11,7 @@ use toml_edit::{Document, Item, TableLike};
 
 use super::units::Scalar;
 
-/// Where something was written.
+/// Place at which a value was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum At {
     /// Nothing is known, as in a Python dictionary.
@@ -24,7 +24,7 @@ pub(super) enum At {
     Preset(Rc<str>),
 }
 
-/// One step of the way to a value.
+/// Step of the path to a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Step {
     Key(String),
@@ -71,7 +71,7 @@ pub(super) struct Node {
     pub(super) value: Value,
 }
 
-/// What stands there.
+/// Value at a path.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     Scalar(Scalar),
@@ -83,7 +83,7 @@ pub(super) enum Value {
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) key: String,
-    /// Where the key stands.
+    /// Place of the key.
     pub(super) at: At,
     pub(super) node: Node,
 }
@@ -536,7 +536,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What a parser says, in one line; of its bound on recursion in words for people.
+/// Formats a parser's error in one line, and its bound on recursion in plain words.
 fn fault_line(text: &str) -> String {
     if text.contains("recurs") {
         return "tables or lists are nested too deep to be read".to_owned();
@@ -544,7 +544,8 @@ fn fault_line(text: &str) -> String {
     one_line(text)
 }
 
-/// Where the parser does not say which line is nested too deep: that with most signs of it.
+/// Finds the line that is nested too deep, where the parser does not say: that with most signs of
+/// it.
 fn deepest_line(text: &str) -> At {
     let depth = |line: &str| line.matches(['.', '[', '{']).count();
     let lines = (1..).zip(text.lines());

@@ -78,20 +78,20 @@ impl<'de> Deserialize<'de> for Scalar {
     }
 }
 
-/// What a kind of quantity is called and which units it takes.
+/// Name of a kind of quantity, and its units.
 struct Dimension {
     noun: &'static str,
     /// The unit put behind a number without one, to show how it is written.
     usual: &'static str,
     /// Units with what they are worth in the base unit; the base unit first.
     units: &'static [(&'static str, u64)],
-    /// How many of `units` are shown and written; the rest are other spellings.
+    /// Number of `units` that are shown and written; the rest are other spellings.
     shown: usize,
     /// The unit of nothing.
     zero: &'static str,
-    /// What there is a whole number of.
+    /// Unit of which there is a whole number.
     whole: &'static str,
-    /// Whether one decimal is written where it makes the number shorter.
+    /// Set if one decimal is written where it makes the number shorter.
     tenths: bool,
 }
 

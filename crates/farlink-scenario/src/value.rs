@@ -11,7 +11,7 @@ use serde_json::json;
 use super::decode::suggestion;
 use super::units::{Factor, Scalar, Size, Time};
 
-/// What was written, as a value that the kind allows.
+/// Reads a written value that the kind allows.
 ///
 /// # Errors
 /// A sentence that completes one which begins with the key.
@@ -95,7 +95,7 @@ pub(super) fn write(value: Value) -> Scalar {
     }
 }
 
-/// What may be written, for people.
+/// Describes the allowed values for a message.
 pub(super) fn wanted(kind: Kind) -> String {
     match kind {
         Kind::Flag => "true or false".to_owned(),

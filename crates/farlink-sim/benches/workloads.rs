@@ -21,17 +21,17 @@ use std::time::Instant;
 
 /// Names the one case to run in this process.
 const ONE: &str = "FARLINK_BENCH_ONE";
-/// How often then, where not as often as the case says.
+/// Environment variable with the number of runs, in place of the case's own.
 const RUNS: &str = "FARLINK_BENCH_RUNS";
 
-/// What is simulated.
+/// Path that is simulated.
 enum Path {
     /// A scenario of the library.
     Library(&'static str),
     /// Flows over one link with the rate, round trip and queue of the library's dumbbells.
     OneHop,
-    /// The same where a flow has the share of the rate and the queue that one of a hundred has,
-    /// for two seconds: what many flows cost where they do not mostly repair losses.
+    /// One wide hop: each flow has the share of the rate and the queue that one of a hundred has,
+    /// for two seconds. It shows the cost of many flows that mostly do not repair losses.
     OneWideHop,
     /// The library's `dumbbell-100` with another number of flows.
     Dumbbell,

@@ -151,7 +151,7 @@ fn build_agent(agent: &ExpandedAgent, links: &[ExpandedLink]) -> Box<dyn Agent> 
     }
 }
 
-/// What an agent's split connections are made of.
+/// Builds the settings of an agent's split connections.
 fn split(agent: &ExpandedAgent, links: &[ExpandedLink]) -> SplitSettings {
     let spec = &agent.spec;
     let buffer = spec.buffer.map_or(u64::MAX, |buffer| buffer.0);
@@ -606,7 +606,7 @@ fn flows(
     Ok(())
 }
 
-/// Those over XTP, which are numbered behind all others.
+/// Builds the flows over XTP, which are numbered behind all others.
 fn flows_over_xtp(scenario: &Expanded, world: &mut World) {
     for (number, flow) in (0..).zip(&scenario.flows) {
         let App::Xtp(spec) = flow.app else {

@@ -110,7 +110,8 @@ impl Event {
         }
     }
 
-    /// Whether it is the arrival of the first packet in flight on its link, as nearly all are.
+    /// Returns whether the event is the arrival of the first packet in flight on its link, as
+    /// nearly all are.
     #[inline]
     pub(crate) fn is_next_arrival(&self) -> bool {
         self.tie() & !(u64::from(MAX_SOURCES as u32 - 1) << 32) == 0
@@ -138,10 +139,10 @@ struct Children([Event; ARITY]);
 /// The pending events.
 #[derive(Debug, Default)]
 pub(crate) struct EventQueue {
-    /// Of each link in use, the arrival of its first packet in flight.
+    /// Arrival of the first packet in flight on each link in use.
     arrivals: Heap,
     others: Heap,
-    /// What belongs to an event, by what tells it from others.
+    /// Detail of an event, by the event's identity.
     details: BTreeMap<u64, u32>,
 }
 
@@ -170,7 +171,7 @@ impl EventQueue {
         self.push(event);
     }
 
-    /// What belongs to an event that happens.
+    /// Removes and returns the detail of an event that happens.
     pub(crate) fn detail(&mut self, event: Event) -> u32 {
         self.details.remove(&event.tie()).unwrap_or_default()
     }
@@ -206,7 +207,7 @@ struct Heap {
     /// The next event; [`Event::NEVER`] without any.
     first: Event,
     groups: Vec<Children>,
-    /// How many there are.
+    /// Number of events.
     len: usize,
 }
 

@@ -72,8 +72,8 @@ impl EndId {
     }
 }
 
-/// One end of a flow. A thousand of them are not in the cache: each begins with a line of it, so that
-/// what each segment asks for is in as few lines as can be.
+/// One end of a flow. A thousand ends do not fit into the cache, so each begins at a cache line,
+/// and the fields that each segment reads take as few lines as possible.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct End {
@@ -91,21 +91,21 @@ pub(crate) struct End {
     pub(crate) node: NodeId,
     /// Node of the other end.
     pub(crate) peer: NodeId,
-    /// Whether it takes part: between start and stop.
+    /// Set between start and stop.
     pub(crate) live: bool,
     /// The application closes once it has written what waits.
     closes: bool,
-    /// It goes on reading then.
+    /// Set if the program goes on reading after its close.
     reads_on: bool,
     /// The application writes while the SYN is not answered; it closes after that.
     pub(crate) early: bool,
-    /// It had a connection before this.
+    /// Set if an earlier connection existed.
     reopened: bool,
     pub(crate) conn: Connection,
     pub(crate) isn: Seq,
-    /// What its earlier connections did; none while there was only one.
+    /// Totals of its earlier connections; `None` while there is only one.
     past: Option<Box<Past>>,
-    /// When all that it will ever receive was there; [`Instant::MAX`] before.
+    /// Time at which all data that will ever arrive had arrived; [`Instant::MAX`] before.
     pub(crate) complete_at: Instant,
 }
 
@@ -120,7 +120,7 @@ struct Past {
     largest_window: u64,
 }
 
-/// How long the end that data comes from did what.
+/// Time in each phase and limit, of the end that data comes from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     pub(crate) phases: PhaseTimes,
@@ -193,8 +193,7 @@ impl End {
         self.received >= self.awaits
     }
 
-    /// Whether nothing is to be done here before something comes or a timer goes off that is
-    /// scheduled.
+    /// Returns whether nothing happens here before a packet arrives or a scheduled timer expires.
     #[inline(always)] // of each segment that arrives
     pub(crate) fn rests(&mut self) -> bool {
         self.conn.is_silent()
@@ -203,14 +202,14 @@ impl End {
             && self.conn.timeout_before(self.scheduled).is_none()
     }
 
-    /// Whether the application waits for room in the send buffer.
+    /// Returns whether the application waits for room in the send buffer.
     #[inline]
     pub(crate) fn waits_to_write(&self) -> bool {
         self.unwritten > 0
     }
 
-    /// Where a sequence number of this end's lies in the data that it sends,
-    /// that of earlier connections included.
+    /// Returns the position of this end's sequence number in the data that it sends, earlier
+    /// connections included.
     pub(crate) fn stream_offset(&self, seq: Seq) -> Option<u64> {
         let offset = seq.offset(self.isn, self.conn.snd_una())?.checked_sub(1)?;
         Some(offset + self.past.as_ref().map_or(0, |past| past.sent))
@@ -305,7 +304,7 @@ impl End {
         }
     }
 
-    /// Whether its connection is over, but for TIME-WAIT.
+    /// Returns whether the connection is over, except for TIME-WAIT.
     pub(crate) fn over(&self) -> bool {
         matches!(self.conn.state(), State::Closed | State::TimeWait)
     }
@@ -340,15 +339,15 @@ fn add<const N: usize>(times: &mut [u64; N], more: [u64; N]) {
 /// A flow as a whole.
 #[derive(Debug)]
 pub(crate) struct FlowState {
-    /// Its connection ended before all was delivered.
+    /// Set if the connection ended before all data was delivered.
     pub(crate) failed: bool,
     /// Stops so long after its start, done or not.
     pub(crate) stops_after: Option<Interval>,
-    /// When the SYN left.
+    /// Departure of the SYN.
     pub(crate) opened_at: Instant,
-    /// When its measurement ended.
+    /// End of the measurement.
     pub(crate) done_at: Option<Instant>,
-    /// When its program wants to be woken; other wakes are stale.
+    /// Next wake-up of the program; other wake-ups are stale.
     pub(crate) wakes_at: Instant,
     /// Answers that its user waited for, and how long in all.
     pub(crate) responses: u64,
@@ -356,11 +355,11 @@ pub(crate) struct FlowState {
     /// Each of them, in nanoseconds.
     pub(crate) response_times: Option<Box<Quantiles>>,
     pub(crate) program: Program,
-    /// How it opens another connection, if its program ever does.
+    /// Parameters of further connections, if the program may open any.
     pub(crate) opening: Option<Box<Opening>>,
 }
 
-/// What it takes to open the connections of a flow.
+/// Parameters from which the connections of a flow are opened.
 #[derive(Debug)]
 pub(crate) struct Opening {
     /// Number of the flow and of all flows: no two share a port.
@@ -412,7 +411,7 @@ impl Opening {
         self.connection()
     }
 
-    /// Whether a packet is of the latest connection, not of one before.
+    /// Returns whether a packet belongs to the latest connection, not to an earlier one.
     pub(crate) fn is_current(&self, packet: &Packet) -> bool {
         let (src, dst) = packet.ports();
         let port = if packet.from_opener { src } else { dst };

@@ -25,14 +25,14 @@ const EVERYBODY: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 255);
 /// No two antennas are closer, in metres: at no distance there is no path loss.
 const CLOSEST: f64 = 0.1;
 
-/// What the queues that a scenario does not limit hold here, in bytes: a program that
-/// sends faster than a link is for ever would take all memory.
+/// Limit in bytes of the queues that a scenario does not limit: a program that always sends faster
+/// than a link would take all memory.
 pub const QUEUE_MOST: u64 = 64 << 20;
 
 /// Why a packet of a real program did not enter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// It is no packet of IPv4 or IPv6.
+    /// Packet that is neither IPv4 nor IPv6.
     NotIp(NotIp),
     /// No route leads from there to this address, or it is the one it comes from, or
     /// of many.
@@ -46,7 +46,7 @@ pub struct LinkReport {
     pub link: String,
     /// "down" or "up".
     pub direction: &'static str,
-    /// Its queue has no limit in the scenario, and ends at [`QUEUE_MOST`] here.
+    /// Set if the scenario sets no limit of the queue, which then ends at [`QUEUE_MOST`].
     pub bounded: bool,
     /// Packets that wait in its queue.
     pub waiting: u32,
@@ -67,14 +67,14 @@ pub struct Live {
     hosts: Vec<(String, NodeId)>,
     /// Number of the host of each node.
     host_of: ById<NodeId, Option<usize>>,
-    /// What the links are set to.
+    /// Settings of the links.
     scenario: Expanded,
     /// Directions of links whose queue ends at [`QUEUE_MOST`] only here.
     bounded: ById<LinkId, bool>,
     run: u64,
-    /// How often the links were changed.
+    /// Number of changes of the links.
     changes: u64,
-    /// Where hosts said that they are.
+    /// Places that hosts reported.
     places: ById<NodeId, Option<Point>>,
 }
 
@@ -186,7 +186,7 @@ impl Live {
         Ok(())
     }
 
-    /// When something is due next.
+    /// Returns the next deadline.
     #[inline]
     pub fn next_time(&self) -> Option<Instant> {
         self.world.next_time()
@@ -408,22 +408,23 @@ impl Live {
         self.world.events
     }
 
-    /// Where all packets are that came into being.
+    /// Returns the balance of all packets.
     pub fn balance(&self) -> Balance {
         self.world.balance()
     }
 
-    /// What each agent counted, as in a result; an empty list without agents.
+    /// Returns the counters of each agent, as in a result; an empty list without agents.
     pub fn agents(&self) -> Vec<Value> {
         agents_json(&self.scenario, self.world.agents.counters(self.world.now))
     }
 
-    /// What handoffs of each host cost, as in a result; an empty list without hosts that move.
+    /// Returns the costs of each host's handoffs, as in a result; an empty list without hosts that
+    /// move.
     pub fn handoffs(&self) -> Vec<Value> {
         handoffs_json(&self.scenario, self.world.roaming.counters())
     }
 
-    /// What each direction of each link did, up to `now`.
+    /// Returns the counters of each direction of each link, up to `now`.
     pub fn report(&mut self, now: Instant) -> Vec<LinkReport> {
         let ids: Vec<_> = self
             .bounded
@@ -586,8 +587,8 @@ mod tests {
         assert_eq!(send(datagram(everybody)), Refused::NoHost(EVERYBODY.into()));
     }
 
-    /// What no node has the address of goes to the host that is the way out, from others and not
-    /// from itself; what comes in there has a foreign source, and a router's error goes back to it.
+    /// Packets for no node go to the host that is the way out, from others and not from itself.
+    /// Packets that enter there have a foreign source, and a router's error goes back to it.
     #[test]
     fn a_way_out_gets_what_is_for_no_node() {
         let mut live = live(&[]);
@@ -623,8 +624,8 @@ mod tests {
         assert!(got.iter().all(|&(host, _)| host == far_number));
     }
 
-    /// What is on its way keeps its time; the next packet meets the new link. A
-    /// scenario with other nodes or flows is refused, and nothing changes.
+    /// Packets in flight keep their times, and the next packet meets the changed link. A scenario
+    /// with other nodes or flows is refused, and nothing changes.
     #[test]
     fn links_change_while_packets_cross_them() {
         let mut live = live(&[]);
@@ -673,8 +674,8 @@ mod tests {
         assert!(arrivals(&mut live, 4_000_000_000).is_empty());
     }
 
-    /// Its sender hears at once of a packet that its own first link does not take, also while
-    /// nothing else happens in the network.
+    /// The sender learns at once of a packet that its own first link refuses, also while nothing
+    /// else happens in the network.
     #[test]
     fn what_the_first_link_does_not_take_is_told_without_an_event() {
         let mut live = live(&[("links.0.down.mtu".into(), "500 B".into())]);

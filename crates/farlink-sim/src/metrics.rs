@@ -1,5 +1,5 @@
-//! What a run is summed up in: the registry of measures. Each is one entry, in the
-//! table of what it is of, and its values come in the order of the table.
+//! Registry of measures. Each measure is one entry, in the table of its subject, and values come in
+//! the order of the table.
 
 mod agent;
 mod flow;
@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 
 pub(crate) use link::needed;
 
-/// What a metric is of.
+/// Subject of a metric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
@@ -35,17 +35,17 @@ pub enum Scope {
 pub struct Metric {
     /// Name in results.
     pub name: String,
-    /// What it is of.
+    /// Subject.
     pub scope: Scope,
     /// Unit; empty for numbers without one.
     pub unit: &'static str,
-    /// What kind of number it is.
+    /// Kind of number.
     pub kind: Kind,
-    /// How the values of several flows make one.
+    /// Rule by which the values of several flows become one.
     pub combine: Combine,
-    /// Of a pooled one the measure of what is shared, and the measure of the rest of the whole.
+    /// For a pooled ratio: the measure of the shared part, and that of the rest of the whole.
     pub pooled: &'static [&'static str],
-    /// What is measured, exactly.
+    /// Exact definition.
     pub definition: String,
 }
 
@@ -53,13 +53,13 @@ pub struct Metric {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// How many.
+    /// Count.
     Count,
     /// 0 or 1.
     Flag,
     /// Bits a second.
     Rate,
-    /// One quantity over another.
+    /// Ratio of two quantities.
     Ratio,
     /// A part of a whole, 0 to 1.
     Share,
@@ -69,24 +69,24 @@ pub enum Kind {
     Time,
 }
 
-/// How the values of several flows of a run make one.
+/// Rule by which the values of a run's flows become one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Combine {
-    /// They add up.
+    /// Sum.
     Sum,
     /// Their mean.
     Mean,
     /// As if they were one: the sum of what is shared over the sum of the whole. A mean would
     /// count the few packets of a slow flow as much as the many of a fast one.
     Pooled,
-    /// They do not: of links, runs and agents.
+    /// None: values of links, runs and agents stay apart.
     Apart,
 }
 
-/// What a table of measures is of.
+/// Subject of a table of measures.
 trait Subject {
-    /// What its measures are taken from.
+    /// View from which its measures are computed.
     type View<'a>;
 }
 
@@ -101,7 +101,7 @@ struct Measure<S: Subject> {
     value: Value<S>,
 }
 
-/// How a measure is taken; `None` where there is nothing to measure.
+/// Function of a measure; `None` where there is nothing to measure.
 enum Value<S: Subject> {
     One(fn(&S::View<'_>) -> Option<f64>),
     /// For each cause of loss, whose name follows that of the entry.
@@ -220,8 +220,7 @@ impl PartialEq for Values {
     }
 }
 
-/// What the measures of a run are taken from: values of its flows, and how many of
-/// these were cut off.
+/// View of a run: values of its flows, and how many of these were cut off.
 struct Run<'a> {
     flows: &'a [Values],
     unfinished: usize,
@@ -317,7 +316,7 @@ pub(crate) fn of_run(flows: &[Values], unfinished: usize) -> Values {
     taken(RUN, &Run { flows, unfinished })
 }
 
-/// One count over another, or a sum over its number.
+/// Returns the ratio of a count to another, or of a sum to its number.
 fn share(part: u64, of: u64) -> Option<f64> {
     (of > 0).then(|| part as f64 / of as f64)
 }

@@ -9,22 +9,22 @@ use serde_json::{Value, json};
 /// Numbers that stand together in a row: of each item in turn, each measure in turn.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Group {
-    /// What they are of: "flow", "link", "run" or "agent".
+    /// Subject: "flow", "link", "run" or "agent".
     pub scope: &'static str,
-    /// What tells one item from another: the name of a flow, name and direction of a link;
-    /// kind, router and link of an agent.
+    /// Identity of each item: the name of a flow; name and direction of a link; kind, router and
+    /// link of an agent.
     pub items: Vec<Vec<String>>,
     /// Names of the measures.
     pub measures: Vec<String>,
 }
 
 impl Group {
-    /// How many numbers it has.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.items.len() * self.measures.len()
     }
 
-    /// Whether it has none.
+    /// Returns whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -47,7 +47,7 @@ impl Outcome {
         row
     }
 
-    /// What each of [`Outcome::numbers`] is.
+    /// Returns the meaning of each of [`Outcome::numbers`].
     pub fn groups(&self, scenario: &Expanded) -> Vec<Group> {
         let measures = |scope: Scope| {
             let known = metrics::metrics().iter().filter(|one| one.scope == scope);
@@ -82,8 +82,7 @@ impl Outcome {
         groups
     }
 
-    /// What follows from the parameters of the channel of each direction of a link, in their
-    /// order: JSON.
+    /// Returns the derived values of each link direction's channel, in order, as JSON.
     pub fn derived(&self) -> Value {
         let all = self.links.each();
         all.map(|(id, _)| derived_json(&self.derived[id])).collect()

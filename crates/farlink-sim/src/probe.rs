@@ -45,7 +45,7 @@ pub(crate) struct Probes {
     acted: Vec<Acted>,
     passages: Vec<Passage>,
     frames: Vec<Framed>,
-    /// One capture point a node that has one.
+    /// Capture point of each node that has one.
     pub(crate) captures: ById<NodeId, Option<CapturePoint>>,
     /// The two sides of each tap, first that of the other links.
     pub(crate) taps: Vec<[CapturePoint; 2]>,
@@ -282,7 +282,7 @@ impl Probes {
         });
     }
 
-    /// So many bytes of a stream over XTP are there.
+    /// Records delivered bytes of a stream over XTP.
     pub(crate) fn xtp_delivered(&mut self, time: Instant, flow: FlowId, bytes: u64) {
         self.delivered.push(Delivered {
             time,
@@ -368,7 +368,7 @@ impl Probes {
         }
     }
 
-    /// All tables.
+    /// Returns all tables.
     pub(crate) fn into_tables(self) -> Vec<Table> {
         vec![
             State::table(self.state),

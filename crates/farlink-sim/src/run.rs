@@ -28,12 +28,12 @@ pub enum RunError {
     /// The scenario cannot be built.
     #[error("{0}")]
     Build(String),
-    /// It was told to stop.
+    /// Stopped on request.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// How far runs are, seen from another thread; and how to stop them.
+/// Progress of runs, seen from another thread, and the request to stop them.
 #[derive(Debug, Default)]
 pub struct Monitor {
     /// Set to stop.
@@ -42,7 +42,7 @@ pub struct Monitor {
     pub done: AtomicU64,
     /// Simulated nanoseconds of the run that reported last.
     pub simulated: AtomicU64,
-    /// How much of that run is done, in millionths.
+    /// Finished share of that run, in millionths.
     pub share: AtomicU64,
 }
 
@@ -56,17 +56,16 @@ impl Monitor {
     }
 }
 
-/// What one run gave.
+/// Result of one run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
     /// Values by flow.
     pub(crate) flows: Vec<Values>,
     /// Values by link.
     pub(crate) links: ById<LinkId, Values>,
-    /// What follows from the parameters of its channel, by link, each with the number
-    /// of its stage.
+    /// Derived values of the channels, by link, each with the number of its stage.
     pub(crate) derived: ById<LinkId, Vec<(usize, Derived)>>,
-    /// What each agent counted, by name.
+    /// Counters of each agent, by name.
     pub(crate) agents: Vec<Vec<(&'static str, f64)>>,
     pub(crate) handoffs: Vec<Vec<(&'static str, f64)>>,
     /// Flows that were not done at `max_duration`.
@@ -79,7 +78,7 @@ pub struct Outcome {
     pub segments: u64,
 }
 
-/// What a run with probes gave besides.
+/// Additional results of a run with probes.
 #[derive(Debug)]
 pub struct Trace {
     /// The outcome: the same to the bit as without probes.
@@ -111,7 +110,7 @@ pub(crate) fn run_world(
     Ok(world)
 }
 
-/// The same without fused hops, and whether it could have had some.
+/// Runs without hop fusing. Returns also whether fusing would have been possible.
 #[cfg(test)]
 pub(crate) fn run_unfused(
     scenario: &Expanded,
@@ -338,7 +337,7 @@ fn tap_names<'a>(
     })
 }
 
-/// What agents counted, each with its kind and the names of its router and its link.
+/// Formats the counters of agents, each with its kind and the names of its router and its link.
 pub(crate) fn agents_json<C: AsRef<[(&'static str, f64)]>>(
     scenario: &Expanded,
     counters: impl Iterator<Item = C>,
@@ -356,7 +355,7 @@ pub(crate) fn agents_json<C: AsRef<[(&'static str, f64)]>>(
     rows.collect()
 }
 
-/// What handoffs of each host cost.
+/// Formats the costs of each host's handoffs.
 pub(crate) fn handoffs_json<C: AsRef<[(&'static str, f64)]>>(
     scenario: &Expanded,
     counters: impl Iterator<Item = C>,
@@ -437,10 +436,9 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
 /// Other traffic on links, which comes between two events in any number.
 struct Others {
     links: Vec<LinkId>,
-    /// How much time holds about as many of its packets as there are events between
-    /// two looks at the monitor.
+    /// Time that holds about as many packets as there are events between two looks at the monitor.
     step: Interval,
-    /// What was let in until then.
+    /// Time up to which packets were admitted.
     at: Instant,
 }
 
@@ -571,7 +569,7 @@ mod tests {
         assert_eq!(stopped, Err(RunError::Interrupted));
     }
 
-    /// What is let in step by step is what is let in at once.
+    /// Admitting packets step by step equals admitting them at once.
     #[test]
     fn steps_change_nothing() {
         let (scenario, monitor) = (scenario(), Monitor::default());

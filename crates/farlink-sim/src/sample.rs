@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 /// Most packets of a sample.
 pub const MOST_PACKETS: u64 = 50_000_000;
 
-/// What a sample is asked for.
+/// Request for a sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Asked<'a> {
     /// Name of the link.
     pub link: &'a str,
-    /// Whether of its direction `down`.
+    /// Set for the direction `down`.
     pub down: bool,
     /// Number of packets, 1 to [`MOST_PACKETS`].
     pub packets: u64,
@@ -28,7 +28,7 @@ pub struct Asked<'a> {
     pub spacing: Option<Interval>,
 }
 
-/// What became of the packets of a sample.
+/// Fate of the packets of a sample.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// `fate`: 0 delivered, 1 delivered corrupt, 2 and more dropped for the cause
@@ -41,11 +41,11 @@ pub struct Sample {
     pub rate: [u64; 3],
     /// The closed form under that traffic.
     pub theory: Theory,
-    /// What follows from the parameters, each with the number of its stage.
+    /// Derived values, each with the number of its stage.
     pub derived: Vec<(usize, Derived)>,
 }
 
-/// What cannot be sampled.
+/// Reason why a channel cannot be sampled.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SampleError {
     /// No link of that name.
@@ -142,7 +142,7 @@ fn transmission(bytes: u32, rate: u64) -> u64 {
     (u64::from(bytes) * 8 * 1_000_000_000).div_ceil(rate)
 }
 
-/// What follows from the parameters of the stages of a channel.
+/// Returns the values derived from the parameters of a channel's stages.
 pub(crate) fn derived(channel: &Channel) -> Vec<(usize, Derived)> {
     let stages = channel.stages().iter().enumerate();
     stages
@@ -150,7 +150,7 @@ pub(crate) fn derived(channel: &Channel) -> Vec<(usize, Derived)> {
         .collect()
 }
 
-/// The same as JSON rows.
+/// Formats derived values as JSON rows.
 pub(crate) fn derived_json(derived: &[(usize, Derived)]) -> Value {
     let rows = derived.iter().map(|(stage, one)| {
         json!({

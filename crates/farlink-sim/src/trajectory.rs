@@ -1,4 +1,4 @@
-//! Where the nodes of a radio are over time, for whoever wants to draw it.
+//! Places of a radio's nodes over time, for plots.
 
 use crate::run::RunError;
 use crate::scenario::{Expanded, process};
@@ -19,8 +19,8 @@ pub struct Trajectory {
 /// Most places of one trajectory.
 const MOST: u64 = 10_000_000;
 
-/// Where the nodes of `link` are in run `run`, every `step` until `duration`: the
-/// places that the radio of that run has at these times.
+/// Returns the places of the nodes of `link` in run `run`, every `step` until `duration`, equal to
+/// those of that run's radio.
 ///
 /// # Errors
 /// If there is no such link, if its nodes do not move, or if the places are too

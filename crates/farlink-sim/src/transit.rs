@@ -1,5 +1,4 @@
-//! How long segments of data take from one TCP to the other, retransmissions
-//! included.
+//! Transit times of data segments from one TCP to the other, retransmissions included.
 //!
 //! What left and has not come is in a queue. On a path that keeps the order and
 //! loses nothing it is filled at one end and emptied at the other; it holds no more
@@ -11,7 +10,7 @@ use farlink_tcp::{Instant, Ring, Seq};
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     end: Seq,
-    /// When it first left; `CAME` once it came.
+    /// First departure; `CAME` once it arrived.
     left: Instant,
 }
 
@@ -21,9 +20,9 @@ const CAME: Instant = Instant::MAX;
 #[derive(Clone, Debug, Default)]
 #[repr(align(64))] // or some would lie in two lines of the cache
 pub(crate) struct Transit {
-    /// What did not come, and what came behind that.
+    /// Missing pieces, and arrived pieces behind them.
     pieces: Ring<Piece>,
-    /// Where the first piece begins.
+    /// Start of the first piece.
     start: Seq,
     /// Position after all that ever left; `None` before the first.
     end: Option<Seq>,
@@ -59,8 +58,8 @@ impl Transit {
         self.pieces.push_back(Piece { end, left: now });
     }
 
-    /// What leaves up to `end` is not simply the next: it is the first, or some of it left before.
-    /// Returns whether some of it did not.
+    /// Handles data up to `end` that is not simply the next: the first data, or data of which some
+    /// left before. Returns whether some of it had not.
     #[cold]
     fn sent_elsewhere(&mut self, seq: Seq, end: Seq) -> bool {
         if let Some(from) = self.end {

@@ -75,7 +75,7 @@ impl Node {
     }
 }
 
-/// Where a flow of the scenario is.
+/// Place of a scenario's flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Slot {
     /// Among the flows over TCP.
@@ -97,12 +97,12 @@ impl Slot {
     }
 }
 
-/// What is counted of a flow, for its metrics alone; what each packet moves is first, and in one
-/// line of the cache.
+/// Counters of a flow that only its metrics need. Those that each packet changes come first, in one
+/// cache line.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Tally {
-    /// How long segments of data took to the other end.
+    /// Transit times of data segments.
     pub(crate) transit: Transit,
     /// Packets from the end that data comes from that found no room in a queue, as most that are
     /// lost.
@@ -111,7 +111,7 @@ pub(crate) struct Tally {
     forward: Option<Box<LossesByCause>>,
     /// Packets lost from the other end.
     pub(crate) back: u64,
-    /// What the end that data comes from did until the measurement ended.
+    /// Time in each phase and limit of the end that data comes from, until the measurement ended.
     pub(crate) times: Option<Box<Times>>,
 }
 
@@ -125,7 +125,7 @@ impl Tally {
         by_cause
     }
 
-    /// Those lost by one cause.
+    /// Returns the counter of losses by this cause.
     pub(crate) fn forward_mut(&mut self, cause: DropCause) -> &mut u64 {
         match cause {
             DropCause::Congestion => &mut self.crowded,
@@ -134,15 +134,15 @@ impl Tally {
     }
 }
 
-/// What packets ask of their flow: a few bytes beside the flows, because a thousand flows are not
-/// in the nearest cache and these are.
+/// Fields of a flow that packets read: a few bytes beside the flows, because a thousand flows do
+/// not fit into the nearest cache and these do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FlowBrief {
     /// The end that data comes from sends the SYN.
     pub(crate) sender_opens: bool,
     /// The IP header of its packets.
     pub(crate) ip: Ip,
-    /// Its program opens one connection after the other.
+    /// Set if the program opens one connection after the other.
     pub(crate) reopens: bool,
     /// Ends that still wait for data; 0 is done.
     pub(crate) missing: u8,
@@ -159,7 +159,7 @@ impl FlowBrief {
     }
 }
 
-/// What clients keep of servers, by the nodes of both.
+/// Data that clients keep of servers, by the nodes of both.
 pub(crate) type Cookies = BTreeMap<(NodeId, NodeId), FastOpenCache>;
 
 /// Everything that a run is made of.
@@ -170,21 +170,21 @@ pub(crate) struct World {
     pub(crate) nodes: ById<NodeId, Node>,
     pub(crate) links: Links,
     pub(crate) packets: Packets,
-    /// What links said that is to be done now.
+    /// Outcomes that links reported for this event.
     pub(crate) outcomes: Vec<Outcome>,
     pub(crate) ends: ById<EndId, End>,
     /// Flows over TCP. In packets, flows of datagrams are numbered after them, and those over XTP
     /// after these.
     pub(crate) flows: ById<FlowId, FlowState>,
-    /// Of each of them, what packets ask.
+    /// Packet-path fields of each flow.
     pub(crate) briefs: ById<FlowId, FlowBrief>,
-    /// Which of either each flow of the scenario is.
+    /// Kind and index of each flow of the scenario.
     pub(crate) order: Vec<Slot>,
     /// Flows of datagrams.
     pub(crate) udp: Vec<UdpFlow>,
     /// Flows over XTP.
     pub(crate) xtp: Vec<XtpFlow>,
-    /// What is counted of each flow.
+    /// Counters of each flow.
     pub(crate) tallies: ById<FlowId, Tally>,
     /// Tells events of one kind, time and source apart.
     pub(crate) serial: u32,
@@ -195,15 +195,14 @@ pub(crate) struct World {
     /// Arrivals have what comes after them fetched.
     pub(crate) looks_ahead: bool,
     soon: Soon,
-    /// When the last flow was done.
+    /// Time at which the last flow was done.
     pub(crate) finished_at: Instant,
     /// Packets of real programs that have arrived: their node and number.
     pub(crate) leaving: Vec<(NodeId, PacketId)>,
     pub(crate) reassemblies: Reassemblies,
-    /// What hosts that send datagrams of IPv6 have heard of the path to others: its longest
-    /// packet in bytes, by both nodes.
+    /// Path MTUs in bytes that senders of IPv6 datagrams learned, by source and destination.
     pub(crate) path_mtus: BTreeMap<(NodeId, NodeId), u32>,
-    /// What routers answer to packets of real programs.
+    /// Answers of routers to packets of real programs.
     pub(crate) answers: Answers,
     /// Packets of real programs that were lost, if somebody wants them.
     pub(crate) lost: Option<Vec<Lost>>,
@@ -255,7 +254,7 @@ impl World {
         self.queue.peek()
     }
 
-    /// When the next event is due.
+    /// Returns the time of the next event.
     #[inline]
     pub(crate) fn next_time(&self) -> Option<Instant> {
         self.queue.peek().map(|event| event.time())

@@ -1,5 +1,5 @@
-//! What is seen of agents: their measures, the traces `agent` and `passages`, and captures on
-//! both sides of their node.
+//! Observation of agents: their measures, the traces `agent` and `passages`, and captures on both
+//! sides of their node.
 
 use crate::common::{metric, result};
 use farlink_sim::scenario::{Expanded, load};
@@ -114,7 +114,7 @@ fn every_counter_of_an_agent_is_a_measure() {
     assert_eq!(counted, known);
 }
 
-/// What an agent counts it tells of, each time once.
+/// Every act that an agent counts has one row in its trace.
 #[test]
 fn the_trace_has_a_row_for_each_thing_that_an_agent_counts() {
     let (traced, counted) = seen("kind = \"snoop\"", "variant = \"reno\"");

@@ -299,8 +299,8 @@ fn a_message_on_a_clean_path_takes_one_way() {
     }
 }
 
-/// Those that are due in an outage of 1 s wait for its end: the first almost all of it, the
-/// next 100 ms less, and so on.
+/// Messages due in an outage of 1 s wait for its end: the first almost all of it, the next 100 ms
+/// less, and so on.
 #[test]
 fn messages_wait_for_the_end_of_an_outage() {
     let outage =

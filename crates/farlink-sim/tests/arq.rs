@@ -178,7 +178,7 @@ fn a_traced_run_is_the_same_run_and_has_the_queue() {
     assert!((again - sum("retransmission", |again| again == 1)).abs() <= 2.0);
 }
 
-/// The same machine under packets of real programs.
+/// Packets of real programs meet the same link protocol.
 #[test]
 fn packets_of_real_programs_are_recovered_too() {
     for protocol in ["lapb", "mdlp", "rlp"] {

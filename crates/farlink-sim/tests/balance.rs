@@ -1,4 +1,4 @@
-//! What links and flows count adds up, whatever the path and whenever the run ends.
+//! Counters of links and flows add up, whatever the path and whenever the run ends.
 
 use crate::common::{expand, metric, result};
 use farlink_sim::{Column, Monitor, drop_causes, trace};

@@ -58,7 +58,7 @@ app = "bulk"
 duration = "130 s"
 "#;
 
-/// What the satellite link carries of 1460 bytes in packets of 1500.
+/// Capacity of the satellite link for data: 1460 bytes in packets of 1500.
 const FULL: f64 = 2_048_000.0 * 1460.0 / 1500.0;
 /// Bandwidth-delay product of the path in segments: 0.52 s and the time that a
 /// segment takes on the links, at 170.67 segments a second.
@@ -136,7 +136,7 @@ fn bit_errors_cost_a_satellite_link_little() {
     assert!(bbr > 4.0 * sack, "{bbr} against {sack}");
 }
 
-/// One flow over one link of this rate and queue, 50 ms there and back.
+/// Runs a flow over one link of this rate and queue, 50 ms there and back.
 fn one_link(rate: &str, queue: &str, duration: &str) -> Trace {
     let text = format!(
         r#"

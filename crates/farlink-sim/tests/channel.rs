@@ -1,6 +1,5 @@
-//! What a user of the best-known emulator trips over, through whole runs: a mean
-//! loss is the mean loss whatever the bursts, and a queue limit on a long link
-//! costs no rate.
+//! Pitfalls of the best-known emulator, tried with whole runs: a mean loss is the mean loss
+//! whatever the bursts, and a queue limit on a long link costs no rate.
 
 use farlink_sim::{Asked, Column, Monitor, run, sample_channel, scenario};
 use serde_json::Value;

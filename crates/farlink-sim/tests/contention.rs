@@ -3,7 +3,7 @@
 use crate::common::{metric, result};
 use farlink_sim::scenario;
 
-/// One radio link that is always busy: frames of 134 bytes, 55.8333 ms.
+/// Builds a radio link that is always busy: frames of 134 bytes, 55.8333 ms.
 fn radio(protocol: &str, mac: &str) -> String {
     format!(
         "[tcp]\nvariant = \"reno\"\nmss = \"88 B\"\nreceive_window = \"4096 B\"\n\

@@ -59,8 +59,8 @@ fn a_threshold_below_the_buffer_fills_the_link_without_drops() {
     }
 }
 
-/// The same path without ECN at the ends: nothing is marked, to the bit what it
-/// is without a threshold, and the full queue drops.
+/// Without ECN at the ends nothing is marked: the result equals, to the bit, that without a
+/// threshold, and the full queue drops.
 #[test]
 fn what_is_not_capable_is_never_marked() {
     for variant in ["newreno", "sack", "cubic"] {

@@ -14,7 +14,7 @@ down = { rate = "10 Gbit/s", delay = "260 ms", queue = "unlimited" }
 up = { rate = "10 Gbit/s", delay = "260 ms", queue = "unlimited" }
 "#;
 
-/// One small object a page, each over a connection of its own.
+/// Pages of one small object, each over a connection of its own.
 const PAGES: &str = r#"
 [[flows]]
 from = "server"

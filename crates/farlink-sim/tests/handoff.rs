@@ -54,8 +54,8 @@ fn cost(done: &Value, name: &str) -> f64 {
 const STREAM: &str = "[[flows]]\nfrom = \"fixed\"\nto = \"mobile\"\napp = \"cbr\"\n\
                       rate = \"777.6 kbit/s\"\npacket = \"972 B\"\nduration = \"10 s\"\n";
 
-/// What is on its way to the old station when the host has gone is lost, and no more: with
-/// `forward` it takes the way round. What comes while there is no link waits for the next.
+/// Packets in flight to the old station when the host has left are lost, and no others; with
+/// `forward` they take the detour. Packets that arrive while there is no link wait for the next.
 #[test]
 fn datagrams_are_lost_or_take_the_way_round() {
     let count = |done: &Value, name: &str| metric(done, "flows", 0, name);

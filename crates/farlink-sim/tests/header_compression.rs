@@ -31,8 +31,8 @@ const VJ: &str = "header_compression = \"rfc1144\"";
 const BULK: &str = "app = \"bulk\"\nduration = \"2000 s\"";
 const CLEAN: &str = "{ loss = 0 }";
 
-/// One-way data takes three bytes of header instead of forty: 88 of 91 bytes are
-/// data, not 88 of 128.
+/// Three bytes of header instead of forty carry one-way data: 88 of 91 bytes are data, not 88 of
+/// 128.
 #[test]
 fn a_link_without_loss_carries_what_the_short_headers_let_it() {
     let with = result(&radio(CLEAN, VJ, &flow(BULK)));
@@ -106,7 +106,7 @@ fn a_link_that_recovers_in_sequence_keeps_both_ends_together() {
     }
 }
 
-/// Where the link hands packets on as they come, differences meet the wrong header.
+/// A link that delivers packets out of sequence applies differences to the wrong header.
 #[test]
 fn out_of_sequence_headers_come_out_wrong() {
     let arq = "arq = { protocol = \"mdlp\", in_sequence = false }\n";

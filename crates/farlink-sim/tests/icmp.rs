@@ -1,4 +1,4 @@
-//! What routers answer to packets of real programs, and where every packet is.
+//! Answers of routers to packets of real programs, and the balance of every packet.
 
 use farlink_net::wire::node_address;
 use farlink_net::{NodeId, Raw};
@@ -64,7 +64,7 @@ fn node(number: u32) -> Ipv4Addr {
     node_address(NodeId(number))
 }
 
-/// What arrives by `until`: number of the host, time, packet.
+/// Returns the arrivals up to `until`: number of the host, time, packet.
 fn arrivals(live: &mut Live, until: u64) -> Vec<(usize, u64, Raw)> {
     let mut out = Vec::new();
     live.advance(Instant::from_nanos(until), |host, due, raw| {
@@ -86,7 +86,7 @@ fn kind(raw: &Raw) -> [u8; 2] {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// What traceroute sees: each router at its distance, then the host.
+/// Traceroute sees each router at its distance, then the host.
 #[test]
 fn each_router_says_that_the_hops_are_used_up() {
     let mut live = live(&path(""));
@@ -260,7 +260,7 @@ fn a_router_finds_changed_bits() {
     assert_eq!(live.balance().missing(), 0);
 }
 
-/// All that can happen to a packet, at once; looked at after every step.
+/// Every possible event of a packet at once; the balance is checked after each step.
 #[test]
 fn every_packet_is_somewhere() {
     let arq = "arq = { protocol = \"mdlp\", n2 = 2, t200 = \"50 ms\", t205 = \"5 ms\" }\n";

@@ -19,7 +19,7 @@ fn path(second: &str, flow: &str) -> String {
     )
 }
 
-/// What is captured at a node: each packet with its time in nanoseconds.
+/// Returns the capture at a node: each packet with its time in nanoseconds.
 fn captured(text: &str, node: &str) -> Vec<(u64, Vec<u8>)> {
     let traced = trace(&expand(text), 0, Some(0), "", &Monitor::default()).unwrap();
     let (_, file) = traced
@@ -232,7 +232,7 @@ fn a_sender_of_datagrams_hears_of_the_path_and_cuts_them_itself() {
     assert!(idents.chunks(2).all(|pair| pair[0] == pair[1]) && different.len() == 19);
 }
 
-/// What a host's own link does not take the host knows from the start.
+/// A host knows the MTU of its own link from the start.
 #[test]
 fn a_sender_cuts_to_what_its_own_link_takes() {
     let text = "ip = \"v6\"\n[[links]]\nbetween = [\"a\", \"b\"]\n\
@@ -268,7 +268,7 @@ fn a_sender_cuts_to_what_its_own_link_takes() {
     assert_eq!(metric(&result(&one_more), "links", 0, "packets"), 40_000.0);
 }
 
-/// Of two parts the second is lost: the first waits for it for 60 s.
+/// The second of two fragments is lost: the first waits for it for 60 s.
 #[test]
 fn parts_wait_a_minute_for_the_rest() {
     let flow = "app = \"cbr\"\nrate = \"100 kbit/s\"\npacket = \"2000 B\"\ndatagrams = 1";

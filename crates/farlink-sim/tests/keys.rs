@@ -326,7 +326,7 @@ keystrokes = "1 s"
 "#,
 ];
 
-/// What a run gives; that of a scenario which is wrong is why.
+/// Returns the result of a run, or the message for a scenario that is refused.
 fn play(path: &str, set: &[(String, String)]) -> String {
     match scenario::load(path, "", set).and_then(|s| s.expand()) {
         Ok(scenario) => match run(&scenario, 0, &Monitor::default()) {
@@ -339,8 +339,8 @@ fn play(path: &str, set: &[(String, String)]) -> String {
 
 type Set = Vec<(String, String)>;
 
-/// Whether a value is accepted and changes no run; `None` if it is refused, or what
-/// there is without it.
+/// Returns whether a value is accepted and changes no run; `None` if the value is refused, or
+/// equals that without it.
 fn is_ignored(
     set: &Set,
     with: (String, String),

@@ -1,4 +1,4 @@
-//! What metrics measure, over whole runs: phases, losses by cause, shares.
+//! Metrics over whole runs: phases, losses by cause, shares.
 
 use farlink_sim::{Column, Monitor, run, scenario};
 use serde_json::Value;
@@ -104,9 +104,8 @@ fn losses_by_cause_and_goodput_as_a_share() {
     assert!(result["links"][1]["metrics"]["goodput_share"].is_null());
 }
 
-/// What a receiver sees of a lost segment: seven of the eight of a window come
-/// behind the hole, and the segment itself a round trip after it was first sent
-/// again by the third duplicate ACK.
+/// A receiver's view of a lost segment: seven of the eight segments of a window arrive behind the
+/// hole, and the lost one a round trip after the third duplicate ACK sent it again.
 #[test]
 fn a_lost_segment_holds_its_window_up() {
     // Segments 1, 2-3, 4-7, 8-15 in rounds 1 to 4; 9 is lost.
@@ -207,9 +206,8 @@ fn near_all(times: &[(&str, f64)], wanted: &[(&str, f64)]) {
     }
 }
 
-/// What limits a transfer, counted in rounds of 100 ms: after the handshake the
-/// windows, each round until all is sent, and then there is nothing more to send
-/// for the half round that the last segments take.
+/// Limits of a transfer, counted in rounds of 100 ms: after the handshake the windows, each round
+/// until all is sent. Then nothing is left to send for the half round that the last segments take.
 #[test]
 fn limits_are_counted_in_rounds() {
     let done = result(&rounds("", "", "47 kB"));

@@ -155,9 +155,8 @@ fn bit_errors_do_not_cost_the_window() {
     }
 }
 
-/// What a Reno flow loses to a Peach flow is no more than to another Reno flow,
-/// because the dummies are what the queue drops; where it does not know the class,
-/// it is more.
+/// A Reno flow loses no more to a Peach flow than to another Reno flow, because the queue drops the
+/// dummies. Where the queue has no class for them, the flow loses more.
 #[test]
 fn dummies_give_way_where_links_have_priorities() {
     let reno = result(DUMBBELL, "reno", &[], 0);

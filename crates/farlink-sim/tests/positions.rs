@@ -4,7 +4,7 @@ use crate::common::{datagram, expand};
 use farlink_sim::Live;
 use farlink_tcp::Instant;
 
-/// How many of a hundred datagrams, one each 100 ms from `start` on (in seconds), come through.
+/// Returns how many of a hundred datagrams, one each 100 ms from `start` on (in seconds), arrive.
 fn carried(live: &mut Live, start: u64, host: usize, dst: u32) -> usize {
     let mut came = 0;
     for i in 0..100 {
@@ -43,7 +43,7 @@ fn a_radio_has_the_distance_of_its_hosts() {
     assert_eq!(carried(&mut live, 100, 0, 1), 100, "side by side");
 }
 
-/// What walks is where it says that it is, not where it would have walked to.
+/// A walking host is at the place that it reports, not at that of its walk.
 #[test]
 fn a_host_that_walks_is_where_it_says() {
     let text = "[[links]]\nbetween = [\"mobile\", \"north\"]\ndown = { rate = \"1 Mbit/s\", delay = \"1 \

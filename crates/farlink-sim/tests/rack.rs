@@ -63,10 +63,10 @@ fn bbr_has_it_unless_told_otherwise() {
     assert_ne!(plain, result(&format!("{row}\nrack = false"), loss, FILE));
 }
 
-/// One packet in fifty comes 5 ms late, behind four others: less than the
-/// reordering window, min_RTT / 4 = 12.5 ms. Three duplicates mean a loss, time
-/// does not. RACK errs before it has seen reordering, when it counts to three as
-/// well, and where the segment after the late one met a shorter queue.
+/// One packet in fifty arrives 5 ms late, behind four others: less than the reordering window,
+/// min_RTT / 4 = 12.5 ms. Three duplicates mean a loss, time does not. RACK errs before it has seen
+/// reordering, when it counts to three as well, and where the segment after the late one met a
+/// shorter queue.
 #[test]
 fn reordering_is_no_loss() {
     let late = "channel = { reorder = { probability = 0.02, delay = \"5 ms\" } }";

@@ -36,7 +36,7 @@ const SCOPES: [(Scope, &str); 3] = [
 /// Names of measures by what they are of, and of columns by their table.
 type Names = BTreeMap<String, Vec<String>>;
 
-/// What the head of the file says is covered.
+/// Returns the names that the head of the file covers.
 fn covered(file: &str) -> Names {
     let lines = file
         .lines()
@@ -50,7 +50,7 @@ fn covered(file: &str) -> Names {
         .collect()
 }
 
-/// All that there is to cover, now.
+/// Returns all names that exist now.
 fn all_names(traced: &Trace) -> Names {
     let measures = SCOPES.map(|(scope, name)| {
         let all = metrics().iter().filter(|m| m.scope == scope);
@@ -166,7 +166,7 @@ fn play(run: &Run) -> Result<Trace, String> {
     traced.map_err(|e| e.to_string())
 }
 
-/// What the file says of a run.
+/// Formats the line of a run.
 fn line(run: &Run, names: &Names) -> String {
     let traced = play(run).unwrap_or_else(|why| panic!("{}: {why}", run.name));
     let packets = measured(&traced.outcome, Scope::Link, &["packets".to_owned()]);
@@ -238,7 +238,7 @@ fn no_result_changed() {
     );
 }
 
-/// All words that stand in quotes in what is recorded, and keys of stages.
+/// The recorded scenarios contain every quoted word and every stage key of the language.
 #[test]
 fn everything_that_the_tables_list_is_recorded() {
     let runs = runs();

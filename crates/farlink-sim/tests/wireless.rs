@@ -45,7 +45,7 @@ fn goodput(set: &[(&str, &str)]) -> f64 {
     runs.sum::<f64>() / 3.0
 }
 
-/// What the link carries of data at most: 1460 of 1500 bytes.
+/// Capacity of the link for data: 1460 of 1500 bytes.
 const CAPACITY: f64 = 2_048_000.0 * 1460.0 / 1500.0;
 const LOSS: &str = "links.0.down.channel.loss";
 const CORRUPT: &str = "links.0.down.channel.corrupt";

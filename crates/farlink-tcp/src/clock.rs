@@ -1,4 +1,4 @@
-//! How long something was in each of a few states.
+//! Time spent in each of a few states.
 
 use crate::time::Instant;
 
@@ -31,8 +31,8 @@ impl<T: Copy + PartialEq + Into<usize>, const N: usize> Clock<T, N> {
         changed
     }
 
-    /// It turns out that it has been `state` from `then` on, which takes that time
-    /// from the state before and from no other. Returns since when, if that is news.
+    /// Corrects the state: it has been `state` since `then`. The time is taken from the state
+    /// before and from no other. Returns the start of the change, if it is a change.
     pub(crate) fn set_since(&mut self, then: Instant, state: T) -> Option<Instant> {
         let (before, since) = self.now?;
         let since = since.max(then);

@@ -59,7 +59,7 @@ impl Ratio {
     }
 }
 
-/// All parameters of one endpoint.
+/// Parameters of one endpoint.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
     /// Largest segment this endpoint is willing to send and asks for, in bytes
@@ -67,7 +67,7 @@ pub struct Config {
     pub mss: u32,
     /// Bytes the application may have queued but not yet acknowledged.
     pub send_buffer: u64,
-    /// When a small segment waits for an acknowledgment (Nagle's algorithm).
+    /// Rule for small segments that wait for an acknowledgment (Nagle's algorithm).
     pub nagle: Nagle,
     /// The congestion window grows only while it is in use: full or holding data
     /// back in the last window of data, or in slow start at least half full, which
@@ -75,7 +75,7 @@ pub struct Config {
     /// 2861, 3, and RFC 9002, 7.8. RFC 7661 has another rule. Without it every ACK of new data counts (RFC 5681, 3.1 as it
     /// stands).
     pub cwnd_validation: bool,
-    /// What bounds the congestion window from above.
+    /// Upper bound of the congestion window.
     pub cwnd_limit: CwndLimit,
     /// Segments leave evenly over the round trip, at a multiple of window over
     /// SRTT, where the congestion control has no rate of its own.
@@ -84,7 +84,7 @@ pub struct Config {
     pub timestamps: bool,
     /// Explicit Congestion Notification, if the peer agrees (RFC 3168).
     pub ecn: bool,
-    /// How losses are repaired.
+    /// Repair of losses.
     pub recovery: Recovery,
     /// Duplicate ACKs that mean a loss (RFC 5681, 3.2).
     pub dupack_threshold: u32,
@@ -100,33 +100,31 @@ pub struct Config {
     /// before the last transmission of the first segment, as Linux does: the
     /// path still delivers what is older. RFC 6298 waits for an ACK of new data.
     pub restart_on_sack: bool,
-    /// What a window reduction takes the part of.
+    /// Base of a window reduction.
     pub reduce_from: ReduceFrom,
     /// A time-out does not reduce ssthresh where a loss or a mark of the same window
     /// of data has reduced it and is still being repaired, as in Linux
     /// (`tcp_enter_loss`). RFC 5681, 3.1, reduces it again.
     pub reduce_once: bool,
-    /// How a reduction of the window that was not called for is found out and
-    /// taken back. The congestion control has to know how
-    /// ([`crate::congestion::can_undo`]).
+    /// Detection and undo of unneeded window reductions. The congestion control must be able to
+    /// undo ([`crate::congestion::can_undo`]).
     pub undo: Undo,
-    /// What a loss is taken for that nobody told the cause of.
+    /// Assumed cause of losses for which no cause was reported.
     pub assume_loss: AssumeLoss,
     /// Explicit loss notification, by the receiver and to the sender.
     pub eln: Eln,
     /// Explicit bad state notification: the retransmission timer starts anew when
     /// a base station tells of one (west1997, 3).
     pub ebsn: bool,
-    /// What a partial acknowledgment does to the retransmission timer; `None`
-    /// does not understand them.
+    /// Effect of a partial acknowledgment on the retransmission timer; `None` if partial
+    /// acknowledgments are not understood.
     pub ackp: Option<PartialAck>,
     /// Segments that drew a partial acknowledgment give no round-trip sample
     /// (west1997, 3.4, in the manner of Karn).
     pub ackp_karn: bool,
-    /// How the window is controlled.
+    /// Congestion control.
     pub congestion: Control,
-    /// What an ACK counts for where the window grows by ACKs
-    /// ([`crate::congestion::Input::ByteCounting`]).
+    /// Value of an ACK where the window grows by ACKs ([`crate::congestion::Input::ByteCounting`]).
     pub byte_counting: ByteCounting,
     /// Window at the start of the connection, in segments.
     pub initial_window: InitialWindow,
@@ -143,7 +141,7 @@ pub struct Config {
     /// segment, at least 1. RFC 5681, 3.1, wants it after the first, Linux does it
     /// after the second, because a time-out of 1 s (RFC 6298) is often too short.
     pub lost_syns: u32,
-    /// How the retransmission time-out is found.
+    /// Computation of the retransmission time-out.
     pub rto: RtoConfig,
     /// The receiving side.
     pub receiver: ReceiverConfig,
@@ -157,13 +155,13 @@ pub struct Config {
     pub msl: Interval,
     /// TCP Fast Open (RFC 7413).
     pub fast_open: FastOpen,
-    /// Whether the peer of an idle connection is asked if it is there still.
+    /// Probes of an idle connection's peer.
     pub keepalive: Option<KeepAlive>,
-    /// How long what was sent may stay unacknowledged, the SYN too, before the
-    /// connection is given up (RFC 9293, 3.9.1, and the local value of RFC 5482).
+    /// Time for which sent data, the SYN included, may stay unacknowledged before the connection is
+    /// given up (RFC 9293, 3.9.1, and the local value of RFC 5482).
     pub user_timeout: Option<Interval>,
-    /// How long FIN-WAIT-2 may last while nothing comes, once the application reads no
-    /// more, either. RFC 9293 has no end to it; Linux takes 60 s (`tcp_fin_timeout`).
+    /// Limit of FIN-WAIT-2 while nothing arrives and the application reads no more. RFC 9293 has no
+    /// limit; Linux takes 60 s (`tcp_fin_timeout`).
     pub fin_wait_2: Option<Interval>,
 }
 
@@ -238,7 +236,7 @@ pub struct KeepAlive {
 }
 
 impl Default for KeepAlive {
-    /// Those of Linux (`tcp_keepalive_time`, `tcp_keepalive_intvl`,
+    /// Returns the defaults of Linux (`tcp_keepalive_time`, `tcp_keepalive_intvl`,
     /// `tcp_keepalive_probes`).
     fn default() -> Self {
         Self {
@@ -265,7 +263,7 @@ pub enum Nagle {
 /// Window before the first acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InitialWindow {
-    /// So many segments.
+    /// Number of segments.
     Segments(u32),
     /// min(4 MSS, max(2 MSS, 4380 bytes)) (RFC 3390).
     Rfc3390,
@@ -282,7 +280,7 @@ impl InitialWindow {
     }
 }
 
-/// What an ACK counts for when it opens the window.
+/// Value of an ACK that opens the window.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum ByteCounting {
     /// Itself, and at most a segment (RFC 5681, equations 2 and 3).
@@ -317,7 +315,7 @@ impl Default for Pacing {
     }
 }
 
-/// What bounds the congestion window from above, recovery's inflation aside.
+/// Upper bound of the congestion window, without recovery's inflation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CwndLimit {
     /// Nothing (RFC 5681).

@@ -14,7 +14,7 @@ use crate::timers::Timer;
 pub(crate) struct Dummies {
     /// Position and length of the data that left last.
     last: Option<(Offset, u32)>,
-    /// When the first left, and until when an ACK may still be for the last.
+    /// Departure of the first dummy, and the time until which an ACK may still be for the last.
     first_at: Option<Instant>,
     until: Instant,
     /// Sent and not acknowledged.
@@ -22,14 +22,14 @@ pub(crate) struct Dummies {
     peer: Peer,
 }
 
-/// What the peer does with dummy segments.
+/// Reaction of the peer to dummy segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Peer {
     /// No answer yet.
     Unknown,
-    /// It marks the ACKs of dummies.
+    /// The peer marks the ACKs of dummies.
     Echoes,
-    /// It does not.
+    /// The peer does not mark ACKs.
     Plain,
 }
 
@@ -49,7 +49,7 @@ impl Dummies {
         self.last = Some((start, len));
     }
 
-    /// What is out says nothing of the path any more.
+    /// Forgets the dummies in flight, which no longer say anything about the path.
     pub(crate) fn forget(&mut self) {
         self.outstanding = 0;
     }
@@ -122,9 +122,9 @@ impl Sender {
         true
     }
 
-    /// Whether what looks like a duplicate ACK is the answer to a dummy, of a peer
-    /// that does not know them: three of them would be taken for a loss. No answer
-    /// comes before a round trip is over, of which `rtt_min` is the shortest.
+    /// Returns whether an apparent duplicate ACK answers a dummy, from a peer that does not know
+    /// dummies: three such ACKs would look like a loss. No answer arrives within a round trip, of
+    /// which `rtt_min` is the shortest.
     pub(crate) fn answers_a_dummy(&mut self, now: Instant, rtt_min: Option<Interval>) -> bool {
         let Some(dummies) = &mut self.dummies else {
             return false;

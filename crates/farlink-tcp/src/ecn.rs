@@ -32,12 +32,12 @@ impl Ecn {
         }
     }
 
-    /// Its two bits.
+    /// Returns the two bits of the field.
     pub const fn bits(self) -> u8 {
         self as u8
     }
 
-    /// Whether a queue may mark it, and has not yet.
+    /// Returns whether a queue may mark the packet.
     #[inline]
     pub const fn markable(self) -> bool {
         matches!(self, Self::Ect0 | Self::Ect1)
@@ -47,7 +47,7 @@ impl Ecn {
 /// Both bits that negotiate.
 pub(crate) const SETUP: Flags = Flags::ECE.with(Flags::CWR);
 
-/// What a connection agreed on, and what it owes its peer.
+/// Negotiated ECN state of a connection, and the echo owed to its peer.
 #[derive(Debug)]
 pub(crate) struct Negotiation {
     wanted: bool,
@@ -115,7 +115,7 @@ impl Negotiation {
         }
     }
 
-    /// Whether an ACK says that data was marked.
+    /// Returns whether an ACK reports marked data.
     #[inline]
     pub(crate) fn echoes(&self, flags: Flags) -> bool {
         self.agreed && flags.has(Flags::ECE)

@@ -24,7 +24,7 @@ impl FastOpenCookie {
     }
 }
 
-/// What a client keeps of a server for its next connections (RFC 7413, 4.1.3).
+/// Data that a client keeps of a server for its next connections (RFC 7413, 4.1.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FastOpenCache {
     /// The server's cookie for this client.
@@ -33,8 +33,8 @@ pub struct FastOpenCache {
     pub mss: u16,
 }
 
-/// Of some options never two are in one segment: SNACKs are not on a SYN, and Fast
-/// Open is nowhere else. They share their place.
+/// Options of which no segment has two: SNACKs are not on a SYN, and Fast Open is nowhere else.
+/// They share one place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Extra {
     /// None of them.

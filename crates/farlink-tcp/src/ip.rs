@@ -1,4 +1,4 @@
-//! What a TCP has to know of the IP below it.
+//! Properties of IP that a TCP needs.
 
 /// A version of IP.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]

@@ -1,6 +1,6 @@
-//! What keeps a sender from sending more, and for how long.
+//! Limits that keep a sender from sending more, with the time under each.
 
-/// What keeps a sender from sending more, from the opening of its connection on.
+/// Limit that keeps a sender from sending more, from the opening of its connection on.
 ///
 /// Exactly one of these holds at any time. A handshake or a repair is what it is
 /// whatever the windows are; else it is what stopped the sender when it last sent
@@ -11,11 +11,10 @@
 pub enum Limit {
     /// The connection is not established.
     Handshake,
-    /// All that the application wrote was sent, or Nagle's rule holds the rest; or
-    /// the connection is over.
+    /// Application: all that it wrote was sent, or Nagle's rule holds the rest, or the connection
+    /// is over.
     Application,
-    /// All that found room in the send buffer was sent, and the application waits
-    /// to write more.
+    /// Send buffer: all that fits was sent, and the application waits to write more.
     SendBuffer,
     /// The peer's window has no room for the next segment.
     ReceiveWindow,
@@ -35,7 +34,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// All limits, in the order of their numbers.
+    /// Limits in the order of their numbers.
     pub const ALL: [Self; 8] = [
         Self::Handshake,
         Self::Application,

@@ -10,9 +10,9 @@ use crate::time::{Instant, Interval};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Maybe<T>(T);
 
-/// What has a value that never occurs.
+/// Type with a value that never occurs.
 pub(crate) trait Never: Copy + PartialEq {
-    /// That value.
+    /// Value that never occurs.
     const NEVER: Self;
 }
 
@@ -36,19 +36,19 @@ impl<T: Never> Maybe<T> {
     /// Nothing.
     pub(crate) const NONE: Self = Self(T::NEVER);
 
-    /// This.
+    /// Wraps a value.
     #[inline]
     pub(crate) const fn some(value: T) -> Self {
         Self(value)
     }
 
-    /// What is there.
+    /// Returns the value, if present.
     #[inline]
     pub(crate) fn get(self) -> Option<T> {
         (self.0 != T::NEVER).then_some(self.0)
     }
 
-    /// Whether there is nothing.
+    /// Returns whether there is no value.
     #[inline]
     pub(crate) fn is_none(self) -> bool {
         self.0 == T::NEVER

@@ -1,7 +1,6 @@
-//! What a sender is doing, and for how long: slow start, congestion avoidance,
-//! recovery, or nothing.
+//! Phases of a sender with the time in each: slow start, congestion avoidance, recovery, idle.
 
-/// What a sender is doing while its connection is open.
+/// Phase of a sender while its connection is open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Phase {
@@ -18,7 +17,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// All phases, in the order of their numbers.
+    /// Phases in the order of their numbers.
     pub const ALL: [Self; 4] = [Self::Idle, Self::SlowStart, Self::Avoidance, Self::Recovery];
 }
 

@@ -21,7 +21,7 @@ use crate::variant::{self, Variant};
 pub struct Profile {
     /// Name to choose it by, and prefix of a TCP's name ("linux-cubic").
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Summary in one line.
     pub summary: &'static str,
     /// The versions that its values were read in.
     pub source: &'static str,
@@ -29,14 +29,14 @@ pub struct Profile {
     pub members: Option<&'static [Member]>,
     /// TCP that is meant where none is named.
     pub usual: &'static str,
-    /// What differs from a row.
+    /// Values that differ from a row.
     pub values: &'static [Value],
 }
 
 /// A congestion control of a kernel.
 #[derive(Debug)]
 pub struct Member {
-    /// What the kernel calls it.
+    /// Name in the kernel.
     pub name: &'static str,
     /// The row that has its window.
     pub row: &'static str,
@@ -49,11 +49,11 @@ pub struct Value {
     pub key: &'static str,
     /// Sets it.
     pub set: Set,
-    /// Where it is from: file or setting, and what differs there, if anything.
+    /// Source: file or setting, and the remaining differences.
     pub source: &'static str,
 }
 
-/// How a value is set.
+/// Way in which a value is set.
 #[derive(Debug)]
 pub enum Set {
     /// In the configuration.
@@ -72,7 +72,7 @@ pub static RFC: Profile = Profile {
     values: &[],
 };
 
-/// All profiles.
+/// Profiles.
 pub static PROFILES: &[&Profile] = &[&RFC, &LINUX, &FREEBSD];
 
 /// The profile of this name.

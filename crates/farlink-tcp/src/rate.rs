@@ -10,20 +10,17 @@ use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use std::collections::VecDeque;
 
-/// What one ACK tells of the path. Sequence space counts, SYN and FIN
-/// included.
+/// Delivery-rate sample of one ACK. Sequence space counts, SYN and FIN included.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RateSample {
     /// Bytes delivered since the connection began, this ACK included.
     pub delivered: u64,
-    /// The same when the newest of the segments that this ACK delivered was
-    /// sent.
+    /// Bytes delivered when the newest of the segments that this ACK delivered was sent.
     pub prior_delivered: u64,
     /// Time in which `delivered - prior_delivered` was delivered; `None` if
     /// that makes no honest rate.
     pub interval: Option<Interval>,
-    /// Whether the newest segment was sent while the application, not the
-    /// network, was the limit.
+    /// Set if the newest segment was sent while the application, not the network, was the limit.
     pub app_limited: bool,
     /// Exact round-trip time of the newest segment, unless it was sent twice.
     pub rtt: Option<Interval>,
@@ -52,7 +49,7 @@ struct Stamp {
     delivered_at: Instant,
     first_sent_at: Instant,
     app_limited: bool,
-    /// Its delivery is counted already.
+    /// Set once its delivery is counted.
     counted: bool,
 }
 
@@ -68,7 +65,7 @@ struct Newest {
 /// Makes the samples of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct RateSampler {
-    /// One stamp for each record of the scoreboard, in the same order.
+    /// Stamps of the scoreboard's records, in the same order.
     stamps: VecDeque<Stamp>,
     /// `C.delivered`, `C.delivered_time`, `C.first_sent_time`.
     delivered: u64,
@@ -165,7 +162,7 @@ impl RateSampler {
         self.app_limited = (self.delivered + self.newly_delivered + flight).max(1);
     }
 
-    /// Whether what is sent now would be marked so.
+    /// Returns whether data sent now would be marked so.
     pub(crate) fn is_limited(&self) -> bool {
         self.app_limited != 0
     }

@@ -25,7 +25,7 @@ mod tests;
 /// piece of its own.
 const RANGE_COST: u64 = 128;
 
-/// How urgently the data that waits wants an acknowledgment.
+/// Urgency of an acknowledgment of the waiting data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AckNeed {
     /// Nothing to acknowledge.
@@ -36,7 +36,7 @@ pub(crate) enum AckNeed {
     Now,
 }
 
-/// Of a FIN that has not come: no stream is so long.
+/// Position of a FIN that has not arrived: no stream is so long.
 const UNKNOWN: Offset = Offset::MAX;
 
 /// Receive state of a connection (RFC 9293, 3.3.1: RCV.NXT, RCV.WND).
@@ -44,7 +44,7 @@ const UNKNOWN: Offset = Offset::MAX;
 #[repr(C)] // in this order in memory: what each segment asks for is together
 pub(crate) struct Receiver {
     nxt: Offset,
-    /// What is out of order or here twice, and what is told of it, once there was any.
+    /// Holes and duplicates with their reports, once there were any.
     holes: Option<Box<Holes>>,
     /// Peer's initial sequence number.
     irs: Seq,
@@ -66,23 +66,23 @@ pub(crate) struct Receiver {
     most: u64,
     /// Position of the peer's FIN; [`UNKNOWN`] before it is known.
     fin: Offset,
-    /// That of the connection, of which [`Config::receiver`] counts here, but for the size of the
-    /// buffer.
+    /// Configuration of the connection. The parts of [`Config::receiver`] apply, except the size of
+    /// the buffer.
     config: Arc<Config>,
-    /// What makes the buffer grow, if it may.
+    /// Growth of the buffer, if allowed.
     autotune: Option<Box<Autotune>>,
-    /// What was received, when the peer sends bytes.
+    /// Received bytes, when the peer sends bytes.
     bytes: Option<Box<Bytes>>,
 }
 
-/// What is out of order or was here before.
+/// Data out of order, and duplicates.
 #[derive(Debug, Default)]
 struct Holes {
     /// Ranges received behind a hole.
     ranges: Ranges,
     /// Starts of recent arrivals of them, newest first.
     recent: Recent,
-    /// What was damaged when it last came (ELN).
+    /// Ranges that were damaged when they last arrived (ELN).
     damaged: Ranges,
     /// A duplicate to report (RFC 2883).
     duplicate: Option<(Offset, Offset)>,
@@ -90,7 +90,7 @@ struct Holes {
     snack_next: Offset,
 }
 
-/// Of a connection on which all came in order.
+/// Holes of a connection on which all data arrived in order.
 static NO_HOLES: Holes = Holes {
     ranges: Ranges::EMPTY,
     recent: Recent::NONE,
@@ -115,7 +115,7 @@ impl Receiver {
         farlink_prefetch::boxed(&self.holes);
     }
 
-    /// The same of what [`Self::prefetch`] fetched.
+    /// Prefetches what the parts fetched by [`Self::prefetch`] point to.
     #[inline]
     pub(crate) fn prefetch_behind(&self) {
         if let Some(holes) = &self.holes {
@@ -176,7 +176,7 @@ impl Receiver {
         self.holes.as_deref().unwrap_or(&NO_HOLES)
     }
 
-    /// What the connection is configured to do.
+    /// Returns the configuration of the connection.
     #[inline]
     pub(crate) fn config(&self) -> &Arc<Config> {
         &self.config
@@ -217,13 +217,13 @@ impl Receiver {
         self.edge.saturating_sub(self.nxt)
     }
 
-    /// Where a sequence number lies; `None` when before the peer's SYN.
+    /// Returns the position of a sequence number; `None` before the peer's SYN.
     #[inline]
     pub(crate) fn offset(&self, seq: Seq) -> Option<Offset> {
         seq.offset(self.irs, self.nxt)
     }
 
-    /// The same if the window has room there and nothing before it is asked for.
+    /// Returns the position if it is in the window and no earlier data is missing.
     #[inline]
     pub(crate) fn place_in_window(&self, seq: Seq) -> Option<Offset> {
         let inside = |&at: &Offset| at >= self.nxt && at < self.nxt + self.window();
@@ -236,7 +236,7 @@ impl Receiver {
         (self.nxt - u64::from(self.finished())).saturating_sub(self.read)
     }
 
-    /// Whether all of `[from, to)`, which nothing in order reaches, is here.
+    /// Returns whether all of `[from, to)`, beyond the data in order, is here.
     #[inline]
     pub(crate) fn holds(&self, from: Offset, to: Offset) -> bool {
         from > self.nxt && {
@@ -247,7 +247,7 @@ impl Receiver {
         }
     }
 
-    /// Whether data of `[from, to)` is kept.
+    /// Returns whether data of `[from, to)` is kept.
     #[inline]
     pub(crate) fn keeps(&self, from: Offset, to: Offset) -> bool {
         from <= self.nxt
@@ -269,13 +269,13 @@ impl Receiver {
         self.nxt.saturating_sub(1 + u64::from(self.finished()))
     }
 
-    /// Whether everything up to and with the peer's FIN has arrived.
+    /// Returns whether everything up to the peer's FIN, the FIN included, has arrived.
     #[inline]
     pub(crate) fn finished(&self) -> bool {
         self.nxt > self.fin
     }
 
-    /// How urgent an acknowledgment is.
+    /// Returns the urgency of an acknowledgment.
     #[inline]
     pub(crate) fn need(&self) -> AckNeed {
         self.need
@@ -377,7 +377,7 @@ impl Receiver {
         }
     }
 
-    /// The same where the buffer may grow.
+    /// Counts data in order where the buffer may grow.
     #[inline(never)]
     fn came_to_grow(&mut self, len: u32) {
         if let Some(tune) = &mut self.autotune {
@@ -443,7 +443,7 @@ impl Receiver {
         }
     }
 
-    /// The same of a buffer that may grow.
+    /// Updates a buffer that may grow.
     #[inline(never)]
     fn grow(&mut self, now: Instant, echo: Option<Interval>) {
         let (nxt, read, window) = (self.nxt, self.read, self.window());
@@ -498,8 +498,8 @@ impl Receiver {
         self.wait(now, timers);
     }
 
-    /// Whether so many bytes in order are simply more of the same: the window takes
-    /// them, nothing waits behind them, and no FIN is known.
+    /// Returns whether this many bytes in order simply continue the stream: they fit into the
+    /// window, no data waits behind them, and no FIN is known.
     #[inline]
     pub(crate) fn continues(&self, len: u32) -> bool {
         u64::from(len) <= self.window() && self.fin == UNKNOWN && self.holes().ranges.is_empty()
@@ -529,7 +529,7 @@ impl Receiver {
         self.bytes.get_or_insert_default().unread.extend(fresh);
     }
 
-    /// What came moves nothing: the same acknowledgment again.
+    /// Repeats the acknowledgment for a segment that moves nothing.
     #[inline]
     pub(crate) fn repeat(&mut self, now: Instant, timers: &mut Timers) {
         if self.config.receiver.delay_dup_acks {
@@ -539,7 +539,7 @@ impl Receiver {
         }
     }
 
-    /// One more segment waits for an acknowledgment.
+    /// Counts one more segment that waits for an acknowledgment.
     #[inline(always)] // of each segment of data
     fn wait(&mut self, now: Instant, timers: &mut Timers) {
         self.waiting += 1;
@@ -614,7 +614,7 @@ impl Receiver {
         }
     }
 
-    /// What arrived in order may have reached ranges that wait.
+    /// Moves waiting ranges that the data in order has reached.
     fn unpark(&mut self) {
         if let Some(holes) = &mut self.holes {
             while let Some(end) = holes.ranges.pop_reached(self.nxt) {

@@ -1,4 +1,4 @@
-//! What an endpoint tells: records for probes, counters for summaries.
+//! Output of an endpoint: records for probes, counters for summaries.
 //!
 //! Every happening is one [`Record`]. Counters are folded from records, so a
 //! trace and a summary cannot disagree; with tracing off a record costs the
@@ -20,7 +20,7 @@ pub enum Record {
         seq: Offset,
         /// Bytes of data; zero for a bare SYN or FIN.
         len: u32,
-        /// Whether any of it was sent before.
+        /// Set if any of it was sent before.
         retransmission: bool,
     },
     /// A segment without data left.
@@ -70,7 +70,7 @@ pub enum Record {
     /// A quantity of the congestion control's inner state has another value than
     /// before, or the first; of [`Algorithm::metrics`](crate::congestion::Algorithm).
     Inner {
-        /// Which.
+        /// Metric.
         metric: &'static Metric,
         /// The value in the metric's unit; `None` when it has none any more.
         value: Option<f64>,
@@ -87,7 +87,7 @@ pub enum Record {
         len: u32,
         /// Some of it is new, and kept.
         fresh: bool,
-        /// All of it was there before.
+        /// Set if all of it had arrived before.
         duplicate: bool,
         /// Something before it is missing.
         out_of_order: bool,
@@ -126,7 +126,7 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// All marks, in the order of their numbers.
+    /// Marks in the order of their numbers.
     pub const ALL: [Self; 8] = [
         Self::Timeout,
         Self::FastRetransmit,
@@ -174,7 +174,7 @@ pub struct Stats {
     pub rtt_max: Interval,
     /// Sum in nanoseconds of the time-outs after each sample.
     pub rto_sum: u64,
-    /// Of [`Self::segments_sent`] those that were retransmissions.
+    /// Retransmissions among [`Self::segments_sent`].
     pub segments_retransmitted: u64,
     /// Bytes of data sent again.
     pub bytes_retransmitted: u64,
@@ -191,8 +191,8 @@ pub struct Stats {
     pub undos: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Of these, those that came when nothing new had been acknowledged since
-    /// the one before: the time-out was backed off.
+    /// Time-outs among these without newly acknowledged data since the one before: their RTO was
+    /// backed off.
     pub timeouts_repeated: u64,
     /// Segments received whose data was all there before.
     pub segments_duplicate: u64,
@@ -340,7 +340,7 @@ impl Often {
     }
 }
 
-/// Where records go.
+/// Sink of records.
 #[derive(Debug, Default)]
 #[repr(C)] // in this order in memory: what each segment asks for is together
 pub(crate) struct Recorder {
@@ -354,19 +354,19 @@ pub(crate) struct Recorder {
 #[derive(Debug, Default)]
 struct Trace {
     records: Vec<(Instant, Record)>,
-    /// What was last recorded of the congestion control's inner state.
+    /// Last recorded metrics of the congestion control.
     inner: Vec<Option<f64>>,
 }
 
 impl Recorder {
-    /// It will be written to soon.
+    /// Prefetches the place that is written next.
     #[inline]
     pub(crate) fn prefetch(&self) {
         farlink_prefetch::boxed(&self.rare);
     }
 
-    /// Whether records are kept: what costs to find out need not be found out
-    /// otherwise.
+    /// Returns whether records are kept; otherwise values that are costly to compute need not be
+    /// computed.
     #[inline]
     pub(crate) fn on(&self) -> bool {
         self.trace.is_some()
@@ -376,7 +376,7 @@ impl Recorder {
         self.trace = on.then(Box::default);
     }
 
-    /// All counters.
+    /// Returns all counters.
     #[inline]
     pub(crate) fn stats(&self) -> Stats {
         let Often {

@@ -33,13 +33,13 @@ impl<T: Copy> Ring<T> {
         Self::default()
     }
 
-    /// How many records it holds.
+    /// Returns the number of records.
     #[inline(always)] // a field
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Whether it holds none.
+    /// Returns whether the ring is empty.
     #[inline(always)] // a field
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -127,7 +127,7 @@ impl<T: Copy> Ring<T> {
         self.first = 0;
     }
 
-    /// What is at place `i` and behind the last will be asked for soon.
+    /// Prefetches the record at place `i`, and the place behind the last.
     #[inline]
     pub fn prefetch(&self, i: usize) {
         for place in [i, self.len()] {
@@ -185,7 +185,7 @@ impl<T: Copy> Ring<T> {
         self.len -= places.len() as u32;
     }
 
-    /// All records leave.
+    /// Removes all records.
     pub fn clear(&mut self) {
         self.first = 0;
         self.len = 0;
@@ -217,7 +217,7 @@ impl<T: Copy> Ring<T> {
             .chain(&mut before[..len - to_end])
     }
 
-    /// How many records at the front are `within`, where none behind them is.
+    /// Returns how many records at the front are `within`, where no later one is.
     pub fn partition_point(&self, within: impl Fn(&T) -> bool) -> usize {
         let (front, back) = self.halves();
         match front.partition_point(&within) {

@@ -15,8 +15,8 @@ const MAX_DOUBLINGS: u32 = 32;
 #[derive(Clone, Debug)]
 #[repr(C)] // in this order in memory: what each segment asks for is together
 pub struct RttEstimator {
-    /// Of which [`Config::rto`] counts: one for all connections that have it, so that it
-    /// is in the cache.
+    /// Shared configuration, of which [`Config::rto`] applies: one for all connections that have
+    /// it, so that it stays in the cache.
     config: Arc<Config>,
     /// Time-out without backoff, before the bounds.
     base: Interval,
@@ -25,7 +25,7 @@ pub struct RttEstimator {
     min: Maybe<Interval>,
     latest: Maybe<Interval>,
     doublings: u32,
-    /// Of [`RtoAlgorithm::Linux`], once it is used.
+    /// State of [`RtoAlgorithm::Linux`], once it is used.
     linux: Option<Box<linux::Linux>>,
 }
 
@@ -38,7 +38,7 @@ impl RttEstimator {
         }))
     }
 
-    /// The same for a connection.
+    /// Builds the estimator of a connection.
     pub(crate) fn of(config: &Arc<Config>) -> Self {
         let mut new = Self {
             base: config.rto.initial,
@@ -56,7 +56,7 @@ impl RttEstimator {
         new
     }
 
-    /// What the connection is configured to do, for the sender, too.
+    /// Returns the connection's configuration, for the sender too.
     #[inline]
     pub(crate) fn config(&self) -> &Arc<Config> {
         &self.config
@@ -108,7 +108,7 @@ impl RttEstimator {
         (backed + self.slop()).min(self.config.rto.max.max(self.config.rto.min))
     }
 
-    /// What is on top of a time-out that samples gave.
+    /// Returns the addition to a time-out that comes from samples.
     #[inline]
     fn slop(&self) -> Interval {
         if self.srtt.is_none() {
@@ -118,8 +118,8 @@ impl RttEstimator {
         }
     }
 
-    /// When a timer that is started now goes off: never before the time-out
-    /// has passed, and on a tick of the timer's clock.
+    /// Returns when a timer that is started now expires: never before the time-out has passed, and
+    /// on a tick of the timer's clock.
     #[inline]
     pub fn deadline(&self, now: Instant) -> Instant {
         self.on_tick(now + self.rto())
@@ -192,8 +192,8 @@ impl RttEstimator {
         Interval::from_nanos(units.max(1).saturating_mul(unit))
     }
 
-    /// What is acknowledged and what is sent when the next sample comes, by which
-    /// [`RtoAlgorithm::Linux`] tells round trips apart.
+    /// Notes the acknowledged and sent positions at the next sample, by which
+    /// [`RtoAlgorithm::Linux`] separates round trips.
     #[inline]
     pub(crate) fn window(&mut self, una: Offset, nxt: Offset) {
         if self.config.rto.algorithm == RtoAlgorithm::Linux {
@@ -460,7 +460,7 @@ mod tests {
         }
     }
 
-    /// What Linux adds to the mean is four deviations of the others.
+    /// Linux's margin above the mean is four deviations of the other estimators.
     #[test]
     fn the_deviation_of_linux_is_a_quarter_of_its_margin() {
         let mut e = RttEstimator::new(RtoConfig {

@@ -1,4 +1,4 @@
-//! What was sent and is not yet acknowledged: one record a segment.
+//! Data that was sent and is not yet acknowledged: one record a segment.
 //!
 //! Every operation costs a constant amortised over the life of a segment: a
 //! record is visited when it is sent, when it is selectively acknowledged, when
@@ -26,7 +26,7 @@ pub(crate) struct Sent {
     /// Sequence space taken, SYN and FIN included.
     pub(crate) len: u32,
     state: u8,
-    /// When it was last sent.
+    /// Time of the last transmission.
     pub(crate) at: Instant,
 }
 
@@ -46,7 +46,7 @@ impl Sent {
         self.start + self.len as u64
     }
 
-    /// Whether what is in flight of it is not its first transmission.
+    /// Returns whether the copy in flight is a retransmission.
     pub(crate) const fn is_again(&self) -> bool {
         self.is(RETX)
     }
@@ -57,15 +57,15 @@ impl Sent {
     }
 }
 
-/// What a cumulative acknowledgment covered.
+/// Data covered by a cumulative acknowledgment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Acked {
     /// Sequence space acknowledged.
     pub(crate) len: u64,
-    /// When the last segment it covers was sent for the last time.
+    /// Last transmission time of the last segment it covers.
     pub(crate) latest: Option<Instant>,
-    /// The same, if that makes an honest
-    /// round-trip sample: nothing it covers was sent twice or already SACKed.
+    /// Transmission time for an honest round-trip sample: nothing covered was sent twice or already
+    /// SACKed.
     pub(crate) sample_from: Option<Instant>,
 }
 
@@ -91,8 +91,8 @@ pub(crate) struct Scoreboard {
     pub(crate) order: Option<Box<TimeOrder>>,
     /// Selectively acknowledged ranges, in order, disjoint, not adjacent.
     ranges: Ring<(Offset, Offset)>,
-    /// When the first segment left that was sent once and that the ACK at hand
-    /// SACKs: set back before each ACK by who reads it.
+    /// Departure of the first segment that was sent once and that the current ACK SACKs. Its reader
+    /// resets it before each ACK.
     pub(crate) first_sacked: Maybe<Instant>,
     segments_sacked: u64,
     /// Bytes ever presumed lost, without time-outs.
@@ -122,7 +122,7 @@ impl Scoreboard {
         self.max
     }
 
-    /// Whether nothing is in flight.
+    /// Returns whether nothing is in flight.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.una == self.max
@@ -183,7 +183,7 @@ impl Scoreboard {
         }
     }
 
-    /// The same where nobody wants to know of each segment.
+    /// Records a sent segment where no observer needs each segment.
     #[inline(always)] // of each segment of a stream
     pub(crate) fn sent_in_stream(&mut self, len: u32, now: Instant) {
         debug_assert!(
@@ -214,7 +214,7 @@ impl Scoreboard {
         }
     }
 
-    /// The same where nothing is lost or SACKed and nobody wants to know of each segment.
+    /// Acknowledges data where nothing is lost or SACKed and no observer needs each segment.
     #[inline(always)] // as `acknowledge`
     fn acknowledge_undisturbed(&mut self, to: Offset) -> Acked {
         let mut state = 0;
@@ -244,7 +244,7 @@ impl Scoreboard {
         }
     }
 
-    /// The same whatever is lost, SACKed, or to be told.
+    /// Acknowledges data in the general case: losses, SACKed data, observers.
     #[inline(never)]
     fn acknowledge_any(&mut self, to: Offset) -> Acked {
         let mut out = Acked {
@@ -351,8 +351,8 @@ impl Scoreboard {
         self.sacked - before
     }
 
-    /// Which ranges touch `[left, right)`, from the first to behind the last; none if that is
-    /// SACKed already, as most blocks of an ACK are.
+    /// Returns the range of blocks that touch `[left, right)`; `None` if the data is already
+    /// SACKed, as most blocks of an ACK are.
     #[inline]
     fn touching(&self, left: Offset, right: Offset) -> Option<(usize, usize)> {
         let count = self.ranges.len();
@@ -571,8 +571,8 @@ impl Scoreboard {
         last
     }
 
-    /// Whether the first segment is in flight as far as is known, for the first
-    /// time or again for longer than `age`.
+    /// Returns whether the first segment is in flight as far as is known, for the first time or
+    /// again for longer than `age`.
     pub(crate) fn front_is_due(&self, now: Instant, age: Interval) -> bool {
         self.segments.front().is_some_and(|s| {
             let again = s.is(RETX);
@@ -584,7 +584,7 @@ impl Scoreboard {
         })
     }
 
-    /// What is out before `to` counts as sent twice (Karn).
+    /// Marks data in flight before `to` as sent twice (Karn).
     pub(crate) fn distrust(&mut self, to: Offset) {
         for s in &mut self.segments {
             if s.start >= to {
@@ -594,7 +594,7 @@ impl Scoreboard {
         }
     }
 
-    /// Whether [`Self::next_lost`] may find something.
+    /// Returns whether [`Self::next_lost`] may find something.
     #[inline]
     pub(crate) fn may_have_lost(&self) -> bool {
         self.next_retransmission < self.judged

@@ -30,7 +30,7 @@ impl Flags {
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Self = Self(0x80);
 
-    /// Whether all bits of `other` are set.
+    /// Returns whether all bits of `other` are set.
     #[inline]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -108,7 +108,7 @@ impl SackBlocks {
         &self.blocks[..usize::from(self.len)]
     }
 
-    /// Whether the option is absent.
+    /// Returns whether the option is absent.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -144,7 +144,7 @@ pub struct Timestamps {
 pub struct Options {
     /// Timestamps (RFC 7323, 3).
     pub timestamps: Option<Timestamps>,
-    /// Whether there may be others, and `rare` is what they are.
+    /// Set if there may be rare options, which are then in `rare`.
     has_rare: bool,
     /// The others, or a place for them: segments are written where others were before, and a
     /// place is kept because to ask for one and to give it back takes as long as all else.
@@ -260,7 +260,7 @@ impl From<RareOptions> for Options {
 }
 
 impl Options {
-    /// The same with these beside timestamps.
+    /// Returns the options with these beside timestamps.
     pub fn with(mut self, rare: RareOptions) -> Self {
         self.has_rare = false;
         if rare != RareOptions::NONE {
@@ -275,7 +275,7 @@ impl Options {
         (self.timestamps, self.has_rare) = (timestamps, false);
     }
 
-    /// Those beside timestamps.
+    /// Sets the options beside timestamps.
     fn set_rare(&mut self, options: RareOptions) {
         self.has_rare = true;
         match &mut self.rare {
@@ -296,13 +296,13 @@ impl Options {
         }
     }
 
-    /// Those beside timestamps will be read or written soon.
+    /// Prefetches the options beside timestamps.
     #[inline]
     pub fn prefetch(&self) {
         farlink_prefetch::boxed(&self.rare);
     }
 
-    /// Whether there is none but timestamps.
+    /// Returns whether there is no option but timestamps.
     #[inline]
     pub fn are_plain(&self) -> bool {
         !self.has_rare || **self == RareOptions::NONE
@@ -349,8 +349,8 @@ impl RareOptions {
     }
 }
 
-/// What a segment carries. In a simulation the length is all there is; with
-/// real programs the bytes come along.
+/// Body of a segment. In a simulation the length is enough; with real programs the bytes are there
+/// too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body(Content);
 
@@ -375,7 +375,7 @@ impl Body {
         Self(Content::Bytes(data.into()))
     }
 
-    /// It becomes one of which only the length is modelled, as it nearly always was.
+    /// Makes the body one of which only the length is modelled, as nearly always.
     #[inline(always)] // of each segment: it writes a word, where another body would be copied
     pub fn set_len(&mut self, len: u32) {
         match &mut self.0 {
@@ -393,7 +393,7 @@ impl Body {
         }
     }
 
-    /// Whether there is nothing.
+    /// Returns whether the body is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -62,13 +62,13 @@ pub(crate) struct Chunk {
     pub(crate) retransmission: bool,
 }
 
-/// What may leave of a stream.
+/// Result of a fast look for a full segment.
 pub(crate) enum Streamed {
     /// A full segment of new data.
     Segment(Chunk),
     /// Nothing: a window is full.
     Full,
-    /// It takes more to find out.
+    /// Unknown: the general way must decide.
     Unknown,
 }
 
@@ -103,7 +103,7 @@ pub(crate) struct Sender {
     last_sent: Instant,
     /// Pacing lets nothing leave before.
     paced_until: Instant,
-    /// When an acknowledgment last started the retransmission timer anew.
+    /// Time at which an acknowledgment last restarted the retransmission timer.
     timer_restarted: Instant,
     usage: CwndUsage,
     pub(crate) buffer: SendBuffer,
@@ -123,9 +123,9 @@ pub(crate) struct Sender {
     pub(crate) early: bool,
     pub(crate) loss: LossState,
     pub(crate) rtt: RttEstimator,
-    /// What the controller has beside its window.
+    /// Abilities of the controller beside its window.
     pub(crate) extras: &'static Extras,
-    /// Of a controller that sends dummy segments.
+    /// State of a controller that sends dummy segments.
     pub(crate) dummies: Option<Box<Dummies>>,
     /// Segment being timed: position after it, and when it left.
     timed: Maybe<(Offset, Instant)>,
@@ -188,7 +188,7 @@ impl Sender {
         }
     }
 
-    /// What the connection is configured to do.
+    /// Returns the configuration of the connection.
     #[inline]
     pub(crate) fn config(&self) -> &Config {
         self.rtt.config()
@@ -313,7 +313,7 @@ impl Sender {
         Ok(n)
     }
 
-    /// Whether our FIN is acknowledged.
+    /// Returns whether our FIN is acknowledged.
     pub(crate) fn fin_acknowledged(&self) -> bool {
         self.buffer.fin().is_some_and(|fin| self.board.una() > fin)
     }
@@ -328,7 +328,8 @@ impl Sender {
         }
     }
 
-    /// The same where the controller does not look at it. Returns whether it is news.
+    /// Updates the window where the controller does not use it. Returns whether the segment is
+    /// newer than the last.
     #[inline(always)] // of each segment
     pub(crate) fn take_window(&mut self, now: Instant, seq: Offset, ack: Offset, wnd: u64) -> bool {
         let (wl1, wl2) = self.window_from;
@@ -408,7 +409,7 @@ impl Sender {
         (flight, acked, sample)
     }
 
-    /// Whether nothing looks at every ACK, whatever it says.
+    /// Returns whether no feature must see every ACK.
     #[inline]
     pub(crate) fn plain(&self) -> bool {
         self.board.rate.is_none()
@@ -485,7 +486,7 @@ impl Sender {
         }
     }
 
-    /// Whether the congestion window is in use, or is taken to be.
+    /// Returns whether the congestion window is in use, or counts as in use.
     #[inline(always)] // of each ACK
     pub(crate) fn cwnd_limited(&self) -> bool {
         let slow_start = || self.cc.in_slow_start().then(|| self.cc.cwnd());
@@ -493,7 +494,7 @@ impl Sender {
             && (!self.limited_by_peer || self.cc.cwnd() < self.max_wnd)
     }
 
-    /// What is out before `to` gives no round-trip sample.
+    /// Makes data in flight before `to` give no round-trip sample.
     pub(crate) fn distrust_samples(&mut self, to: Offset) {
         self.board.distrust(to);
         self.timed = self.timed.get().filter(|timed| timed.0 > to).into();
@@ -634,7 +635,7 @@ impl Sender {
         }
     }
 
-    /// The same, written where a body is.
+    /// Writes the body of a chunk into an existing body.
     #[inline(always)] // of each segment of data
     pub(crate) fn body_into(&self, chunk: &Chunk, out: &mut Body) {
         if self.buffer.holds_bytes() {

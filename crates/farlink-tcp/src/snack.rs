@@ -54,7 +54,7 @@ impl Snack {
 /// The SCPS Capabilities option on a SYN (CCSDS 714.0-B).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ScpsCapabilities {
-    /// What the sender of the SYN can do.
+    /// Capabilities of the sender of the SYN.
     pub bits: u8,
     /// Identifier for header compression, which this endpoint does not offer.
     pub connection: u8,
@@ -66,7 +66,7 @@ impl ScpsCapabilities {
     /// Long form of SNACK, with a bit vector (SNACK2).
     pub const SNACK_LONG: u8 = 0x20;
 
-    /// Whether all of `bits` are offered.
+    /// Returns whether all of `bits` are offered.
     #[inline]
     pub const fn has(self, bits: u8) -> bool {
         self.bits & bits == bits

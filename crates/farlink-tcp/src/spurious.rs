@@ -38,7 +38,7 @@ pub(crate) fn duplicate_report(
     (below || inside()).then_some((left, right))
 }
 
-/// What a sender knows of its retransmissions.
+/// Sender's record of its retransmissions.
 #[derive(Debug, Default)]
 #[repr(C)] // in this order in memory: what each segment asks for is last
 pub(crate) struct Spurious {
@@ -52,7 +52,7 @@ pub(crate) struct Spurious {
 struct Episode {
     /// Position after the last byte that was out when it began.
     end: Offset,
-    /// What the loss reduced.
+    /// Window before the loss reduced it.
     window: u64,
     ssthresh: u64,
     /// `pipe_prev` of RFC 4015: max(FlightSize, ssthresh).
@@ -61,11 +61,11 @@ struct Episode {
     srtt: Option<Interval>,
     deviation: Interval,
     by_timeout: bool,
-    /// When the first retransmission left.
+    /// Departure of the first retransmission.
     retransmitted: Option<Instant>,
     /// An ACK of new data has come since: Eifel has had its say.
     judged: bool,
-    /// What was sent again and not reported as a duplicate: end, how often.
+    /// Retransmitted data not yet reported as duplicate: end and number of times.
     unreported: BTreeMap<Offset, (Offset, u32)>,
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn on_new_ack(
     }
 }
 
-/// The same after a reduction that may have been one too many.
+/// Judges a reduction that may have been unneeded.
 #[inline(never)]
 fn judge(
     tx: &mut Sender,

@@ -91,7 +91,7 @@ impl Interval {
         self.0 as f64 / NANOS_PER_SEC as f64
     }
 
-    /// Whether no time at all.
+    /// Returns whether the interval is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }

@@ -2,7 +2,7 @@
 
 use crate::time::Instant;
 
-/// What may go off, in the order in which it is dealt with when several are due.
+/// Timers of a connection, in the order in which due ones are handled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Timer {
@@ -22,7 +22,7 @@ pub(crate) enum Timer {
     Pacing,
     /// A dummy segment is due.
     Dummy,
-    /// What was not old enough to be lost is now (RFC 8985, 6.2).
+    /// Reordering timer: a segment is now old enough to be lost (RFC 8985, 6.2).
     Reordering,
     /// A tail loss probe is due (RFC 8985, 7.2: PTO).
     TailProbe,
@@ -35,7 +35,7 @@ pub(crate) enum Timer {
 }
 
 impl Timer {
-    /// All of them, in their order.
+    /// Timers in their order.
     pub(crate) const ALL: [Self; 11] = [
         Self::User,
         Self::FinWait2,
@@ -51,7 +51,7 @@ impl Timer {
     ];
 }
 
-/// When each goes off; [`Instant::MAX`] for one that does not run.
+/// Deadline of each timer; [`Instant::MAX`] for one that does not run.
 #[derive(Debug)]
 pub(crate) struct Timers {
     delayed_ack: Instant,
@@ -73,7 +73,7 @@ impl Timers {
         }
     }
 
-    /// When it goes off; [`Instant::MAX`] if it does not run.
+    /// Returns the deadline; [`Instant::MAX`] if the timer does not run.
     #[inline]
     pub(crate) fn at(&self, timer: Timer) -> Instant {
         match timer {
@@ -125,7 +125,7 @@ impl Timers {
         *self = Self::none();
     }
 
-    /// Whether it is due at `now`. It does not run any more then.
+    /// Returns whether the timer is due at `now`, and stops it if so.
     #[inline]
     pub(crate) fn take(&mut self, timer: Timer, now: Instant) -> bool {
         let due = now >= self.at(timer);
@@ -135,15 +135,15 @@ impl Timers {
         due
     }
 
-    /// When the first of them goes off.
+    /// Returns the first deadline.
     #[inline]
     pub(crate) fn next(&self) -> Option<Instant> {
         let first = self.first();
         (first != Instant::MAX).then_some(first)
     }
 
-    /// The same if it is before `limit`. After nearly every segment it is not, and that is known
-    /// without a look at them.
+    /// Returns the first deadline if it is before `limit`. After nearly every segment it is not,
+    /// and that is known without a search.
     #[inline(always)] // after each segment
     pub(crate) fn next_before(&mut self, limit: Instant) -> Option<Instant> {
         if self.none_before >= limit {

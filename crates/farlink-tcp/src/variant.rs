@@ -18,18 +18,17 @@ use crate::time::Interval;
 pub struct Variant {
     /// Name to choose it by.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Summary in one line.
     pub summary: &'static str,
-    /// Where it is specified.
+    /// Specification.
     pub source: &'static str,
-    /// How it was checked: "validated", "checked against closed form" or
-    /// "unvalidated".
+    /// Check of the row: "validated", "checked against closed form" or "unvalidated".
     pub status: &'static str,
-    /// Its parameters.
+    /// Returns the parameters.
     pub config: fn() -> Config,
 }
 
-/// All rows, oldest first.
+/// Rows, oldest first.
 pub static VARIANTS: &[Variant] = &[
     Variant {
         name: "rfc793",

@@ -75,7 +75,7 @@ fn play(path: &Path, name: &str) -> Result<(), String> {
         .map_err(|f| f.at(name))
 }
 
-/// All scripts below a folder.
+/// Collects the scripts below a folder.
 fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

@@ -1,4 +1,4 @@
-"""What to set on a link, how sure that is, and what a proxy or a repairing link would give."""
+"""Advice for a link: settings, how sure they are, and the gain of a proxy or a repairing link."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ __all__ = ["Advice", "Beside", "Option", "SizeResult", "advise"]
 
 @dataclass(frozen=True)
 class Option:
-    """One thing that could be done: what, its goodput, and the gain above what is now."""
+    """Option that could be taken: its name, its goodput, and the gain over the present settings."""
 
     what: str
     tcp: str
@@ -36,7 +36,7 @@ class Option:
 
     @property
     def verdict(self) -> str:
-        """What the interval of the gain says."""
+        """Verdict from the interval of the gain."""
         if self.gain.low is None or self.gain.high is None:
             return ""
         return "more" if self.gain.low > 0 else "less" if self.gain.high < 0 else "not told apart"
@@ -69,7 +69,7 @@ class Beside:
 
 @dataclass(frozen=True)
 class Advice:
-    """All of the page; `markdown` and `html` write it."""
+    """Content of the page; `markdown` and `html` write it."""
 
     name: str
     scenario: Mapping[str, Any]

@@ -65,7 +65,7 @@ class Bottleneck:
 
     @property
     def is_lossy(self) -> bool:
-        """Whether its channel does anything to packets."""
+        """Whether the path's channel can change packets."""
         return bool(self.channel)
 
 

@@ -1,4 +1,4 @@
-"""What an administrator and a programmer write to get a setting: Linux, FreeBSD, Windows."""
+"""Commands and socket options for a setting: Linux, FreeBSD, Windows."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _WINDOWS_MAX = 16 * 2**20
 
 @dataclass(frozen=True)
 class Block:
-    """One system: lines to type, and what to know."""
+    """Lines to type on one system, and notes."""
 
     name: str
     code: Sequence[str]

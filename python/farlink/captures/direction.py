@@ -1,4 +1,4 @@
-"""What one end of a TCP connection sent, as a capture shows it."""
+"""Data of one end of a TCP connection, as a capture shows it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ _AT_AN_END = 0.1
 
 
 class Kind(IntEnum):
-    """What a segment with data is."""
+    """Kind of a segment with data."""
 
     NEW = 0
     AGAIN = 1
@@ -49,7 +49,7 @@ class Sent:
 
 
 class Told:
-    """What the other end told: what it acknowledges, its window (not scaled), its timestamps."""
+    """Header fields of the other end: acknowledgment, window (not scaled), timestamps."""
 
     __slots__ = ("ack", "sacks", "stamp", "time", "window")
 
@@ -122,12 +122,12 @@ class Direction:
 
     @property
     def since(self) -> float:
-        """When the first data came, in seconds."""
+        """Time of the first data in seconds."""
         return float(self.segments["time"][0]) if len(self.segments["time"]) else 0.0
 
     @property
     def until(self) -> float:
-        """When the last new data came here or was acknowledged here, whichever is later."""
+        """Time of the last new data or of its acknowledgment here, whichever is later."""
         ack = np.maximum.accumulate(self.acks["ack"]) if len(self.acks["ack"]) else np.empty(0)
         grown = self.acks["time"][1:][np.diff(ack) > 0]
         return max(self._once[1], float(grown.max(initial=0.0)))
@@ -161,7 +161,7 @@ class Direction:
 
     @property
     def place(self) -> str:
-        """Where the capture was made: "sender", "receiver", "between", or "" if that is open."""
+        """Place of the capture: "sender", "receiver", "between", or "" if that is open."""
         ahead, behind = self.least_ahead, self.least_behind
         if ahead is None or behind is None:
             return ""

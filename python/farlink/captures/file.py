@@ -38,7 +38,7 @@ class Packet:
 
     @property
     def time(self) -> float:
-        """When it was captured, in seconds."""
+        """Time of capture in seconds."""
         return self.time_ns / 1e9
 
     @property
@@ -50,7 +50,7 @@ class Packet:
 
     @property
     def identity(self) -> bytes:
-        """What stays the same on the way: all but TTL, DSCP, ECN and header checksum."""
+        """Bytes that stay the same on the way: all but TTL, DSCP, ECN and header checksum."""
         data = self.data[:96]
         if data[0] >> 4 == 4:
             return data[:1] + data[2:8] + data[9:10] + data[12:]

@@ -39,7 +39,7 @@ _IDLE = 3.0
 
 @dataclass(frozen=True)
 class FittedPath:
-    """What was found; `scenario` runs it."""
+    """Path that was found; `scenario` runs it."""
 
     rate_bit_s: float
     """Of the slowest link, with headers of IP and TCP."""
@@ -139,7 +139,7 @@ class FittedPath:
 
     @property
     def rows(self) -> list[tuple[str, str]]:
-        """What was found, in words."""
+        """Rows that describe the path."""
         losses = "none" if self.channel is None else in_toml(self.channel.channel)
         return [
             (

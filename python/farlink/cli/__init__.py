@@ -161,7 +161,7 @@ def _terminated() -> Iterator[list[int]]:
 
 
 def _open_standard_streams() -> None:
-    """Where a stream was closed, the next file opened would take its place and be written to."""
+    """Open standard streams that are closed: the next file opened would take their place."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)

@@ -1,4 +1,4 @@
-"""All commands, and the general reader of their options."""
+"""Commands, and the general reader of their options."""
 
 import importlib
 import os

@@ -1,4 +1,4 @@
-"""What the shell offers when Tab is pressed: names of the library and of TCPs."""
+"""Completions of the shell: names of the library and of TCPs."""
 
 import json
 import tomllib

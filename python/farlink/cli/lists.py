@@ -1,4 +1,4 @@
-"""What there is: scenarios, presets, TCPs, metrics, the schema."""
+"""Lists of scenarios, presets, TCPs and metrics, and the schema."""
 
 import json
 import sys

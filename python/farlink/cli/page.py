@@ -1,4 +1,4 @@
-"""What commands print, as HTML: for notebooks."""
+"""Output of commands as HTML, for notebooks."""
 
 from collections.abc import Callable
 from html import escape
@@ -16,7 +16,7 @@ _SPACE = "padding:.15em .8em .15em 0;vertical-align:top;"
 
 
 class Sink(Protocol):
-    """Where tables and lines go: a console of rich, or a page."""
+    """Destination of tables and lines: a console of rich, or a page."""
 
     @property
     def width(self) -> int:

@@ -1,4 +1,4 @@
-"""What `farlink run` does: simulate, show a table, write what was asked for."""
+"""Body of `farlink run`: simulate, show a table, write the requested files."""
 
 import os
 import sys

@@ -214,7 +214,7 @@ def _said(state: "State") -> str:
 
 
 class _Left:
-    """How long it will take, from how long it took: what was found took no time."""
+    """Estimate of the remaining time from the time spent; stored points took no time."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

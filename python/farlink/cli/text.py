@@ -134,7 +134,7 @@ def printable(text: str) -> str:
 
 
 def is_standard_output(path: Path | None) -> bool:
-    """Whether a file is standard output: written as "-", or by a name that leads there.
+    """Return whether a file is standard output: written as "-", or by a name that leads there.
 
     Such are /dev/stdout, and the file that standard output goes to.
     """

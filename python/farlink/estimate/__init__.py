@@ -83,7 +83,7 @@ class Fit:
 
     @property
     def notes(self) -> list[str]:
-        """What to know of it: where it comes from, and how sure it is."""
+        """Notes on the estimate: its source, and how sure it is."""
         notes = [*self.observed.notes, *self.loss.notes]
         others = [one for one in self.alternatives if one is not self.loss]
         if others:
@@ -116,7 +116,7 @@ class Fit:
 
     @property
     def data(self) -> dict[str, Any]:
-        """All of it as what JSON can hold."""
+        """Data as JSON can hold it."""
         return {
             "source": self.observed.source,
             "packets": len(self),

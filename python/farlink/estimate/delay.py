@@ -34,7 +34,7 @@ class DelayFit:
 
     @property
     def stage(self) -> dict[str, Any] | None:
-        """What a channel says for the distribution; None for a constant delay."""
+        """Channel stage of the distribution; None for a constant delay."""
         if self.distribution is None:
             return None
         stage: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Which packet of one capture is which of the other, without a guess that is not said."""
+"""Matching of the packets of two captures, with every guess reported."""
 
 import math
 from collections import defaultdict
@@ -17,7 +17,7 @@ _TICK_S = 1e-6
 
 @dataclass
 class Matched:
-    """When each packet that was sent arrived, NaN if it did not.
+    """Arrival time of each sent packet, NaN if it did not arrive.
 
     `unclear` are the numbers of those of which that cannot be told.
     """

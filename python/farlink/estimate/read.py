@@ -1,4 +1,4 @@
-"""What was sent over a channel and what arrived, out of files."""
+"""Readers of files with packets sent over a channel and packets that arrived."""
 
 import csv
 import ipaddress

@@ -47,7 +47,7 @@ class Row:
 
 
 class Diff:
-    """What two results differ in."""
+    """Differences between two results."""
 
     def __init__(self, a: Result, b: Result, measures: Sequence[str] | None = None) -> None:
         self.a = a

@@ -37,7 +37,7 @@ _LOOK_S = 0.2
 
 
 class Executor(Protocol):
-    """What `concurrent.futures` calls an executor, as far as it is needed."""
+    """Executor as `concurrent.futures` defines it, as far as needed."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any) -> "Future[Any]":  # noqa: ANN401
         """Call a function with these arguments, somewhere and soon."""
@@ -45,7 +45,7 @@ class Executor(Protocol):
 
 @dataclass
 class Team:
-    """Who works: threads of this process, or an executor.
+    """Workers: threads of this process, or an executor.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ _Submit = Callable[[Sequence[Part]], "Future[Done]"]
 
 @dataclass
 class _Shift:
-    """One call of `Team.work`."""
+    """Call of `Team.work`."""
 
     blocks: "deque[Part]"
     submit: _Submit

@@ -74,5 +74,5 @@ class Point:
 
     @property
     def label(self) -> str:
-        """Its factors in a line."""
+        """Factors in a line."""
         return ", ".join(f"{name} {level}" for name, level in self.factors.items())

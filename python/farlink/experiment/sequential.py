@@ -31,14 +31,14 @@ _STEP = math.sqrt(2)
 
 @dataclass(frozen=True)
 class Precision:
-    """What half the interval of a measure may be: a share of the mean, or in its unit."""
+    """Limit of half the interval of a measure: a share of the mean, or in its unit."""
 
     measure: str
     share: float | None = None
     absolute: float | None = None
 
     def reached(self, mean: float, half_width: float) -> bool:
-        """Whether an interval is narrow enough."""
+        """Return whether an interval is narrow enough."""
         wanted = self.absolute if self.share is None else self.share * abs(mean)
         assert wanted is not None
         return half_width <= wanted
@@ -51,7 +51,7 @@ class Precision:
 
 @dataclass(frozen=True)
 class Rule:
-    """When to look, and with which quantile.
+    """Times of the looks, and the quantile of each.
 
     Parameters
     ----------

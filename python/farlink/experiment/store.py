@@ -101,7 +101,7 @@ class Store:
         return True
 
     def _may_be_taken(self) -> bool:
-        """Whether nothing is in the folder but what another process is about to write."""
+        """Return whether the folder holds only files that another process is about to write."""
         return self.path.is_dir() and all(
             one.name.startswith(files.TEMPORARY) for one in self.path.iterdir()
         )

@@ -40,7 +40,7 @@ _USUAL = ("goodput", "duration", "segments_retransmitted", "timeouts", "rtt_mean
 
 @dataclass(frozen=True)
 class State:
-    """How far a sweep is: points and runs that are done, and of how many.
+    """Progress of a sweep: finished points and runs, and their totals.
 
     With a precision `runs_total` is what is known to be needed so far.
     """
@@ -67,7 +67,7 @@ class SweepStopped(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What came out of a sweep.
+    """Result of a sweep.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a worker does: simulate some runs and send back their numbers."""
+"""Work of a worker: simulate some runs and send back their numbers."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Done:
-    """What came out of some parts, and how many seconds and events it took."""
+    """Results of some parts, with the seconds and events that they took."""
 
     numbers: Sequence[Numbers]
     seconds: float

@@ -314,7 +314,7 @@ def _has_room(
     way: int,
     limits: tuple[float, float],
 ) -> bool:
-    """Whether a number can stand beside a point without hiding another."""
+    """Return whether a number can stand beside a point without hiding another."""
     least = 0.016 * (limits[1] - limits[0])
     near = (x == at[0] and to == way and abs(y - at[1]) < least for x, y, to in placed)
     return limits[0] + least < at[1] <= limits[1] and not any(near)

@@ -83,7 +83,7 @@ def draw_box(result: "Result", metric: str) -> Figure:
 
 
 def _far_apart(runs: "list[Array]") -> bool:
-    """Whether a linear axis would press most of the boxes to its end."""
+    """Return whether a linear axis would press most of the boxes to its end."""
     medians = [float(np.nanmedian(one)) for one in runs]
     least = min(float(np.nanmin(one)) for one in runs)
     return least > 0 and max(medians) > _SPREAD * min(medians)

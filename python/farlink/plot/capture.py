@@ -168,7 +168,7 @@ def _much(connection: "Connection") -> list[str]:
 
 
 class _Shown:
-    """Which direction of which connection a figure shows, and from when to when."""
+    """Direction and connection that a figure shows, and its range of time."""
 
     def __init__(
         self,

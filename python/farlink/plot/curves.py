@@ -50,7 +50,7 @@ _DASH = 5.0
 
 @dataclass(frozen=True)
 class Look:
-    """How one curve looks."""
+    """Look of a curve."""
 
     place: int
     """Number of the curve among those of the figure."""

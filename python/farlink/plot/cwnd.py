@@ -55,7 +55,7 @@ _LEGEND = ("cwnd", "ssthresh", "offered window", "time-out", "fast retransmit")
 
 @dataclass
 class _Panel:
-    """One TCP: windows, thresholds and loss events of the flows shown."""
+    """Panel of a TCP: windows, thresholds and loss events of the flows shown."""
 
     name: str
     cwnd: Mapping[str, Columns]
@@ -88,7 +88,7 @@ class _Panel:
 
     @property
     def top(self) -> float:
-        """What its axis should show: twice the offered window, if cwnd grows far beyond that.
+        """Top of the axis: twice the offered window, if cwnd grows far beyond that.
 
         It has no effect there.
         """

@@ -1,4 +1,4 @@
-"""All presets on one map: delay, rate and loss."""
+"""Map of all presets: delay, rate and loss."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any

@@ -188,7 +188,7 @@ def _corners(time: Array, value: Array, limits: tuple[float, float]) -> tuple[Ar
 
 @dataclass(frozen=True)
 class Parts:
-    """What a time-sequence graph shows of one direction of a connection."""
+    """Parts of a time-sequence graph of one direction of a connection."""
 
     segments: Columns
     acks: Columns
@@ -252,7 +252,7 @@ def _vertical_limits(segments: Columns, acks: Columns) -> tuple[float, float]:
 
 
 def _resolves(segments: Columns, acks: Columns) -> bool:
-    """Whether what is in flight is tall enough to tell ACKs, segments and window apart."""
+    """Return whether the data in flight is tall enough to tell ACKs, segments and window apart."""
     if not len(segments) or not len(acks):
         return True
     latest = np.searchsorted(acks["time"], segments["time"], side="right") - 1

@@ -1,4 +1,4 @@
-"""What all figures share: fonts, colours, what part of a run they show, and saving."""
+"""Style shared by all figures: fonts, colours, the part of a run they show, and saving."""
 
 import io
 import textwrap

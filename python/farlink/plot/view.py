@@ -1,4 +1,4 @@
-"""Which part of a result a figure shows: the run, the flows, the time."""
+"""Part of a result that a figure shows: the run, the flows, the time."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ __all__ = ["View"]
 
 @dataclass(frozen=True)
 class View:
-    """Which run of a result, which flow and which part of its time a figure shows."""
+    """View of a figure: run, flow and range of time."""
 
     result: "Result"
     run: int
@@ -80,7 +80,7 @@ class View:
         return {flow: parts.get(flow, nothing) for flow in self.flows_shown(tcp)}
 
     def knows(self, trace: str) -> bool:
-        """Whether there is such a trace: of a kernel's TCP some things cannot be had."""
+        """Return whether the trace exists: some are not available from a kernel's TCP."""
         return trace in self.result.trace_names
 
     def need_flows(self, tcp: str) -> list[str]:

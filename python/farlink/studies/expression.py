@@ -144,7 +144,7 @@ _ALLOWED = (
 
 @dataclass(frozen=True)
 class _Distance:
-    """How far the mean of a quantity is from 0, which is compared by two one-sided tests."""
+    """Distance of a quantity's mean from 0, compared by two one-sided tests."""
 
     of: Quantity
 
@@ -299,7 +299,7 @@ def _order(a: Any, sign: str, b: Any) -> "Evidence | bool":  # noqa: ANN401
 
 
 def _equal(a: Any, b: Any) -> "Evidence | bool":  # noqa: ANN401
-    """Whether both are the same in every run; one run that differs shows that they are not."""
+    """Return whether both are equal in every run; one run that differs shows that they are not."""
     if isinstance(a, Nothing) or isinstance(b, Nothing):
         return NOTHING_HOLDS
     if isinstance(b, (Quantity, _Best)):
@@ -395,7 +395,7 @@ def _argbest(of: Any, xs: Iterable[Any] | None = None) -> _Best:  # noqa: ANN401
 
 
 def _crossing(f: Callable[[float], Quantity], level: Any, xs: Iterable[float]) -> Quantity:  # noqa: ANN401
-    """Where f passes the level for the first time; NaN in runs in which it does not."""
+    """Return where f passes the level for the first time; NaN in runs in which it does not."""
     points = list(xs)
     quantities = [f(x) for x in points]
     *values, bound = paired(*quantities, level)

@@ -58,7 +58,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Finding:
-    """What the runs say of a claim under one reading.
+    """Evidence of the runs on a claim under one reading.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Finding:
 
     @property
     def verdict(self) -> Verdict:
-        """What follows: both hold, the order alone, a tie, neither, or nothing."""
+        """Verdict: both hold, the order alone, a tie, neither, or nothing."""
         order, number = (
             None if one is None else one.at(self.level) for one in (self.order, self.number)
         )
@@ -118,7 +118,7 @@ class Finding:
 
     @property
     def off(self) -> Compared | None:
-        """Of the published numbers the one that ours is farthest from, as a ratio."""
+        """Ratio of our number to the published number that is farthest from it."""
         known = [one for one in self.rows if one.ratio > 0]
         return max(known, key=lambda one: max(one.ratio, 1 / one.ratio), default=None)
 
@@ -148,7 +148,7 @@ class Judgement:
 
     @property
     def first(self) -> Finding | None:
-        """What counts: the finding under the first reading."""
+        """Finding that counts: the one under the first reading."""
         return next(iter(self.findings.values()), None)
 
     @property
@@ -185,12 +185,12 @@ class Judgement:
 
     @property
     def fails(self) -> bool:
-        """Whether it was judged and is not reproduced."""
+        """Whether the claim was judged and is not reproduced."""
         return self.status not in (Verdict.REPRODUCED.value, UNTESTED, FAILED)
 
     @property
     def shown(self) -> list[tuple[str, str, str]]:
-        """What shows the cause: reading, verdict under it, and there what the first hangs on."""
+        """Evidence of the cause: reading, verdict under it, and the deciding numbers there."""
         if not self.fails or self.first is None:
             return []
         deciding = self.first.deciding.key

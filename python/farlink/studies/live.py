@@ -88,7 +88,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Plan:
-    """What `[live]` of a record says; docs/studies.md has the keys."""
+    """Plan in `[live]` of a record; docs/studies.md has the keys."""
 
     doc: str
     runs: int
@@ -175,7 +175,7 @@ class LiveRow:
 
     @cached_property
     def verdict(self) -> str:
-        """Whether live and simulated agree, as `farlink compare` says it; empty for counts of 0."""
+        """Verdict on live and simulated, as `farlink compare` gives it; empty for counts of 0."""
         simulated, live = (tuple(one.tolist()) for one in paired(self.matched, self.live))
         if not any(simulated):
             return ""
@@ -190,7 +190,7 @@ def _half(row: Row) -> str:
 
 @dataclass(frozen=True)
 class Live:
-    """What came out with real packets."""
+    """Result with real packets."""
 
     doc: str
     kernel: str
@@ -208,7 +208,7 @@ class Live:
 
     @property
     def behind(self) -> bool:
-        """Whether a run fell behind the clock by more than the record allows."""
+        """Return whether a run fell behind the clock by more than the record allows."""
         return self.late_p99_s > self.late_s
 
     @property
@@ -374,7 +374,7 @@ class _Asked:
 
     @property
     def sender(self) -> str:
-        """Who sends, for the reader."""
+        """Name of the sender for the reader."""
         return f"kernel, {self.kernel}" if self.kernel else "farlink"
 
     def rows(

@@ -54,7 +54,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run gave.
+    """Result of a run.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a record says of scenarios and measures, ready to be asked for.
+"""Scenarios and measures of a record, ready for evaluation.
 
 `[model]` is a scenario, `[factors.NAME]` say what of it a point may change, `[measures.NAME]`
 what is measured at a point, `[constants]` are lists and numbers that expressions use, and each
@@ -243,7 +243,7 @@ class Model:
 
     @property
     def names(self) -> Mapping[str, Any]:
-        """What expressions may use: constants, measures, and functions of the study.
+        """Names that expressions may use: constants, measures, and functions of the study.
 
         A function of the study takes the model; expressions call it without.
         """

@@ -63,7 +63,7 @@ class Mutation:
 
 
 def worth_asking(mutant: Change, right: Judgement) -> bool:
-    """Whether a claim is judged under a wrong model: if it holds under the right one or is named.
+    """Return whether a wrong model judges a claim: one that holds otherwise, or is named.
 
     A model that simulates nothing costs nothing: there all are.
     """

@@ -59,7 +59,7 @@ _Key = TypeVar("_Key")
 
 
 class Verdict(enum.Enum):
-    """What the runs say of a claim."""
+    """Verdict of the runs on a claim."""
 
     REPRODUCED = "reproduced"
     ORDER_ONLY = "order only"
@@ -71,7 +71,7 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True)
 class Evidence:
-    """How strongly runs speak for a statement, and against it.
+    """Strength of the runs' evidence for a statement, and against it.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Evidence:
 
     @property
     def verdict(self) -> Verdict:
-        """What follows at `LEVEL`."""
+        """Verdict at `LEVEL`."""
         return self.at(LEVEL)
 
     def at(self, level: float) -> Verdict:
@@ -155,7 +155,7 @@ class Evidence:
 
 
 class Quantity:
-    """One value per run of something measured, with a name for the reader.
+    """Quantity measured once per run, with a name for the reader.
 
     Parameters
     ----------
@@ -251,11 +251,11 @@ class Quantity:
         return _compare(self, other, "<=")
 
     def within(self, low: float, high: float) -> Evidence:
-        """Whether the mean lies in an interval, ends included."""
+        """Return whether the mean lies in an interval, ends included."""
         return every(self >= low, self <= high)
 
     def close_to(self, other: Number, share: float) -> Evidence:
-        """Whether the mean differs from that of another by at most this share of it."""
+        """Return whether the mean differs from that of another by at most this share of it."""
         return every(self >= other * (1 - share), self <= other * (1 + share))
 
     def _with(self, other: Number, values: NDArray[np.float64], sign: str) -> "Quantity":
@@ -264,7 +264,7 @@ class Quantity:
 
 
 class Nothing(Quantity):
-    """What a model without packets has no number of: nothing that is said of it holds."""
+    """Number that a model without packets cannot have: no statement about it holds."""
 
     def __init__(self) -> None:
         super().__init__([math.nan] * 2, "nothing")
@@ -400,7 +400,7 @@ def _tie(a: NDArray[np.float64], b: NDArray[np.float64] | float) -> float:
 
 
 def _few(x: Quantity) -> bool:
-    """Whether hardly any run has a value, or hardly any event was counted."""
+    """Return whether hardly any run has a value, or hardly any event was counted."""
     known = x.values[~np.isnan(x.values)]
     if 2 * len(known) < len(x.values):
         return True

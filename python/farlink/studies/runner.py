@@ -47,7 +47,7 @@ _MOST_SEED = 2**64 - 1
 
 @dataclass(frozen=True)
 class Step:
-    """What happens next.
+    """Next step of a study.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Made:
 
 @dataclass(frozen=True)
 class StudyResult:
-    """What came out of a study: figures, tables and verdicts, and how they were made.
+    """Result of a study: figures, tables and verdicts, and how they were made.
 
     Attributes
     ----------
@@ -129,12 +129,12 @@ class StudyResult:
 
     @property
     def summary(self) -> str:
-        """How many claims have which verdict, in a line."""
+        """Number of claims by verdict, in a line."""
         return summary(self.judgements)
 
     @property
     def failures(self) -> list[str]:
-        """What could not be made or judged though it should have been, a line each."""
+        """Things that should have been made or judged and were not, a line each."""
         lines = [f"{name}: {one.failure}" for name, one in self.made.items() if one.failure]
         judged = [*self.judgements, *(self.live.judgements if self.live else ())]
         return lines + [f"{j.claim.id}: {j.failure}" for j in judged if j.status == FAILED]
@@ -156,7 +156,7 @@ class StudyResult:
 
     @property
     def _only_live(self) -> bool:
-        """Whether there is nothing but the claims that real packets can judge."""
+        """Return whether only claims are asked for that real packets can judge."""
         mine = [one.claim.id for one in self.live.judgements] if self.live else []
         return bool(mine) and list(self.only or ()) == mine
 
@@ -207,7 +207,7 @@ class StudyResult:
 
     @property
     def fine_print(self) -> str:
-        """What the numbers of all curves are."""
+        """Description of the numbers of all curves."""
         quick = ", quick" if self.quick else ""
         return (
             f"Mean and 95 % interval of {self.runs} runs or more a point; seed {self.seed}{quick}, "
@@ -431,7 +431,7 @@ def _right(lab: Lab, cell: Cell) -> bool:
 
 @dataclass
 class _Batch:
-    """What is simulated together; `new` of its scenarios are new, with `runs` runs."""
+    """Scenarios simulated together; `new` of them are new, with `runs` runs."""
 
     work: list[Work] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Which figures, tables and claims of a study are asked for."""
+"""Selection of figures, tables and claims of a study."""
 
 import difflib
 from collections.abc import Sequence
@@ -76,7 +76,7 @@ def _found(study: Study, work: Sequence[Work], word: str) -> set[str]:
 
 
 def _begins(name: str, word: str) -> bool:
-    """Whether a name begins with a word, which does not end within a number."""
+    """Return whether a name begins with a word, which does not end within a number."""
     if not word or not name.startswith(word):
         return False
     rest = name[len(word) :]

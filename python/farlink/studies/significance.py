@@ -1,4 +1,4 @@
-"""How surely runs show that one mean is above another, for values of any shape.
+"""Significance of a difference between two means, for values of any shape.
 
 Student's t is right for nearly normal values. Delays at high loss are not: most runs are short
 and a few are very long, a sample has none of the long ones, and t then calls the mean low far
@@ -99,7 +99,7 @@ def _student(x: Values, *, or_equal: bool, rounding: float) -> tuple[float, floa
 
 
 def _skewed(x: Values, y: Values | None) -> bool:
-    """Whether either has a tail above, and is spread enough for that to matter."""
+    """Return whether either has a tail above, and is spread enough for that to matter."""
     one = _spread_above(x)
     if y is None:
         return one > _SPREAD
@@ -163,7 +163,7 @@ def _draws(n: int) -> tuple[Values, ...]:
 
 
 def _rare(x: Values) -> bool:
-    """Whether these are counts of what some runs have not met at all."""
+    """Return whether these are counts of events that some runs have not met at all."""
     return bool(np.all(x >= 0) and np.all(x == np.floor(x)) and np.any(x == 0))
 
 

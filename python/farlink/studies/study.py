@@ -1,4 +1,4 @@
-"""What a study consists of: its record, and code for what is no curve.
+"""Parts of a study: its record, and code for what is no curve.
 
 The record (the .toml files of the study's folder) holds what was published, in our own words
 and its numbers, and how it is made again, each once: the model, what its points may say,
@@ -113,7 +113,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Choice:
-    """What the study leaves open, and what stands here for it.
+    """Choice for a point that the study leaves open.
 
     Attributes
     ----------
@@ -209,7 +209,7 @@ class Table:
 
 @dataclass
 class Registry:
-    """What a study has as code, by the ids of its record or the names that it uses.
+    """Code of a study, by the ids of its record or the names that it uses.
 
     Attributes
     ----------
@@ -334,7 +334,7 @@ class Study:
 
     @property
     def gaps(self) -> list[str]:
-        """What the record has and nothing makes, and the other way round, a line each.
+        """Entries of the record that nothing makes, and the other way round, a line each.
 
         A claim with `untested` needs no expression, and a figure that has only a `content`,
         or says what curves it has, no function.

@@ -105,7 +105,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came out of a question: a quantity per place, mechanism and stack; and ratios."""
+    """Answer to a question: a quantity per place, mechanism and stack; and ratios."""
 
     question: Question
     values: Mapping[tuple[str, str, str], Quantity]

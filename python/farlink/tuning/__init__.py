@@ -37,7 +37,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Trial:
-    """One setting that was tried: its levels, its value run by run, and if it was cut short."""
+    """Tried setting: its levels, its value run by run, and whether it was cut short."""
 
     levels: Mapping[str, Level]
     point: Point
@@ -52,7 +52,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuned:
-    """What a search found."""
+    """Result of a search."""
 
     scenario: str
     seed: int
@@ -96,7 +96,7 @@ class Tuned:
 
     @property
     def verdict(self) -> str:
-        """Whether the best is better than the default: "better", "worse" or "undecided"."""
+        """Verdict on the best against the default: "better", "worse" or "undecided"."""
         low, high = self.gain.low, self.gain.high
         if low is None or high is None:
             return "undecided"
@@ -118,7 +118,7 @@ class Tuned:
 
     @property
     def data(self) -> dict[str, Any]:
-        """All of it as what JSON can hold."""
+        """Data as JSON can hold it."""
 
         def estimate(one: Estimate) -> dict[str, Any]:
             return {"mean": one.mean, "ci95": [one.low, one.high], "n": one.n}

@@ -1,4 +1,4 @@
-"""What is wanted of a setting."""
+"""Goals of a setting."""
 
 from dataclasses import dataclass
 

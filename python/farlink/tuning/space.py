@@ -38,7 +38,7 @@ class Knob:
 
     @property
     def is_range(self) -> bool:
-        """Whether it is a range, and not a list."""
+        """Whether the space is a range, and not a list."""
         return not self.levels
 
     @property

@@ -12,7 +12,7 @@ use farlink_sim::scenario::Expanded;
 use farlink_tcp::{Instant, Interval};
 
 impl Emulation {
-    /// What came from gateways enters the network at the time it is read.
+    /// Puts packets from gateways into the network at the time at which they are read.
     pub(super) fn receive_from_gateways(
         &mut self,
         clock: Clock,

@@ -1,41 +1,40 @@
-//! What programs do on a user-space host: send checked data, fetch and compare
-//! it, echo, discard.
+//! Programs of a user-space host: send checked data, fetch and compare it, echo, discard.
 
 use super::data::Pattern;
 use farlink_tcp::{CloseReason, Connection, Event, Instant, Interval};
 
-/// What is kept written beyond what has left, in bytes: enough for a burst, and
-/// little for a sender that waits.
+/// Bytes written ahead of the data that has left: enough for a burst, and little for a sender that
+/// waits.
 const AHEAD: u64 = 256 << 10;
 /// Read at a time.
 const CHUNK: usize = 64 << 10;
 
-/// What answers on a port.
+/// Service on a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Service {
-    /// What arrives goes back (RFC 862).
+    /// Echo: received bytes are sent back (RFC 862).
     Echo,
-    /// What arrives is thrown away (RFC 863).
+    /// Discard: received bytes are thrown away (RFC 863).
     Discard,
     /// Checked data of so many bytes, then the end. Without an end it is a
     /// character generator (RFC 864).
     Data(u64),
 }
 
-/// What a fetch came to.
+/// Result of a fetch.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Fetched {
     /// Bytes that arrived and were right.
     pub bytes: u64,
     /// From the SYN that was answered to the end.
     pub duration: Interval,
-    /// Whether each byte came, in order and unchanged, and none beside.
+    /// Set if each byte arrived in order and unchanged, and no other byte.
     pub correct: bool,
-    /// How the connection ended, if it did before the data.
+    /// Reason of the end of the connection, if it ended before the data.
     pub failure: Option<CloseReason>,
 }
 
-/// One end of a connection, from the program's side.
+/// Program at one end of a connection.
 #[derive(Debug)]
 pub(super) enum App {
     /// See [`Service::Echo`].
@@ -53,7 +52,7 @@ pub(super) enum App {
         size: u64,
         /// Bytes written.
         written: u64,
-        /// What they are.
+        /// Pattern of the bytes to be sent.
         pattern: Pattern,
     },
     /// Receives checked data.
@@ -62,13 +61,13 @@ pub(super) enum App {
         size: u64,
         /// Bytes that were right so far.
         received: u64,
-        /// Whether a byte was wrong.
+        /// Set if a byte was wrong.
         wrong: bool,
-        /// When the connection was tried.
+        /// Time at which the connection was opened.
         began: Instant,
-        /// What it came to.
+        /// Result of the fetch, once it is done.
         done: Option<Fetched>,
-        /// What is wanted.
+        /// Pattern of the bytes that are expected.
         pattern: Pattern,
     },
 }

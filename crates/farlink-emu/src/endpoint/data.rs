@@ -15,7 +15,7 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// What the data has from `offset` to the end of the block.
+    /// Returns the data from `offset` to the end of the block.
     pub(super) fn at(&mut self, offset: u64) -> &[u8] {
         let number = offset / BLOCK;
         if self.number != number || self.block.is_empty() {
@@ -29,7 +29,7 @@ impl Pattern {
         &self.block[(offset % BLOCK) as usize..]
     }
 
-    /// Whether `bytes` are what the data has from `offset` on.
+    /// Returns whether `bytes` equal the data from `offset` on.
     pub(super) fn is(&mut self, mut offset: u64, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             let wanted = self.at(offset);

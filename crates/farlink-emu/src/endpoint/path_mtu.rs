@@ -1,4 +1,4 @@
-//! What a router says of a packet that was too long (RFC 1191, 4; RFC 4443, 3.2).
+//! Messages of routers about a packet that was too long (RFC 1191, 4; RFC 4443, 3.2).
 
 use super::Key;
 use std::net::{IpAddr, Ipv6Addr};

@@ -30,7 +30,7 @@ fn client(size: u64) -> Endpoint {
     Endpoint::new(CLIENT, &config("client", &[], Some(size)), Some(SERVER))
 }
 
-/// One that fetches by this version of IP.
+/// Builds a client that fetches `size` bytes over this version of IP.
 fn client_by(ip: IpVersion, size: u64) -> Endpoint {
     let mut config = EndpointConfig {
         ip,
@@ -143,8 +143,8 @@ fn a_transfer_is_whole_through_a_small_send_buffer() {
     }
 }
 
-/// What is lost comes again, what comes twice counts once, and a changed packet
-/// is dropped for its checksum: each is counted.
+/// Lost data is sent again, duplicate data counts once, and a changed packet is dropped for its
+/// checksum. Each case is counted.
 #[test]
 fn a_transfer_is_whole_over_a_bad_path() {
     let size = 500_000;
@@ -390,7 +390,7 @@ fn syn(port: u16) -> Vec<u8> {
     })
 }
 
-/// What `next_timeout` is without a list of timers.
+/// Computes `next_timeout` without the list of timers.
 fn first_timer(endpoint: &Endpoint) -> Option<Instant> {
     let timers = endpoint.open.values().map(|o| o.connection.next_timeout());
     timers.flatten().min()

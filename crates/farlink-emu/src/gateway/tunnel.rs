@@ -15,9 +15,9 @@ use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 /// doubled while no answer comes, up to the most.
 const ASK_AGAIN: Interval = Interval::from_millis(500);
 const ASK_AGAIN_MOST: Interval = Interval::from_secs(2);
-/// How long the first answer may take.
+/// Time limit for the first answer.
 const PATIENCE: Interval = Interval::from_secs(10);
-/// How long a host may be another's: so long it takes until that is seen to be lost.
+/// Time for which a host may be taken: the time until the loss of its gateway is noticed.
 const TAKEN: Interval = Interval::from_secs(5);
 
 /// The tunnel to the unit.
@@ -29,7 +29,7 @@ pub(super) struct Tunnel {
     key: Key,
     hello: Hello,
     limits: Limits,
-    /// What the unit first said of the host: it is made by that, and cannot become another.
+    /// Place of the host as the unit first named it. The host is built from it and cannot change.
     place: Option<(u32, u32, u32)>,
     session: Option<(u32, Session)>,
     previous: Option<(u32, Session)>,
@@ -39,17 +39,17 @@ pub(super) struct Tunnel {
     pause: Interval,
     heard: Instant,
     is_lost: bool,
-    /// Whether the host is there.
+    /// Set once the host exists.
     is_ready: bool,
     datagram: Vec<u8>,
     pub(super) done: GatewayDone,
 }
 
-/// What the unit sent.
+/// Message of the unit.
 pub(super) enum Said {
     Nothing,
     Welcome(Welcome),
-    /// It has another scenario than at first.
+    /// The unit has a new scenario.
     Changed,
     Packet(Vec<u8>, bool),
     Bye,
@@ -119,7 +119,7 @@ impl Tunnel {
         })
     }
 
-    /// Whether it is time to ask again.
+    /// Returns whether the next question is due.
     fn may_ask(&self, now: Instant) -> bool {
         now.since(self.asked) >= self.pause
     }
@@ -301,7 +301,7 @@ impl Tunnel {
         }
     }
 
-    /// What is due. Gives a line for whoever watches, if there is something to say.
+    /// Does what is due. Returns a line for the user, if there is something to report.
     pub(super) fn work(&mut self, now: Instant) -> Option<String> {
         let over = self.session.as_ref().is_none_or(|(_, s)| s.is_over(now));
         let lost = over || now.since(self.heard) >= LOST_AFTER;
@@ -353,7 +353,8 @@ mod tests {
         (tunnel.unwrap(), unit, key)
     }
 
-    /// What was asked last comes to the unit: what sends its answer, and its side of the session.
+    /// Passes the last question to the unit; returns the sender of the answer and the unit's side
+    /// of the session.
     fn answer(
         unit: &UdpSocket,
         key: &Key,
@@ -443,7 +444,7 @@ mod tests {
         assert!(tunnel.may_ask(at(10_400)));
     }
 
-    /// Of a name with two addresses the second may be the one that answers.
+    /// A name may have two addresses of which only the second answers.
     #[test]
     fn each_address_of_the_unit_is_asked() {
         let (mut tunnel, unit, key) = tunnel();

@@ -38,7 +38,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 impl<'a> Outer<'a> {
-    /// What it is; `None` if nothing of ours.
+    /// Parses a frame; `None` if it is not of this protocol.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let (&[kind, 0, 0, 0], rest) = bytes.split_first_chunk()? else {
             return None;
@@ -87,7 +87,7 @@ impl<'a> Outer<'a> {
     }
 }
 
-/// What was sealed.
+/// Sealed content of a frame.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Inner<'a> {
     /// Answer at once: the sender's clock, in nanoseconds.
@@ -96,7 +96,7 @@ pub(crate) enum Inner<'a> {
     Echo { at: u64, held: u64 },
     /// An IP packet; whether its checksum is known to be right.
     Packet { checked: bool, bytes: &'a [u8] },
-    /// One of several pieces of a packet.
+    /// Piece of a packet.
     Piece {
         checked: bool,
         ident: u32,
@@ -104,16 +104,16 @@ pub(crate) enum Inner<'a> {
         count: u8,
         bytes: &'a [u8],
     },
-    /// Where the sender is, in metres.
+    /// Place of the sender in metres.
     Place { x: f64, y: f64 },
-    /// How many packets the sender's device dropped since it had no room, so far.
+    /// Number of packets that the sender's device dropped for want of room, so far.
     Overflowed { packets: u64 },
     /// The sender ends.
     Bye,
 }
 
 impl<'a> Inner<'a> {
-    /// What it is; `None` if it is nothing that this version knows.
+    /// Parses the content; `None` if this version does not know it.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let (&kind, rest) = bytes.split_first()?;
         let is_long = |n: usize| (rest.len() == n).then_some(());

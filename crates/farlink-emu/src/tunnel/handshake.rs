@@ -1,4 +1,4 @@
-//! How two ends agree on the keys of a session.
+//! Key agreement of a session.
 
 use super::frame::Outer;
 use super::key::Key;
@@ -11,14 +11,14 @@ use snow::{Builder, HandshakeState};
 use std::net::Ipv4Addr;
 
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
-/// What both ends must mean by the rest: a change of it is another protocol.
+/// Prologue that both ends mix in: a changed protocol has another prologue.
 const PROLOGUE: &[u8] = b"farlink tunnel 1";
 /// Longest message of Noise.
 const LONGEST: usize = 65_535;
 /// Longest one of ours: what a UDP datagram has room for, and less.
 const MOST: usize = 60_000;
 
-/// What an end that joins says first.
+/// First message of an end that joins.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Hello {
@@ -28,15 +28,15 @@ pub(crate) struct Hello {
     pub(crate) instance: u64,
 }
 
-/// What it is told.
+/// Answer to that message.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub(crate) enum Welcome {
-    /// It is that host.
+    /// Accepted: the gateway is that host.
     Joined {
         /// Number of its node, from 0.
         node: u32,
-        /// How many nodes there are.
+        /// Number of nodes.
         nodes: u32,
         /// Largest packet.
         mtu: u32,
@@ -45,9 +45,9 @@ pub(crate) enum Welcome {
         /// Names and addresses of all hosts.
         names: Vec<(String, Ipv4Addr)>,
     },
-    /// It cannot be: the host is another's at the moment.
+    /// Refused for now: another gateway has the host.
     Taken(String),
-    /// It cannot be, for this reason.
+    /// Refused, for this reason.
     Refused(String),
 }
 
@@ -105,7 +105,7 @@ impl Initiation {
         Some((Self { state, own }, out))
     }
 
-    /// What its session will be called here.
+    /// Returns the local name of the session.
     pub(crate) fn own(&self) -> u32 {
         self.own
     }
@@ -132,9 +132,9 @@ impl Initiation {
 pub(crate) struct Opened {
     state: HandshakeState,
     peer: u32,
-    /// What it says.
+    /// Content of the message.
     pub(crate) hello: Hello,
-    /// What it was made with, and no other is: a second one with it is a replay.
+    /// Ephemeral key of the message. A second message with the same key is a replay.
     pub(crate) ephemeral: [u8; 16],
 }
 

@@ -1,5 +1,5 @@
-//! How long the tunnel takes. The clocks of the two machines are not in step, so that only round
-//! trips can be known, and half of one is taken for each way.
+//! Delay of the tunnel. The clocks of the two machines are not synchronised, so only round trips
+//! can be measured, and half of one counts for each way.
 
 use farlink_tcp::Interval;
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ const MOST: usize = 64;
 pub(crate) struct RoundTrips(VecDeque<Interval>);
 
 impl RoundTrips {
-    /// One more.
+    /// Adds a round-trip time.
     pub(crate) fn add(&mut self, round_trip: Interval) {
         if self.0.len() == MOST {
             self.0.pop_front();
@@ -20,7 +20,7 @@ impl RoundTrips {
         self.0.push_back(round_trip);
     }
 
-    /// How many there are.
+    /// Returns the number of round-trip times.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(pieces.add((1, 7), 0, 2, &[1]), Some(vec![1, 2]));
     }
 
-    /// Who has the key may say what he likes of his pieces: they stay within what they began as.
+    /// An end with the key may send contradicting pieces: they stay within the limits of the first.
     #[test]
     fn pieces_that_contradict_each_other_are_no_packet() {
         let mut pieces = Pieces::default();

@@ -1,4 +1,4 @@
-//! What two ends that shook hands send each other.
+//! Encrypted session between two ends after the handshake.
 
 use super::frame::{HEADER, Inner, Outer};
 use super::primitives::TAG;
@@ -6,7 +6,7 @@ use super::window::Window;
 use farlink_tcp::{Instant, Interval};
 use snow::StatelessTransportState;
 
-/// When keys are old. Both ends have the same limits.
+/// Limits of the age of keys, alike at both ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// New ones are agreed on after so many datagrams.
@@ -20,7 +20,7 @@ pub(crate) struct Limits {
 }
 
 impl Default for Limits {
-    /// Those of WireGuard (Donenfeld 2017, 6.1).
+    /// Returns WireGuard's limits (Donenfeld 2017, 6.1).
     fn default() -> Self {
         Self {
             renew_after: 1 << 60,
@@ -34,18 +34,18 @@ impl Default for Limits {
 /// Why a datagram is not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Bad {
-    /// Its seal is not of this key and number.
+    /// Forged: the seal does not fit the key and number.
     Forged,
-    /// It was there before, or is too old to know.
+    /// Replayed: the number was seen, or is too old to tell.
     Replayed,
-    /// Its session is over.
+    /// Old: the session is over.
     Old,
 }
 
 /// A session with the other end.
 pub(crate) struct Session {
     transport: StatelessTransportState,
-    /// What the other end calls it.
+    /// Name of the session at the other end.
     peer: u32,
     next: u64,
     window: Window,
@@ -80,12 +80,12 @@ impl Session {
         }
     }
 
-    /// Whether new keys should be agreed on.
+    /// Returns whether new keys should be agreed on.
     pub(crate) fn is_to_renew(&self, now: Instant) -> bool {
         self.next >= self.limits.renew_after || now.since(self.since) >= self.limits.renew_age
     }
 
-    /// Whether it is over.
+    /// Returns whether the session is over.
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         self.next >= self.limits.end_after || now.since(self.since) >= self.limits.end_age
     }
@@ -116,7 +116,7 @@ impl Session {
         true
     }
 
-    /// What is in a datagram; its bytes are in `out`.
+    /// Opens a datagram. Its bytes are then in `out`.
     pub(crate) fn open(
         &mut self,
         now: Instant,

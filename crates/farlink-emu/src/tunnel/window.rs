@@ -1,4 +1,4 @@
-//! Which numbers of datagrams were there already: a window behind the greatest one (RFC 6479).
+//! Replay window: the numbers of datagrams received so far, behind the greatest one (RFC 6479).
 
 /// Bits of the window, and how far behind the greatest a number may be: a word less, which is being
 /// emptied.
@@ -9,7 +9,7 @@ pub(super) const BEHIND: u64 = (WORDS as u64 - 1) * 64;
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     seen: [u64; WORDS],
-    /// One more than the greatest.
+    /// Greatest number plus one.
     next: u64,
     count: u64,
 }
@@ -23,7 +23,8 @@ impl Window {
         }
     }
 
-    /// Whether a number is new. It is not remembered: only what is authentic may be.
+    /// Returns whether a number is new. Does not record the number: only numbers of authentic
+    /// datagrams may be recorded.
     pub(super) fn is_new(&self, number: u64) -> bool {
         if number >= self.next {
             return true;
@@ -48,7 +49,7 @@ impl Window {
         self.count += 1;
     }
 
-    /// How many numbers up to the greatest never came.
+    /// Returns how many numbers up to the greatest never arrived.
     pub(super) fn missing(&self) -> u64 {
         self.next - self.count
     }

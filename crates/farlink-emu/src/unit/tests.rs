@@ -48,7 +48,7 @@ impl Network {
         self.unit.work(self.now, &mut self.hosts);
     }
 
-    /// Whether something was answered; what came before is read with it.
+    /// Returns whether an answer arrived. Earlier datagrams are read with it.
     fn answer(&self) -> Option<Vec<u8>> {
         let mut buffer = vec![0; LONGEST];
         let length = self.socket.recv(&mut buffer).ok()?;
@@ -172,8 +172,8 @@ fn strangers_are_not_answered() {
     assert_eq!(net.unit.strangers.without_key - before.without_key, 500);
 }
 
-/// One that is refused is told so and counted; what a gateway says of its device and where it says
-/// it from is in its report, also when it comes from another address or was not heard of for long.
+/// A refused gateway is told so and counted. The report has what a gateway says of its device and
+/// place, also after a change of its address or a long silence.
 #[test]
 fn a_gateway_is_reported_as_it_says() {
     let mut net = network();

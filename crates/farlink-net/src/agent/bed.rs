@@ -20,7 +20,7 @@ pub(super) const MOBILE: usize = 0;
 /// The other one, which opens the connection.
 pub(super) const FIXED: usize = 1;
 
-/// How bad the links are.
+/// Impairments of the links.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Faults {
     /// Share of packets that are lost, that come twice, that come damaged and that come late.
@@ -41,12 +41,12 @@ pub(super) struct End {
     chunk: u64,
     pause: Interval,
     writes_at: Instant,
-    /// What came: how much, and whether all of it was right.
+    /// Bytes received, and whether all were right.
     pub(super) received: u64,
     pub(super) correct: bool,
     pub(super) closed: Option<CloseReason>,
     pub(super) peer_closed: bool,
-    /// It reads so much at most, if it is slow.
+    /// Most bytes that a slow reader reads at a time.
     pub(super) reads: u64,
 }
 
@@ -100,7 +100,7 @@ pub(super) struct Bed<A> {
     faults: Faults,
     /// An end between which and the agent nothing happens.
     pub(super) clean: Option<usize>,
-    /// One that hears nothing any more.
+    /// End that no longer hears anything.
     pub(super) gone: Option<usize>,
     stream: Stream,
     /// Numbers of the data segments of an end that are lost on their way to the agent.
@@ -110,11 +110,11 @@ pub(super) struct Bed<A> {
     /// Packets under way: to an end, or from it to the agent.
     flying: BTreeMap<(Instant, u64), (Hop, Packet)>,
     number: u64,
-    /// What left the agent, and when: towards which end.
+    /// Segments that left the agent, with time and direction.
     pub(super) left: Vec<(Instant, usize, Segment)>,
-    /// The same of what came to it, and whose it was.
+    /// Segments that arrived at the agent, with time and sender.
     pub(super) came: Vec<(Instant, usize, Segment)>,
-    /// One way from an end to the agent.
+    /// One-way delays from each end to the agent.
     pub(super) delays: [Interval; 2],
 }
 
@@ -146,7 +146,7 @@ impl End {
         }
     }
 
-    /// It writes so much at a time.
+    /// Makes the end write `chunk` bytes at a time.
     pub(super) fn writes(&mut self, chunk: u64, pause: Interval) {
         (self.chunk, self.pause) = (chunk, pause);
     }
@@ -388,7 +388,7 @@ impl<A: Agent> Bed<A> {
         }
     }
 
-    /// Whether all came that was sent, each byte right, and both ends know the end.
+    /// Returns whether all sent bytes arrived unchanged, and both ends have seen the end.
     pub(super) fn is_done(&self) -> bool {
         let done = |end: usize| {
             let (here, there) = (&self.ends[end], &self.ends[1 - end]);
@@ -397,7 +397,7 @@ impl<A: Agent> Bed<A> {
         done(MOBILE) && done(FIXED)
     }
 
-    /// What left towards an end with data.
+    /// Returns the segments with data that left towards an end.
     pub(super) fn data_to(&self, end: usize) -> impl Iterator<Item = &(Instant, usize, Segment)> {
         let data =
             move |left: &&(Instant, usize, Segment)| left.1 == end && !left.2.body.is_empty();
@@ -413,7 +413,7 @@ fn read(packet: &Packet) -> Option<Segment> {
     }
 }
 
-/// What a segment says, without its bytes.
+/// Formats a segment without its bytes.
 pub(super) fn says(segment: &Segment) -> String {
     let Segment {
         seq,

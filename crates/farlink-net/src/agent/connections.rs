@@ -1,4 +1,4 @@
-//! What an agent keeps of each connection that it sees: bounded, and ended.
+//! Per-connection state of an agent: bounded in number, and removed at the end of a connection.
 
 use super::crossing::Crossing;
 use super::middlebox::{Leaving, Moved};
@@ -14,13 +14,13 @@ use std::net::IpAddr;
 pub struct Ends(pub [(IpAddr, u16); 2]);
 
 impl Ends {
-    /// Whether the end on the wireless side has an address of this node.
+    /// Returns whether the end on the wireless side has an address of this node.
     pub fn wireless_is(&self, host: NodeId) -> bool {
         node_of(self.0[0].0) == Some(host)
     }
 }
 
-/// How much is kept, and how long.
+/// Limits of the state in number and time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Connections at once; the packets of others pass unread.
@@ -48,7 +48,7 @@ impl Default for Limits {
     }
 }
 
-/// What an agent keeps of a connection.
+/// State that an agent keeps of a connection.
 pub trait Kept: Default {
     /// Bytes of packets among that.
     fn bytes(&self) -> u64 {
@@ -283,7 +283,7 @@ impl<S: Kept> Connections<S> {
         self.forget();
     }
 
-    /// Whether it is switched off.
+    /// Returns whether the agent is switched off.
     #[inline]
     pub fn is_off(&self) -> bool {
         self.off
@@ -298,7 +298,7 @@ impl<S: Kept> Connections<S> {
         self.idle_from = Instant::ZERO;
     }
 
-    /// Whether there is room for another, after those that are idle have gone.
+    /// Returns whether there is room for another connection, after idle ones are removed.
     fn has_room(&mut self, now: Instant) -> bool {
         if self.by_ends.len() < self.limits.connections {
             return true;
@@ -323,12 +323,12 @@ impl<S: Kept> Connections<S> {
         self.by_ends.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no connections.
     pub fn is_empty(&self) -> bool {
         self.by_ends.is_empty()
     }
 
-    /// What is counted of connections, by name.
+    /// Returns the counters of connections by name.
     pub fn counters(&self) -> [(&'static str, f64); 3] {
         [
             ("connections", self.opened as f64),
@@ -357,7 +357,7 @@ impl<S: Default> Seen<S> {
         }
     }
 
-    /// Whether the connection is over with this segment from side `from`.
+    /// Returns whether this segment from side `from` ends the connection.
     fn is_over(&mut self, from: usize, segment: &Segment) -> bool {
         if segment.flags.has(Flags::RST) {
             return true;

@@ -1,7 +1,7 @@
-//! Which way a packet goes.
+//! Direction of a packet at an agent.
 
-/// Where a packet goes as it crosses the node of an agent, seen from the link that the
-/// agent looks after: the wireless one.
+/// Direction in which a packet crosses the agent's node, seen from the wireless link that the agent
+/// serves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Crossing {
     /// To the wireless link.

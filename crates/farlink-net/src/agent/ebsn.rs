@@ -25,7 +25,7 @@ pub struct Ebsn {
     notices: u64,
 }
 
-/// What it keeps of a connection.
+/// Per-connection state: none.
 #[derive(Debug, Default)]
 struct Nothing;
 

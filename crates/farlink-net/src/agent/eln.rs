@@ -27,7 +27,7 @@ pub struct Eln {
     no_room: u64,
 }
 
-/// What passed of a connection and is not acknowledged.
+/// Data of a connection that passed and are not acknowledged.
 #[derive(Debug, Default)]
 struct Passed {
     /// Stretches of sequence numbers, from the first to the one behind the last, in
@@ -39,14 +39,14 @@ struct Passed {
     last: Option<(Seq, u16)>,
 }
 
-/// What an acknowledgment says.
+/// Meaning of an acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Says {
     /// Nothing about a loss.
     Nothing,
-    /// What follows it was lost behind the agent.
+    /// The data that follow were lost behind the agent.
     LostBehind,
-    /// What follows it was lost in front of the agent.
+    /// The data that follow were lost in front of the agent.
     LostBefore,
 }
 

@@ -1,4 +1,4 @@
-//! What an agent is to the network: it is shown packets, and says what becomes of them.
+//! Interface between an agent and the network: the agent sees packets and decides their fate.
 
 use super::crossing::Crossing;
 use super::view::View;
@@ -8,23 +8,22 @@ use farlink_tcp::{Instant, Seq};
 use std::any::Any;
 use std::fmt::Debug;
 
-/// What an agent calls a packet by that it follows.
+/// Agent's name for a packet that it follows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Tag(pub u64);
 
-/// What becomes of a packet.
+/// Verdict on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It goes on, as the agent may have changed it.
+    /// Forwards the packet, as the agent may have changed it.
     Forward,
-    /// It goes on, and the agent hears what its link does with it: [`Agent::on_sent`].
+    /// Forwards the packet and reports to the agent what its link does with it: [`Agent::on_sent`].
     Follow(Tag),
-    /// It is dropped, with the cause `agent`.
+    /// Drops the packet, with the cause `agent`.
     Drop,
-    /// It ends here and is not lost: the agent has taken what it carries.
+    /// Ends the packet here without a loss: the agent has taken its content.
     Absorb,
-    /// It stays at the node until the agent says [`Action::Release`] or
-    /// [`Action::Discard`].
+    /// Keeps the packet at the node until [`Action::Release`] or [`Action::Discard`].
     Hold,
 }
 
@@ -33,13 +32,13 @@ pub enum Verdict {
 pub struct Injection {
     /// The packet.
     pub packet: Packet,
-    /// It goes before all that waits for its link, as far as that link can.
+    /// Set if the packet goes before all that waits for its link, where the link can do so.
     pub ahead: bool,
     /// The agent hears what its link does with it.
     pub follow: Option<Tag>,
 }
 
-/// What an agent does beside its verdict, in the order in which it says so.
+/// Action of an agent beside its verdict, in the order of its requests.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
     /// A packet of the agent's own leaves its node: it takes a place in the queue of its
@@ -54,19 +53,18 @@ pub enum Action {
     Discard(PacketId),
 }
 
-/// What the link did with a packet that an agent follows.
+/// Event of a followed packet at its link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sent {
-    /// Its last bit has left the transmitter for the first time, or will have at this
-    /// instant.
+    /// The last bit leaves the transmitter for the first time at this instant.
     Left(Instant),
     /// The protocol of the link sent it again; its last bit left at this instant.
     Again(Instant),
-    /// It never will: the queue did not take it, or it was dropped at the node.
+    /// The packet never leaves: the queue refused it, or it was dropped at the node.
     Refused,
 }
 
-/// What an agent did, for the trace of its name.
+/// Act of an agent, for the trace of its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Act {
     /// Kept a copy of data, or noted that it passed.
@@ -96,7 +94,7 @@ pub enum Act {
 }
 
 impl Act {
-    /// All, in the order of their numbers.
+    /// Acts in the order of their numbers.
     pub const ALL: [Self; 12] = [
         Self::Keep,
         Self::Resend,
@@ -134,22 +132,22 @@ impl Act {
 /// A row of the trace of agents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Note {
-    /// What it did.
+    /// Act of the agent.
     pub act: Act,
     /// The flow that the packet is of.
     pub flow: FlowId,
-    /// Whether the numbered data go from the flow's opener to its acceptor.
+    /// Set if the numbered data go from the flow's opener to its acceptor.
     pub from_opener: bool,
     /// The sequence number that it is about.
     pub seq: Seq,
 }
 
-/// What an agent asks for and tells.
+/// Requests and notes of an agent.
 #[derive(Debug, Default)]
 pub struct Out {
-    /// What it asks for.
+    /// Requested actions.
     pub actions: Vec<Action>,
-    /// What it did; none where nobody wants to know.
+    /// Notes on its acts; `None` if nobody reads them.
     pub notes: Option<Vec<Note>>,
 }
 
@@ -185,22 +183,21 @@ impl Out {
     }
 }
 
-/// What becomes of what an agent keeps of a host's connections when the host leaves its wireless
-/// link.
+/// Fate of an agent's state of a host's connections when the host leaves the wireless link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leaving {
-    /// It is lost, and connections that cannot do without it are reset.
+    /// Lost. Connections that need the state are reset.
     Lose,
-    /// It goes to the agent at the next link.
+    /// Transferred to the agent at the next link.
     Transfer,
 }
 
-/// What goes from one agent to another of its kind.
+/// State that moves from one agent to another of its kind.
 #[derive(Debug)]
 pub struct Moved {
     /// Bytes of the ends' data in it.
     pub bytes: u64,
-    /// What the agent makes of it.
+    /// State in the agent's own form.
     pub state: Box<dyn Any + Send>,
 }
 
@@ -216,12 +213,12 @@ pub trait Agent: Debug + Send {
         out: &mut Out,
     ) -> Verdict;
 
-    /// Whether it follows packets to its wireless link.
+    /// Returns whether the agent follows packets to its wireless link.
     fn follows(&self) -> bool {
         false
     }
 
-    /// Whether it sends packets ahead of all that wait for its wireless link.
+    /// Returns whether the agent sends packets ahead of all that wait for its wireless link.
     fn goes_ahead(&self) -> bool {
         false
     }
@@ -229,12 +226,12 @@ pub trait Agent: Debug + Send {
     /// The link did something with a packet that the agent follows.
     fn on_sent(&mut self, _now: Instant, _tag: Tag, _sent: Sent, _out: &mut Out) {}
 
-    /// When it wants to be called, if at all; asked after each call.
+    /// Returns the next deadline, if any; asked after each call.
     fn deadline(&self) -> Option<Instant> {
         None
     }
 
-    /// Its deadline has come.
+    /// Handles a deadline.
     fn on_deadline(&mut self, _now: Instant, _out: &mut Out) {}
 
     /// A host behind the wireless link leaves it. Returns what goes with the host, if that is
@@ -249,19 +246,19 @@ pub trait Agent: Debug + Send {
         None
     }
 
-    /// What another agent of its kind and with its parameters kept of a host that is behind the
-    /// wireless link now.
+    /// Takes over the state of a host that is now behind the wireless link, from another agent of
+    /// the same kind and parameters.
     fn on_join(&mut self, _now: Instant, _moved: Moved, _out: &mut Out) {}
 
-    /// Whether a connection cannot do without what it keeps of it.
+    /// Returns whether a connection needs the state that the agent keeps of it.
     fn is_needed(&self) -> bool {
         false
     }
 
-    /// It is switched off or on. Off, it lets connections pass as if it were not there:
-    /// all of them, but for those that cannot do without it any more.
+    /// Switches the agent off or on. While it is off, connections pass as if the agent were absent,
+    /// except those that need its state.
     fn switch(&mut self, now: Instant, on: bool, out: &mut Out);
 
-    /// What it counted until `now`, by name.
+    /// Returns the counters up to `now` by name.
     fn counters(&self, now: Instant) -> Vec<(&'static str, f64)>;
 }

@@ -38,7 +38,7 @@ pub struct Snoop {
     counts: Counts,
 }
 
-/// What it did.
+/// Counters of the agent.
 #[derive(Debug, Default)]
 struct Counts {
     cached: u64,
@@ -318,7 +318,7 @@ fn from_far_end(
     flow.path?.reverse().packet(segment).ok()
 }
 
-/// What a packet is known by.
+/// Builds the tag of a packet.
 fn tag(place: u32, serial: u32) -> Tag {
     Tag(u64::from(place) << 32 | u64::from(serial))
 }

@@ -1,4 +1,4 @@
-//! When an agent wants to be called for which of its connections.
+//! Deadlines of an agent's connections.
 
 use farlink_tcp::Instant;
 use std::cmp::Reverse;
@@ -28,7 +28,7 @@ impl Timers {
         }
     }
 
-    /// When the first is due. It may find that it was moved.
+    /// Returns the first deadline. The connection may find that its deadline was moved.
     pub(super) fn next(&self) -> Option<Instant> {
         self.entries.peek().map(|entry| entry.0.0)
     }

@@ -18,7 +18,7 @@ pub struct View<'a> {
 #[derive(Debug)]
 enum Real {
     NotRead,
-    /// It is simulated, or there is nothing to be read.
+    /// Simulated packet, or nothing to be read.
     Nothing,
     Headers(IpFields, Box<Segment>),
 }
@@ -44,7 +44,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The same with the bytes of the body, if the packet has any.
+    /// Returns the segment with the bytes of its body, if the packet has any.
     pub fn whole(&mut self) -> Option<Segment> {
         let segment = self.segment()?.clone();
         match &self.packet.payload {
@@ -82,7 +82,7 @@ impl<'a> View<'a> {
         Some((Ends(ends), segment))
     }
 
-    /// Whether it is a piece of a packet of TCP that was cut on the way.
+    /// Returns whether the packet is a fragment of a TCP packet.
     pub fn is_fragment(&self) -> bool {
         match &self.packet.payload {
             Payload::Tcp(_) => self.packet.piece.is_some(),
@@ -91,7 +91,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What it takes to send a packet as this one is sent.
+    /// Returns what is needed to send a packet as this one was sent.
     pub fn path(&mut self) -> Path {
         Path {
             src: self.packet.src,
@@ -109,7 +109,7 @@ impl<'a> View<'a> {
         self.packet.clone()
     }
 
-    /// Its length.
+    /// Returns the IP length.
     pub fn ip_len(&self) -> u32 {
         self.packet.ip_len()
     }
@@ -157,7 +157,7 @@ fn is_whole(packet: &Packet) -> bool {
     !packet.corrupt && packet.piece.is_none()
 }
 
-/// Who sends to whom, and in which form: an agent sends as an end of a connection.
+/// Sender, receiver and form of a packet: an agent sends as an end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Path {
     src: NodeId,
@@ -175,7 +175,7 @@ impl Path {
         self.flow
     }
 
-    /// Whether it leads from the flow's opener to its acceptor.
+    /// Returns whether the path leads from the flow's opener to its acceptor.
     pub fn from_opener(self) -> bool {
         self.from_opener
     }
@@ -199,7 +199,7 @@ impl Path {
         self.version
     }
 
-    /// Whether the packets are bytes.
+    /// Returns whether the packets are bytes.
     pub fn is_real(self) -> bool {
         self.is_real
     }
@@ -214,8 +214,8 @@ impl Path {
         self.form(segment, None)
     }
 
-    /// The same with an identification: routers may cut it, if it is of IPv4. Who sends in
-    /// another's name does not hear that a packet is too long.
+    /// Builds a packet with an identification, which routers may fragment if it is IPv4. An agent
+    /// that sends in another's name does not learn that a packet is too long.
     ///
     /// # Errors
     /// As [`Self::packet`].

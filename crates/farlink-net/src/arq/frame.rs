@@ -11,7 +11,7 @@ pub struct Item {
     pub len: u32,
 }
 
-/// What a frame is.
+/// Kind of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum FrameKind {
@@ -42,7 +42,7 @@ impl FrameKind {
 /// A frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
-    /// What it is.
+    /// Kind of the frame.
     pub kind: FrameKind,
     /// N(S), modulo the modulus.
     pub ns: u8,
@@ -69,7 +69,7 @@ impl Frame {
         }
     }
 
-    /// Whether it carries a packet.
+    /// Returns whether the frame carries a packet.
     #[inline]
     pub fn carries(&self) -> bool {
         matches!(self.kind, FrameKind::Information | FrameKind::Unnumbered)
@@ -102,12 +102,12 @@ impl fmt::Debug for Frame {
     }
 }
 
-/// What an entity did with a packet.
+/// Outcome of a packet at an entity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// A frame came that was not here before.
     Accepted(u32),
-    /// Its packet goes to the layer above: at once, or when those before it came.
+    /// Delivered to the layer above: at once, or when the earlier packets have arrived.
     Deliver(u32),
     /// A frame that came, or was held, is thrown away.
     Discard(u32),

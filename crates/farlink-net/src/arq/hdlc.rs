@@ -1,15 +1,15 @@
-//! What LAPB and MDLP share: acknowledgment delay, time-out and poll, and
-//! re-establishing the link.
+//! Procedures shared by LAPB and MDLP: acknowledgment delay, time-out and poll, and re-establishing
+//! the link.
 
 use super::frame::{Frame, FrameKind, Outcome};
 use super::window::Sending;
 use farlink_tcp::{Instant, Interval};
 
-/// What a link does after N2 time-outs in a row (Wong 1998, 5.1.1). The count
-/// begins anew with each acknowledgment of a frame that was sent again.
+/// Action of a link after N2 time-outs in a row (Wong 1998, 5.1.1). The count restarts with each
+/// acknowledgment of a retransmitted frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GiveUp {
-    /// It goes on for ever.
+    /// Retries for ever.
     Never,
     /// SABME and UA: both ends throw away all that is queued, and begin again at
     /// number 0.
@@ -28,7 +28,7 @@ impl GiveUp {
         }
     }
 
-    /// Whether re-establishing the link keeps what is queued.
+    /// Returns whether re-establishing the link keeps the queue.
     pub(super) fn keeps(self) -> bool {
         matches!(self, Self::BestEffort(_))
     }
@@ -48,7 +48,7 @@ pub enum RetryFrom {
     FirstFrame,
 }
 
-/// What a UA means to the receiving side of its station.
+/// Meaning of a UA for the receiving side of its station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
     /// Nothing.
@@ -101,7 +101,7 @@ impl Station {
         }
     }
 
-    /// Whether frames of the old numbering must not be looked at.
+    /// Returns whether frames of the old numbering must be ignored.
     pub(super) fn deaf(&self) -> bool {
         self.awaiting_ua && !self.give_up.keeps()
     }
@@ -163,7 +163,7 @@ impl Station {
         }
     }
 
-    /// What is handed to the MAC carries N(R).
+    /// Records that a frame handed to the MAC carries N(R).
     fn acknowledged(&mut self) {
         self.ack_at = Instant::MAX;
         self.rr_due = false;
@@ -247,8 +247,8 @@ impl Station {
         }
     }
 
-    /// Whether T1 went off and frames are to be sent again. The link may have to
-    /// be re-established instead.
+    /// Returns whether T1 expired and frames must be sent again. The link may have to be
+    /// re-established instead.
     pub(super) fn on_retry_timer(&mut self, now: Instant, outcomes: &mut Vec<Outcome>) -> bool {
         if self.retry_at > now {
             return false;

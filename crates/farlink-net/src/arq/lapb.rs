@@ -21,12 +21,11 @@ pub struct LapbConfig {
     pub t1: Interval,
     /// Longest delay of an acknowledgment.
     pub t2: Interval,
-    /// Whether the first frame after T1 polls, so that it is acknowledged at once
-    /// (X.25, 2.4.5.9).
+    /// Set if the first frame after T1 polls, so that it is acknowledged at once (X.25, 2.4.5.9).
     pub poll: bool,
     /// From when T1 runs.
     pub retry_from: RetryFrom,
-    /// What N2 time-outs in a row lead to.
+    /// Action after N2 time-outs in a row.
     pub give_up: GiveUp,
 }
 
@@ -45,7 +44,7 @@ impl Default for LapbConfig {
     }
 }
 
-/// One end of a LAPB link.
+/// LAPB entity at one end of a link.
 #[derive(Clone, Debug)]
 pub struct Lapb {
     pub(super) station: Station,

@@ -45,7 +45,7 @@ impl ArqConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;
 
-/// What a packet carries of a transport's data, to know a copy by.
+/// Range of a transport's data in a packet, by which copies are recognised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tag {
     /// Flow and direction.
@@ -54,13 +54,13 @@ pub struct Tag {
     pub seq: u32,
     /// Bytes; 0 for none.
     pub len: u32,
-    /// Whether the packet is of low priority, to be counted as such: the queue of
-    /// a link with a protocol has one class.
+    /// Set if the packet has low priority. It is only counted: the queue of a link with a protocol
+    /// has one class.
     pub low: bool,
 }
 
 impl Tag {
-    /// That of a packet.
+    /// Returns the tag of a packet.
     pub fn of(packet: &Packet) -> Self {
         let stream = packet.flow.0 << 1 | u32::from(packet.from_opener);
         let low = packet.priority() == Priority::Low;
@@ -98,17 +98,17 @@ impl Tag {
         }
     }
 
-    /// Whether both carry a byte of the same data.
+    /// Returns whether both tags share a byte of data.
     fn overlaps(&self, other: &Self) -> bool {
         let after = self.seq.wrapping_sub(other.seq);
         self.stream == other.stream && (after < other.len || after.wrapping_neg() < self.len)
     }
 }
 
-/// What became of a packet.
+/// Outcome of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Output {
-    /// It is at the far end.
+    /// Arrived at the far end.
     Arrived {
         /// Direction, 0 or 1: the end that it came from.
         from: usize,
@@ -121,10 +121,10 @@ pub enum Output {
         from: usize,
         /// Number of the packet.
         packet: u32,
-        /// Whether a frame with it had left before.
+        /// Set if an earlier frame with the packet had left.
         again: bool,
     },
-    /// It is lost.
+    /// Lost.
     Lost {
         /// Direction.
         from: usize,
@@ -140,7 +140,7 @@ pub enum Output {
 pub struct ArqStats {
     /// Frames with a packet that were sent.
     pub information: u64,
-    /// Of these, those that were sent before.
+    /// Retransmissions among these.
     pub retransmitted: u64,
     /// Frames without a packet.
     pub supervisory: u64,
@@ -172,17 +172,17 @@ pub struct ArqStats {
 /// A frame that was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SentFrame {
-    /// When its last bit left.
+    /// Time at which the last bit left.
     pub at: Instant,
     /// Direction.
     pub from: usize,
     /// The frame.
     pub frame: Frame,
-    /// Its length on the wire.
+    /// Length on the wire in bytes.
     pub bytes: u32,
-    /// Whether its packet was sent before.
+    /// Set if the packet had been sent before.
     pub again: bool,
-    /// Whether the channel lost or damaged it.
+    /// Set if the channel lost or damaged the frame.
     pub lost: bool,
 }
 
@@ -202,7 +202,7 @@ struct Held {
     tag: Tag,
 }
 
-/// One direction.
+/// State of one direction.
 #[derive(Debug)]
 struct Half {
     config: LinkConfig,
@@ -226,11 +226,11 @@ pub struct ArqLink {
     entities: [Entity; 2],
     halves: [Half; 2],
     outcomes: Vec<Outcome>,
-    /// What was sent, if that is watched.
+    /// Sent frames, if recorded.
     sent: Option<Vec<SentFrame>>,
-    /// It tells of frames with a packet that leave.
+    /// Set if departures of frames with packets are reported.
     tells: bool,
-    /// Where both directions share a medium: the one that sent last.
+    /// Direction that sent last, where both share a medium.
     sent_last: Option<usize>,
 }
 
@@ -311,7 +311,7 @@ impl ArqLink {
         self.entities[from].waiting()
     }
 
-    /// The same, if it changed since this was asked.
+    /// Returns the waiting packets and bytes, if they changed since the last call.
     pub fn waiting_changed(&mut self, from: usize) -> Option<(u32, u64)> {
         let now = self.waiting(from);
         let reported = std::mem::replace(&mut self.halves[from].reported, now);
@@ -323,7 +323,7 @@ impl ArqLink {
         self.halves[from].count_drop(cause, priority == Priority::Low);
     }
 
-    /// When it wants to be called; [`Instant::MAX`] for never.
+    /// Returns the next deadline; [`Instant::MAX`] for none.
     #[inline]
     pub fn deadline(&self) -> Instant {
         let half = |half: &Half| {
@@ -337,7 +337,7 @@ impl ArqLink {
             .min(b.deadline())
     }
 
-    /// Whether an ECN-capable packet of `ip_len` bytes is to be marked.
+    /// Returns whether an ECN-capable packet of `ip_len` bytes is marked.
     pub fn congested(&self, from: usize, ip_len: u32) -> bool {
         let (packets, bytes) = self.waiting(from);
         packets > 0
@@ -425,7 +425,7 @@ impl ArqLink {
         }
     }
 
-    /// Whether a MAC takes a frame.
+    /// Returns whether a MAC takes a frame.
     #[inline]
     fn may_send(&self, from: usize) -> bool {
         self.halves[from].mac.is_idle()
@@ -568,7 +568,7 @@ impl Half {
         }
     }
 
-    /// One holder less. The last one decides what became of the packet.
+    /// Drops one reference to a packet. The last one decides the packet's fate.
     #[inline]
     fn let_go(&mut self, from: usize, token: u32, cause: DropCause, outputs: &mut Vec<Output>) {
         let held = &mut self.held[token as usize];

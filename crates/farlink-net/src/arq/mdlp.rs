@@ -23,14 +23,14 @@ pub struct MdlpConfig {
     pub t200: Interval,
     /// Longest delay of an acknowledgment.
     pub t205: Interval,
-    /// Whether packets go up in the order in which they were sent.
+    /// Set if packets are delivered in the order in which they were sent.
     pub in_sequence: bool,
-    /// Whether an SREJ is repeated when what a later one asked for comes first.
-    /// The last one cannot be known to be lost.
+    /// Set if an SREJ is repeated when the frame of a later SREJ arrives first. The loss of the
+    /// last SREJ cannot be detected.
     pub srej_repeat: bool,
     /// From when T200 runs.
     pub retry_from: RetryFrom,
-    /// What N2 time-outs in a row lead to.
+    /// Action after N2 time-outs in a row.
     pub give_up: GiveUp,
 }
 
@@ -50,7 +50,7 @@ impl Default for MdlpConfig {
     }
 }
 
-/// One end of an MDLP link.
+/// MDLP entity at one end of a link.
 #[derive(Clone, Debug)]
 pub struct Mdlp {
     pub(super) station: Station,
@@ -60,8 +60,7 @@ pub struct Mdlp {
     /// Frames that an SREJ is due for.
     srej_due: VecDeque<u64>,
     srej_repeat: bool,
-    /// When the latest SREJ for a number went, as a count of SREJs; 0 while it
-    /// has not.
+    /// Count of SREJs at the latest SREJ for each number; 0 if there was none.
     asked: Box<[u64]>,
     srejs: u64,
     poll_due: bool,
@@ -227,8 +226,8 @@ impl Mdlp {
         }
     }
 
-    /// What an SREJ asked for came: earlier SREJs that are still open were lost,
-    /// or what they asked for was.
+    /// Handles a frame that an SREJ requested: earlier open SREJs, or the frames they requested,
+    /// were lost.
     fn repeat(&mut self, number: u64) {
         let answered = *self.asked(number);
         for open in self.receiving.expected..self.receiving.top {

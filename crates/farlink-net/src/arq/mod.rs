@@ -46,7 +46,7 @@ pub enum Protocol {
     Rlp(RlpConfig),
 }
 
-/// One end of a link.
+/// Protocol entity at one end of a link.
 #[derive(Clone, Debug)]
 pub enum Entity {
     /// No recovery.
@@ -107,7 +107,7 @@ impl Entity {
         self.sending().outstanding()
     }
 
-    /// Whether the window lets another frame go.
+    /// Returns whether the window allows another frame.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.sending().is_open()
@@ -153,7 +153,7 @@ impl Entity {
         }
     }
 
-    /// When it wants to be called; [`Instant::MAX`] for never.
+    /// Returns the next deadline; [`Instant::MAX`] for none.
     #[inline]
     pub fn deadline(&self) -> Instant {
         match self {

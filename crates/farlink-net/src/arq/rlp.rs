@@ -24,10 +24,10 @@ pub struct RlpConfig {
     pub status_period: Interval,
     /// Least time from the end of a frame to its retransmission.
     pub min_interval: Interval,
-    /// Whether packets go up in the order in which they were sent.
+    /// Set if packets are delivered in the order in which they were sent.
     pub in_sequence: bool,
-    /// How long the receiver waits for a frame that it misses; without it for
-    /// ever (Wong 1998, 5.1.2).
+    /// Time for which the receiver waits for a missing frame; without it, for ever (Wong 1998,
+    /// 5.1.2).
     pub max_recovery_delay: Option<Interval>,
 }
 
@@ -45,7 +45,7 @@ impl Default for RlpConfig {
     }
 }
 
-/// One end of an RLP link.
+/// RLP entity at one end of a link.
 #[derive(Clone, Debug)]
 pub struct Rlp {
     pub(super) send: Sending,
@@ -55,9 +55,8 @@ pub struct Rlp {
     max_recovery_delay: Option<Interval>,
     /// Frames that are to be sent again.
     again: u32,
-    /// When each missing frame of the receiver's window was first missed. In the
-    /// order of their numbers these are in the order of time: the list of the
-    /// study.
+    /// Time at which each missing frame of the receiver's window was first missed. In the order of
+    /// the numbers these are in the order of time: the list of the study.
     missed_at: Box<[Instant]>,
     status_at: Instant,
     status_due: bool,

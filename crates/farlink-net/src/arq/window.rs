@@ -11,11 +11,11 @@ use std::collections::VecDeque;
 /// A frame that was sent and is not acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slot {
-    /// What it carries.
+    /// Packet in the frame.
     pub(super) item: Item,
-    /// When its latest copy had been sent; [`Instant::MAX`] while one is at the MAC.
+    /// Time at which its latest copy had been sent; [`Instant::MAX`] while one is at the MAC.
     pub(super) sent_at: Instant,
-    /// It is to be sent again.
+    /// Set if the frame must be sent again.
     pub(super) again: bool,
     /// The peer says that it has it.
     pub(super) held: bool,
@@ -30,7 +30,7 @@ pub(super) struct Sending {
     pub(super) una: u64,
     /// Next frame to go, V(S): below `top` after going back.
     pub(super) next: u64,
-    /// One past the last frame that was ever sent.
+    /// Number after the last frame that was ever sent.
     pub(super) top: u64,
     slots: Box<[Slot]>,
     waiting: VecDeque<Item>,
@@ -70,7 +70,7 @@ impl Sending {
         self.top - self.una
     }
 
-    /// Whether another frame may go.
+    /// Returns whether the window allows another frame.
     #[inline]
     pub(super) fn is_open(&self) -> bool {
         self.outstanding() < self.window
@@ -89,7 +89,8 @@ impl Sending {
         (number < self.top).then_some(number)
     }
 
-    /// What an N(R) stands for; none if it acknowledges what was never sent.
+    /// Returns the number for which an N(R) stands; `None` if it acknowledges a frame that was
+    /// never sent.
     #[inline]
     pub(super) fn find_ack(&self, wire: u8) -> Option<u64> {
         let number = self.una + (u64::from(wire).wrapping_sub(self.una) & self.mask);
@@ -157,14 +158,14 @@ impl Sending {
     }
 }
 
-/// What the receiver knows of a number in its window.
+/// State of a number in the receiver's window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Place {
     #[default]
     Missing,
-    /// It is here and waits for those before it.
+    /// Received, and waits for earlier frames.
     Held(u32),
-    /// It is here and was handed on.
+    /// Received and delivered.
     Passed,
 }
 
@@ -176,7 +177,7 @@ pub(super) struct Receiving {
     in_sequence: bool,
     /// First frame that is missing, V(R).
     pub(super) expected: u64,
-    /// One past the last frame that came.
+    /// Number after the last frame that arrived.
     pub(super) top: u64,
     places: Box<[Place]>,
 }
@@ -204,7 +205,7 @@ impl Receiving {
         &mut self.places[(number & self.mask) as usize]
     }
 
-    /// Whether a frame of the window is not here.
+    /// Returns whether a frame of the window is missing.
     #[inline]
     pub(super) fn is_missing(&self, number: u64) -> bool {
         number >= self.expected && self.places[(number & self.mask) as usize] == Place::Missing

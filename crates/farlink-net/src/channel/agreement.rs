@@ -1,4 +1,4 @@
-//! Whether what a process does to a million packets is what its closed form says.
+//! Agreement of a process, over a million packets, with its closed form.
 
 use super::closed_form::{Sampling, Theory};
 use super::passage::{Passage, Verdict};
@@ -17,9 +17,9 @@ pub(super) fn sampling(bytes: u32, spacing: u64) -> Sampling {
     }
 }
 
-/// What happened to `N` packets.
+/// Fate of each of `N` packets.
 pub(super) struct Found {
-    /// Which of them were lost or damaged.
+    /// Packets that were lost or damaged.
     pub(super) lost: Vec<bool>,
     /// Extra delay of those that arrived, in seconds.
     pub(super) delays: Vec<f64>,
@@ -48,7 +48,7 @@ impl Found {
         Self { lost, delays, loss }
     }
 
-    /// Of every `step`-th packet from number `first` on.
+    /// Takes every `step`-th packet from number `first` on.
     pub(super) fn every(&self, step: usize, first: usize) -> Self {
         let lost = self.lost.iter().skip(first).step_by(step).copied();
         Self::new(lost.collect(), Vec::new())

@@ -34,8 +34,8 @@ impl BitErrors {
         }
     }
 
-    /// The same bits behind a block code, which decides in place of
-    /// `correctable_bits`; lengths are then those before coding.
+    /// Adds a block code, which decides in place of `correctable_bits`. Packet lengths are then
+    /// those before coding.
     pub fn with_code(self, code: BlockCode) -> Self {
         Self {
             correction: Correction::Blocks(code),

@@ -196,7 +196,7 @@ mod tests {
         assert!((2e6 / 65_536.0 - 30.5f64).abs() < 0.05);
     }
 
-    /// Of damaged packets, dropped by IP and delivered to TCP.
+    /// Shares of damaged packets, of packets dropped by IP and of packets delivered to TCP.
     fn split(mut channel: ByteErrors, bytes: u32) -> [f64; 2] {
         let mut kinds = [0.0, 0.0];
         for _ in 0..1_000_000 {

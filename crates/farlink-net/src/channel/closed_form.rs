@@ -51,7 +51,7 @@ pub struct DelayDistribution {
 /// A quantity that follows from the parameters of a process.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Derived {
-    /// Its name, in the field's words: `fade_rate`, `mean_handoff_interval`.
+    /// Name in the field's words: `fade_rate`, `mean_handoff_interval`.
     pub name: &'static str,
     /// Unit: "s", "Hz", "bit/s", "dB", "probability", or "" for a plain number.
     pub unit: &'static str,
@@ -75,8 +75,8 @@ impl DelayDistribution {
         self.mean == 0.0 && self.deviation == 0.0
     }
 
-    /// Of the sum of two independent delays. The quantiles are those of the other
-    /// if one is constant; else there are none.
+    /// Computes the closed form of the sum of two independent delays. If one delay is constant, the
+    /// quantiles are those of the other, shifted; otherwise there are none.
     pub(super) fn plus(&self, other: &Self) -> Self {
         let (shift, base) = if self.deviation == 0.0 {
             (self.mean, &other.quantiles)
@@ -95,7 +95,7 @@ impl DelayDistribution {
 }
 
 impl Theory {
-    /// Of a stage that loses no packet and delays none.
+    /// Returns the closed form of a stage that loses and delays no packet.
     pub fn clean() -> Self {
         Self {
             loss: Some(0.0),
@@ -104,8 +104,8 @@ impl Theory {
         }
     }
 
-    /// Of a stage that delays no packet and loses them with mean `loss` and this
-    /// autocorrelation at lags 1, 2, ...
+    /// Returns the closed form of a stage without delay. `loss` is the mean loss, and
+    /// `autocorrelation` holds lags 1, 2, ...
     pub fn of_loss(loss: f64, autocorrelation: Vec<f64>) -> Self {
         if loss <= 0.0 {
             return Self::clean();
@@ -121,14 +121,14 @@ impl Theory {
         }
     }
 
-    /// Of a stage that delays no packet and loses each with the same probability,
-    /// whatever became of the others.
+    /// Returns the closed form of a stage without delay that loses each packet independently, with
+    /// the same probability.
     pub fn independent(loss: f64) -> Self {
         Self::of_loss(loss, vec![0.0; LAGS])
     }
 
-    /// Whether what it does to a packet depends on what it did to others; so it
-    /// is taken to be if nothing is known.
+    /// Returns whether the fate of a packet depends on earlier packets (assumed where nothing is
+    /// known).
     pub(super) fn remembers(&self) -> bool {
         self.loss != Some(0.0)
             && self
@@ -137,9 +137,9 @@ impl Theory {
                 .is_none_or(|lags| lags.iter().any(|&lag| lag != 0.0))
     }
 
-    /// Of this behind which `next` stands, which sees only what this lets
-    /// through. Delivery past both is the product of two independent processes
-    /// unless `next` counts packets and this has made gaps in what it counts.
+    /// Combines this stage with `next`, which sees only the packets that pass this one. Delivery
+    /// past both is the product of two independent processes, unless `next` counts packets and this
+    /// stage leaves gaps in the count.
     pub(super) fn then(self, next: Self) -> Self {
         let (Some(first), Some(second)) = (self.loss, next.loss) else {
             return Self {

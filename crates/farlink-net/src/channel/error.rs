@@ -1,4 +1,4 @@
-//! What a process cannot be.
+//! Errors of parameters that no channel process can have.
 
 use farlink_tcp::Interval;
 

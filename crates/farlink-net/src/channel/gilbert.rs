@@ -50,10 +50,9 @@ impl Gilbert {
         })
     }
 
-    /// Of the simple kind (every packet lost in the bad state, none in the good
-    /// one), from the mean loss and the mean burst: r = 1 / burst and
-    /// p = r loss / (1 - loss). `burst` is the mean number of packets lost in a
-    /// row; independent loss has 1 / (1 - loss).
+    /// Builds the simple chain (every packet lost in the bad state, none in the good one) from the
+    /// mean loss and the mean burst: r = 1 / burst and p = r loss / (1 - loss). `burst` is the mean
+    /// number of packets lost in a row; independent loss has 1 / (1 - loss).
     ///
     /// # Errors
     /// If the burst is below 1 packet, or if so much loss needs longer bursts.

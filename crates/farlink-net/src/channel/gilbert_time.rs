@@ -22,8 +22,8 @@ pub struct GilbertTime {
     good: f64,
     bad: f64,
     is_bad: bool,
-    /// When the state changes next, in nanoseconds: a sum of draws that a rounded
-    /// instant would bias.
+    /// Time of the next change of state in nanoseconds: a sum of draws, because rounding to an
+    /// [`Instant`] would bias the mean.
     until: f64,
     stream: Stream,
 }

@@ -34,7 +34,7 @@ pub struct InternetDelay {
     raised: Option<Raised>,
     keep_order: bool,
     is_raised: bool,
-    /// When the last packet that keeps the order left.
+    /// Departure of the last packet that keeps the order.
     last: Instant,
     stream: Stream,
 }
@@ -344,7 +344,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// That of Leung's Table 4.1, with its raised state in runs of `run` packets.
+    /// Builds the process of Leung's Table 4.1, with the raised state in runs of `run` packets.
     fn leung(run: f64, keep_order: bool) -> InternetDelay {
         let raised = Raised {
             enter: p(0.04 / 0.96 / run),
@@ -457,8 +457,8 @@ mod tests {
         );
     }
 
-    /// Of one term an exponential variate; of two and three the terms of a Poisson
-    /// distribution, of mean 6 where x is twice or thrice the mean.
+    /// Checks the tail: exponential for one term; for two and three terms a sum of Poisson
+    /// probabilities with mean 6, where x is two or three times the mean.
     #[test]
     fn the_tail_of_an_erlang_variate() {
         for (order, mean, x, terms) in [

@@ -5,7 +5,7 @@ use super::passage::Passage;
 use crate::rng::Stream;
 use farlink_tcp::{Instant, Interval};
 
-/// How an extra delay is drawn.
+/// Distribution of the extra delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Distribution {
     /// Any delay from `low` to `high` alike.
@@ -68,7 +68,7 @@ fn nanos(interval: Interval) -> f64 {
 pub struct Jitter {
     distribution: Distribution,
     keep_order: bool,
-    /// When the last packet that keeps the order left.
+    /// Departure of the last packet that keeps the order.
     last: Instant,
     stream: Stream,
 }
@@ -98,7 +98,7 @@ impl Jitter {
         }
     }
 
-    /// How the delays are drawn.
+    /// Returns the distribution of the delays.
     pub fn distribution(&self) -> Distribution {
         self.distribution
     }

@@ -14,13 +14,13 @@ use crate::fec::BlockCode;
 use crate::rng::{Probability, Stream};
 use farlink_tcp::{Instant, Interval};
 
-/// What becomes of packets during a handoff.
+/// Fate of packets during a handoff.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Forwarding {
-    /// They are lost ([`DropCause::Handoff`]).
+    /// Packets are lost ([`DropCause::Handoff`]).
     Drop,
-    /// They are kept and sent in order, at the rate of the link, when the handoff
-    /// is over. More bytes than `limit` at a time are lost.
+    /// Packets are kept and sent in order, at the rate of the link, after the handoff. Bytes beyond
+    /// `limit` are lost.
     Forward {
         /// Bytes on the wire that may be kept; `None` is any number.
         limit: Option<u64>,
@@ -34,18 +34,18 @@ pub struct Handoffs {
     pub interval: Interval,
     /// Mean time that one takes (1/b).
     pub duration: Interval,
-    /// What becomes of packets.
+    /// Fate of packets during a handoff.
     pub forwarding: Forwarding,
 }
 
-/// Which state of the fading a packet meets.
+/// Rule for the state of the fading that a packet meets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FadeRule {
-    /// That of a chain that moves once per packet, with the probabilities that a
-    /// state ends within the packet's transmission time T: 1 - exp(-c T) and
-    /// 1 - exp(-d T). With it the loss grows with speed, as the study found.
+    /// State of a chain that moves once per packet, with the probabilities that a state ends within
+    /// the packet's transmission time T: 1 - exp(-c T) and 1 - exp(-d T). The loss then grows with
+    /// speed, as in the study.
     PerPacket,
-    /// That of the fading at the end of its transmission.
+    /// State of the fading at the end of the packet's transmission.
     Instant,
     /// The bad one if any of its transmission falls into a fade.
     Overlap,
@@ -62,7 +62,7 @@ pub struct Fading {
     pub good: StateLoss,
     /// Loss in fades.
     pub bad: StateLoss,
-    /// Which packets are in a fade.
+    /// Rule for the packets that are in a fade.
     pub rule: FadeRule,
 }
 
@@ -86,7 +86,7 @@ impl Fading {
         [rho * libm::exp(-square), libm::expm1(square) / rho]
     }
 
-    /// The same at a threshold of so many decibels below the rms.
+    /// Returns the fading rates for a threshold in decibels below the rms.
     pub fn at_margin(decibels: f64) -> [f64; 2] {
         Self::rayleigh(libm::pow(10.0, -decibels / 20.0))
     }
@@ -130,16 +130,16 @@ fn seconds(seconds: f64) -> Interval {
 struct Changing {
     chain: OnOff,
     forwarding: Forwarding,
-    /// When the last kept packet has been sent.
+    /// Time at which the last kept packet has been sent.
     free_at: Instant,
-    /// When each kept packet has been sent, and its bytes.
+    /// Kept packets: the time at which each has been sent, and its bytes.
     kept: VecDeque<(Instant, u32)>,
     kept_bytes: u64,
 }
 
 impl Changing {
-    /// When a packet is sent that leaves the transmitter at `now` after `sending`;
-    /// `None` if it is lost.
+    /// Returns when a packet is sent that leaves the transmitter at `now` after `sending`; `None`
+    /// if the packet is lost.
     fn sent_at(&mut self, now: Instant, sending: Interval, bytes: u32) -> Option<Instant> {
         let Forwarding::Forward { limit } = self.forwarding else {
             return (!self.chain.at(now)).then_some(now);
@@ -200,7 +200,7 @@ pub struct MobileStreams {
     pub handoffs: Stream,
     /// Times of fades.
     pub fades: Stream,
-    /// What becomes of each packet.
+    /// Random stream of the fate of each packet.
     pub packets: Stream,
 }
 
@@ -245,9 +245,8 @@ impl Mobile {
         })
     }
 
-    /// The same behind a block code: bit errors are corrected block by block, and
-    /// packets take the time of their check symbols too. Lengths are then those
-    /// before coding.
+    /// Adds a block code: bit errors are corrected block by block, and check symbols take
+    /// transmission time. Packet lengths are then those before coding.
     pub fn with_code(mut self, code: BlockCode) -> Self {
         self.code = Some(code);
         if let Some(fades) = &mut self.fades {
@@ -273,7 +272,7 @@ impl Fades {
         self.chain.means().map(|mean| -libm::expm1(-time / mean))
     }
 
-    /// Whether a packet is in a fade that is sent until `at`.
+    /// Returns whether a packet that is sent until `at` is in a fade.
     fn is_bad(&mut self, at: Instant, sending: Interval, stream: &mut Stream) -> bool {
         match self.rule {
             FadeRule::PerPacket => {

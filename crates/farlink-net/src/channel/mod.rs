@@ -1,4 +1,4 @@
-//! What a medium does to packets: one stage per process, in the order of the
+//! Channel processes between transmitter and receiver: one stage each, in the order of the
 //! scenario.
 //!
 //! A stage sees only what the stages before it let through, so each keeps its
@@ -83,7 +83,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Whether it can never do anything.
+    /// Returns whether the process can never change a packet.
     fn is_inert(&self) -> bool {
         match self {
             Self::Gilbert(stage) => stage.is_inert(),
@@ -141,18 +141,18 @@ impl Channel {
         Self { stages }
     }
 
-    /// Whether every packet passes untouched.
+    /// Returns whether every packet passes unchanged.
     #[inline]
     pub fn is_clean(&self) -> bool {
         self.stages.is_empty()
     }
 
-    /// Whether no packet can overtake another.
+    /// Returns whether no packet can overtake another.
     pub fn keeps_order(&self) -> bool {
         self.stages.iter().all(Stage::keeps_order)
     }
 
-    /// Whether every packet that it lets through goes on at once.
+    /// Returns whether every delivered packet goes on without delay.
     pub fn is_without_delay(&self) -> bool {
         let at_once = |stage: &Stage| match stage {
             Stage::Gilbert(_)
@@ -197,7 +197,7 @@ impl Channel {
 
 #[cfg(test)]
 pub(crate) mod testing {
-    //! What the tests of all stages share.
+    //! Helpers shared by the tests of all stages.
 
     use super::{Channel, DropCause, Stage, Verdict};
     use crate::rng::{Probability, Stream, Streams};
@@ -214,7 +214,7 @@ pub(crate) mod testing {
         Probability::new(value).unwrap()
     }
 
-    /// Which of `N` packets of 1500 bytes were dropped for `cause`.
+    /// Returns which of `N` packets of 1500 bytes were dropped for `cause`.
     pub(crate) fn drops(stage: Stage, cause: DropCause) -> Vec<bool> {
         let mut channel = Channel::new(vec![stage]);
         (0..N)

@@ -53,7 +53,7 @@ impl OnOff {
         self.until + Interval::from_nanos(libm::ceil(nanos).max(1.0) as u64)
     }
 
-    /// Whether the state is the bad one at `now`, which never goes back.
+    /// Returns whether the state is bad at `now`. Calls must not go back in time.
     #[inline]
     pub(super) fn at(&mut self, now: Instant) -> bool {
         while self.until <= now {
@@ -68,7 +68,7 @@ impl OnOff {
         self.until
     }
 
-    /// Whether the state was bad at any time from `from` to `to`.
+    /// Returns whether the state was bad at any time from `from` to `to`.
     #[inline]
     pub(super) fn touched(&mut self, from: Instant, to: Instant) -> bool {
         let bad = self.at(from) || self.until <= to;

@@ -7,21 +7,21 @@ use crate::orbit::{LIGHT, Passes};
 use crate::rng::Stream;
 use farlink_tcp::{Instant, Interval};
 
-/// What becomes of packets while the link changes.
+/// Fate of packets while the link changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Interruption {
-    /// They are lost.
+    /// Packets are lost.
     Drop,
-    /// They wait until it is over.
+    /// Packets wait until the change is over.
     Hold,
 }
 
 /// An interruption at the beginning of each of a row of periods.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gap {
-    /// How long it takes.
+    /// Duration of the change.
     pub time: Interval,
-    /// What becomes of packets.
+    /// Fate of packets meanwhile.
     pub action: Interruption,
 }
 

@@ -45,7 +45,8 @@ impl Process for Outage {
         }
     }
 
-    /// Of packets at any time of a period. A single outage has no mean, for it ends.
+    /// Computes the closed form for packets at any time of a period. A single outage has no mean,
+    /// because it ends.
     fn theory(&self, sampling: Sampling) -> Theory {
         let unharmed = self.gap.drops().then(|| DelayDistribution::constant(0.0));
         if self.period == u64::MAX {
@@ -91,7 +92,7 @@ mod tests {
         Outage::new(ms(1000), Gap { time, action }, period).unwrap()
     }
 
-    /// What becomes of a packet each millisecond: none if it is lost, or its wait.
+    /// Offers a packet each millisecond and returns the wait of each, or `None` if it is lost.
     fn run(outage: Outage, packets: u64) -> Vec<Option<Interval>> {
         let mut channel = Channel::new(vec![Stage::Process(Box::new(outage))]);
         let mut passage = |i| channel.pass(Instant::ZERO + ms(i), 1500);

@@ -1,4 +1,4 @@
-//! What becomes of one packet in a channel.
+//! Fate of one packet in a channel.
 
 use farlink_tcp::Interval;
 
@@ -52,7 +52,7 @@ impl DropCause {
         Self::Agent,
     ];
 
-    /// Its name in results and traces.
+    /// Returns the name in results and traces.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Congestion => "congestion",
@@ -72,29 +72,29 @@ impl DropCause {
     }
 }
 
-/// Whether a packet arrives.
+/// Arrival or loss of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// As it was sent.
     Pass,
     /// With changed bits.
     Corrupt,
-    /// It does not.
+    /// Lost, for this cause.
     Drop(DropCause),
 }
 
-/// What happened to one packet.
+/// Result of one packet's way through a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Passage {
-    /// Whether it arrives.
+    /// Arrival or loss.
     pub verdict: Verdict,
     /// Copies that arrive beside it, with its verdict, at its time.
     pub copies: u8,
     /// Delay beyond that of the link.
     pub hold: Interval,
-    /// It stands outside the order: it neither waits for packets sent before it
-    /// nor makes later ones wait. Packets without this mark leave the channel in
-    /// the order in which they entered it.
+    /// Set if the packet is outside the order: it neither waits for earlier packets nor delays
+    /// later ones. Packets without this mark leave the channel in the order in which they entered
+    /// it.
     pub may_overtake: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What a process of a channel is to the rest of the program: it takes packets
-//! through, tells what follows from its parameters, and has a closed form.
+//! Interface of a channel process: it passes packets, derives values from its parameters, and has a
+//! closed form.
 
 use super::closed_form::{Derived, Sampling, Theory};
 use super::passage::Passage;
@@ -13,12 +13,12 @@ pub trait Process: fmt::Debug + Send + Sync {
     /// on the wire, check symbols of a block code not counted. `now` never goes back from call to call.
     fn pass(&mut self, now: Instant, bytes: u32, passage: &mut Passage);
 
-    /// Whether it can never do anything.
+    /// Returns whether the process can never change a packet.
     fn is_inert(&self) -> bool {
         false
     }
 
-    /// Whether no packet can overtake another.
+    /// Returns whether no packet can overtake another.
     fn keeps_order(&self) -> bool {
         true
     }
@@ -26,10 +26,10 @@ pub trait Process: fmt::Debug + Send + Sync {
     /// The nodes at its ends are so many metres apart from now on. Only radios look at that.
     fn set_distance(&mut self, _metres: f64) {}
 
-    /// Its closed form under the traffic of `sampling`.
+    /// Computes the closed form under the traffic of `sampling`.
     fn theory(&self, sampling: Sampling) -> Theory;
 
-    /// What follows from its parameters, for the result.
+    /// Returns the values derived from the parameters, for the result.
     fn derived(&self) -> Vec<Derived> {
         Vec::new()
     }

@@ -9,7 +9,7 @@ use crate::radio::{Budget, Modulation};
 use crate::rng::{Probability, Stream};
 use farlink_tcp::Instant;
 
-/// What fading does to the bits of a packet.
+/// Effect of fading on the bits of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BitFading {
     /// Nothing.
@@ -57,8 +57,8 @@ impl Radio {
         }
     }
 
-    /// The same radio behind a block code, which decides in place of
-    /// `correctable_bits`; lengths are then those before coding.
+    /// Adds a block code, which decides in place of `correctable_bits`. Packet lengths are then
+    /// those before coding.
     pub fn with_code(self, code: BlockCode) -> Self {
         Self {
             correction: Correction::Blocks(code),

@@ -8,7 +8,7 @@ use crate::rng::{Probability, Stream};
 use farlink_tcp::{Instant, Interval};
 use std::f64::consts::{PI, TAU};
 
-/// What a receiver in a fading field meets.
+/// Parameters of a receiver in a Rayleigh fading field.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RayleighField {
     /// Doppler frequency in Hz.
@@ -63,7 +63,7 @@ fn theory(share: f64, correlations: Vec<f64>) -> Theory {
     Theory::of_loss(share, correlations)
 }
 
-/// When the chain moves.
+/// Times at which the chain moves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Advance {
     /// Once every step of time.
@@ -80,7 +80,7 @@ pub enum Advance {
 /// and the time alone: packets that come or do not come change nothing in it.
 #[derive(Clone, Debug)]
 pub struct RayleighChain {
-    /// What the transitions come from, if it is known.
+    /// Field from which the transition probabilities come, if known.
     field: Option<RayleighField>,
     step: Interval,
     advance: Advance,
@@ -325,7 +325,7 @@ impl Process for JakesFading {
         }
     }
 
-    /// Of the Rayleigh signal that the sum comes near to.
+    /// Computes the closed form of the Rayleigh signal that the sum of oscillators approximates.
     fn theory(&self, sampling: Sampling) -> Theory {
         let margin = self.fading.margin;
         let share = margin.share();

@@ -28,7 +28,7 @@ impl Reorder {
         self.probability
     }
 
-    /// How long.
+    /// Returns the extra delay of reordered packets.
     pub fn delay(&self) -> Interval {
         self.delay
     }

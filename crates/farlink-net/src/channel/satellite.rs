@@ -57,8 +57,8 @@ impl Satellite {
         })
     }
 
-    /// The same sky behind a block code: a packet is lost when any of its blocks
-    /// cannot be decoded. Lengths are then those before coding.
+    /// Adds a block code: a packet is lost when any of its blocks cannot be decoded. Packet lengths
+    /// are then those before coding.
     pub fn with_code(mut self, code: BlockCode) -> Self {
         self.loss = self.loss.map(|known| match known.loss() {
             StateLoss::Bits(ber) => KnownLoss::new(StateLoss::Coded(ber, code)),

@@ -54,7 +54,7 @@ impl Process for Scripted {
         }
     }
 
-    /// Of losses there is none: they end.
+    /// Returns no mean loss, because a script of losses ends.
     fn theory(&self, _: Sampling) -> Theory {
         Theory {
             delay: Some(DelayDistribution::constant(0.0)),

@@ -4,14 +4,14 @@ use super::bit_errors::damage_probability;
 use crate::fec::BlockCode;
 use crate::rng::Probability;
 
-/// How packets are lost in a state.
+/// Loss of packets in a state.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum StateLoss {
     /// With one probability, whatever their length.
     Packet(Probability),
-    /// When any of their bits is in error, at this bit error rate.
+    /// Loss when any bit is in error, at this bit error rate.
     Bits(Probability),
-    /// When any block of their code cannot be decoded, at this bit error rate.
+    /// Loss when any block of the code cannot be decoded, at this bit error rate.
     Coded(Probability, BlockCode),
 }
 

@@ -16,13 +16,13 @@ use super::{Channel, Stage};
 use farlink_tcp::Interval;
 
 impl Stage {
-    /// Its closed form under the traffic of `sampling`, alone.
+    /// Computes the closed form of this stage alone under the traffic of `sampling`.
     pub fn theory(&self, sampling: Sampling) -> Theory {
         self.theory_behind(sampling, &Theory::clean())
     }
 
-    /// The same for what is left of that traffic behind stages with this closed
-    /// form.
+    /// Computes the closed form for the traffic that stages with the closed form `before` let
+    /// through.
     fn theory_behind(&self, sampling: Sampling, before: &Theory) -> Theory {
         match self {
             Self::Gilbert(stage) => stage.theory(),
@@ -36,7 +36,7 @@ impl Stage {
         }
     }
 
-    /// What follows from its parameters.
+    /// Returns the values derived from the parameters.
     pub fn derived(&self) -> Vec<Derived> {
         match self {
             Self::Gilbert(stage) => stage.derived(),
@@ -186,7 +186,8 @@ impl Jitter {
 const POINTS: f64 = 20_000.0;
 /// Most points if packets are so close that the grid must be finer.
 const MOST_POINTS: f64 = 4e6;
-/// Where a normal or exponential tail no longer counts, in deviations or means.
+/// Distance (in standard deviations or means) beyond which a normal or exponential tail is
+/// neglected.
 const TAIL: f64 = 40.0;
 
 impl Distribution {
@@ -317,7 +318,7 @@ mod tests {
         }
     }
 
-    /// What `N` packets met: whether each was lost, and the delays of the others.
+    /// Sends `N` packets and returns which were lost, and the delays of the others.
     fn sample(channel: &Channel) -> (Vec<bool>, Vec<f64>) {
         let mut channel = channel.clone();
         let mut delays = Vec::new();

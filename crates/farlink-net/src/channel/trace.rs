@@ -21,10 +21,9 @@ pub struct DelayTrace {
 }
 
 impl DelayTrace {
-    /// One delay for each row; `interpolate` draws straight lines between them
-    /// instead of steps. Time 0 is `offset` into the trace. With `keep_order` a
-    /// packet waits for those sent before it where the delay falls faster than
-    /// time goes on.
+    /// Takes one delay for each row. `interpolate` draws straight lines between rows instead of
+    /// steps. Time 0 is `offset` into the trace. With `keep_order`, a packet waits for earlier
+    /// packets where the delay falls faster than time passes.
     pub fn new(
         timeline: Timeline,
         delays: Vec<Interval>,
@@ -206,7 +205,7 @@ pub struct LossTrace {
 }
 
 impl LossTrace {
-    /// One probability for each row. Time 0 is `offset` into the trace.
+    /// Takes one probability for each row. Time 0 is `offset` into the trace.
     pub fn new(
         timeline: Timeline,
         losses: Vec<Probability>,
@@ -401,8 +400,8 @@ mod tests {
         assert_eq!(never.theory(TRAFFIC).loss, Some(0.0));
     }
 
-    /// Where a level is just what the delays up to one of them have, that one is its quantile,
-    /// be it the least or one between.
+    /// Where the level equals the share of delays up to one of them, that delay is the quantile
+    /// (the least or one in the middle).
     #[test]
     fn a_level_on_a_step_has_the_delay_of_the_step() {
         let pieces = [0.0, 1.0, 4.0].map(|delay| (delay, delay, 0.25));

@@ -27,7 +27,7 @@ fn data(number: u32) -> Packet {
     packet(number, Payload::Tcp(segment))
 }
 
-/// The same as a real program would send it.
+/// Builds the packet as a real program would send it.
 fn raw(number: u32) -> Packet {
     let sim = data(number);
     let bytes = wire::encode(&sim, Addresses::of(&sim)).unwrap();
@@ -164,8 +164,8 @@ fn a_loss_that_the_checksum_does_not_see_is_believed() {
     assert_eq!(link.stats().wrong, 1);
 }
 
-/// Of two connections, the one that the far end heard of last is not that of the
-/// packet: it is refused wherever it goes.
+/// A compressed packet without its number counts as one of the connection that the far end heard
+/// last. If that is another connection, the packet is refused wherever it goes.
 #[test]
 fn a_packet_may_come_out_as_that_of_another_connection() {
     let other = |number: u32| {

@@ -4,19 +4,19 @@ use crate::channel::DropCause;
 use crate::fec::BlockCode;
 use farlink_tcp::Interval;
 
-/// What a queue may hold.
+/// Limit of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueueLimit {
     /// Everything.
     Unlimited,
-    /// So many packets.
+    /// Number of packets.
     Packets(u32),
-    /// So many bytes of IP packets.
+    /// Number of bytes of IP packets.
     Bytes(u64),
 }
 
 impl QueueLimit {
-    /// Whether a packet of `ip_len` bytes is too many beside what waits.
+    /// Returns whether a packet of `ip_len` bytes finds no room beside the waiting ones.
     #[inline]
     pub(crate) fn is_full(self, packets: u32, bytes: u64, ip_len: u32) -> bool {
         match self {
@@ -36,7 +36,7 @@ pub struct LinkConfig {
     pub delay: Interval,
     /// Framing in bytes that each packet takes beyond its IP length.
     pub overhead: u32,
-    /// What each packet takes of the transmitter besides the time of its bits.
+    /// Time of the transmitter for each packet, in addition to the time of its bits.
     pub service: Interval,
     /// Block code over each packet with its framing. Its check symbols take time
     /// of the transmitter; the channel is told the length before coding.
@@ -72,8 +72,7 @@ impl LinkConfig {
         self.fec.map_or(bytes, |code| code.wire(bytes))
     }
 
-    /// How long the transmitter takes for so many bytes on the wire, where no trace of rates
-    /// says it.
+    /// Returns the transmission time of this many bytes on the wire, where no rate trace gives it.
     #[inline(never)]
     pub(super) fn sending(&self, wire: u32) -> Interval {
         Interval::of_bits(u64::from(wire) * 8, self.rate) + self.service
@@ -98,8 +97,8 @@ pub struct LinkStats {
     pub data: u64,
     /// Packets lost, by cause.
     pub drops: [u64; DropCause::ALL.len()],
-    /// Of the packets that left, those of low priority.
+    /// Low-priority packets among those that left.
     pub low_packets: u64,
-    /// Of the packets lost, those of low priority, by cause.
+    /// Low-priority packets among those lost, by cause.
     pub low_drops: [u64; DropCause::ALL.len()],
 }

@@ -1,22 +1,22 @@
-//! What becomes of packets on a link.
+//! Fate of packets on a link.
 
 use crate::channel::DropCause;
 use crate::id::{LinkId, PacketId};
 use farlink_tcp::Instant;
 
-/// What becomes of a packet that was handed to the link.
+/// Fate of a packet that was handed to the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It is lost; `at` is when that happened.
+    /// Lost; `at` is the time of the loss.
     Lost {
         /// Why.
         cause: DropCause,
-        /// When.
+        /// Time of the loss.
         at: Instant,
     },
-    /// It arrives.
+    /// Arrives.
     Arrives {
-        /// When.
+        /// Time of arrival.
         at: Instant,
         /// With changed bits.
         corrupt: bool,
@@ -28,7 +28,7 @@ pub enum Fate {
 }
 
 impl Fate {
-    /// When a packet arrives to which nothing happens on the way.
+    /// Returns the arrival time of a packet that arrives unchanged.
     #[inline]
     pub(super) fn plain(self) -> Option<Instant> {
         match self {
@@ -42,7 +42,7 @@ impl Fate {
         }
     }
 
-    /// Whether a full queue did not take it.
+    /// Returns whether a full queue refused the packet.
     #[inline]
     pub(super) fn refused(self) -> bool {
         matches!(
@@ -55,7 +55,7 @@ impl Fate {
     }
 }
 
-/// What became of packets on a link, and what it asks for.
+/// Outcome of packets on a link, and requests of the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// A packet is the first in flight: [`super::Links::arrive`] is to be called then.
@@ -72,7 +72,7 @@ pub enum Outcome {
     /// A packet's last bit will have left the transmitter then: where an agent looks
     /// after the direction.
     Left(LinkId, PacketId, Instant),
-    /// The same of a packet that the protocol of the link sends again.
+    /// Arrival of a packet that the link-layer protocol retransmits.
     Again(LinkId, PacketId, Instant),
     /// A packet is lost; the time is when that happens.
     Lost(LinkId, PacketId, DropCause, Instant),

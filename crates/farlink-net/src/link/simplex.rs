@@ -1,4 +1,4 @@
-//! One direction of a link: queue, transmitter, channel, delay.
+//! Queue, transmitter, channel and delay of one direction of a link.
 //!
 //! A packet that arrives while the transmitter is busy waits in the queue; when
 //! it leaves is arithmetic, not an event. The queue's limit counts what waits
@@ -26,7 +26,7 @@ use crate::packet::Packet;
 /// A packet on its way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct InFlight {
-    /// When it reaches the far end.
+    /// Arrival time at the far end.
     pub(super) arrives: Instant,
     pub(super) packet: PacketId,
 }
@@ -47,21 +47,21 @@ struct Counts {
 struct Losses {
     all: [u64; DropCause::ALL.len()],
     low: [u64; DropCause::ALL.len()],
-    /// Those of them that are lost when they have left the transmitter, which may be
-    /// in the future: when, why, and whether their priority is low.
+    /// Packets among them that are lost when they have left the transmitter, possibly in the
+    /// future: time, cause, and whether the priority is low.
     later: VecDeque<(Instant, DropCause, bool)>,
 }
 
-/// What is kept of a packet in the queue and in the transmitter: its IP length, and
-/// whether it goes ahead, is of other traffic, carries data, is of low priority.
+/// Packed description of a packet in the queue and in the transmitter: IP length and flags (ahead,
+/// other traffic, data, low priority).
 const LENGTH: u32 = (1 << 28) - 1;
-/// It waits in front of those that are not sent ahead.
+/// Flag of a packet that waits in front of those without the flag.
 const AHEAD: u32 = 1 << 28;
 const OTHER: u32 = 1 << 29;
 const DATA: u32 = 1 << 30;
 const LOW: u32 = 1 << 31;
 
-/// One direction of a link at work.
+/// State of one direction of a link.
 ///
 /// A thousand flows have thousands of links, none of which is in the nearest cache when a packet
 /// comes. So the fields lie in the order of their use, whole lines of the cache: an arrival reads
@@ -73,30 +73,31 @@ pub struct Simplex {
     pub(super) in_flight: Ring<InFlight>,
     free_at: Instant,
     last_arrival: Instant,
-    /// That of the parameters.
+    /// Delay of the parameters.
     delay: Interval,
     to: NodeId,
     clean: bool,
-    /// What it carries may be handed on at once ([`ahead`]).
+    /// Early forwarding ([`ahead`]).
     hands_on: ahead::HandsOn,
-    /// Whether a call was asked for to look after the low class.
+    /// Set if a call for the low class was requested.
     pub(super) low_watched: bool,
-    /// Whether it does more than to queue what it takes: [`Self::only_queues`] looks closer.
+    /// Set if the direction does more than queue packets: [`Self::only_queues`] then checks in
+    /// detail.
     cares: bool,
     /// Bytes on the wire of the last packet; [`Self::last_sending`] is the time that they take.
     last_wire: u32,
-    /// That of the parameters.
+    /// Overhead of the parameters.
     overhead: u32,
     // The second line.
-    /// When each waiting packet starts to be sent, and what it is.
+    /// Start of transmission and description of each waiting packet.
     waiting: Ring<(Instant, u32)>,
     waiting_bytes: u64,
-    /// How long the last packet took to be sent: lengths repeat, and a division costs as much as
-    /// the rest of a hop.
+    /// Transmission time of the last packet. Lengths repeat, and a division costs as much as the
+    /// rest of a hop.
     last_sending: Interval,
     /// Packets that it took before they came, if it takes them so.
     ahead: Option<Box<ahead::Ahead>>,
-    /// That of the parameters.
+    /// Queue limit of the parameters.
     queue: QueueLimit,
     // The third line.
     counts: Counts,
@@ -105,19 +106,19 @@ pub struct Simplex {
     taken: u32,
     /// Packets that wait in the low class.
     low_waiting: u32,
-    /// Whether there is other traffic, a trace of rates or a code.
+    /// Set if there is other traffic, a rate trace or a code.
     is_special: bool,
-    /// All packets wait in the class whose packets are decided when the transmitter is free.
+    /// Set if all packets wait in the class whose packets are chosen when the transmitter is free.
     pub(super) keeps: bool,
     /// The other direction sends over the same medium ([`shared`]).
     pub(super) shares: bool,
-    /// Of the two that share a medium it was the last to send.
+    /// Set if this direction was the last of the two to send on a shared medium.
     sent_last: bool,
     /// A protocol is on the link, which carries nothing itself.
     carries_frames: bool,
-    /// What waits may be overtaken by what an agent sends ahead.
+    /// Set if an agent's packets may overtake the waiting ones.
     pub(super) overtaken: bool,
-    /// It tells when each packet leaves the transmitter.
+    /// Set if the departure of each packet is reported.
     pub(super) tells: bool,
     channel_on: bool,
     /// The direction that takes all that it hands on, if it is one.
@@ -131,14 +132,14 @@ pub struct Simplex {
     background: Option<Box<(Background, BackgroundStats)>>,
     /// A rate that changes in time; none is a rate that does not.
     pace: Option<Box<Pace>>,
-    /// What waits in the low class.
+    /// Packets that wait in the low class.
     low: VecDeque<low::Waiting>,
     low_bytes: u64,
     low_packets: u64,
     marks: u64,
-    /// It has no other end at present ([`handover`]).
+    /// Set while the direction has no other end ([`handover`]).
     pub(super) is_closed: bool,
-    /// What arrives until then was on the way when its end went.
+    /// Arrivals up to this time were in flight when the other end was removed.
     cut_until: Option<Instant>,
     /// Until then the other direction has the medium.
     taken_until: Instant,
@@ -199,7 +200,7 @@ impl Simplex {
         .noted()
     }
 
-    /// The same, what every packet asks noted beside what it needs.
+    /// Recomputes the flags that every packet reads.
     fn noted(mut self) -> Self {
         self.note();
         self
@@ -217,8 +218,8 @@ impl Simplex {
         self.is_special = self.background.is_some() || self.pace.is_some() || config.fec.is_some();
     }
 
-    /// It tells when packets leave the transmitter from now on, and what waits may be
-    /// overtaken if they are sent `ahead`.
+    /// Reports departures from now on; the waiting packets may be overtaken if packets are sent
+    /// `ahead`.
     pub(super) fn tell(&mut self, ahead: bool) {
         self.tells = true;
         self.overtaken |= ahead && self.compression.is_none() && !self.has_background();
@@ -231,7 +232,7 @@ impl Simplex {
         self.note();
     }
 
-    /// The same that leads to a node.
+    /// Returns the direction with its end node.
     pub fn with_end(mut self, to: NodeId) -> Self {
         self.to = to;
         self
@@ -248,30 +249,30 @@ impl Simplex {
         self.mtu
     }
 
-    /// The same with packets no longer than that.
+    /// Returns the direction with a limit of packet length.
     pub fn with_mtu(mut self, mtu: Option<Mtu>) -> Self {
         self.mtu = mtu;
         self.noted()
     }
 
-    /// The same with compressed headers.
+    /// Returns the direction with header compression.
     pub fn with_compression(mut self, compression: Compression) -> Self {
         self.compression = Some(Box::new(compression));
         self.noted()
     }
 
-    /// Its header compression, if it has one.
+    /// Returns the header compression, if any.
     pub fn compression(&self) -> Option<&Compression> {
         self.compression.as_deref()
     }
 
-    /// The same link with other traffic on it.
+    /// Returns the direction with other traffic.
     pub fn with_background(mut self, background: Background) -> Self {
         self.background = Some(Box::new((background, BackgroundStats::default())));
         self.noted()
     }
 
-    /// Whether there is other traffic.
+    /// Returns whether there is other traffic.
     pub fn has_background(&self) -> bool {
         self.background.is_some()
     }
@@ -282,14 +283,14 @@ impl Simplex {
         background.map_or(0.0, |background| background.0.packets())
     }
 
-    /// What became of other traffic, up to the last packet or question.
+    /// Returns the fate of other traffic, up to the last packet or question.
     pub fn background_stats(&self) -> BackgroundStats {
         self.background
             .as_ref()
             .map_or_else(BackgroundStats::default, |background| background.1)
     }
 
-    /// The same link with a rate that follows a trace.
+    /// Returns the direction with a rate that follows a trace.
     pub fn with_pace(mut self, pace: Pace) -> Self {
         self.pace = Some(Box::new(pace));
         self.noted()
@@ -331,27 +332,27 @@ impl Simplex {
         self.channel.set_distance(metres);
     }
 
-    /// Whether packets meet the channel; off, they pass untouched, and the channel
-    /// stays as it is.
+    /// Switches the channel on or off. While it is off, packets pass unchanged, and the channel
+    /// keeps its state.
     pub fn switch_channel(&mut self, on: bool) {
         self.keep_order();
         self.channel_on = on;
         self.clean = !on || self.channel.is_clean();
     }
 
-    /// Whether packets meet the channel.
+    /// Returns whether packets meet the channel.
     pub fn channel_on(&self) -> bool {
         self.channel_on
     }
 
-    /// What comes next arrives no earlier than what flies now.
+    /// Makes the next packet arrive no earlier than those in flight.
     fn keep_order(&mut self) {
         if let Some(last) = self.in_flight.back() {
             self.last_arrival = self.last_arrival.max(last.arrives);
         }
     }
 
-    /// What may happen to a packet on its way.
+    /// Returns the channel.
     pub fn channel(&self) -> &Channel {
         &self.channel
     }
@@ -481,15 +482,15 @@ impl Simplex {
         (self.waiting.len() as u32, self.waiting_bytes)
     }
 
-    /// When the packets that wait in the normal class start to be sent, with
-    /// their IP lengths.
+    /// Returns the start of transmission and the IP length of each packet that waits in the normal
+    /// class.
     pub fn departures(&self) -> impl Iterator<Item = (Instant, u32)> + '_ {
         let parts = |&(starts, packet): &(Instant, u32)| (starts, packet & LENGTH);
         self.waiting.iter().map(parts)
     }
 
-    /// Whether an ECN-capable packet of `ip_len` bytes is to be marked that is
-    /// handed over at `now`.
+    /// Returns whether an ECN-capable packet of `ip_len` bytes that is handed over at `now` is
+    /// marked.
     pub fn congested(&mut self, now: Instant, ip_len: u32) -> bool {
         if self.config.mark == QueueLimit::Unlimited {
             return false;
@@ -507,20 +508,21 @@ impl Simplex {
         self.config.mark.is_full(packets, bytes, ip_len)
     }
 
-    /// Whether a packet of `ip_len` bytes and normal priority needs nothing here but
-    /// [`Self::offer`]: its owner has nothing else to see to.
+    /// Returns whether a packet of `ip_len` bytes and normal priority needs nothing but
+    /// [`Self::offer`].
     #[inline]
     pub(super) fn only_queues(&self, ip_len: u32) -> bool {
         !self.low_watched && (!self.cares || self.is_within(ip_len))
     }
 
-    /// Whether it does nothing but to queue and to carry: no compression, no protocol.
+    /// Returns whether the direction only queues and forwards: no compression, no link-layer
+    /// protocol.
     #[inline]
     pub(super) fn only_forwards(&self) -> bool {
         !self.cares
     }
 
-    /// Whether all that it does more is to refuse what is longer.
+    /// Returns whether refusing long packets is the only other thing the direction does.
     #[cold]
     fn is_within(&self, ip_len: u32) -> bool {
         !self.carries_frames
@@ -540,7 +542,7 @@ impl Simplex {
         first
     }
 
-    /// What arrives after so many others, and what leaves the queue then, will be asked for.
+    /// Prefetches the packets that arrive and leave the queue after `others` more.
     #[inline]
     pub(super) fn prefetch(&self, others: usize) {
         self.in_flight.prefetch(others);
@@ -581,12 +583,12 @@ impl Simplex {
         }
     }
 
-    /// When the packet that came last has left the transmitter.
+    /// Returns when the last packet has left the transmitter.
     pub(super) fn left_at(&self) -> Instant {
         self.free_at
     }
 
-    /// What the queue keeps of a packet: its length and what it is.
+    /// Packs the description of a packet: its length and flags.
     pub(super) fn what(ip_len: u32, data: bool, priority: Priority, ahead: bool) -> u32 {
         let first = if ahead { AHEAD } else { 0 };
         let kind = match (priority, data) {
@@ -684,14 +686,15 @@ impl Simplex {
         self.take_behind::<false>(now, ip_len, priority, data, waiting)
     }
 
-    /// The same whatever is there besides a queue of one class.
+    /// Takes a packet in the general case, with all that may be beside a queue of one class.
     #[inline(never)] // what most packets take is inlined
     fn take_any(&mut self, now: Instant, ip_len: u32, priority: Priority, data: bool) -> Fate {
         let waiting = self.queued(now);
         self.take_behind::<true>(now, ip_len, priority, data, waiting)
     }
 
-    /// The same where so many packets and bytes wait; with `ANY` the transmitter may be special.
+    /// Takes a packet behind this many waiting packets and bytes. With `ANY` the transmitter may be
+    /// special.
     #[inline(always)] // as `take`
     fn take_behind<const ANY: bool>(
         &mut self,
@@ -725,8 +728,7 @@ impl Simplex {
         self.leave(now, packet, low::priority(packet))
     }
 
-    /// What becomes of the packet that came last, at `now`, when it has left the
-    /// transmitter.
+    /// Decides the fate of the last packet, at `now`, when it has left the transmitter.
     #[inline(always)] // as `take`
     fn leave(&mut self, now: Instant, packet: u32, priority: Priority) -> Fate {
         let ip_len = packet & LENGTH;

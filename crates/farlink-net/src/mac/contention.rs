@@ -4,13 +4,13 @@
 use crate::rng::{Probability, Stream};
 use farlink_tcp::{Instant, Interval};
 
-/// What the other stations offer together, in frames per frame time (CSMA/CA) or per
-/// slot (ALOHA), new ones and those sent again.
+/// Load of the other stations together, in frames per frame time (CSMA/CA) or per slot (ALOHA),
+/// retransmissions included.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Others {
     /// Offered load G.
     pub load: f64,
-    /// How many stations share it evenly; none is as many as one likes.
+    /// Number of stations that share the load evenly; `None` for infinitely many.
     pub stations: Option<u32>,
 }
 
@@ -83,14 +83,14 @@ pub struct Aloha {
     pub attempts: u32,
 }
 
-/// What a frame went through.
+/// Course of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct AlohaTurn {
-    /// When its last bit left, or, of one that was given up, its last slot ended.
+    /// Time at which its last bit left, or at which the last slot of an abandoned frame ended.
     pub(super) ends: Instant,
-    /// How often it was sent.
+    /// Number of transmissions.
     pub(super) attempts: u32,
-    /// Whether it did not collide in the end.
+    /// Set if the last transmission did not collide.
     pub(super) heard: bool,
 }
 
@@ -139,9 +139,9 @@ mod tests {
         Probability::new(value).unwrap()
     }
 
-    /// Of frames of 24 bytes at 19.2 kbit/s, 10 ms each, handed over as soon as the
-    /// one before is done: how long each took, its time on the air, whether it was
-    /// sent. Times in ms.
+    /// Sends frames of 24 bytes at 19.2 kbit/s (10 ms each), each as soon as the one before is
+    /// done. Returns for each the time taken and the time on the air, in ms, and whether it was
+    /// sent.
     fn frames(access: Access) -> Vec<(f64, f64, bool)> {
         let mut mac = Mac::new(access, 19_200, Streams::new(7, 0).stream("mac"));
         let frame = Frame::control(FrameKind::ReceiveReady, 0, false);

@@ -20,7 +20,7 @@ pub struct Point {
 }
 
 impl Point {
-    /// How far the other place is, in metres.
+    /// Returns the distance to the other place in metres.
     pub fn distance(self, other: Self) -> f64 {
         libm::hypot(self.x - other.x, self.y - other.y)
     }
@@ -36,12 +36,12 @@ pub struct Area {
 }
 
 impl Area {
-    /// Whether a place is in it, borders included.
+    /// Returns whether the area contains a place, borders included.
     pub fn holds(self, place: Point) -> bool {
         (0.0..=self.width).contains(&place.x) && (0.0..=self.height).contains(&place.y)
     }
 
-    /// Its middle.
+    /// Returns the centre.
     pub fn middle(self) -> Point {
         Point {
             x: self.width / 2.0,
@@ -103,7 +103,7 @@ impl Walker {
         }
     }
 
-    /// Where it is at `now`, which never goes back from call to call.
+    /// Returns the place at `now`, which must not go back from call to call.
     pub fn at(&mut self, now: Instant) -> Point {
         while self.leg.end <= now {
             self.next_leg();
@@ -133,12 +133,12 @@ impl Walker {
     }
 }
 
-/// How far two nodes are from one another.
+/// Distance between two nodes.
 #[derive(Clone, Debug)]
 pub enum Separation {
     /// Always so many metres.
     Fixed(f64),
-    /// One node moves, the other stands at a place.
+    /// One node moves, the other is fixed.
     One(Box<Walker>, Point),
     /// Both move.
     Both(Box<[Walker; 2]>),
@@ -157,7 +157,7 @@ impl Separation {
         }
     }
 
-    /// Where the nodes are at `now`; none for a fixed distance.
+    /// Returns the places of the nodes at `now`; `None` for a fixed distance.
     pub fn places(&mut self, now: Instant) -> Option<[Point; 2]> {
         match self {
             Self::Fixed(_) => None,

@@ -1,4 +1,4 @@
-//! How nodes choose where to go.
+//! Mobility models: the choice of a node's next leg.
 
 use super::{Area, Point};
 use crate::rng::{Probability, Stream};
@@ -28,7 +28,7 @@ impl Span {
     }
 }
 
-/// How the angle of a leg is drawn.
+/// Distribution of the angle of a leg.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Turning {
     /// Any angle alike.
@@ -106,10 +106,10 @@ pub enum Model {
     },
 }
 
-/// Where a node is in its model.
+/// State of a node in its model.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct State {
-    /// What comes next is a pause.
+    /// Set if a pause follows.
     pauses: bool,
     /// The next leg must stay inside as a whole.
     stay_inside: bool,
@@ -183,7 +183,7 @@ impl Model {
         }
     }
 
-    /// Where the next leg from `from` ends, and how many seconds it takes.
+    /// Returns the end of the next leg from `from`, and its duration in seconds.
     pub(super) fn leg(
         &self,
         state: &mut State,

@@ -201,8 +201,8 @@ fn headers_have_the_bytes_of_the_standard() {
     }
 }
 
-/// Of two connections in turn each packet names its own; so does every packet where
-/// the number may not be left out. The longest header has 16 bytes.
+/// Packets of two alternating connections each name their connection; so does every packet where
+/// the number may not be omitted. The longest header has 16 bytes.
 #[test]
 fn the_number_of_the_connection_goes_when_it_changes() {
     let (mut ends, mut a) = begun();
@@ -350,8 +350,8 @@ fn the_connection_that_rested_longest_gives_way() {
     assert_eq!(ends.cross(&all[1]), Form::Uncompressed(0));
 }
 
-/// What follows a lost packet is wrong by what was in that one, until the sender
-/// goes back, which no difference can say.
+/// Packets behind a lost one are wrong by the lost differences, until the sender goes back, which
+/// no difference can express.
 #[test]
 fn a_loss_spoils_all_that_follows_until_something_goes_whole() {
     let (mut ends, mut fields) = begun();
@@ -443,7 +443,7 @@ fn only_whole_segments_have_headers_to_compress() {
     assert_eq!(header_len(&START.bytes()[..40]), Some(40));
 }
 
-/// What a packet changes, so that all differences and forms occur.
+/// Change from one packet to the next, such that all differences and forms occur.
 #[derive(Clone, Debug)]
 struct Step {
     connection: u16,

@@ -20,7 +20,7 @@ pub enum TraceError {
     Order {
         /// Row, from 1.
         row: usize,
-        /// Its time.
+        /// Time of the row.
         time: String,
     },
     /// A packet-delivery trace whose time goes back.
@@ -28,7 +28,7 @@ pub enum TraceError {
     Falls {
         /// Row, from 1.
         row: usize,
-        /// Its time in milliseconds.
+        /// Time of the row in milliseconds.
         time: u64,
     },
     /// A packet-delivery trace that lasts no time.

@@ -12,7 +12,7 @@ pub const OPPORTUNITY: u32 = 1500;
 
 const MILLI: u64 = 1_000_000;
 
-/// What a transmitter can send, over time.
+/// Rate of a transmitter over time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RateTrace {
     /// A packet-delivery trace (Netravali et al. 2015, Mahimahi): at each instant
@@ -27,7 +27,7 @@ pub enum RateTrace {
     Even(u64),
     /// A rate in bit/s for each row.
     Steps {
-        /// When each holds.
+        /// Times at which the rows hold.
         timeline: Timeline,
         /// The rates; 0 is an outage, which a packet waits for.
         rates: Vec<u64>,
@@ -69,8 +69,7 @@ impl RateTrace {
         Ok(Self::Steps { timeline, rates })
     }
 
-    /// Its length, if it has one: of a trace that repeats the period, else the
-    /// time of the last row.
+    /// Returns the length: the period of a trace that repeats, otherwise the time of the last row.
     pub fn length(&self) -> Option<Interval> {
         match self {
             Self::Opportunities { times } => {
@@ -155,7 +154,7 @@ impl RateTrace {
 #[derive(Clone, Debug)]
 pub struct Pace {
     trace: Arc<RateTrace>,
-    /// Where in the trace time 0 is, in nanoseconds.
+    /// Position of time 0 in the trace, in nanoseconds.
     offset: u64,
     /// Row found last; of opportunities, the next that is not used.
     next: u64,
@@ -174,8 +173,8 @@ impl Pace {
         }
     }
 
-    /// When a packet of `wire` bytes that came at `now` starts to be sent and when
-    /// its last bit leaves, if the packet before it left at `free_at`.
+    /// Returns the start of transmission and the departure of the last bit of a packet of `wire`
+    /// bytes that arrived at `now`, if the packet before left at `free_at`.
     #[inline(never)]
     pub fn send(&mut self, free_at: Instant, now: Instant, wire: u32) -> (Instant, Instant) {
         if let RateTrace::Steps { timeline, rates } = &*self.trace {

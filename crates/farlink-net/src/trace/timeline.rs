@@ -1,4 +1,4 @@
-//! When the rows of a trace hold.
+//! Times at which the rows of a trace hold.
 
 use super::TraceError;
 use farlink_tcp::{Instant, Interval};
@@ -16,7 +16,7 @@ pub struct Timeline {
 /// A row that holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
-    /// Its number.
+    /// Number of the row.
     pub(crate) row: usize,
     /// Nanoseconds since it began.
     pub(crate) since: u64,
@@ -46,7 +46,7 @@ impl Timeline {
         })
     }
 
-    /// Whether it begins again at its end.
+    /// Returns whether the trace repeats.
     pub fn repeats(&self) -> bool {
         self.repeats
     }
@@ -61,7 +61,7 @@ impl Timeline {
         self.starts.len() - usize::from(self.repeats)
     }
 
-    /// How long each row holds, in nanoseconds, up to the time of the last row.
+    /// Returns how long each row holds, in nanoseconds, up to the time of the last row.
     pub(crate) fn lengths(&self) -> impl Iterator<Item = u64> + '_ {
         self.starts.windows(2).map(|pair| pair[1] - pair[0])
     }

@@ -129,7 +129,7 @@ pub(super) fn cut_out(bytes: &mut Vec<u8>, packet: &Packet, piece: Piece) -> Res
     Ok(())
 }
 
-/// What the IP header of a packet says, and what is behind it.
+/// Parsed IP header of a packet, and the bytes behind it.
 pub(super) struct Opened<'a> {
     pub(super) fields: IpFields,
     /// Type of service, or traffic class.
@@ -208,7 +208,7 @@ fn open_v6(bytes: &[u8]) -> Result<(IpFields, u8, &[u8]), WireError> {
     Ok((fields, class, &packet[found.at..]))
 }
 
-/// Where the segment of TCP begins of a packet that [`open`] reads.
+/// Returns the offset of the TCP segment in a packet that [`open`] reads.
 pub(super) fn segment_at(packet: &[u8]) -> usize {
     if packet[0] >> 4 == 6 {
         ipv6::carried(packet).at
@@ -217,7 +217,7 @@ pub(super) fn segment_at(packet: &[u8]) -> usize {
     }
 }
 
-/// Whether these are the bytes of a fragment of a packet of TCP.
+/// Returns whether the bytes are a fragment of a TCP packet.
 pub fn is_tcp_fragment(bytes: &[u8]) -> bool {
     if bytes.first().is_some_and(|first| first >> 4 == 6) {
         return ipv6::total_len(bytes).is_ok_and(|total| {

@@ -38,7 +38,7 @@ pub(crate) fn rewrite(raw: &mut Raw, old: &Segment, new: &Segment) -> Result<(),
     Ok(())
 }
 
-/// These options as bytes, and behind them those of kinds that are unknown here.
+/// Encodes these options, followed by options of kinds that are unknown here.
 fn merged(own: &[u8], options: &Options) -> Result<Vec<u8>, WireError> {
     let room = MAX_OPTIONS_LEN as usize;
     let wanted = options.wire_len();

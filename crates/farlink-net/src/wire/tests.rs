@@ -121,7 +121,7 @@ fn fitting() -> impl Strategy<Value = Packet> {
     })
 }
 
-/// What `decode` gives for a body of which only the length is known.
+/// Returns the result of `decode` for a body of which only the length is known.
 fn with_zeros(segment: &Segment) -> Segment {
     let mut segment = segment.clone();
     if segment.body.bytes().is_none() && !segment.body.is_empty() {

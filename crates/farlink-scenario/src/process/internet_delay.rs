@@ -33,20 +33,19 @@ table! {
         /// }`; each packet draws one of them by its weight. Needs `raised_share`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         raised: Vec<RaisedSpec>;
-        /// Whether a packet waits for those sent before it; else it may overtake
-        /// them.
+        /// Whether a packet waits for those sent before it; else it may overtake them.
         #[serde(default = "yes")]
         keep_order: bool;
     }
 }
 
 table! {
-    /// One of the variates of the raised state.
+    /// Variate of the raised state.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct RaisedSpec {
-        /// How often it is drawn, in proportion to the sum of the weights.
+        /// Weight of the variate, in proportion to the sum of the weights.
         weight: f64, in 0.0..=1e9;
-        /// Its mean.
+        /// Mean of the variate.
         mean: Time, in ZERO..=HOUR;
     }
 }

@@ -31,14 +31,14 @@ table! {
         handoff_interval?: Time;
         /// Mean time that a handoff takes (1/b).
         handoff_duration?: Time;
-        /// What becomes of packets in a handoff; "drop" without it.
+        /// Fate of packets in a handoff; "drop" without it.
         handoff?: ForwardingName;
         /// Bytes on the wire that are kept for forwarding at most; any number
         /// without it.
         handoff_buffer?: Size;
         /// Carrier frequency.
         carrier?: Frequency;
-        /// How far below the rms of a Rayleigh envelope a fade begins.
+        /// Margin of the fades: how far below the rms of a Rayleigh envelope a fade begins.
         fade_margin?: f64, in 0.0..=100.0, unit "dB";
         /// Normalised level-crossing rate n_R, instead of `fade_margin`.
         crossing_rate?: f64;
@@ -48,7 +48,7 @@ table! {
         fade_interval?: Time;
         /// Mean time that a fade takes (1/d).
         fade_duration?: Time;
-        /// Which packets are in a fade; "per-packet" without it.
+        /// Rule for the packets that are in a fade; "per-packet" without it.
         fade_rule?: FadeRuleName;
         /// Probability that a packet in a fade is lost.
         loss_bad?: Probability;
@@ -58,20 +58,20 @@ table! {
         loss_good?: Probability;
         /// Bit error rate outside of fades, instead of `loss_good`.
         ber_good?: Probability;
-        /// Whether handoffs, and fades of the rules that look at time, come at the
-        /// same times in both directions of the link; else each has its own.
+        /// Whether handoffs, and fades of the rules that look at time, happen at the same times in
+        /// both directions of the link; else each has its own.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool;
     }
 }
 
-/// What becomes of packets in a handoff.
+/// Fate of packets in a handoff.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ForwardingName {
-    /// They are lost (`drops_handoff`).
+    /// Packets are lost (`drops_handoff`).
     Drop,
-    /// They are kept and sent in order, at the rate of the link, when it is over.
+    /// Packets are kept and sent in order, at the rate of the link, after the handoff.
     Forward,
 }
 
@@ -307,7 +307,7 @@ impl MobileSpec {
         Ok(())
     }
 
-    /// Whether it has bit errors.
+    /// Returns whether the process has bit errors.
     pub(crate) fn has_ber(&self) -> bool {
         self.ber_good.is_some() || self.ber_bad.is_some()
     }

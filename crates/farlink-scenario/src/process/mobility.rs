@@ -15,12 +15,12 @@ table! {
     /// Nodes that move in a rectangle.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct MobilitySpec for model: MobilityName {
-        /// How the nodes move.
+        /// Mobility model of the nodes.
         model: MobilityName;
         /// Width and height of the area, 1 m to 1000 km.
         area: [Length; 2];
-        /// Whether both ends of the link move, or one and the other stands in the
-        /// middle of the area; "both" without it.
+        /// Ends that move: both, or one while the other stands in the middle of the area; "both"
+        /// without it.
         moves?: MovesName;
         /// Least and greatest speed of a leg.
         speed?: [Speed; 2], of [RandomWaypoint, Vatne2006, RandomWalk, RandomDirection, RandomTrip],
@@ -66,7 +66,7 @@ pub enum MobilityName {
     RandomTrip,
 }
 
-/// Which ends move.
+/// Ends that move.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MovesName {
@@ -185,7 +185,7 @@ impl MobilitySpec {
         }
     }
 
-    /// One node.
+    /// Builds one node.
     pub(in super::super) fn walker(&self, stream: Stream) -> Walker {
         Walker::new(self.model(), self.rectangle(), stream)
     }

@@ -26,13 +26,12 @@ table! {
         /// Inclination for the rotation of the Earth, which lengthens passes of
         /// satellites that fly with it; left out without it.
         inclination?: f64, in 0.0..=180.0, unit "degrees";
-        /// How often the distance is travelled; without it up, and down to a ground
+        /// Number of times that the distance is travelled; without it up, and down to a ground
         /// station near the user.
         hops?: u32 = 2, in 1..=10;
-        /// How long nothing passes when the next satellite takes over; no time without
-        /// it.
+        /// Time for which nothing passes when the next satellite takes over; no time without it.
         handover_time?: Time;
-        /// What becomes of packets meanwhile.
+        /// Fate of packets meanwhile.
         handover?: InterruptionName = InterruptionName::Drop, needs handover_time;
     }
 }
@@ -48,27 +47,27 @@ table! {
         first?: Time = Time(Interval::from_secs(12));
         /// Least and greatest extra delay, drawn for each interval.
         delay: [Time; 2];
-        /// How long nothing passes at a change; no time without it.
+        /// Time for which nothing passes at a change; no time without it.
         interruption_time?: Time;
-        /// What becomes of packets meanwhile.
+        /// Fate of packets meanwhile.
         interruption?: InterruptionName = InterruptionName::Drop, needs interruption_time;
         /// Whether a packet waits for those sent before it when the delay falls.
         #[serde(default = "yes")]
         keep_order: bool;
-        /// Whether both directions of the link have the same delays; else each draws
-        /// its own. They change at the same times.
+        /// Whether both directions of the link have the same delays; else each draws its own. They
+        /// change at the same times.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool;
     }
 }
 
-/// What becomes of packets while the link changes.
+/// Fate of packets while the link changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InterruptionName {
-    /// They are lost.
+    /// Packets are lost.
     Drop,
-    /// They wait until it is over.
+    /// Packets wait until the change is over.
     Hold,
 }
 

@@ -17,12 +17,12 @@ table! {
     pub struct OutageSpec {
         /// Time at which the first begins.
         start?: Time = ZERO, in ZERO..=Time(LONGEST_RUN);
-        /// How long one takes.
+        /// Duration of an outage.
         duration: Time, in SHORTEST..=Time(LONGEST_RUN);
         /// From the beginning of one to that of the next, above `duration`; a single one
         /// without it.
         period?: Time, in SHORTEST..=Time(LONGEST_RUN);
-        /// What becomes of packets meanwhile.
+        /// Fate of packets meanwhile.
         packets?: InterruptionName = InterruptionName::Drop;
     }
 }

@@ -1,4 +1,4 @@
-//! Where a process stands on its link, and what it draws from.
+//! Position of a process on its link, and its random streams.
 
 use farlink_net::channel::ChannelError;
 use farlink_net::fec::BlockCode;
@@ -6,7 +6,7 @@ use farlink_net::rng::{Probability, Stream, Streams};
 
 use super::super::units;
 
-/// Where a process stands: the transmitter before it, and its streams.
+/// Position of a process: the transmitter before it, and its streams.
 pub struct Place<'a> {
     /// Rate of the transmitter in bit/s.
     pub rate: u64,
@@ -30,7 +30,7 @@ impl Place<'_> {
             .stream(&format!("{direction}/channel/{table}/{name}"))
     }
 
-    /// Where the traces of this direction begin, see [`trace_share`].
+    /// Returns where the traces of this direction begin, see [`trace_share`].
     pub(crate) fn trace_share(&self) -> f64 {
         trace_share(self.streams, self.direction)
     }

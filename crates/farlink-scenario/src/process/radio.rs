@@ -23,12 +23,12 @@ table! {
         band: BandName;
         /// Distance of the nodes; nearer than 1 m counts as 1 m.
         distance?: Length, in Length(0)..=Length(1_000_000_000);
-        /// How the nodes move, instead of `distance`. Both directions see the same
-        /// places if they write the same.
+        /// Mobility of the nodes, instead of `distance`. Both directions see the same places if
+        /// they write the same.
         mobility?: MobilitySpec;
-        /// How bits are sent.
+        /// Modulation.
         modulation?: ModulationName = ModulationName::Bpsk;
-        /// What fading does.
+        /// Effect of fading.
         fading?: FadingName = FadingName::Bits;
         /// Power of the transmitter.
         power?: f64 = 10.0, in -100.0..=100.0, unit "dBm";
@@ -38,11 +38,11 @@ table! {
         noise_temperature?: f64 = 190.0, in 1.0..=1e6, unit "K";
         /// Noise figure of the receiver.
         noise_figure?: f64 = 0.0, in 0.0..=100.0, unit "dB";
-        /// How power falls with distance.
+        /// Path loss over distance.
         path_loss?: PathLossName = PathLossName::Friis;
         /// Exponent of "log-distance"; needed there.
         exponent?: f64, in 1.0..=8.0;
-        /// What the noise density is.
+        /// Noise density.
         noise?: NoiseName = NoiseName::Thermal;
         /// Bit errors per packet that are corrected.
         correctable_bits?: u32 = 0;
@@ -73,7 +73,7 @@ pub enum ModulationName {
     OQpsk,
 }
 
-/// What fading does to a packet.
+/// Effect of fading on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FadingName {
@@ -94,7 +94,7 @@ pub enum PathLossName {
     /// Free space to 1 m, then with `exponent`.
     #[serde(rename = "log-distance")]
     LogDistance,
-    /// Of the coexistence annex of IEEE 802.15.4-2006, at 2.4 GHz.
+    /// Path loss of the coexistence annex of IEEE 802.15.4-2006, at 2.4 GHz.
     #[serde(rename = "ieee802.15.4")]
     Ieee802154,
     /// As printed by Vatne and Haugen (2006), upside down.

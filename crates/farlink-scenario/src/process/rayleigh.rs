@@ -25,11 +25,11 @@ table! {
         speed?: Speed;
         /// Carrier frequency, with `speed`.
         carrier?: Frequency;
-        /// How far the mean power is above the threshold.
+        /// Margin of the mean power above the threshold.
         fade_margin?: f64, in -10.0..=100.0, unit "dB";
         /// Share of time in a fade, instead of `fade_margin`; above 0, below 1.
         loss?: Probability;
-        /// What is simulated; "markov" without it.
+        /// Model that is simulated; "markov" without it.
         model?: RayleighModel;
         /// Markov: length of a step, for which the transition probabilities are; of
         /// the studies, the time that a packet takes.
@@ -45,8 +45,8 @@ table! {
         beta?: Probability;
         /// Jakes: number of sinusoids.
         sinusoids?: u32 = 64, in 8..=1024;
-        /// Whether both directions of the link are in a fade at the same times; else
-        /// each has its own. Not with `advance = "packet"`.
+        /// Whether both directions of the link are in a fade at the same times; else each has its
+        /// own. Not with `advance = "packet"`.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool;
     }
@@ -62,7 +62,7 @@ pub enum RayleighModel {
     Jakes,
 }
 
-/// When the chain moves.
+/// Times at which the chain moves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AdvanceName {
@@ -74,7 +74,7 @@ pub enum AdvanceName {
 
 const FIELD: &str = "write speed = \"0.65 m/s\" and carrier = \"2.4 GHz\", or doppler = 5.2 (Hz)";
 
-/// What the transitions come from.
+/// Source of the transition probabilities.
 enum Source {
     Field(RayleighField),
     Chain([Probability; 2]),

@@ -22,8 +22,8 @@ table! {
         /// Retransmissions count as any other. A number that is not reached in a run
         /// loses nothing.
         packets: Vec<u64>;
-        /// What is shorter on the wire, `overhead` included, is not counted and not
-        /// lost: "100 B" leaves out ACKs and short frames of a protocol.
+        /// Smallest packet on the wire, `overhead` included, that is counted and may be lost: "100
+        /// B" leaves out ACKs and short frames of a protocol.
         #[serde(default = "nothing")]
         min_size: Size;
     }

@@ -1,4 +1,4 @@
-//! What is exact, what is written short, and what refusals say.
+//! Exact values, short spellings, and refusals.
 
 use proptest::prelude::*;
 

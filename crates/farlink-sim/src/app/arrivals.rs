@@ -1,4 +1,4 @@
-//! When conversations begin.
+//! Start times of conversations.
 
 use super::command::{Command, Side};
 use farlink_net::distribution::Distribution;
@@ -11,11 +11,11 @@ use farlink_tcp::Instant;
 pub(crate) struct Arrivals {
     between: Distribution,
     stream: Stream,
-    /// When the current one arrived.
+    /// Arrival of the current conversation.
     arrived: Instant,
-    /// Those that are over.
+    /// Number of finished conversations.
     over: u64,
-    /// How many there will be, if not as many as fit.
+    /// Number of conversations, if limited.
     limit: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ impl Arrivals {
         self.arrived = now;
     }
 
-    /// One is over.
+    /// Ends a conversation and starts the next.
     pub(super) fn next(&mut self, now: Instant, commands: &mut Vec<Command>) {
         self.over += 1;
         if self.limit == Some(self.over) {
@@ -46,7 +46,7 @@ impl Arrivals {
         commands.push(Command::Wake(self.arrived.max(now)));
     }
 
-    /// How many of them are over, from 0 to 1.
+    /// Returns the finished share, from 0 to 1.
     pub(super) fn share(&self) -> f64 {
         self.over as f64 / self.limit.unwrap_or(1).max(1) as f64
     }

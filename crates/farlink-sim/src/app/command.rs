@@ -1,4 +1,4 @@
-//! What a program is: what it is told, and what it answers.
+//! Interface of a program: its events and its commands.
 
 use farlink_tcp::{CloseReason, Instant, Interval};
 use std::fmt;
@@ -15,14 +15,14 @@ pub(crate) enum Side {
     To,
 }
 
-/// What happened at an end. Bytes are counted over all connections of the flow.
+/// Event at an end. Bytes are counted over all connections of the flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AppEvent {
     /// The connection that was asked for is opened here, now: its SYN leaves.
     Opened,
     /// The handshake is complete.
     Established,
-    /// So many bytes have been received in all, at least those waited for.
+    /// Total of received bytes, at least those waited for.
     Received(u64),
     /// The peer will send no more.
     PeerClosed,
@@ -32,7 +32,7 @@ pub(crate) enum AppEvent {
     Woken,
 }
 
-/// What a program wants done.
+/// Command of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Command {
     /// The end writes so many bytes.
@@ -41,14 +41,14 @@ pub(crate) enum Command {
     Await(Side, u64),
     /// The end writes no more on this connection.
     Close(Side),
-    /// The same, and it reads no more, either: the program has ended.
+    /// Close, and read no more: the program has ended.
     Leave(Side),
     /// A new connection, as soon as the one there is has ended at both ends
     /// (it may sit in TIME-WAIT).
     Open,
     /// [`AppEvent::Woken`] at this instant; a later wake replaces an earlier one.
     Wake(Instant),
-    /// What a user waited for is there, after so long.
+    /// Response to a user, with the time that it took.
     Responded(Interval),
     /// The end has received everything that it ever will.
     Complete(Side),
@@ -56,15 +56,15 @@ pub(crate) enum Command {
     Fail,
 }
 
-/// What the ends of a flow say to one another, on one connection or on several.
+/// Dialogue of the two ends of a flow, on one connection or on several.
 pub(crate) trait Application: fmt::Debug + Send {
-    /// Whether it ever asks for another connection.
+    /// Returns whether the program may ask for another connection.
     fn reopens(&self) -> bool {
         true
     }
 
-    /// How much of it is done, from 0 to 1, when `received` bytes have come; for
-    /// programs that have an end of their own.
+    /// Returns the finished share, from 0 to 1, after `received` bytes, for programs that have an
+    /// end of their own.
     fn share(&self, received: u64) -> f64;
 
     /// The flow starts; its first connection is opened now.

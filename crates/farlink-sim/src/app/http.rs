@@ -20,11 +20,11 @@ pub(crate) struct Http {
 
 #[derive(Debug)]
 struct Client {
-    /// When the clock of the current page began.
+    /// Start of the current page's time.
     asked_at: Instant,
     /// Pages that are complete.
     pages: u64,
-    /// Whether one is not.
+    /// Set if a page is being fetched.
     busy: bool,
     /// Inline objects of the page that have not been asked for.
     unasked: u32,
@@ -110,7 +110,7 @@ impl Http {
         ]);
     }
 
-    /// What the client asked for is there.
+    /// Handles the arrival of what the client asked for.
     fn receive(&mut self, now: Instant, commands: &mut Vec<Command>) {
         let next = if self.spec.pipelining {
             self.client.unasked

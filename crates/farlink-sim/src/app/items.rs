@@ -26,16 +26,16 @@ pub(crate) struct Items {
     turns: u32,
     /// The end that opens the connection and sends commands.
     client: Side,
-    /// Whether it is the one that sends items, too.
+    /// Set if the client also sends the items.
     pushes: bool,
-    /// Whether a conversation is under way.
+    /// Set during a conversation.
     busy: bool,
     /// Items of it that are not there.
     to_go: u64,
     turns_to_go: u32,
-    /// When the wait for the current item began.
+    /// Start of the wait for the current item.
     since: Instant,
-    /// Whether what is exchanged now is the item.
+    /// Set if the current exchange is the item.
     item: bool,
     /// Bytes that the server answers to what it is waiting for.
     answer: u64,
@@ -190,8 +190,8 @@ mod tests {
         Items::new(spec, |name| Streams::new(1, 0).stream(name))
     }
 
-    /// What happens to a conversation whose every exchange takes a second: the
-    /// bytes that each end writes, in order, and the responses.
+    /// Plays a conversation whose every exchange takes a second. Returns the bytes that each end
+    /// writes, in order, and the responses.
     fn dialogue(items: &mut Items) -> (Vec<(Side, u64)>, Vec<u64>) {
         let mut commands = Vec::new();
         items.start(at(0), &mut commands);

@@ -70,12 +70,12 @@ impl Program {
         }
     }
 
-    /// Whether data of its own goes the other way.
+    /// Returns whether data of the program's own goes the other way.
     pub(crate) fn reverse(&self) -> bool {
         matches!(self, Self::File(file) if file.reverse())
     }
 
-    /// Whether it ever asks for another connection.
+    /// Returns whether the program may ask for another connection.
     pub(crate) fn reopens(&self) -> bool {
         match self {
             Self::File(_) | Self::Bulk(_) => false,
@@ -83,13 +83,13 @@ impl Program {
         }
     }
 
-    /// Whether somebody waits for its answers.
+    /// Returns whether a user waits for responses.
     pub(crate) fn responds(&self) -> bool {
         !matches!(self, Self::File(_) | Self::Bulk(_))
     }
 
-    /// How much of it is done, from 0 to 1, when `received` bytes have come;
-    /// for programs that have an end of their own.
+    /// Returns the finished share, from 0 to 1, after `received` bytes, for programs that have an
+    /// end of their own.
     pub(crate) fn share(&self, received: u64) -> f64 {
         match self {
             Self::File(file) => file.share(received),

@@ -1,5 +1,5 @@
-//! The same file again and again, each over a connection of its own, as FTP
-//! carries them (RFC 959, 3.3: stream mode ends a file with the connection).
+//! Repeated file, each time over a connection of its own, as FTP carries it (RFC 959, 3.3: stream
+//! mode ends a file with the connection).
 
 use super::command::{AppEvent, Application, Command, Side};
 use crate::scenario::RepeatSpec;
@@ -9,7 +9,7 @@ use farlink_tcp::{CloseReason, Instant};
 #[derive(Debug)]
 pub(crate) struct Repeat {
     spec: RepeatSpec,
-    /// When the SYN of the current file left.
+    /// Departure of the current file's SYN.
     opened_at: Instant,
     /// Files that are there.
     done: u64,

@@ -13,7 +13,7 @@ use farlink_tcp::{Instant, Interval};
 #[derive(Debug)]
 pub(crate) struct Stream {
     spec: StreamSpec,
-    /// When the first message was due: at the end of the handshake.
+    /// Due time of the first message: the end of the handshake.
     first: Instant,
     /// Messages that were written, and that are there.
     written: u64,
@@ -30,7 +30,8 @@ impl Stream {
         }
     }
 
-    /// When the message of this number, from 0, is due: rounded down, so that nothing drifts.
+    /// Returns the due time of message `number`, counted from 0. Rounds down, so that nothing
+    /// drifts.
     fn due(&self, number: u64) -> Instant {
         let bits = (8 * u128::from(self.spec.size)).saturating_mul(number.into());
         let nanos = bits.saturating_mul(1_000_000_000) / u128::from(self.spec.rate);
@@ -52,7 +53,7 @@ impl Stream {
         });
     }
 
-    /// So many bytes are there.
+    /// Counts messages among the received bytes.
     fn read(&mut self, now: Instant, total: u64, commands: &mut Vec<Command>) {
         while (self.read + 1) * self.spec.size <= total {
             commands.push(Command::Responded(now.since(self.due(self.read))));

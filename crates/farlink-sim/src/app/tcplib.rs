@@ -17,7 +17,7 @@ const fn from_ms<const N: usize>(mut points: [(f64, f64); N]) -> [(f64, f64); N]
     points
 }
 
-/// How long telnet conversations last.
+/// Duration of telnet conversations.
 pub(super) const TELNET_DURATION: Distribution = Distribution::Table(&from_ms([
     (1.0, 0.026),
     (500.0, 0.035),

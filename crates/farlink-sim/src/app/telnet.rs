@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 pub(crate) struct Telnet {
     stream: Stream,
     arrivals: Arrivals,
-    /// How long conversations last, and the time between keystrokes.
+    /// Duration of conversations, and time between keystrokes.
     lasting: Distribution,
     between: Distribution,
     user: User,
@@ -28,10 +28,10 @@ pub(crate) struct Telnet {
 
 #[derive(Debug)]
 struct User {
-    /// Whether the user is at the keyboard, and until when.
+    /// Set while the user types, with the end of the typing.
     typing: bool,
     until: Instant,
-    /// Whether the conversation is under way.
+    /// Set during the conversation.
     busy: bool,
     /// Keystrokes that wait for their answers: when they were typed, and how many
     /// bytes have come in all when the answer is there.

@@ -10,13 +10,13 @@ use farlink_tcp::{CloseReason, Instant};
 pub(crate) struct Web {
     spec: WebSpec,
     stream: Stream,
-    /// When the clock of the current file began.
+    /// Start of the current file's time.
     asked_at: Instant,
     /// Files that are there.
     done: u64,
-    /// Whether one is on its way.
+    /// Set while a file is being fetched.
     busy: bool,
-    /// Its length.
+    /// Length of the file.
     size: u64,
     /// Bytes of all files asked for.
     expects: u64,

@@ -1,4 +1,4 @@
-//! What the processes of a channel refuse, and that what they say comes back.
+//! Refused parameters of channel processes, and derived values of accepted ones.
 
 use farlink_net::channel::DropCause;
 use farlink_net::{Fate, LinkId};

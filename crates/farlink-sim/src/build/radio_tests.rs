@@ -1,4 +1,4 @@
-//! What traces, fading, radio and orbits refuse, and that what they say comes back.
+//! Refused parameters of traces, fading, radio and orbits, and derived values of accepted ones.
 
 use farlink_scenario::{Scenario, load};
 

@@ -6,7 +6,7 @@ use super::{Combine, Kind, Metric, Scope};
 /// Name, unit, kind, definition.
 type Counted = (&'static str, &'static str, Kind, &'static str);
 
-/// What agents count, and what it means.
+/// Counters of agents, and their meanings.
 static COUNTED: [Counted; 32] = [
     (
         "cached",

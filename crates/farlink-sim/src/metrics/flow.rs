@@ -165,7 +165,7 @@ measures! { FLOW: OfFlow;
         "packets from the sending end that were lost";
 }
 
-/// What the measures above are taken from.
+/// Subject of the measures above.
 pub(super) enum OfFlow {}
 
 impl Subject for OfFlow {
@@ -178,7 +178,7 @@ pub(super) struct Flow<'a> {
     tally: &'a Tally,
     /// Simulated time of the run, in seconds.
     run: f64,
-    /// Of all flows, if there are several.
+    /// Mean over all flows, if there are several.
     pub(super) mean_goodput: Option<f64>,
 }
 
@@ -193,14 +193,14 @@ enum Own<'a> {
 
 struct Tcp<'a> {
     state: &'a FlowState,
-    /// All that its ends waited for was there.
+    /// Set if everything that its ends waited for arrived.
     is_complete: bool,
     from: &'a End,
     to: &'a End,
     /// End of the measurement.
     end: Instant,
     started: bool,
-    /// Of the end that data comes from.
+    /// Counters of the end that data comes from.
     stats: Stats,
     times: Times,
 }
@@ -358,7 +358,7 @@ impl<'a> Tcp<'a> {
         until.since(self.state.opened_at).as_secs_f64()
     }
 
-    /// What an end received over that time.
+    /// Returns the rate received by an end over that time.
     fn rate(&self, end: &End) -> Option<f64> {
         let seconds = self.duration(end);
         (self.started && seconds > 0.0).then(|| end.received as f64 * 8.0 / seconds)
@@ -374,7 +374,7 @@ impl<'a> Tcp<'a> {
     }
 }
 
-/// How long the source of a flow of datagrams was at work, in seconds.
+/// Returns how long the source of a flow of datagrams was active, in seconds.
 fn udp_duration(udp: &UdpFlow, now: Instant) -> f64 {
     let ended = match udp.ended_at {
         Some(ended) if udp.done => ended,

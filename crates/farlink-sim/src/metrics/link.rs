@@ -89,7 +89,7 @@ measures! { LINK: OfLink;
         "packets lost";
 }
 
-/// What the measures above are taken from.
+/// Subject of the measures above.
 pub(super) enum OfLink {}
 
 impl Subject for OfLink {
@@ -106,7 +106,7 @@ pub(super) struct Link<'a> {
     offered: u64,
     arq: Option<&'a ArqLink>,
     compression: Option<&'a CompressionStats>,
-    /// Which end of the ARQ link sends in this direction.
+    /// Index of the end of the ARQ link that sends in this direction.
     from: usize,
     needed: Option<u64>,
     now: Instant,

@@ -25,7 +25,7 @@ pub enum Column {
 }
 
 impl Column {
-    /// Its whole numbers, none of which is below 0; what others hold is cut to them.
+    /// Returns the whole numbers, none below 0; other values are clamped.
     pub fn numbers(&self) -> Vec<u64> {
         match self {
             Self::I64(v) => v.iter().map(|&n| n as u64).collect(),
@@ -46,22 +46,22 @@ pub struct Table {
     pub columns: Vec<(&'static str, Column)>,
 }
 
-/// What the numbers of a column stand for.
+/// Meaning of the numbers of a column.
 #[derive(Clone, Copy, Debug)]
 pub enum Holds {
     /// Nanoseconds, shown in seconds.
     Time,
-    /// The same, 0 where there is none.
+    /// Time, 0 for none.
     TimeOrNone,
     /// Whole numbers.
     Whole,
-    /// The same, the largest where there is none.
+    /// Whole number, the largest for none.
     WholeOrNone,
     /// Whole numbers, of which the largest is no limit.
     Window,
     /// Numbers, NaN where there is none.
     Real,
-    /// Whether.
+    /// Flag.
     Flag,
     /// Places in the list of the scenario's flows.
     Flow,
@@ -78,10 +78,10 @@ pub struct TraceColumn {
     pub name: &'static str,
     /// Unit; empty for numbers without one, names and flags.
     pub unit: &'static str,
-    /// What the numbers of the engine's table stand for.
+    /// Meaning of the numbers of the engine's table.
     #[serde(rename = "names", serialize_with = "names_of")]
     pub holds: Holds,
-    /// What it is, where its name does not say so.
+    /// Definition, where the name does not say it.
     pub definition: &'static str,
 }
 
@@ -103,7 +103,7 @@ pub struct TraceKind {
     pub table: &'static str,
     /// Columns in order.
     pub columns: Vec<TraceColumn>,
-    /// What a row is made for.
+    /// Event for which a row is made.
     pub when: &'static str,
 }
 
@@ -116,7 +116,7 @@ pub struct Quantity {
     pub name: &'static str,
     /// Unit.
     pub unit: &'static str,
-    /// What it is.
+    /// Definition.
     pub definition: &'static str,
 }
 

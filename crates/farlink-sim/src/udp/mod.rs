@@ -13,7 +13,7 @@ use source::Source;
 /// A flow of datagrams.
 #[derive(Debug)]
 pub(crate) struct UdpFlow {
-    /// What packets carry as the number of the flow.
+    /// Flow number that packets carry.
     id: FlowId,
     from: NodeId,
     to: NodeId,
@@ -24,9 +24,9 @@ pub(crate) struct UdpFlow {
     pub(crate) sink: Sink,
     /// Copies of its datagrams that are on their way.
     pub(crate) under_way: u64,
-    /// When the source had come to its end: nothing more is sent.
+    /// Time at which the source ended: nothing more is sent.
     pub(crate) ended_at: Option<Instant>,
-    /// When that was so and nothing was under way any more.
+    /// Set once the source has ended and nothing is in flight.
     pub(crate) done: bool,
 }
 

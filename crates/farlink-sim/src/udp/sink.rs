@@ -1,4 +1,4 @@
-//! What arrives of a flow of datagrams.
+//! Receiver of a flow of datagrams.
 
 use crate::quantile::Quantiles;
 use farlink_tcp::{Instant, Interval};
@@ -12,9 +12,9 @@ pub(crate) struct Sink {
     pub(crate) received: u64,
     /// Further copies.
     pub(crate) duplicated: u64,
-    /// Those that came when one sent later was there (RFC 4737, 3.3).
+    /// Datagrams that arrived after one that was sent later (RFC 4737, 3.3).
     pub(crate) reordered: u64,
-    /// One above the highest number that was there.
+    /// Highest received number plus one.
     next: u64,
     delays: Quantiles,
     delay_sum: u128,
@@ -22,7 +22,7 @@ pub(crate) struct Sink {
     mean: f64,
     squares: f64,
     last: Interval,
-    /// When the last came.
+    /// Arrival of the last datagram.
     last_at: Instant,
     /// RFC 3550, 6.4.1, in nanoseconds.
     jitter: f64,
@@ -92,7 +92,7 @@ impl Sink {
         (self.received > 1).then_some(self.jitter)
     }
 
-    /// One above the highest number that was there.
+    /// Returns the highest received number plus one.
     pub(crate) fn highest(&self) -> u64 {
         self.next
     }

@@ -1,4 +1,4 @@
-//! When the datagrams of a flow are sent.
+//! Departure times of a flow's datagrams.
 
 use crate::scenario::UdpSpec;
 use farlink_net::rng::Stream;
@@ -15,10 +15,10 @@ pub(crate) struct Source {
     spec: UdpSpec,
     stream: Stream,
     started: Instant,
-    /// When the current period began, and how long it is on.
+    /// Start of the current period, and length of its on-time.
     period: Instant,
     on: Interval,
-    /// What its own clock showed then.
+    /// The source's own clock at that start.
     before: Interval,
     /// Datagrams sent.
     pub(crate) sent: u64,
@@ -51,8 +51,7 @@ impl Source {
         self.started
     }
 
-    /// When the next datagram is to be sent; or when the source has come to its
-    /// end, if that is before.
+    /// Returns when the next datagram is sent, or, as an error, when the source has ended before.
     pub(crate) fn next(&mut self) -> Result<Instant, Instant> {
         let bits = 8 * u128::from(self.spec.packet) * u128::from(self.sent);
         let due = bits * 1_000_000_000 / u128::from(self.spec.rate);
@@ -75,7 +74,7 @@ impl Source {
         }
     }
 
-    /// How much is done at `now`, from 0 to 1.
+    /// Returns the finished share at `now`, from 0 to 1.
     pub(crate) fn share(&self, now: Instant) -> f64 {
         let by_number = self
             .spec

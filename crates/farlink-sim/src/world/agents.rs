@@ -20,7 +20,7 @@ impl World {
         self.note_movers();
     }
 
-    /// What becomes of what an agent keeps of a host that leaves its link.
+    /// Sets the fate of an agent's per-host state when the host leaves its link.
     pub(crate) fn set_handing(&mut self, number: usize, handing: Handing) {
         self.agents.all[number].handing = handing;
     }
@@ -86,7 +86,7 @@ impl World {
         self.cross_from(node, link, packet, 0);
     }
 
-    /// The same, from agent number `first` on.
+    /// Passes a packet through the agents, from agent number `first` on.
     pub(super) fn cross_from(
         &mut self,
         node: NodeId,
@@ -365,7 +365,7 @@ impl World {
         }
     }
 
-    /// What an agent did goes to the probes.
+    /// Passes an agent's notes to the probes.
     fn take_notes(&mut self, number: usize, out: &mut Out) {
         let Some(notes) = &mut out.notes else { return };
         for note in notes.drain(..) {

@@ -1,4 +1,4 @@
-//! What comes next is asked for before it comes.
+//! Prefetching of what the next events need.
 //!
 //! A thousand flows are more than the nearest caches hold, and a segment that arrives waits for
 //! memory again and again: for its packet, then for the end that it goes to, then for what that
@@ -13,14 +13,14 @@ use farlink_net::{LinkId, PacketId};
 /// Bytes of all ends above which they are not in the nearest caches.
 const LARGE: usize = 512 << 10;
 
-/// How many arrivals over the same link lie between this one and the one whose packet is fetched.
+/// Number of later arrivals on the same link after which the packet is prefetched.
 const PACKET: usize = 6;
-/// The same of the end that a packet goes to, of what is counted there, and of the options of its
-/// segment.
+/// Number of later arrivals after which the receiving end, its counters and the options of its
+/// segment are prefetched.
 const END: usize = 4;
 /// After how many further arrivals, over whatever link, what that end keeps apart is fetched.
 const APART: usize = 2;
-/// The same of what is kept apart from that.
+/// Number of later arrivals (on any link) after which the end's heap parts are prefetched.
 const BEHIND: usize = 3;
 
 /// The ends that were fetched last.
@@ -45,7 +45,7 @@ impl Soon {
 }
 
 impl World {
-    /// Whether it pays to look ahead, which costs something for each arrival.
+    /// Returns whether prefetching pays, because it costs something for each arrival.
     pub(crate) fn is_large(&self) -> bool {
         self.ends.len() * size_of::<End>() > LARGE
     }
@@ -104,7 +104,8 @@ mod tests {
         build(&scenario, 0, &Monitor::default()).unwrap()
     }
 
-    /// What is fetched is what then comes, in that order, and the end that then hears it.
+    /// Prefetched packets are those that arrive, in that order, and the prefetched end is the one
+    /// that gets them.
     #[test]
     fn what_is_fetched_is_what_arrives() {
         let mut world = world(3);
@@ -133,7 +134,7 @@ mod tests {
         assert_eq!(heard, 3 * 685); // a megabyte in segments of 1460 bytes
     }
 
-    /// What an end keeps apart is asked for when the end itself has come.
+    /// Heap parts of an end are prefetched after the end itself was fetched.
     #[test]
     fn ends_come_back_in_order() {
         let mut soon = Soon::default();

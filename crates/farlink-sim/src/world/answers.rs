@@ -1,4 +1,4 @@
-//! What routers did for packets of real programs, and where those packets are.
+//! Answers of routers to packets of real programs, and the balance of those packets.
 
 use farlink_net::{ById, NodeId};
 use farlink_tcp::{Instant, Interval};
@@ -13,12 +13,12 @@ const AT_ONCE: u64 = 50;
 /// Limits the errors of a router.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
-    /// When it will have all its errors again.
+    /// Time at which the full error budget is available again.
     pub(super) full: Instant,
 }
 
 impl Bucket {
-    /// Whether another error may be sent now.
+    /// Returns whether another error may be sent now, and counts it.
     pub(super) fn takes(&mut self, now: Instant) -> bool {
         let full = self.full.max(now) + EARNED;
         let allowed = full.since(now) <= EARNED * AT_ONCE;
@@ -32,22 +32,22 @@ impl Bucket {
 /// A node among real programs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// Whether programs run there.
+    /// Set if programs run at the node.
     pub(super) is_host: bool,
     /// The errors that it may send.
     pub(super) errors: Bucket,
 }
 
-/// What routers are and did.
+/// State of the routers' answers.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
-    /// Of each node; empty without real programs.
+    /// Place of each node; empty without real programs.
     pub(super) places: ById<NodeId, Place>,
     /// Host that passes on what is for no address of the network, and whether of IPv6, too.
     pub(super) way_out: Option<(NodeId, bool)>,
     /// Packets of real programs that entered.
     pub(super) entered: u64,
-    /// That left.
+    /// Packets that left.
     pub(super) left: u64,
     /// Copies that channels made of them.
     pub(crate) copied: u64,
@@ -61,8 +61,8 @@ pub(crate) struct Answers {
     pub(super) for_routers: u64,
 }
 
-/// Where the packets of real programs are: `entered + copied + cut + answered +
-/// injected` is `left + lost + for_routers + absorbed + inside`.
+/// Balance of the packets of real programs: `entered + copied + cut + answered + injected` equals
+/// `left + lost + for_routers + absorbed + inside`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Balance {
     /// Packets that entered from hosts.

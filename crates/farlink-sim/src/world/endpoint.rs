@@ -82,7 +82,7 @@ impl World {
         self.serve_here(end);
     }
 
-    /// All that an application awaits has come.
+    /// Handles the arrival of all data that an application awaits.
     #[cold]
     fn received_awaited(&mut self, end: EndId) {
         let e = &mut self.ends[end];
@@ -91,7 +91,7 @@ impl World {
         self.notify(end.flow(), end.side(), event);
     }
 
-    /// The same where nothing waits to be read.
+    /// Serves an end where no data waits to be read.
     #[inline(always)] // of each segment that arrives
     fn serve_here(&mut self, end: EndId) {
         let mut e = &mut self.ends[end];
@@ -187,7 +187,7 @@ impl World {
         self.forward(node, number);
     }
 
-    /// What an endpoint tells goes to the probes.
+    /// Passes an endpoint's records to the probes.
     #[cold]
     pub(super) fn take_records(&mut self, end: EndId) {
         let records: Vec<_> = self.ends[end].conn.drain_records().collect();

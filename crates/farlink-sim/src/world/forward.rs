@@ -72,7 +72,7 @@ impl World {
         }
     }
 
-    /// The same where probes are.
+    /// Offers a packet to a link where probes are on.
     #[cold]
     fn offer_watched(&mut self, node: NodeId, link: LinkId, packet: PacketId) {
         let over = &self.links[link];
@@ -179,7 +179,7 @@ impl World {
         }
     }
 
-    /// What waited for a link has left its queue.
+    /// Updates the probe of a queue after packets left it.
     pub(super) fn watch_closed(&mut self, link: LinkId) {
         self.watch_length(link);
     }

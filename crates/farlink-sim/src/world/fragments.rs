@@ -109,8 +109,8 @@ impl World {
         self.forward(node, number);
     }
 
-    /// Who sent a packet too long to go on will hear of it when a message could be there:
-    /// after the propagation delays of the way back.
+    /// Notifies the sender of a packet that was too long, at the time at which a message could
+    /// arrive: after the propagation delays of the way back.
     fn notify_mtu(&mut self, node: NodeId, number: PacketId, mtu: Mtu) {
         let packet = &self.packets[number];
         if packet.tcp().is_none() && packet.ip != Ip::V6 {

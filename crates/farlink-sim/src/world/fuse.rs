@@ -17,19 +17,19 @@ use farlink_net::{ById, LinkId, NodeId, PacketId};
 use farlink_tcp::congestion::sends_dummies;
 use farlink_tcp::{Instant, Priority};
 
-/// Where what a link carries comes from, or goes on to.
+/// Source or destination of a link's packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Feeder {
     /// Nothing is known to.
     None,
-    /// All does, over this.
+    /// One link, for all packets.
     Link(LinkId),
-    /// It does over several, or begins or ends here.
+    /// Several links, or packets begin or end here.
     Others,
 }
 
 impl Feeder {
-    /// It comes from there, too.
+    /// Adds another source or destination.
     fn join(&mut self, other: Self) {
         *self = match *self {
             Self::None => other,
@@ -68,8 +68,8 @@ impl World {
         }
     }
 
-    /// What feeds each link, and what each feeds, by the paths of all flows; nothing if a path is
-    /// as long as a packet can live.
+    /// Returns the sources and destinations of each link by the paths of all flows; `None` if a
+    /// path is as long as a packet can live.
     fn feeders(&self) -> Option<(ById<LinkId, Feeder>, ById<LinkId, Feeder>)> {
         let none = || self.links.ids().map(|_| Feeder::None).collect();
         let mut feeders: ById<LinkId, Feeder> = none();

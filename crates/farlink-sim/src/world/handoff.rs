@@ -13,7 +13,7 @@ use farlink_net::mobility::{Point, Walker};
 use farlink_net::{ById, Direction, LinkId, NodeId, PacketId};
 use farlink_tcp::{Instant, Interval};
 
-/// When a host goes where.
+/// Schedule of a host's handoffs.
 #[derive(Debug)]
 pub(crate) enum Plan {
     /// To the next of its links at these instants, behind the last to the first.
@@ -22,7 +22,7 @@ pub(crate) enum Plan {
     /// so often.
     Walk {
         walker: Box<Walker>,
-        /// Where the stations are.
+        /// Places of the stations.
         places: Vec<Point>,
         every: Interval,
         hysteresis: f64,
@@ -36,23 +36,23 @@ pub(crate) struct Mover {
     /// Numbers of its links.
     pub(crate) links: Vec<u32>,
     pub(crate) plan: Plan,
-    /// How long it has no link between two.
+    /// Time without a link between two links.
     pub(crate) gap: Interval,
-    /// What waits is passed on, and not lost.
+    /// Set if waiting packets are forwarded, and not lost.
     pub(crate) forwards: bool,
     /// The link that it is at, or goes to, among its own.
     at: usize,
     is_away: bool,
     /// Packets that are kept until it is at the next link: where, and for which.
     kept: Vec<(NodeId, LinkId, PacketId)>,
-    /// What agents have of it, each with the number of the agent that had it.
+    /// State of the host that left agents, with the number of each agent.
     moved: Vec<(usize, Moved)>,
     pub(crate) counts: Counts,
-    /// Where it says that it is: instead of where it would walk.
+    /// Place that the host reported, which replaces its walk.
     reported: Option<Point>,
 }
 
-/// What handoffs of a host cost.
+/// Costs of a host's handoffs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) handoffs: u64,
@@ -64,7 +64,7 @@ pub(crate) struct Counts {
     pub(crate) forwarded: u64,
     /// Bytes of connections that went from agent to agent.
     pub(crate) transferred: u64,
-    /// How long these took, together, in nanoseconds.
+    /// Total of these times in nanoseconds.
     pub(crate) transfer_time: u64,
 }
 
@@ -110,7 +110,7 @@ struct Coming {
     held: Vec<(LinkId, PacketId)>,
 }
 
-/// What a node is to hosts that move.
+/// Role of a node for hosts that move.
 #[derive(Debug, Default)]
 pub(crate) struct Roaming {
     pub(crate) movers: Vec<Mover>,
@@ -118,7 +118,7 @@ pub(crate) struct Roaming {
 }
 
 impl Roaming {
-    /// What handoffs of each host cost, in the order of the scenario.
+    /// Returns the costs of each host's handoffs, in the order of the scenario.
     pub(crate) fn counters(&self) -> impl Iterator<Item = Vec<(&'static str, f64)>> + '_ {
         let of = |mover: &Mover| {
             let counts = &mover.counts;
@@ -197,7 +197,7 @@ impl World {
         }
     }
 
-    /// Whether a host goes to another link now.
+    /// Decides whether a host changes its link now.
     fn decide(&mut self, number: usize) {
         let now = self.now;
         let mover = &mut self.roaming.movers[number];
@@ -324,7 +324,7 @@ impl World {
         }
     }
 
-    /// What has come to agents by now is theirs.
+    /// Gives agents the state that has arrived by now.
     fn take_over(&mut self) {
         while let Some(place) = self
             .roaming
@@ -364,7 +364,7 @@ impl World {
         Seen::Later
     }
 
-    /// Whether no host moves.
+    /// Returns whether no host moves.
     pub(crate) fn nobody_moves(&self) -> bool {
         self.roaming.movers.is_empty()
     }
@@ -476,13 +476,13 @@ fn nearest(here: Point, places: &[Point], or: usize) -> usize {
     (0..places.len()).fold(or, closer)
 }
 
-/// When an agent sees a packet.
+/// Time at which an agent sees a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Seen {
     /// At once.
     Now,
-    /// When it has what comes to it.
+    /// Later, once the agent has the state that is under way.
     Later,
-    /// It passes unread.
+    /// Never: the packet passes unread.
     Never,
 }

@@ -35,7 +35,7 @@ impl World {
         }
     }
 
-    /// Whether a node passes on what is not for it.
+    /// Returns whether a node forwards packets for others.
     pub(crate) fn is_junction(&self, node: NodeId) -> bool {
         !self.nodes[node].routes.is_empty()
     }
@@ -156,7 +156,7 @@ impl World {
         Some(raw)
     }
 
-    /// Whether a node may send another error.
+    /// Returns whether a node may send another error.
     fn may_tell(&mut self, node: NodeId) -> bool {
         let now = self.now;
         let place = self.answers.places.get_mut(node);
@@ -195,7 +195,7 @@ impl World {
         }
     }
 
-    /// Where all packets of real programs are.
+    /// Returns the balance of all packets of real programs.
     pub(crate) fn balance(&self) -> Balance {
         let own = &self.answers;
         Balance {

@@ -17,7 +17,7 @@ pub(crate) struct Lost {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LostLater {
     pub(crate) at: Instant,
-    /// Its flow.
+    /// Flow of the packet.
     pub(crate) flow: FlowId,
     /// Why; none for a packet of the other end, of which no cause is counted.
     pub(crate) cause: Option<DropCause>,

@@ -50,7 +50,7 @@ impl World {
         }
     }
 
-    /// Whether a packet goes the way of the flow's data.
+    /// Returns whether a packet travels in the direction of the flow's data.
     fn is_forward(&self, packet: PacketId) -> Option<bool> {
         let packet = &self.packets[packet];
         let sender_opens = self.briefs.get(packet.flow)?.sender_opens;

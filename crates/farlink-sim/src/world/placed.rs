@@ -6,14 +6,14 @@ use farlink_net::{Id, LinkId, NodeId, PacketId};
 use farlink_tcp::{Instant, Interval};
 use std::collections::BTreeMap;
 
-/// What becomes of what an agent keeps of a host that goes.
+/// Fate of an agent's per-host state at a handoff.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Handing {
     /// Nothing: it stays.
     pub(crate) how: Option<Leaving>,
     /// Bits a second at which it goes to another agent; 0 is no time.
     pub(crate) rate: u64,
-    /// What that takes besides.
+    /// Additional delay of the transfer.
     pub(crate) delay: Interval,
     /// The agents that it may go to: number of the link and of the agent.
     pub(crate) peers: Vec<(u32, usize)>,
@@ -30,13 +30,13 @@ pub(super) struct Placed {
     pub(super) due: Instant,
     /// Packets that it made.
     pub(super) injected: u64,
-    /// What becomes of what it keeps of a host that leaves its link.
+    /// Fate of its state of a host that leaves its link.
     pub(super) handing: Handing,
-    /// It is off from the start, and nobody has said that it will be on.
+    /// Set if the agent is off from the start, and nothing will switch it on.
     pub(super) sleeps: bool,
 }
 
-/// All agents of a network.
+/// Agents of a network.
 #[derive(Debug, Default)]
 pub(crate) struct Agents {
     pub(super) all: Vec<Placed>,
@@ -62,7 +62,7 @@ impl Agents {
         out
     }
 
-    /// What each agent counted until `now`, in the order of the scenario.
+    /// Returns the counters of each agent up to `now`, in the order of the scenario.
     pub(crate) fn counters(
         &self,
         now: Instant,
@@ -84,7 +84,7 @@ pub(super) struct Followed {
 }
 
 impl Followed {
-    /// Whether there are none.
+    /// Returns whether there are no agents.
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -5,8 +5,8 @@ use farlink_net::{ById, FlowId, LinkId, NodeId, Packet, PacketId, Payload};
 use farlink_tcp::{Instant, Interval};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What fragments of one datagram have in common (RFC 791, 2.3): destination and
-/// source, protocol, identification.
+/// Key shared by the fragments of a datagram (RFC 791, 2.3): destination and source, protocol,
+/// identification.
 pub(super) type Key = (NodeId, NodeId, u8, u16);
 
 /// A datagram of which something is there.
@@ -16,7 +16,7 @@ pub(super) struct Partial {
     pub(super) number: PacketId,
     /// Link that it came over.
     pub(super) link: LinkId,
-    /// When it is given up.
+    /// Deadline of the reassembly.
     pub(super) due: Instant,
     pub(super) parts: Reassembly,
 }
@@ -25,12 +25,12 @@ pub(super) struct Partial {
 #[derive(Debug, Default)]
 pub(crate) struct Reassemblies {
     pub(super) partial: BTreeMap<Key, Partial>,
-    /// When each of these is given up, the next one first.
+    /// Deadlines in order.
     pub(super) dues: BTreeSet<(Instant, Key)>,
     pub(super) spare: Vec<Reassembly>,
     /// Time of the event that looks for those to give up; others are stale.
     pub(super) watch: Option<Instant>,
-    /// How long a flow's datagrams wait for their rest, by number of the flow.
+    /// Reassembly time-out by flow number.
     pub(crate) patience: ById<FlowId, Interval>,
 }
 
@@ -43,8 +43,8 @@ pub(super) fn key(packet: &Packet) -> Key {
     (packet.dst, packet.src, protocol, packet.ident)
 }
 
-/// Whether both are of the same datagram, and not of two that have the same
-/// identification after 65,536 others.
+/// Returns whether both fragments are of one datagram, and not of two with the same identification,
+/// 65,536 datagrams apart.
 pub(super) fn same(a: &Packet, b: &Packet) -> bool {
     let of = (a.flow, a.from_opener) == (b.flow, b.from_opener);
     of && match (&a.payload, &b.payload) {

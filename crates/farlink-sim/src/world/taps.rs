@@ -1,5 +1,4 @@
-//! Where it is seen what passes on either side of an agent, for captures and for the trace of
-//! passages.
+//! Taps on either side of an agent, for captures and for the trace of passages.
 
 use farlink_net::{NodeId, Packet};
 use farlink_tcp::Instant;

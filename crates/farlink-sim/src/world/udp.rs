@@ -135,8 +135,8 @@ impl World {
         }
     }
 
-    /// Whether a lost packet held data that its flow knows by its place in the
-    /// stream, and where it began.
+    /// Returns the position in its flow's stream at which the data of a lost packet began, if
+    /// known.
     pub(crate) fn stream_position(&self, number: PacketId) -> Option<u64> {
         let packet = &self.packets[number];
         match &packet.payload {
@@ -159,8 +159,7 @@ impl World {
         }
     }
 
-    /// Where a sequence number of data in this direction lies in the stream of a flow
-    /// over TCP.
+    /// Returns the position in a TCP flow's stream of a sequence number in this direction.
     pub(crate) fn place_in_stream(&self, flow: FlowId, from_opener: bool, seq: Seq) -> Option<u64> {
         let sender_opens = self.briefs.get(flow)?.sender_opens;
         let side = if from_opener == sender_opens {

@@ -17,7 +17,7 @@ use sender::Sender;
 /// A flow over XTP.
 #[derive(Debug)]
 pub(crate) struct XtpFlow {
-    /// What packets carry as the number of the flow.
+    /// Flow number that packets carry.
     pub(crate) id: FlowId,
     from: NodeId,
     to: NodeId,
@@ -29,13 +29,13 @@ pub(crate) struct XtpFlow {
     receiver: Receiver,
     /// Packets of both ends.
     packets: u64,
-    /// When it begins.
+    /// Start time.
     pub(crate) start: Instant,
-    /// When the last byte had come.
+    /// Arrival of the last byte.
     pub(crate) complete_at: Option<Instant>,
     /// The sender knows that.
     pub(crate) done: bool,
-    /// When the event that is next for it happens.
+    /// Time of its next event.
     pub(crate) wakes_at: Instant,
 }
 
@@ -75,14 +75,14 @@ impl XtpFlow {
         self.sender.on_time(now);
     }
 
-    /// What the sender sends now, and whether it is data that it sends again.
+    /// Returns the packet that the sender sends now, and whether it is a retransmission.
     pub(crate) fn transmit(&mut self, now: Instant) -> Option<(Pdu, bool)> {
         let before = self.sender.stats.segments_retransmitted;
         let pdu = self.sender.transmit(now)?;
         Some((pdu, self.sender.stats.segments_retransmitted > before))
     }
 
-    /// When the sender wants to be called.
+    /// Returns the sender's next deadline.
     pub(crate) fn deadline(&mut self, now: Instant) -> Option<Instant> {
         self.sender.deadline(now)
     }
@@ -151,7 +151,7 @@ impl XtpFlow {
         self.receiver.rseq
     }
 
-    /// Of the whole stream, the share that is there.
+    /// Returns the received share of the whole stream.
     pub(crate) fn share(&self) -> f64 {
         self.receiver.rseq as f64 / self.size.max(1) as f64
     }

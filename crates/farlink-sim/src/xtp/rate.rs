@@ -3,7 +3,7 @@
 use crate::scenario::XtpSpec;
 use farlink_tcp::{Instant, Interval};
 
-/// What a sender may send by its rate.
+/// Rate control of a sender.
 ///
 /// Each period, `burst` over `rate`, its credit becomes a burst. A packet may begin with
 /// whatever credit there is, and what it takes too much is missing in the next period, so that
@@ -29,8 +29,8 @@ impl Rate {
         }
     }
 
-    /// When period `number` begins, counted from the first, which is 0. Each is counted from the
-    /// start, so that nothing is lost by rounding.
+    /// Returns the start of period `number`, counted from 0. Each is computed from the start, so
+    /// that rounding adds up to nothing.
     fn begins(&self, number: u64) -> Instant {
         let bits = u128::from(self.burst) * 8 * u128::from(number);
         let nanos = bits * 1_000_000_000 / u128::from(self.bits_per_second);
@@ -47,7 +47,7 @@ impl Rate {
         number + u64::from(self.begins(number + 1) <= now)
     }
 
-    /// Whether a packet may be sent now.
+    /// Returns whether a packet may be sent now.
     pub(super) fn allows(&mut self, now: Instant) -> bool {
         let period = self.period(now);
         let burst = self.burst as i64;
@@ -63,7 +63,7 @@ impl Rate {
         self.credit -= i64::from(bytes);
     }
 
-    /// When the next packet may be sent: now, or when there will be credit.
+    /// Returns when the next packet may be sent: now, or when there is credit.
     pub(super) fn next(&mut self, now: Instant) -> Instant {
         if self.allows(now) {
             return now;
@@ -77,7 +77,7 @@ impl Rate {
 mod tests {
     use super::*;
 
-    /// When packets of these lengths leave, in nanoseconds.
+    /// Returns the departure times of packets with these lengths, in nanoseconds.
     fn leave(rate: u64, burst: u64, packets: &[u32]) -> Vec<u64> {
         let spec = XtpSpec {
             size: 1,

@@ -17,7 +17,7 @@ pub(super) struct Receiver {
     open: bool,
     /// Everything before this byte has come, and the program has it.
     pub(super) rseq: u64,
-    /// What has come beyond it: where each span begins, and ends.
+    /// Spans received beyond it: start and end of each.
     beyond: BTreeMap<u64, u64>,
     /// Highest number of the requests that have come.
     echo: u32,

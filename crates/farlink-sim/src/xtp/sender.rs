@@ -6,7 +6,7 @@ use farlink_net::xtp::{Content, Pdu, Status};
 use farlink_tcp::{Instant, Interval, Stats};
 use std::collections::{BTreeSet, VecDeque};
 
-/// How long it waits for the first report.
+/// Time-out of the first report.
 const FIRST_WAIT: Interval = Interval::from_secs(3);
 /// The least and the most that it waits for any.
 const LEAST_WAIT: Interval = Interval::from_millis(10);
@@ -36,7 +36,7 @@ pub(super) struct Sender {
     /// Everything before this byte has come.
     rseq: u64,
     alloc: u64,
-    /// What has come beyond `rseq`, as the last report has it.
+    /// Spans received beyond `rseq`, as the last report gives them.
     spans: Vec<(u64, u64)>,
     /// Transmissions of which no report has told, in order.
     on_the_way: VecDeque<Sent>,
@@ -44,7 +44,7 @@ pub(super) struct Sender {
     lost: BTreeSet<u64>,
     /// Transmissions.
     sent: u64,
-    /// Of these, those since the last request.
+    /// Bytes among these since the last request.
     since_request: u64,
     /// Number of the last request.
     sync: u32,
@@ -96,7 +96,7 @@ impl Sender {
         self.rseq >= self.size
     }
 
-    /// Where packet `number` begins and ends.
+    /// Returns the start and the end of packet `number`.
     fn bounds(&self, number: u64) -> (u64, u64) {
         let from = number * u64::from(self.packet);
         (from, (from + u64::from(self.packet)).min(self.size))
@@ -189,7 +189,7 @@ impl Sender {
         }
     }
 
-    /// How long it waits for a report.
+    /// Returns the time-out of a report.
     fn wait(&self) -> Interval {
         let wait = self
             .srtt
@@ -199,7 +199,7 @@ impl Sender {
             .min(MOST_WAIT)
     }
 
-    /// When it wants to be called.
+    /// Returns the next deadline.
     pub(super) fn deadline(&mut self, now: Instant) -> Option<Instant> {
         if self.is_done() {
             return None;

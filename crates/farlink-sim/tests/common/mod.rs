@@ -1,4 +1,4 @@
-//! What tests of whole runs share.
+//! Helpers shared by the tests of whole runs.
 
 use farlink_net::{Datagram, NodeId, Packet, Payload, wire};
 use farlink_sim::{Monitor, run, scenario};
@@ -12,7 +12,7 @@ pub(crate) fn expand(text: &str) -> scenario::Expanded {
         .unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// What run 0 of a scenario gives.
+/// Returns the result of run 0 of a scenario.
 pub(crate) fn result(text: &str) -> Value {
     let scenario = expand(text);
     let outcome = run(&scenario, 0, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));

@@ -1,4 +1,4 @@
-//! What is recorded, in tables: paths, TCPs, applications, channels, links, whole scenarios.
+//! Tables of the recorded runs: paths, TCPs, applications, channels, links, whole scenarios.
 
 /// Paths that each TCP meets: keys of the direction from a to b, and of the flow.
 pub(crate) const PATHS: &[(&str, &str, &str)] = &[

@@ -16,8 +16,7 @@ pub struct ReceiverConfig {
     pub gradual_window: bool,
     /// Window scale (RFC 7323, 2).
     pub window_scale: WindowScale,
-    /// Whether segments out of order are kept. Without, they are dropped, as
-    /// RFC 793 allows.
+    /// Set if segments out of order are kept. Without it they are dropped, as RFC 793 allows.
     pub reassembly: bool,
     /// SACK (RFC 2018): offered by both sides, and sent by this one.
     pub sack: bool,
@@ -27,15 +26,15 @@ pub struct ReceiverConfig {
     /// SNACK (CCSDS 714.0-B): offered by both sides, and sent by this one. Not
     /// beside `sack`.
     pub snack: SnackForm,
-    /// When data is acknowledged.
+    /// Rule for delayed ACKs.
     pub delayed_ack: DelayedAck,
-    /// What fills a hole, all of it or in part, is acknowledged as data in order is
-    /// and not at once, in spite of RFC 5681, 4.2.
+    /// Set if a segment that fills all or part of a hole is acknowledged like data in order, not at
+    /// once, in spite of RFC 5681, 4.2.
     pub delay_gap_fill: bool,
-    /// What shows a hole, or came before, is acknowledged as data in order is and not
-    /// at once, in spite of RFC 5681, 4.2.
+    /// Set if a segment that shows a hole, or that arrived before, is acknowledged like data in
+    /// order, not at once, in spite of RFC 5681, 4.2.
     pub delay_dup_acks: bool,
-    /// What the dummy segments of a peer meet.
+    /// Reply to the dummy segments of a peer.
     pub dummies: DummyReply,
 }
 
@@ -69,14 +68,14 @@ pub enum SnackForm {
     Long,
 }
 
-/// What a receiver does with dummy segments (Akyildiz, Morabito, Palazzo 2001).
+/// Reply of a receiver to dummy segments (Akyildiz, Morabito, Palazzo 2001).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DummyReply {
     /// An ACK that is marked as they are, of their class.
     Echo,
     /// Nothing.
     Ignore,
-    /// It does not know them: they are data that came before, and it says so.
+    /// Dummies are unknown: they count as data that arrived before, and are acknowledged so.
     Plain,
 }
 
@@ -87,7 +86,7 @@ impl ReceiverConfig {
     }
 }
 
-/// Whether and how far the window field is scaled.
+/// Scaling of the window field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WindowScale {
     /// Not offered.

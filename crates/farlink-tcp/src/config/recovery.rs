@@ -1,4 +1,4 @@
-//! How losses are found and repaired, and what they reduce.
+//! Detection and repair of losses, and the reductions that follow.
 
 use crate::time::Interval;
 
@@ -41,8 +41,7 @@ pub enum Recovery {
         /// that a long recovery ends in a time-out (impatient), instead of at
         /// each (slow but steady). RFC 6582, 4.
         impatient: bool,
-        /// What keeps duplicate ACKs that a go-back-N caused from starting a
-        /// second fast retransmit.
+        /// Rule that keeps duplicate ACKs of a go-back-N from starting a second fast retransmit.
         careful: Careful,
         /// The window when all is repaired.
         exit: NewRenoExit,
@@ -85,23 +84,22 @@ impl Recovery {
     }
 }
 
-/// What the slow-start threshold is a part of after a loss.
+/// Base of the slow-start threshold after a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReduceFrom {
     /// Sent and not cumulatively acknowledged: `FlightSize` of RFC 5681, 3.1,
     /// and RFC 6675, 5, step 4.2.
     FlightSize,
-    /// The same to the letter, though it be more than the congestion window, as
-    /// in a simulator that takes the RFC at its word: a loss may then raise it.
+    /// `FlightSize` to the letter, even if it exceeds the congestion window, as in simulators that
+    /// take the RFC at its word: a loss may then raise the threshold.
     FlightSizeUnbounded,
-    /// What is left in the network: `FlightSize` without what is SACKed or
-    /// presumed lost. Some simulators do this.
+    /// Pipe: `FlightSize` without data that is SACKed or presumed lost. Some simulators do this.
     Pipe,
     /// The congestion window, as 4.3BSD and Linux do.
     Cwnd,
 }
 
-/// What PRR lets out when losses took what is in flight below ssthresh.
+/// Amount that PRR lets out when losses took the data in flight below ssthresh.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PrrBound {
     /// RFC 9937: what was delivered, and a segment more at an ACK of new data
@@ -122,8 +120,8 @@ pub struct RackConfig {
     /// Recoveries without a D-SACK after which that multiple is 1 again: 16
     /// (6.2, step 4).
     pub reo_persist: u32,
-    /// How long a least round-trip time counts that is not met again (6.2, step
-    /// 1, leaves it open; Linux: 300 s).
+    /// Time for which a least round-trip time counts that is not met again (6.2, step 1, leaves it
+    /// open; Linux: 300 s).
     pub min_rtt_window: Interval,
     /// Tail loss probes (section 7).
     pub tlp: Option<TlpConfig>,
@@ -162,8 +160,7 @@ impl Default for TlpConfig {
     }
 }
 
-/// How spurious retransmissions are found out: any of three ways, the first
-/// that finds one counts.
+/// Detection of spurious retransmissions, by any of three methods: the first that finds one counts.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Undo {
     /// The peer reported every retransmission as a duplicate by D-SACK, which is
@@ -212,14 +209,14 @@ impl Undo {
         }
     }
 
-    /// Whether there is any.
+    /// Returns whether any method is on.
     #[must_use]
     pub const fn any(self) -> bool {
         self.dsack || self.eifel || self.frto
     }
 }
 
-/// What a loss is taken for (SCPS-TP, CCSDS 714.0-B).
+/// Assumed cause of a loss (SCPS-TP, CCSDS 714.0-B).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AssumeLoss {
     /// A full queue: the window is reduced.
@@ -244,15 +241,14 @@ pub enum Eln {
     Agent,
 }
 
-/// What a partial acknowledgment does to the retransmission timer
-/// (west1997, 3.4 and 4.2).
+/// Effect of a partial acknowledgment on the retransmission timer (west1997, 3.4 and 4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PartialAck {
-    /// It starts anew, without backoff.
+    /// Restarts the timer, without backoff.
     Restart,
-    /// It goes off so long after.
+    /// Sets the timer to this time.
     Constant(Interval),
-    /// It backs off and starts anew.
+    /// Backs the timer off and restarts it.
     BackOff,
 }
 
@@ -277,7 +273,7 @@ pub enum NewRenoExit {
     /// Option 1: min(ssthresh, max(`FlightSize`, SMSS) + SMSS). Where little is in
     /// flight, no burst, and slow start from there.
     FlightSize,
-    /// The same as RFC 3782, 3, step 5, has it: min(ssthresh, `FlightSize` + SMSS).
+    /// Window of RFC 3782, 3, step 5: min(ssthresh, `FlightSize` + SMSS).
     FlightSizeRfc3782,
     /// Option 2: ssthresh, as after Reno's fast recovery.
     Ssthresh,

@@ -6,7 +6,7 @@ use crate::time::Interval;
 /// The timer axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RtoConfig {
-    /// How samples become a time-out.
+    /// Computation of the time-out from samples.
     pub algorithm: RtoAlgorithm,
     /// Time-out before the first sample.
     pub initial: Interval,
@@ -18,17 +18,17 @@ pub struct RtoConfig {
     /// exact. A sample is the number of ticks that passed, and a timer goes
     /// off on a tick.
     pub tick: Interval,
-    /// What a time-out does to the next.
+    /// Effect of a time-out on the next one.
     pub backoff: Backoff,
     /// Any ACK of new data ends the backoff, not a sample only.
     pub ack_ends_backoff: bool,
     /// Thin streams do not back off.
     pub thin_linear: bool,
-    /// Which segments are timed.
+    /// Segments that are timed.
     pub sampling: Sampling,
-    /// Where what an ACK acknowledges gives no sample of its own, because there is
-    /// none or it was sent twice, the first segment that it newly SACKs and that
-    /// was sent once gives one, as in Linux.
+    /// Set if SACKed data give a sample, as in Linux: where the acknowledged data give none,
+    /// because there are none or they were sent twice, the first newly SACKed segment that was sent
+    /// once gives one.
     pub from_sack: bool,
     /// Time-outs computed from samples are rounded to the nearest multiple of this,
     /// and are one of it at least; zero does not round. Samples and timers stay
@@ -69,7 +69,7 @@ impl Default for RtoConfig {
     }
 }
 
-/// How round-trip samples become a time-out.
+/// Computation of a time-out from round-trip samples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RtoAlgorithm {
     /// SRTT = alpha SRTT + (1 - alpha) R; RTO = beta SRTT (RFC 793, 3.7).
@@ -102,7 +102,7 @@ pub enum RtoAlgorithm {
     Linux,
 }
 
-/// What a time-out does to the next one.
+/// Effect of a time-out on the next one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backoff {
     /// Doubles, up to the maximum (RFC 6298, 5.5).
@@ -111,8 +111,7 @@ pub enum Backoff {
     None,
 }
 
-/// Which segments are timed. Retransmitted ones never are without timestamps
-/// (Karn's algorithm).
+/// Segments that are timed. Retransmitted segments never are without timestamps (Karn's algorithm).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sampling {
     /// One segment at a time (RFC 793; 4.3BSD).

@@ -56,7 +56,7 @@ struct Settings {
     retransmit_limit: u32,
 }
 
-/// How the peer's window is increased.
+/// Form in which the peer's window is increased.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Rwnd {
     MultSqrt,
@@ -65,7 +65,7 @@ enum Rwnd {
     None,
 }
 
-/// When Algorithm 2 applies.
+/// Condition for Algorithm 2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Deflation {
     PartialAck,
@@ -73,7 +73,7 @@ enum Deflation {
     Rfc6582,
 }
 
-/// What Algorithm 2 is with a scoreboard.
+/// Form of Algorithm 2 with a scoreboard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum SackPartialAck {
     Room,
@@ -81,7 +81,7 @@ enum SackPartialAck {
     None,
 }
 
-/// One of some words; the first is the default.
+/// Builds a parameter that takes one of some words; the first is the default.
 const fn choice(name: &'static str, doc: &'static str, words: &'static [Word]) -> Parameter {
     Parameter {
         name,
@@ -452,8 +452,7 @@ impl UndoReduction for Adalr {
         self.before = Some((self.follow, self.recover));
     }
 
-    /// What there was before the first loss, the stretched window among it, is
-    /// there again.
+    /// Restores the state before the first loss, the stretched window included.
     fn on_spurious(&mut self, _cx: &Context<'_>, undone: &Undone) {
         self.cwnd = undone.window;
         self.ssthresh = undone.ssthresh;

@@ -1,4 +1,4 @@
-//! How an algorithm describes itself: a name, parameters, a way to be built.
+//! Description of an algorithm: name, parameters, constructor.
 //!
 //! Whoever reads scenarios, prints tables or writes the schema goes by these
 //! descriptions, so a new algorithm is its own file and its line in the list.
@@ -13,17 +13,17 @@ use std::fmt;
 pub struct Algorithm {
     /// Name in scenarios: a bare word.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Summary in one line.
     pub summary: &'static str,
-    /// Its parameters with their defaults.
+    /// Parameters with their defaults.
     pub parameters: &'static [Parameter],
-    /// What it shows of its inner state.
+    /// Metrics of its inner state.
     pub metrics: &'static [Metric],
-    /// What of [`Config`](crate::Config) it goes by; the rest means nothing to it.
+    /// Parts of [`Config`](crate::Config) that the algorithm uses; it ignores the others.
     pub goes_by: &'static [Input],
     /// Owner of cwnd while losses are repaired, with these parameters.
     pub recovery_window: fn(&Control) -> RecoveryWindow,
-    /// What it has beside its window.
+    /// Abilities beside its window.
     pub extras: Extras,
     /// Builds it.
     pub build: fn(&Control, Start) -> Box<dyn CongestionControl>,
@@ -40,22 +40,23 @@ pub enum Input {
     InitialSsthresh,
     /// [`Config::byte_counting`](crate::Config::byte_counting): it opens the window by ACKs.
     ByteCounting,
-    /// Whether the window is in use ([`Config::cwnd_validation`](crate::Config::cwnd_validation), [`Config::cwnd_limit`](crate::Config::cwnd_limit)).
+    /// Use of the window ([`Config::cwnd_validation`](crate::Config::cwnd_validation),
+    /// [`Config::cwnd_limit`](crate::Config::cwnd_limit)).
     WindowUse,
     /// [`Config::idle_restart`](crate::Config::idle_restart).
     IdleRestart,
     /// [`Config::pacing`](crate::Config::pacing): it has no rate of its own.
     Pacing,
-    /// What is in flight when a loss is found ([`Config::reduce_from`](crate::Config::reduce_from)).
+    /// Data in flight when a loss is found ([`Config::reduce_from`](crate::Config::reduce_from)).
     FlightAtLoss,
-    /// The same at a time-out.
+    /// Data in flight at a time-out.
     FlightAtTimeout,
     /// The window that a recovery ends with ([`crate::config::NewRenoExit`]).
     RecoveryExit,
 }
 
 impl Input {
-    /// All of them.
+    /// List of all inputs.
     pub const ALL: &'static [Self] = &[
         Self::Window,
         Self::InitialWindow,
@@ -90,11 +91,11 @@ pub enum RecoveryWindow {
 pub struct Parameter {
     /// Key in scenarios.
     pub name: &'static str,
-    /// What it is, with its source.
+    /// Meaning, with its source.
     pub doc: &'static str,
     /// Value unless set; also says of what kind it is.
     pub default: Setting,
-    /// What it may be.
+    /// Range of values.
     pub range: Range,
 }
 
@@ -105,14 +106,14 @@ pub struct Control {
     settings: Vec<Setting>,
 }
 
-/// What an algorithm starts from.
+/// Initial values of an algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Start {
     /// Initial window in bytes.
     pub window: u64,
     /// Initial slow-start threshold in bytes; `u64::MAX` is unlimited.
     pub ssthresh: u64,
-    /// What an ACK counts for.
+    /// Value of an ACK that opens the window.
     pub byte_counting: ByteCounting,
     /// Segments leave spread over the round trip and not as ACKs let them
     /// ([`crate::config::Config::pacing`]).
@@ -319,8 +320,7 @@ mod tests {
         assert_ne!(reno, reno.clone().with("mss_over_8", Setting::Flag(true)));
     }
 
-    /// What a scenario may ask of an algorithm: byte counting of those that grow by
-    /// ACKs, dummy segments of TCP Peach.
+    /// Byte counting belongs to algorithms that grow by ACKs, dummy segments to TCP Peach.
     #[test]
     fn byte_counting_and_dummy_segments_belong_to_some() {
         let those = |what: fn(&Control) -> bool| -> Vec<_> {

@@ -38,7 +38,7 @@ enum State {
     ProbeRtt(Option<Instant>),
 }
 
-/// How a loss is being repaired.
+/// State of the repair of a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Repair {
     None,
@@ -91,7 +91,7 @@ pub struct Bbr {
     full_count: u32,
     filled: bool,
 
-    /// When the phase of `ProbeBW` began.
+    /// Start of the phase of `ProbeBW`.
     phase_at: Instant,
     pacing_gain: f64,
     cwnd_gain: f64,

@@ -1,4 +1,4 @@
-//! What an ACK counts for: itself, or the bytes that it acknowledges (RFC 3465).
+//! Value of an ACK: one segment, or the bytes that it acknowledges (RFC 3465).
 
 use crate::config::ByteCounting;
 
@@ -32,8 +32,8 @@ impl AckCounting {
         }
     }
 
-    /// What slow start adds to `cwnd` for an ACK of `bytes`. Without a limit one
-    /// ACK would leap over ssthresh: it ends there, as in Linux.
+    /// Returns what slow start adds to `cwnd` for an ACK of `bytes`. The window stops at ssthresh,
+    /// as in Linux; otherwise one ACK would leap over it.
     pub(super) fn slow_start(&self, cwnd: u64, ssthresh: u64, bytes: u64, mss: u64) -> u64 {
         let step = self.limited(bytes, mss);
         if self.how == ByteCounting::Unlimited {
@@ -43,8 +43,8 @@ impl AckCounting {
         }
     }
 
-    /// What congestion avoidance adds: a segment for a window of bytes (RFC 3465,
-    /// 2.1), or its share for each ACK, at least a byte (RFC 5681, equation 3).
+    /// Returns what congestion avoidance adds: a segment for a window of bytes (RFC 3465, 2.1), or
+    /// its share for each ACK, at least a byte (RFC 5681, equation 3).
     pub(super) fn avoidance(&mut self, cwnd: u64, bytes: u64, mss: u64) -> u64 {
         self.resumed();
         if self.how == ByteCounting::Off {
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(counting.avoidance(10 * MSS, MSS, MSS), MSS);
     }
 
-    /// Where each ACK adds its share of the window it is worth a segment, or its bytes.
+    /// An ACK that adds its share of the window is worth a segment, or its bytes.
     #[test]
     fn a_share_is_of_acks_or_of_bytes() {
         for (how, share) in [

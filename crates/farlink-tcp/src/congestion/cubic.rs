@@ -49,13 +49,13 @@ pub struct Cubic {
     hystart: Exit,
     /// Segments are paced.
     paced: bool,
-    /// What a spurious reduction restores beside cwnd and ssthresh (4.9).
+    /// State that the undo of a spurious reduction restores beside cwnd and ssthresh (4.9).
     before: Option<Before>,
     /// Congestion avoidance in whole segments, as Linux counts it.
     segments: Option<Segments>,
 }
 
-/// What ends slow start before a loss does.
+/// Exit from slow start before a loss.
 #[derive(Clone, Debug)]
 enum Exit {
     Nothing,
@@ -74,7 +74,7 @@ impl Exit {
     }
 }
 
-/// What a reduction changes.
+/// State that a reduction changes.
 #[derive(Clone, Debug)]
 struct Before {
     w_max: Option<f64>,
@@ -89,7 +89,7 @@ struct Epoch {
     /// Time in the stage, without the time in which the application and not
     /// the window was the limit (RFC 9438, 4.2 and 5.8).
     elapsed: Interval,
-    /// When `elapsed` was brought up to date.
+    /// Time of the last update of `elapsed`.
     updated: Instant,
     /// Nothing was outstanding then: the sender may have been idle since.
     drained: bool,
@@ -225,7 +225,7 @@ impl Cubic {
         }
     }
 
-    /// What HyStart++ wants.
+    /// Grows the window as HyStart++ asks.
     fn grow_conservatively(&mut self, growth: Growth) {
         match growth {
             Growth::Grow(bytes) => self.cwnd = self.cwnd.saturating_add(bytes),

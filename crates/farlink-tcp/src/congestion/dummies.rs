@@ -1,4 +1,4 @@
-//! What a controller says that probes the path with dummy segments.
+//! Interface of a controller that probes the path with dummy segments.
 
 use super::Context;
 use crate::time::Instant;
@@ -9,7 +9,7 @@ use std::fmt::Debug;
 /// Palazzo 2001). The connection sends them when they are due and something is
 /// still to be acknowledged, after all that the window lets out.
 pub trait DummySegments: Debug {
-    /// When the next is due; `None` if none is. An instant of the past is now.
+    /// Returns when the next dummy is due; `None` for never. A past instant means now.
     fn due(&self) -> Option<Instant>;
 
     /// Data left, sent before or not.

@@ -1,22 +1,22 @@
-//! What only some algorithms have beside their window: a small trait for each thing,
-//! which the algorithm's description names.
+//! Abilities that only some algorithms have beside their window: a small trait for each, named in
+//! the algorithm's description.
 
 use super::{Ack, CongestionControl, Context, DummySegments, InForce, RateSample, Undone};
 use crate::time::Interval;
 use std::fmt;
 
-/// What an algorithm has beside its window. Where it has nothing, nothing is asked.
+/// Abilities of an algorithm beside its window. An absent ability costs no call.
 #[derive(Debug)]
 pub struct Extras {
-    /// It can take a reduction of its window back.
+    /// Undo of a reduction of the window.
     pub undo: Access<dyn UndoReduction>,
-    /// It models the path by delivery-rate samples.
+    /// Model of the path from delivery-rate samples.
     pub rate: Access<dyn RateSampled>,
-    /// It goes by the window that the peer offers.
+    /// Use of the window that the peer offers.
     pub peer_window: Access<dyn PeerWindow>,
-    /// It has ways of its own with what is sent again.
+    /// Own rules for retransmissions.
     pub repair: Access<dyn Repair>,
-    /// It sends dummy segments.
+    /// Dummy segments.
     pub dummies: Access<dyn DummySegments>,
 }
 
@@ -48,8 +48,8 @@ pub trait RateSampled {
     /// not: called last, after the hooks of the window that the ACK may cause.
     fn on_rate_sample(&mut self, cx: &Context<'_>, sample: &RateSample);
 
-    /// Whether the window is kept small on purpose, so that the rate of what
-    /// is sent now says nothing of the path. Asked after each rate sample.
+    /// Returns whether the window is kept small on purpose, so that the sending rate says nothing
+    /// about the path. Asked after each rate sample.
     fn limits_itself(&self) -> bool;
 
     /// New data is about to leave with nothing in flight, after the application
@@ -57,7 +57,7 @@ pub trait RateSampled {
     fn on_transmit_start(&mut self, cx: &Context<'_>);
 }
 
-/// What the window that the peer offers means to the algorithm.
+/// Effect of the peer's window on the algorithm.
 pub trait PeerWindow {
     /// The peer advertised a window.
     fn on_peer_window(&mut self, advertised: u64, mss: u64);
@@ -68,7 +68,7 @@ pub trait PeerWindow {
     }
 }
 
-/// How lost data is sent again.
+/// Rules for sending lost data again.
 pub trait Repair {
     /// The window in force until the next ACK of part of what is repaired;
     /// `None` leaves it to recovery (RFC 6582, 3.2 step 3; RFC 6675).
@@ -90,7 +90,7 @@ struct Ways<T: ?Sized + 'static> {
 }
 
 impl<T: ?Sized> Access<T> {
-    /// It has none.
+    /// Absent ability.
     pub const NONE: Self = Self(None);
 
     pub(super) const fn new(
@@ -100,19 +100,19 @@ impl<T: ?Sized> Access<T> {
         Self(Some(Ways { shared, exclusive }))
     }
 
-    /// Whether there is one.
+    /// Returns whether the ability is present.
     #[inline]
     pub const fn is_some(&self) -> bool {
         self.0.is_some()
     }
 
-    /// That of a controller of the algorithm whose extra it is.
+    /// Returns the ability of a controller of this algorithm.
     #[inline]
     pub fn of<'a>(&self, control: &'a dyn CongestionControl) -> Option<&'a T> {
         (self.0.as_ref()?.shared)(control)
     }
 
-    /// The same, to be changed.
+    /// Returns the ability of a controller of this algorithm, mutable.
     #[inline]
     pub fn of_mut<'a>(&self, control: &'a mut dyn CongestionControl) -> Option<&'a mut T> {
         (self.0.as_ref()?.exclusive)(control)

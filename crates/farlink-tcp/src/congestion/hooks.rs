@@ -1,4 +1,4 @@
-//! What a controller is: its hooks, and what they are told.
+//! Hooks of a congestion controller, and their inputs.
 
 use crate::rto::RttEstimator;
 use crate::seq::Offset;
@@ -19,7 +19,7 @@ pub trait CongestionControl: Any + Debug + Send {
     /// Slow-start threshold; `u64::MAX` while unlimited.
     fn ssthresh(&self) -> u64;
 
-    /// Whether the window is opened exponentially, to find what the path holds.
+    /// Returns whether the window grows exponentially, to find the capacity of the path.
     fn in_slow_start(&self) -> bool {
         self.cwnd() < self.ssthresh()
     }
@@ -79,7 +79,7 @@ pub trait CongestionControl: Any + Debug + Send {
     fn on_pause(&mut self, _cx: &Context<'_>, _since_last: Interval) {}
 }
 
-/// What a controller may know when a hook is called.
+/// Context of a hook.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     /// Now.
@@ -107,7 +107,7 @@ pub struct Ack {
     /// Exact round-trip time of the last segment it covers, unless that or
     /// another that it covers was sent twice.
     pub fine_rtt: Option<Interval>,
-    /// Whether the window is in use, so that its growth means something
+    /// Set if the window is in use, so that it may grow
     /// ([`Config::cwnd_validation`](crate::Config::cwnd_validation)).
     pub cwnd_limited: bool,
 }
@@ -115,7 +115,7 @@ pub struct Ack {
 /// A loss that recovery found.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
-    /// When the lost segment was sent for the last time.
+    /// Time of the lost segment's last transmission.
     pub sent_at: Instant,
 }
 
@@ -128,7 +128,7 @@ pub struct InForce {
     pub pipe: Option<u64>,
 }
 
-/// What a reduction of the window that was not called for is replaced by.
+/// Values that replace those of an unneeded reduction of the window.
 #[derive(Clone, Copy, Debug)]
 pub struct Undone {
     /// Congestion window to go on with.

@@ -57,7 +57,7 @@ enum Probe {
         acks: u32,
         bytes: u64,
     },
-    /// It was taken, or there is none.
+    /// Taken, or absent.
     Done,
 }
 
@@ -162,7 +162,7 @@ impl Hybla {
         (rtt / self.rtt0.as_nanos() as f64).max(1.0)
     }
 
-    /// What depends on the first round-trip time: W(0) and gamma.
+    /// Sets W(0) and gamma, which depend on the first round-trip time.
     fn scale_start(&mut self, cx: &Context<'_>) {
         let rho = self.rho(cx);
         if std::mem::take(&mut self.scale_window) {

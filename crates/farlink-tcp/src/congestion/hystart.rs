@@ -27,7 +27,7 @@ const CSS_ROUNDS: u32 = 5;
 /// by, unless byte counting has an L of its own.
 pub(super) const GROWTH_LIMIT: u64 = 8;
 
-/// What an ACK in slow start does to the window.
+/// Effect of an ACK in slow start on the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Growth {
     /// Grows it by so many bytes.
@@ -228,7 +228,7 @@ mod tests {
         assert!(h.css.is_none());
     }
 
-    /// One ACK for twenty segments grows the window by eight.
+    /// An ACK of twenty segments grows the window by eight.
     #[test]
     fn growth_per_ack_is_limited() {
         let rtt = RttEstimator::new(RtoConfig::default());

@@ -36,12 +36,12 @@ pub(super) struct Classic {
 /// A window of data and its ACKs.
 #[derive(Clone, Copy, Debug)]
 struct Round {
-    /// Its last position.
+    /// Last position of the round.
     end: Offset,
     began: Instant,
     /// The last ACK of the train that began with the round.
     last: Instant,
-    /// Its least round-trip time.
+    /// Least round-trip time of the round.
     least: Option<Interval>,
     samples: u32,
 }
@@ -67,8 +67,8 @@ impl Classic {
         }
     }
 
-    /// How long a train of ACKs is that ends slow start. Pacing spreads what leaves
-    /// over up to half a round trip by itself.
+    /// Returns the length of the ACK train that ends slow start. Pacing alone spreads the data over
+    /// up to half a round trip.
     fn train(&self, least: Interval) -> Interval {
         if self.paced { least } else { least / 2 }
     }

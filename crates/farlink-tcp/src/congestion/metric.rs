@@ -1,4 +1,4 @@
-//! What an algorithm shows of its inner state.
+//! Metrics of an algorithm's inner state.
 
 use super::{CongestionControl, Context};
 use std::fmt;
@@ -10,14 +10,14 @@ pub struct Metric {
     pub name: &'static str,
     /// Unit of the value: "B", "s", "bit/s", "segments", or "" for a plain number.
     pub unit: &'static str,
-    /// What it is, with its name in the algorithm's source.
+    /// Meaning, with its name in the algorithm's source.
     pub doc: &'static str,
     pub(super) read: fn(&dyn CongestionControl, &Context<'_>) -> Option<f64>,
 }
 
 impl Metric {
-    /// Its value, of a controller of the algorithm whose metric it is; `None` while
-    /// it has none, and for a controller of another algorithm.
+    /// Returns the value for a controller of this algorithm; `None` while there is none, and for a
+    /// controller of another algorithm.
     pub fn value(&self, control: &dyn CongestionControl, cx: &Context<'_>) -> Option<f64> {
         (self.read)(control, cx)
     }

@@ -77,12 +77,12 @@ pub(crate) fn build(config: &Config, mss: u32) -> Box<dyn CongestionControl> {
     })
 }
 
-/// Whether this algorithm can take a reduction of its window back.
+/// Returns whether the algorithm can undo a reduction of its window.
 pub fn can_undo(control: &Control) -> bool {
     control.algorithm().extras.undo.is_some()
 }
 
-/// Whether this algorithm goes by that part of [`Config`].
+/// Returns whether the algorithm uses that part of [`Config`].
 pub fn goes_by(control: &Control, input: Input) -> bool {
     control.algorithm().goes_by.contains(&input)
 }
@@ -93,7 +93,7 @@ pub fn owns_recovery_window(control: &Control) -> bool {
     (control.algorithm().recovery_window)(control) == RecoveryWindow::Controller
 }
 
-/// Whether this algorithm sends dummy segments.
+/// Returns whether the algorithm sends dummy segments.
 pub fn sends_dummies(control: &Control) -> bool {
     control.algorithm().extras.dummies.is_some()
 }

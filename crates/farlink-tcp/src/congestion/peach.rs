@@ -36,7 +36,7 @@ pub struct Peach {
     recovering: bool,
     /// Allowed dummy segments: how many Rapid Recovery may still send.
     adsn: u64,
-    /// Those of them that ACKs have let out.
+    /// Dummies among them that ACKs have let out.
     credit: u64,
     /// Dummies whose ACKs mean no more than that the window was reduced.
     wdsn: u64,
@@ -46,7 +46,7 @@ pub struct Peach {
     refused: bool,
 }
 
-/// When Sudden Start begins.
+/// Start of Sudden Start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Beginning {
     /// Not again.
@@ -60,16 +60,16 @@ enum Beginning {
 /// Dummies a fixed time apart.
 #[derive(Clone, Copy, Debug, Default)]
 struct Train {
-    /// How many are to leave.
+    /// Number of dummies left to send.
     left: u64,
-    /// When the next does.
+    /// Time of the next dummy.
     due: Instant,
     /// Time between two.
     gap: Interval,
     /// Round-trip time and peer's window that it was made for.
     rtt: Interval,
     rwnd: u64,
-    /// That window was the one of a SYN, which is never scaled.
+    /// Set if that window came with a SYN, which is never scaled.
     unscaled: bool,
 }
 
@@ -253,7 +253,7 @@ impl CongestionControl for Peach {
         }
     }
 
-    /// That is congestion for certain, and there is nothing to find out.
+    /// Halves the window: a mark is certainly congestion, so there is nothing to probe.
     fn on_congestion_mark(&mut self, cx: &Context<'_>, _loss: &Loss) {
         self.reduce(cx);
     }

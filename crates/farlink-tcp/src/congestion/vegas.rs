@@ -40,20 +40,20 @@ pub struct Vegas {
     avoids: bool,
     /// `BaseRTT`: the least round-trip time of a segment with data.
     base_rtt: Option<Interval>,
-    /// What it compared at the end of the last round, in bytes.
+    /// Difference compared at the end of the last round, in bytes.
     diff: Option<f64>,
     phase: Phase,
     /// The round ends when something from here on is acknowledged.
     mark: Offset,
-    /// When it began.
+    /// Start of the round.
     began: Instant,
-    /// When a loss last reduced the window.
+    /// Time of the last reduction for a loss.
     last_cut: Option<Instant>,
-    /// What a loss changes beside the windows, for undo.
+    /// State that a loss changes beside the windows, for undo.
     before: Option<Before>,
 }
 
-/// What a loss takes from the window.
+/// Reduction of the window for a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum LossCut {
     Reno,
@@ -62,7 +62,7 @@ enum LossCut {
     Segment,
 }
 
-/// What the window does in the round that runs.
+/// Change of the window in the current round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     /// Stays.

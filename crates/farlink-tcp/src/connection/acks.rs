@@ -1,5 +1,5 @@
-//! What the ACK field of a segment brings: data that arrived, selective and duplicate ACKs, the
-//! window, and what tells of losses (RFC 9293, 3.10.7.4, the fifth check; RFC 5681; RFC 6675).
+//! Processing of the ACK field: delivered data, selective and duplicate ACKs, the window, and signs
+//! of losses (RFC 9293, 3.10.7.4, the fifth check; RFC 5681; RFC 6675).
 
 use super::{CloseReason, Connection, State};
 use crate::config::Eln;
@@ -180,7 +180,7 @@ impl Connection {
         true
     }
 
-    /// Whether a segment says nothing of losses and marks.
+    /// Returns whether a segment carries no information about losses or marks.
     #[inline]
     fn is_plain(segment: &Segment) -> bool {
         let options = &segment.options;

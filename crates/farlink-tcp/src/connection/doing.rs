@@ -1,4 +1,4 @@
-//! What the sender is doing, what limits it, and for how long.
+//! State of the sender and its limit, with the time in each.
 
 use super::{Connection, State};
 use crate::clock::Clock;
@@ -7,7 +7,7 @@ use crate::phase::Phase;
 use crate::record::Record;
 use crate::time::Instant;
 
-/// What the sender is doing and what limits it; `None` while that is not counted.
+/// State of the sender and its limit; `None` while they are not counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Doing {
     phase: Option<Phase>,
@@ -32,7 +32,7 @@ impl Connection {
         }
     }
 
-    /// The same where no packet is about to come.
+    /// Updates the state where no packet is about to arrive.
     #[cold]
     #[inline(never)]
     pub(super) fn note_state_unconnected(&mut self, now: Instant) {
@@ -67,7 +67,7 @@ impl Connection {
         Doing { phase, limit }
     }
 
-    /// What changes seldom stands apart from what each packet needs.
+    /// Records a change; kept out of line, because changes are rare.
     #[inline(never)]
     fn note_change(&mut self, now: Instant, doing: Doing) {
         self.doing = doing;

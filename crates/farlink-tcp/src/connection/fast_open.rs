@@ -7,11 +7,10 @@ use crate::fast_open::{Extra, FastOpenCache, FastOpenCookie};
 use crate::segment::Segment;
 use crate::time::Instant;
 
-/// What a connection knows of it.
+/// TCP Fast Open state of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Opening {
-    /// What the host knows of the server that is connected to; in the end what the
-    /// server has told.
+    /// Knowledge of the server: first that of the host, in the end that of this connection.
     cache: Option<FastOpenCache>,
     /// The cookie that this host gives the client that is waited for.
     gives: Option<FastOpenCookie>,
@@ -27,7 +26,7 @@ impl Opening {
 }
 
 impl Connection {
-    /// Whether TCP Fast Open is configured, and how.
+    /// Returns the configuration of TCP Fast Open.
     pub fn fast_open(&self) -> FastOpen {
         self.config().fast_open
     }
@@ -40,13 +39,13 @@ impl Connection {
         }
     }
 
-    /// What a host that connected may keep of the server.
+    /// Returns what a host that connected may keep of the server.
     pub fn fast_open_cache(&self) -> Option<FastOpenCache> {
         self.fast_open.as_ref()?.cache
     }
 
-    /// Of a passive open: the cookie that this host gives the client it waits for
-    /// ([`FastOpenCookie::new`]), and by which it believes a SYN with data.
+    /// Sets, for a passive open, the cookie that this host gives the expected client
+    /// ([`FastOpenCookie::new`]), and by which it accepts a SYN with data.
     pub fn set_fast_open_cookie(&mut self, cookie: FastOpenCookie) {
         if let Some(opening) = &mut self.fast_open {
             opening.gives = Some(cookie);

@@ -162,7 +162,7 @@ impl Connection {
         self.record_state(now);
     }
 
-    /// When the segment that the peer echoes left, from its timestamp.
+    /// Returns when the segment that the peer echoes left, from its timestamp.
     pub(super) fn echoed(&self, now: Instant, segment: &Segment) -> Option<Instant> {
         let ts = segment.options.timestamps.filter(|_| self.timestamps)?;
         self.stamps.sent_at(now, ts.echo)
@@ -282,7 +282,7 @@ impl Connection {
         self.take_text(now, segment, start);
     }
 
-    /// What is in a SYN-ACK beside itself.
+    /// Processes the rest of a SYN-ACK.
     #[cold]
     #[inline(never)]
     fn take_first_text(&mut self, now: Instant, segment: &Segment) {
@@ -364,14 +364,14 @@ impl Connection {
         true
     }
 
-    /// How long ago the timestamp of ours was sent that a segment echoes.
+    /// Returns the age of the timestamp that a segment echoes.
     #[inline]
     pub(super) fn echo_age(&self, now: Instant, segment: &Segment) -> Option<Interval> {
         let echo = segment.options.timestamps.filter(|_| self.timestamps)?.echo;
         self.stamps.age(now, echo)
     }
 
-    /// What of a segment at `start` is here already is told (RFC 2883).
+    /// Notes the part of a segment at `start` that is a duplicate (RFC 2883).
     #[inline]
     fn note_duplicate(&mut self, segment: &Segment, start: Offset) {
         let space = u64::from(segment.seq_len());
@@ -437,8 +437,7 @@ impl Connection {
         }
     }
 
-    /// Whether one more answer to what an attacker may have sent is in the limit
-    /// (RFC 5961, 7).
+    /// Returns whether one more answer to a possible attack is within the limit (RFC 5961, 7).
     fn may_challenge(&mut self, now: Instant) -> bool {
         let may = now >= self.challenge_at;
         if may {
@@ -464,8 +463,8 @@ impl Connection {
         }
     }
 
-    /// Whether what a SYN began can be undone: after a passive open of which the
-    /// application has heard nothing, and which it has not closed.
+    /// Returns whether the effect of a SYN can be undone: after a passive open that the application
+    /// has neither been told of nor closed.
     fn returns_to_listen(&self) -> bool {
         let open = self.tx.buffer.fin().is_none();
         self.state == State::SynReceived && !self.active && !self.tx.early && open
@@ -485,7 +484,7 @@ impl Connection {
         self.clocks = before.clocks;
     }
 
-    /// Whether the peer's data and FIN still mean something.
+    /// Returns whether the peer's data and FIN still count.
     fn receiving(&self) -> bool {
         matches!(
             self.state,

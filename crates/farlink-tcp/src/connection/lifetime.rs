@@ -1,5 +1,5 @@
-//! What ends a connection whose peer is gone: keep-alive, user time-out, and an end
-//! to FIN-WAIT-2. All of them are off unless configured.
+//! Limits of a connection whose peer is gone: keep-alive, user time-out, and an end to FIN-WAIT-2.
+//! All are off unless configured.
 
 use super::{CloseReason, Connection, State};
 use crate::config::{Config, KeepAlive};
@@ -14,9 +14,9 @@ pub(super) struct Lifetime {
     keepalive: Option<KeepAlive>,
     user_timeout: Option<Interval>,
     fin_wait_2: Option<Interval>,
-    /// When a valid segment of the peer came last.
+    /// Time of the peer's last valid segment.
     heard: Instant,
-    /// When the application was done with reading, too.
+    /// Time from which the application was done with reading, too.
     closed: Instant,
     /// Keep-alive probes since then, and when the last of them left.
     probes: u32,
@@ -87,7 +87,7 @@ impl Connection {
         self.deaf = true;
     }
 
-    /// All of this instant is done: sets the timers anew.
+    /// Sets the timers anew, after the events of this instant.
     #[cold]
     pub(super) fn watch_lifetime(&mut self, now: Instant) {
         let Some(life) = &mut self.lifetime else {

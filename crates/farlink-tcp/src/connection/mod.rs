@@ -77,7 +77,7 @@ pub enum State {
     TimeWait,
 }
 
-/// What the application is told.
+/// Event for the application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// The handshake is complete, or the peer's cookie stands for it: what is written
@@ -89,7 +89,7 @@ pub enum Event {
     Closed(CloseReason),
 }
 
-/// How a connection ended.
+/// Reason for the end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CloseReason {
     /// Both sides closed and everything was delivered.
@@ -132,7 +132,7 @@ pub struct Connection {
     /// Dummy segments that arrived and want their ACKs.
     dummy_acks: u32,
     events: Events,
-    /// What time stamps are and were.
+    /// Timestamp state.
     stamps: Stamps,
     rx: Receiver,
     recorder: Recorder,
@@ -152,14 +152,14 @@ pub struct Connection {
     /// SNACK, in the form that was agreed.
     snack: SnackForm,
     clocks: Box<Clocks>,
-    /// What ends it when the peer is gone, if that is configured.
+    /// Limits for a peer that is gone, if configured.
     lifetime: Option<Box<Lifetime>>,
     /// TCP Fast Open, if that is configured.
     fast_open: Option<Box<Opening>>,
 }
 
-/// What the application is not told yet. Each comes at most once in the life of a connection,
-/// and they come in this order.
+/// Events that the application has not been told. Each occurs at most once in a connection, and in
+/// this order.
 #[derive(Clone, Copy, Default, Debug)]
 struct Events {
     /// There may be some.
@@ -261,7 +261,7 @@ impl Connection {
         }
     }
 
-    /// What is configured.
+    /// Returns the configuration.
     #[inline]
     fn config(&self) -> &Arc<Config> {
         self.rx.config()
@@ -279,7 +279,7 @@ impl Connection {
         }
     }
 
-    /// The same of what is apart from that.
+    /// Prefetches the parts that lie apart.
     #[inline]
     pub fn prefetch_behind(&self) {
         self.rx.prefetch_behind();
@@ -367,7 +367,7 @@ impl Connection {
         self.tx.mss
     }
 
-    /// What the clock of our time stamps shows at the start of time (RFC 7323, 5.4).
+    /// Returns the timestamp clock at the start of time (RFC 7323, 5.4).
     pub fn timestamp_offset(&self) -> u32 {
         self.stamps.at(Instant::ZERO)
     }
@@ -383,21 +383,21 @@ impl Connection {
         self.recorder.segments_fresh()
     }
 
-    /// How long the sender was in each phase up to `until`, from the end of the
-    /// handshake to the end of the connection.
+    /// Returns the time in each phase up to `until`, from the end of the handshake to the end of
+    /// the connection.
     pub fn phase_times(&self, until: Instant) -> PhaseTimes {
         self.clocks.phase.times(until)
     }
 
-    /// How long each thing kept this end from sending more up to `until`, from the
-    /// first [`Self::poll_transmit`] to the end of the connection.
+    /// Returns the time for which each limit kept this end from sending more up to `until`, from
+    /// the first [`Self::poll_transmit`] to the end of the connection.
     pub fn limit_times(&self, until: Instant) -> LimitTimes {
         self.clocks.limit.times(until)
     }
 
-    /// What the congestion control shows of its inner state at `now`, in the order of
-    /// its algorithm's list; `None` for what it does not know yet. With tracing on each
-    /// change is a [`Record::Inner`], too.
+    /// Returns the metrics of the congestion control at `now`, in the order of its algorithm's
+    /// list; `None` where there is no value yet. With tracing on, each change is also a
+    /// [`Record::Inner`].
     pub fn metrics(
         &self,
         now: Instant,
@@ -452,7 +452,7 @@ impl Connection {
         self.tx.write_len(len)
     }
 
-    /// Whether what is written now will be sent.
+    /// Returns an error if data written now would not be sent.
     fn writable(&self) -> Result<(), WriteError> {
         let over = matches!(self.state, State::Closed | State::TimeWait);
         if over || self.tx.buffer.fin().is_some() {
@@ -534,8 +534,7 @@ impl Connection {
         self.tx.set_nagle(rule);
     }
 
-    /// What may be queued and not acknowledged from now on, in bytes. What is queued
-    /// beyond it stays.
+    /// Sets the limit of queued and unacknowledged data in bytes. Data queued beyond it stays.
     pub fn set_send_buffer(&mut self, bytes: u64) {
         self.at_rest = false;
         self.tx.set_limit(bytes);
@@ -556,19 +555,20 @@ impl Connection {
         self.events.pop()
     }
 
-    /// Whether [`Self::poll_event`] may have something.
+    /// Returns whether [`Self::poll_event`] may have an event.
     #[inline]
     pub fn has_events(&self) -> bool {
         self.events.any
     }
 
-    /// When [`Self::on_timeout`] is to be called if nothing happens before.
+    /// Returns when [`Self::on_timeout`] must be called if nothing happens before.
     #[inline]
     pub fn next_timeout(&self) -> Option<Instant> {
         self.tx.timers.next()
     }
 
-    /// What [`Self::next_timeout`] says if that is before `limit`: mostly it is known not to be.
+    /// Returns [`Self::next_timeout`] if it is before `limit`. Mostly the answer is known to be
+    /// `None`.
     #[inline(always)] // after each segment
     pub fn timeout_before(&mut self, limit: Instant) -> Option<Instant> {
         self.tx.timers.next_before(limit)
@@ -659,7 +659,7 @@ impl Connection {
     }
 }
 
-/// What the congestion control shows of its inner state.
+/// Returns the metrics of the congestion control.
 fn metrics(tx: &Sender, now: Instant) -> impl Iterator<Item = (&'static Metric, Option<f64>)> {
     let all = tx.config().congestion.algorithm().metrics.iter();
     all.map(move |metric| {

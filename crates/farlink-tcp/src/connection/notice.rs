@@ -1,5 +1,5 @@
-//! What the network tells an endpoint beside segments: losses with their cause,
-//! bad states of a link, partial acknowledgments.
+//! Notices of the network beside segments: losses with their cause, bad states of a link, partial
+//! acknowledgments.
 
 use super::input::TIMESTAMPS_LEN;
 use super::{Connection, State};
@@ -60,7 +60,7 @@ impl Connection {
         asked
     }
 
-    /// Whether [`Self::on_loss_notice`] does anything.
+    /// Returns whether [`Self::on_loss_notice`] has any effect.
     #[inline]
     pub fn wants_loss_notices(&self) -> bool {
         self.config().eln == Eln::Oracle

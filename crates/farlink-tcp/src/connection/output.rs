@@ -1,4 +1,4 @@
-//! What leaves: SYN, data, FIN, acknowledgments, resets.
+//! Output of a connection: SYN, data, FIN, acknowledgments, resets.
 
 use super::{Connection, State};
 use crate::config::{Eln, SnackForm};
@@ -25,7 +25,7 @@ impl Connection {
             .then_some(segment)
     }
 
-    /// Whether [`Self::poll_transmit`] has nothing, as far as that is known without much ado.
+    /// Returns whether [`Self::poll_transmit`] is cheaply known to have nothing.
     #[inline]
     pub fn is_silent(&self) -> bool {
         self.at_rest && self.rx.need() != AckNeed::Now
@@ -229,8 +229,8 @@ impl Connection {
         self.segment(now, start, none, Ecn::NotEct, u32::MAX, out);
     }
 
-    /// What stands at `start` of our stream, with the ACK, the window, and the options
-    /// that have a place in `room` bytes: all of a segment but its body.
+    /// Builds the segment at `start` of our stream without its body: ACK, window, and the options
+    /// that fit into `room` bytes.
     #[inline(always)] // of its two callers each knows some of it
     fn segment(
         &mut self,

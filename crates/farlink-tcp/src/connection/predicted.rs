@@ -22,8 +22,8 @@ const SPECIAL: Flags = Flags::SYN
     .with(Flags::CWR);
 
 impl Connection {
-    /// Whether nothing is configured that has to see every segment: found out once, at
-    /// the end of the handshake.
+    /// Returns whether no configured feature must see every segment. Computed once, at the end of
+    /// the handshake.
     pub(super) fn is_predictable(&self) -> bool {
         self.tx.streams() && self.lifetime.is_none() && !self.general_only
     }

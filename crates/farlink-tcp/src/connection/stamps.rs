@@ -4,14 +4,14 @@ use crate::segment::Timestamps;
 use crate::seq::{Offset, Seq};
 use crate::time::{Instant, Interval};
 
-/// How long TS.Recent counts that nothing renews: a clock of 1 ms passes half its
-/// numbers in little more (RFC 7323, 5.5).
+/// Lifetime of TS.Recent without renewal: a clock of 1 ms passes half its numbers in little more
+/// (RFC 7323, 5.5).
 const LIFE: Interval = Interval::from_secs(24 * 24 * 3600);
 
 /// State of the option on one connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stamps {
-    /// What our clock shows at the start of time.
+    /// Timestamp clock at the start of time.
     offset: u32,
     /// TS.Recent (RFC 7323, 4.3), and when it was taken.
     recent: u32,
@@ -54,14 +54,14 @@ impl Stamps {
         }
     }
 
-    /// How long ago this time stamp of ours was sent; none from the future.
+    /// Returns the age of a timestamp of ours; `None` if it is from the future.
     #[inline]
     pub(super) fn age(&self, now: Instant, echo: u32) -> Option<Interval> {
         let age = self.at(now).wrapping_sub(echo);
         (age < 1 << 31).then(|| Interval::from_millis(u64::from(age)))
     }
 
-    /// When this time stamp of ours was sent; none from the future or from before
+    /// Returns when a timestamp of ours was sent; `None` if it is from the future or from before
     /// the start.
     #[inline]
     pub(super) fn sent_at(&self, now: Instant, echo: u32) -> Option<Instant> {
@@ -70,8 +70,7 @@ impl Stamps {
         tick.checked_sub(age.as_nanos()).map(Instant::from_nanos)
     }
 
-    /// Whether a segment with this time stamp is an old duplicate (PAWS, RFC 7323,
-    /// 5.3, R1).
+    /// Returns whether a segment with this timestamp is an old duplicate (PAWS, RFC 7323, 5.3, R1).
     #[inline]
     pub(super) fn is_old(&self, now: Instant, value: u32) -> bool {
         (value.wrapping_sub(self.recent) as i32) < 0 && now.since(self.taken) <= LIFE

@@ -170,7 +170,7 @@ fn inner_state_is_recorded_as_it_changes() {
     assert_eq!(rtt.unwrap().1, Some(0.04), "a round trip of 40 ms");
 }
 
-/// What can be set on an open connection holds from then on.
+/// Settings of an open connection hold from then on.
 #[test]
 fn nagle_and_buffers_can_be_set_after_the_open() {
     let config = Arc::new(Config {
@@ -204,8 +204,8 @@ fn nagle_and_buffers_can_be_set_after_the_open() {
     assert_eq!(b.poll_transmit(now).unwrap().window, 65_535);
 }
 
-/// What the application set on a passive open holds for the next peer, too, after one
-/// that went away in SYN-RECEIVED.
+/// Settings of a passive open also hold for the next peer, after one that disappeared in
+/// SYN-RECEIVED.
 #[test]
 fn settings_stay_when_a_listener_listens_again() {
     let config = Arc::new(Config {

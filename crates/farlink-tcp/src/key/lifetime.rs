@@ -1,4 +1,4 @@
-//! When a connection is given up, and how long its end lasts.
+//! Keys of the end of a connection: when it is given up, and how long closing lasts.
 
 use super::{Field, Kind, Value, keys};
 use crate::time::Interval;
@@ -24,14 +24,14 @@ keys! {
     keepalive_interval: LONG => (|c| c.keepalive.as_mut().map(|k| &mut k.interval)), needs KEEPALIVE;
     /// Probes without an answer before the connection is given up (Linux: 9).
     keepalive_probes: Kind::Count(1, 1_000_000) => (|c| c.keepalive.as_mut().map(|k| &mut k.probes)), needs KEEPALIVE;
-    /// How long what was sent may stay unacknowledged before the connection is given
-    /// up (RFC 9293, 3.9.1; RFC 5482). Without it `max_retransmits` decides alone.
+    /// Time for which sent data may stay unacknowledged before the connection is given up (RFC
+    /// 9293, 3.9.1; RFC 5482). Without it `max_retransmits` decides alone.
     user_timeout: LONG => {
         get |c| c.user_timeout.map(Value::Time);
         set |c, v| c.user_timeout = Some(Interval::of(v));
     };
-    /// How long FIN-WAIT-2 may last while nothing comes and the application does not
-    /// read any more (Linux: 60 s). Without it there is no end.
+    /// Limit of FIN-WAIT-2 while nothing arrives and the application reads no more (Linux: 60 s).
+    /// Without it there is no limit.
     fin_wait_2_timeout: LONG => {
         get |c| c.fin_wait_2.map(Value::Time);
         set |c, v| c.fin_wait_2 = Some(Interval::of(v));

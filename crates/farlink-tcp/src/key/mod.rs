@@ -29,13 +29,13 @@ use crate::congestion;
 pub struct Key {
     /// Name in scenarios: a bare word.
     pub name: &'static str,
-    /// What it is, with its source; a line for each line of the entry.
+    /// Meaning, with its source; a line for each line of the entry.
     pub doc: &'static str,
-    /// What it may be.
+    /// Range of values.
     pub kind: Kind,
-    /// What it needs where [`Self::get`] finds nothing, if it ever does.
+    /// Condition of the key where [`Self::get`] may find nothing.
     pub needs: Option<&'static str>,
-    /// What has no use for it although it is there.
+    /// Configurations that ignore the key although it is present.
     pub idle: Option<Idle>,
     get: fn(&Config) -> Option<Value>,
     set: fn(&mut Config, Value),
@@ -45,9 +45,9 @@ pub struct Key {
 /// scenario that is run with several TCPs may hold it.
 #[derive(Debug)]
 pub struct Idle {
-    /// Whether this configuration has a use for it.
+    /// Returns whether this configuration uses the key.
     pub counts: fn(&Config) -> bool,
-    /// What has one.
+    /// Configurations that use the key.
     pub needs: &'static str,
 }
 
@@ -131,7 +131,7 @@ pub static SUBJECTS: [(&str, &[Key]); 7] = [
     ("lifetime", lifetime::KEYS),
 ];
 
-/// All keys in order.
+/// Returns all keys in order.
 pub fn all() -> impl Iterator<Item = &'static Key> {
     SUBJECTS.iter().flat_map(|(_, keys)| *keys)
 }
@@ -168,8 +168,8 @@ pub fn prr_in_use(config: &Config) -> Option<PrrBound> {
     }
 }
 
-/// Of the ways of [`Config::undo`] those that have what they go by: an option, a timer
-/// that is not the fine clock of Vegas, and a congestion control that can.
+/// Returns the methods of [`Config::undo`] that can work: their option is on, the timer is not the
+/// fine clock of Vegas, and the congestion control can undo.
 pub fn able_to_undo(config: &Config) -> Undo {
     let able = congestion::can_undo(&config.congestion);
     Undo {
@@ -196,7 +196,7 @@ mod tests {
         assert!(lookup("variant").is_none());
     }
 
-    /// What a key shows is within its range, and setting it again changes nothing.
+    /// A key's value is within its range, and setting the value again changes nothing.
     #[test]
     fn every_row_says_its_values_and_takes_them_back() {
         for row in VARIANTS {

@@ -1,4 +1,4 @@
-//! What a loss is taken for, and what the path tells of it.
+//! Keys of the assumed cause of losses, and of the path's notices.
 
 use super::value::words;
 use super::{Kind, Value, Word, keys};
@@ -44,8 +44,8 @@ fn word(answer: Option<PartialAck>) -> Value {
 }
 
 keys! {
-    /// What a loss is taken for that nobody told the cause of (SCPS-TP, CCSDS
-    /// 714.0-B): "corruption" keeps the window.
+    /// Assumed cause of a loss for which no cause was reported (SCPS-TP, CCSDS 714.0-B):
+    /// "corruption" keeps the window.
     assume_loss: Kind::Choice(ASSUME_LOSS) => [assume_loss], idle super::window::WINDOW;
     /// Explicit loss notification (west1997, 2.3.3), by the receiver or an agent and to
     /// the sender: what the medium lost goes again and the window stays.
@@ -66,7 +66,7 @@ keys! {
             };
         };
     };
-    /// When the timer goes off after a partial acknowledgment.
+    /// Retransmission timer after a partial acknowledgment.
     ackp_timer: Kind::seconds(3600) => (|c| match &mut c.ackp {
         Some(PartialAck::Constant(timer)) => Some(timer),
         _ => None,

@@ -1,4 +1,4 @@
-//! What the receiver keeps and offers, and when it acknowledges.
+//! Keys of the receiver: buffer, window, and acknowledgments.
 
 use super::value::words;
 use super::{Field, Idle, Kind, Value, Word, keys};
@@ -20,7 +20,7 @@ words! { DUMMIES: DummyReply {
     "echo" Echo,
     /// Nothing.
     "ignore" Ignore,
-    /// They are not known: they are data that came before, and it is said so.
+    /// Dummies are unknown: they count as data that arrived before, and are acknowledged so.
     "plain" Plain,
 } }
 
@@ -87,9 +87,9 @@ const KEEPS: Idle = Idle {
 keys! {
     /// Receive buffer, which is the largest window offered.
     receive_window: Kind::Size(1, 1 << 30) => [receiver.buffer];
-    /// What the receive buffer may grow to by itself as more comes in
-    /// each round trip (receive-window autotuning, as Linux does: its defaults
-    /// amount to 64 KiB and 3 MiB of window). Without it the buffer stays.
+    /// Limit to which the receive buffer grows by itself as more data arrives in each round trip
+    /// (receive-window autotuning, as Linux does: its defaults amount to 64 KiB and 3 MiB of
+    /// window). Without it the buffer keeps its size.
     receive_window_max: Kind::Size(1, 1 << 30) => {
         get |c| c.receiver.buffer_max.map(Value::Size);
         set |c, v| c.receiver.buffer_max = Some(u64::of(v));
@@ -108,7 +108,7 @@ keys! {
     /// SNACK option (SCPS-TP, CCSDS 714.0-B): offered, and sent in this form.
     /// Not beside `sack = true`.
     snack: Kind::Choice(SNACK) => [receiver.snack];
-    /// Whether segments out of order are kept by the receiver.
+    /// Whether the receiver keeps segments out of order.
     reassembly: Kind::Flag => [receiver.reassembly];
     /// Longest time an ACK waits, or "off".
     delayed_ack: Kind::Or(&[OFF], &Kind::Time(Interval::from_nanos(1), Interval::from_secs(10))) => {
@@ -135,18 +135,18 @@ keys! {
     /// The first so many ACKs of data leave at once, and with
     /// `gradual_window` those of segments that open the window, as in Linux.
     ack_quick: Kind::Count(0, 1_000) => (|c| delay(c).map(|ack| &mut ack.quick)), needs DELAYED;
-    /// How a segment that fills a hole is acknowledged.
+    /// Acknowledgment of a segment that fills a hole.
     ack_gap_fill: Kind::Choice(GAP_FILL) => {
         get |c| delays(c).then_some(delayed(c.receiver.delay_gap_fill));
         set |c, v| c.receiver.delay_gap_fill = v == delayed(true);
     }, needs DELAYED, idle KEEPS;
-    /// How a segment that shows a hole, or that came before, is acknowledged: its ACK is
-    /// a duplicate.
+    /// Acknowledgment of a segment that shows a hole, or that arrived before: its ACK is a
+    /// duplicate.
     dup_acks: Kind::Choice(DUP_ACKS) => {
         get |c| delays(c).then_some(delayed(c.receiver.delay_dup_acks));
         set |c, v| c.receiver.delay_dup_acks = v == delayed(true);
     }, needs DELAYED;
-    /// What the receiver does with dummy segments, which TCP Peach sends.
+    /// Reply of the receiver to dummy segments, which TCP Peach sends.
     dummies: Kind::Choice(DUMMIES) => {
         get |c| congestion::sends_dummies(&c.congestion).then_some(c.receiver.dummies.value());
         set |c, v| c.receiver.dummies = DummyReply::of(v);

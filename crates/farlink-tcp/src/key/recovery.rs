@@ -1,4 +1,4 @@
-//! How losses are found and repaired.
+//! Keys of the detection and repair of losses.
 
 use super::value::words;
 use super::{Field, Idle, Kind, Value, Word, keys};
@@ -106,8 +106,8 @@ words! { NEWRENO_EXIT: NewRenoExit {
 } }
 
 words! { PRR_BOUND: PrrBound {
-    /// What was delivered; a segment more at ACKs of new data that show no
-    /// further loss (RFC 9937).
+    /// Delivered data, and one more segment at ACKs of new data that show no further loss (RFC
+    /// 9937).
     "safe-ack" SafeAck,
     /// Never more than was delivered (RFC 6937, PRR-CRB).
     "conservative" Conservative,
@@ -118,9 +118,9 @@ words! { PRR_BOUND: PrrBound {
 words! { REDUCE_FROM: ReduceFrom {
     /// Sent and not cumulatively acknowledged (RFC 5681, 3.1; RFC 6675, 5).
     "flight" FlightSize,
-    /// The same to the letter, also where it is more than the congestion window.
+    /// `FlightSize` to the letter, even if it exceeds the congestion window.
     "flight-unbounded" FlightSizeUnbounded,
-    /// Of that, neither SACKed nor presumed lost.
+    /// `FlightSize` without data that is SACKed or presumed lost.
     "pipe" Pipe,
     /// The congestion window (4.3BSD, Linux).
     "cwnd" Cwnd,
@@ -157,8 +157,7 @@ fn rack(config: &mut Config) -> Option<&mut RackConfig> {
     config.recovery.rack_mut()?.as_mut()
 }
 
-/// Whether the retransmission timer is that of the configuration, and not the fine
-/// clock of Vegas.
+/// Returns whether the retransmission timer is the configured one, and not the fine clock of Vegas.
 pub(super) fn coarse_timeout(config: &Config) -> bool {
     !matches!(
         config.recovery,
@@ -237,8 +236,7 @@ const PART: Idle = Idle {
 };
 
 keys! {
-    /// How losses are repaired. "sack" needs the SACK option, "snack" the SNACK
-    /// option.
+    /// Repair of losses. "sack" needs the SACK option, "snack" the SNACK option.
     recovery: Kind::Choice(RECOVERIES) => {
         get |c| Some(c.recovery.value());
         set |c, v| if c.recovery.value() != v {
@@ -259,8 +257,8 @@ keys! {
             };
         };
     };
-    /// What keeps the duplicate ACKs of a go-back-N from starting another fast
-    /// retransmit (RFC 6582). "timestamp" needs the timestamps option.
+    /// Rule that keeps the duplicate ACKs of a go-back-N from starting another fast retransmit (RFC
+    /// 6582). "timestamp" needs the timestamps option.
     careful: Kind::Choice(CAREFUL) => (|c| match &mut c.recovery {
         Recovery::NewReno { careful, .. } => Some(careful),
         _ => None,
@@ -286,7 +284,7 @@ keys! {
             *prr = bool::of(v).then(|| prr.unwrap_or(PrrBound::SafeAck));
         };
     }, needs SACK, idle PRR;
-    /// What PRR lets out when losses took what is in flight below ssthresh.
+    /// Amount that PRR lets out when losses took the data in flight below ssthresh.
     prr_bound: Kind::Choice(PRR_BOUND) => (|c| bound(c)), needs "prr = true", idle PRR;
     /// RACK: what left a round trip and a reordering window before something that
     /// was delivered is lost, instead of what has three duplicates above it (RFC
@@ -306,7 +304,7 @@ keys! {
     /// Recoveries without a D-SACK after which that multiple is 1 again
     /// (RFC 8985, 6.2: 16).
     rack_reo_persist: Kind::Count(1, 1_000_000) => (|c| rack(c).map(|rack| &mut rack.reo_persist)), needs RACK;
-    /// How long the least round-trip time counts.
+    /// Time for which the least round-trip time counts.
     rack_min_rtt_window: Kind::Time(Interval::from_millis(1), Interval::from_secs(86_400)) => (|c| rack(c).map(|rack| &mut rack.min_rtt_window)), needs RACK;
     /// Tail loss probes (RFC 8985, 7), on with `rack` unless written.
     tlp: Kind::Flag => {
@@ -320,7 +318,7 @@ keys! {
     }, needs RACK;
     /// Smoothed round-trip times after which a probe leaves (RFC 8985, 7.2: 2).
     tlp_srtts: Kind::Count(1, 1_000) => (|c| tlp(c).map(|tlp| &mut tlp.srtts)), needs TLP;
-    /// The same before the first sample (RFC 8985, 7.2: 1 s).
+    /// Time-out of the probe before the first sample (RFC 8985, 7.2: 1 s).
     tlp_initial: Kind::Time(Interval::from_millis(1), Interval::from_secs(3600)) => (|c| tlp(c).map(|tlp| &mut tlp.initial)), needs TLP;
     /// Added while one segment is in flight, for a delayed ACK.
     tlp_max_ack_delay: Kind::seconds(60) => (|c| tlp(c).map(|tlp| &mut tlp.max_ack_delay)), needs TLP;
@@ -347,16 +345,15 @@ keys! {
     dupack_threshold: Kind::Count(1, 1_000_000) => [dupack_threshold], idle DUPACKS;
     /// Limited transmit (RFC 3042).
     limited_transmit: Kind::Flag => [limited_transmit], idle super::window::WINDOW;
-    /// What the slow-start threshold is a part of after a loss.
+    /// Base of the slow-start threshold after a loss.
     reduce_from: Kind::Choice(REDUCE_FROM) => [reduce_from], idle PART;
     /// A time-out does not reduce the slow-start threshold where a loss or a mark of the
     /// same window of data has reduced it and is still being repaired, as in Linux
     /// (`tcp_enter_loss`); RFC 5681, 3.1, reduces it again.
     reduce_once: Kind::Flag => [reduce_once], idle ONCE;
-    /// How retransmissions that were not needed are found out; the window is then
-    /// what it was before. "dsack": all were reported as duplicates (RFC 2883, RFC
-    /// 3708), which needs `dsack`. "eifel": a timestamp from before is echoed (RFC
-    /// 3522, RFC 4015), which needs `timestamps`. "frto": ACKs of what a time-out
-    /// did not send again (RFC 5682, RFC 4015).
+    /// Detection of unneeded retransmissions; the window is then restored. "dsack": all were
+    /// reported as duplicates (RFC 2883, RFC 3708), which needs `dsack`. "eifel": an earlier
+    /// timestamp is echoed (RFC 3522, RFC 4015), which needs `timestamps`. "frto": ACKs arrive of
+    /// data that a time-out did not send again (RFC 5682, RFC 4015).
     undo: Kind::Ways(UNDO) => [undo];
 }

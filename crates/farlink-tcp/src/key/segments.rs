@@ -1,4 +1,4 @@
-//! What leaves in segments, and when a small one waits.
+//! Keys of segments: sizes, and when a small one waits.
 
 use super::value::{LIMIT, words};
 use super::{Field, Kind, Value, keys};
@@ -26,7 +26,7 @@ keys! {
         get |c| Some(Value::Size(c.mss.into()));
         set |c, v| c.mss = u64::of(v) as u32;
     };
-    /// What the application may have queued and not yet acknowledged.
+    /// Limit of the data that the application may have queued and not yet acknowledged.
     send_buffer: LIMIT => {
         get |c| Some(Some(c.send_buffer).filter(|&n| n != u64::MAX).value());
         set |c, v| c.send_buffer = Option::of(v).unwrap_or(u64::MAX);

@@ -83,7 +83,7 @@ const MINUTE: Kind = Kind::seconds(60);
 const WEIGHT: Kind = Kind::Ratio(Ratio::from_millionths(1), Ratio::from_millionths(999_999));
 const ANY_RATIO: Kind = Kind::Ratio(Ratio::from_millionths(0), Ratio::from_millionths(u32::MAX));
 
-/// Whether SACK recovery is there, whose scoreboard these keys go by.
+/// Returns whether SACK recovery is used, whose scoreboard these keys need.
 fn sack(config: &Config) -> bool {
     matches!(config.recovery, Recovery::Sack { .. })
 }
@@ -103,7 +103,7 @@ const FAST: Idle = Idle {
 };
 
 keys! {
-    /// How round-trip samples become a time-out.
+    /// Computation of a time-out from round-trip samples.
     timer: Kind::Choice(TIMERS) => {
         get |c| Some(c.rto.algorithm.value());
         set |c, v| if c.rto.algorithm.value() != v {
@@ -137,7 +137,7 @@ keys! {
         get |c| c.rto.start.map(|start| start.0.value());
         set |c, v| if let Some(start) = start(c) { start.0 = Interval::of(v) };
     }, needs JACOBSON;
-    /// The same of the deviation. It needs `rto_srtt_initial` beside it.
+    /// Deviation before the first sample. It needs `rto_srtt_initial` beside it.
     rto_dev_initial: HOUR => {
         get |c| c.rto.start.map(|start| start.1.value());
         set |c, v| if let Some(start) = start(c) { start.1 = Interval::of(v) };
@@ -172,7 +172,7 @@ keys! {
         RtoAlgorithm::Rfc6298 { granularity } => Some(granularity),
         _ => None,
     }), needs RFC6298;
-    /// What a time-out does to the next.
+    /// Effect of a time-out on the next one.
     backoff: Kind::Choice(BACKOFF) => [rto.backoff];
     /// Any ACK of new data ends the backoff: it counts time-outs in a row. Otherwise it lasts
     /// until a segment that was sent once gives a sample (Karn; RFC 6298, 5.7).
@@ -180,11 +180,11 @@ keys! {
     /// Up to 6 time-outs in a row with less than 4 segments in flight do not back off, as
     /// with Linux's `tcp_thin_linear_timeouts`; not after the end of the data was written.
     thin_linear_timeouts: Kind::Flag => (|c| (c.rto.backoff == Backoff::Exponential).then_some(&mut c.rto.thin_linear)), needs "backoff = \"exponential\"";
-    /// Which segments are timed.
+    /// Segments that are timed.
     sampling: Kind::Choice(SAMPLING) => [rto.sampling];
-    /// Where what an ACK acknowledges gives no sample, because there is none or it
-    /// was sent twice, the first segment gives one that it newly SACKs and that was
-    /// sent once, as in Linux.
+    /// Whether SACKed data give a round-trip sample, as in Linux: where the acknowledged data give
+    /// none, because there are none or they were sent twice, the first newly SACKed segment that
+    /// was sent once gives one.
     rtt_from_sack: Kind::Flag => (|c| sack(c).then_some(&mut c.rto.from_sack)), needs SACK;
     /// Restart the retransmission timer at a fast retransmit, as BSD and Linux
     /// do; RFC 6298 restarts it at ACKs of new data only.

@@ -19,13 +19,13 @@ pub enum Value {
     Size(u64),
     /// A factor in whole millionths.
     Ratio(Ratio),
-    /// One of the words of the kind.
+    /// Word of the kind's list.
     Choice(&'static str),
     /// Some of these words, a bit for each, the first the lowest.
     Ways(&'static [Word], u8),
 }
 
-/// What a value may be, bounds included.
+/// Range of a value, bounds included.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Kind {
     /// Between two numbers.
@@ -40,9 +40,9 @@ pub enum Kind {
     Size(u64, u64),
     /// Between two factors.
     Ratio(Ratio, Ratio),
-    /// One of these words.
+    /// Word from this list.
     Choice(&'static [Word]),
-    /// One of these words, or a value of the other kind.
+    /// Word from this list, or a value of the other kind.
     Or(&'static [Word], &'static Kind),
     /// Any of these words together, or none.
     Ways(&'static [Word]),
@@ -58,7 +58,7 @@ impl Kind {
         Self::Time(Interval::ZERO, Interval::from_secs(most))
     }
 
-    /// Whether a value is within.
+    /// Returns whether a value is in the range.
     pub fn allows(&self, value: Value) -> bool {
         match (*self, value) {
             (Self::Number(low, high), Value::Number(x)) => (low..=high).contains(&x),

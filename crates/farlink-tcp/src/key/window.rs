@@ -50,7 +50,7 @@ impl Field for InitialWindow {
     }
 }
 
-/// What the window is to a congestion control that has no use for a key.
+/// Declares a key that matters only to congestion controls with this input.
 macro_rules! input {
     ($name:ident, $input:ident, $needs:expr) => {
         pub(super) const $name: Idle = Idle {
@@ -96,12 +96,12 @@ const PACING: &str = "pacing = true";
 const RATIO: Kind = Kind::Ratio(Ratio::new(1, 10), Ratio::new(10, 1));
 
 keys! {
-    /// Whether the congestion window grows only while it is in use, or with every
-    /// ACK of new data (RFC 5681 as it stands). It is in use when it was full in the
-    /// last window of data, and in slow start when at least half of it was, as in
-    /// Linux (`tcp_is_cwnd_limited`; the principle is that of RFC 2861, 3, and RFC 9002, 7.8).
+    /// Whether the congestion window grows only while it is in use, or with every ACK of new data
+    /// (RFC 5681 as it stands). The window is in use if it was full in the last window of data, and
+    /// in slow start if at least half of it was, as in Linux (`tcp_is_cwnd_limited`; the principle
+    /// is that of RFC 2861, 3, and RFC 9002, 7.8).
     cwnd_validation: Kind::Flag => [cwnd_validation], idle USE;
-    /// What bounds the congestion window from above, recovery's inflation aside.
+    /// Upper bound of the congestion window, without recovery's inflation.
     cwnd_limit: Kind::Choice(CWND_LIMIT) => [cwnd_limit], idle USE;
     /// Segments leave evenly over the round trip, at a multiple of window over
     /// SRTT, as from Linux with the qdisc fq. The first ten of a connection are not
@@ -115,10 +115,9 @@ keys! {
     pacing_ss_ratio: RATIO => (|c| c.pacing.as_mut().map(|p| &mut p.slow_start)), needs PACING, idle PACED;
     /// The multiple after that (Linux: `tcp_pacing_ca_ratio`).
     pacing_ca_ratio: RATIO => (|c| c.pacing.as_mut().map(|p| &mut p.avoidance)), needs PACING, idle PACED;
-    /// What an ACK counts for where the window grows by ACKs: "off" for at most a
-    /// segment (RFC 5681), L of RFC 3465 for the bytes that it
-    /// acknowledges and in slow start at most L segments, or "unlimited" as in
-    /// Linux.
+    /// Value of an ACK where the window grows by ACKs: "off" counts at most a segment (RFC 5681). A
+    /// number is L of RFC 3465: an ACK counts the bytes that it acknowledges, in slow start at most
+    /// L segments. "unlimited" is Linux's.
     byte_counting: Kind::Or(COUNTINGS, &Kind::Count(1, 1_000)) => {
         get |c| goes_by(&c.congestion, Input::ByteCounting).then_some(c.byte_counting.value());
         set |c, v| c.byte_counting = ByteCounting::of(v);
@@ -131,9 +130,9 @@ keys! {
     /// Restart from the initial window after an idle time of one RTO
     /// (RFC 5681, 4.1).
     idle_restart: Kind::Flag => [idle_restart], idle IDLE;
-    /// That restart halves the window once for each RTO of the idle time, not below the
-    /// initial window, and the slow-start threshold is three quarters of the window
-    /// before at least, as in Linux (`tcp_cwnd_restart`).
+    /// Whether the restart after idle halves the window once for each RTO of idle time, not below
+    /// the initial window, with a slow-start threshold of at least three quarters of the window
+    /// before, as in Linux (`tcp_cwnd_restart`).
     idle_decay: Kind::Flag => (|c| c.idle_restart.then_some(&mut c.idle_decay)),
         needs "idle_restart = true", idle IDLE;
     /// Time-outs of a SYN or SYN-ACK after which the connection begins with one segment:

@@ -1,4 +1,4 @@
-//! What FreeBSD does.
+//! Settings of FreeBSD.
 
 use super::{Member, Profile, Set, Value, set};
 use crate::config::{

@@ -1,4 +1,4 @@
-//! What Linux does.
+//! Settings of Linux.
 
 use super::{Member, Profile, Set, Value, set};
 use crate::config::{

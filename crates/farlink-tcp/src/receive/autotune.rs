@@ -28,7 +28,7 @@ pub(super) struct Autotune {
     mss: u64,
     /// Most that was read in a round trip.
     space: u64,
-    /// Where this round trip's reading began, and when.
+    /// Position and time at which the measurement of this round trip began.
     from: (Offset, Instant),
     /// Eight times the round-trip time, in nanoseconds; 0 is not known.
     rtt: u64,

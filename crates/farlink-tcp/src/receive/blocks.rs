@@ -1,10 +1,10 @@
-//! What is out of order, told to the sender: SACK (RFC 2018).
+//! SACK blocks: the report of out-of-order data to the sender (RFC 2018).
 
 use super::{Holes, Receiver};
 use crate::segment::{MAX_SACK_BLOCKS, SackBlock, SackBlocks};
 use crate::seq::Offset;
 
-/// How many recent arrivals out of order are remembered for SACK blocks.
+/// Number of recent out-of-order arrivals remembered for SACK blocks.
 const RECENT: usize = 8;
 
 /// Starts of recent arrivals out of order, newest first.

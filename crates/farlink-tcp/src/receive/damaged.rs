@@ -5,8 +5,8 @@ use super::Receiver;
 use crate::seq::Offset;
 
 impl Receiver {
-    /// What stands at `[start, end)` was damaged on its way. Returns whether it
-    /// is missed: it lies in the window and has not arrived.
+    /// Notes that `[start, end)` was damaged on its way. Returns whether the data is missing: it
+    /// lies in the window and has not arrived.
     pub(crate) fn note_damaged(&mut self, start: Offset, end: Offset) -> bool {
         let inside = start >= self.nxt && start < self.edge && start < end;
         let arrived = || {
@@ -26,14 +26,14 @@ impl Receiver {
         true
     }
 
-    /// What stands at `[start, end)` was lost last for another reason.
+    /// Notes that `[start, end)` was last lost for another reason.
     pub(crate) fn forget_damage(&mut self, start: Offset, end: Offset) {
         if let Some(holes) = &mut self.holes {
             holes.damaged.remove(start, end);
         }
     }
 
-    /// Whether what is expected next was damaged when it last came.
+    /// Returns whether the next expected data was damaged when it last arrived.
     #[inline]
     pub(crate) fn expects_damaged(&mut self) -> bool {
         let nxt = self.nxt;

@@ -29,13 +29,14 @@ impl Receiver {
         }
     }
 
-    /// Whether anything was ever missing, damaged or here twice: an ACK may tell of it.
+    /// Returns whether any data was ever missing, damaged or duplicate, so that an ACK may report
+    /// it.
     #[inline]
     pub(crate) fn may_report(&self) -> bool {
         self.holes.is_some()
     }
 
-    /// Whether there may be a block to report: mostly there is none.
+    /// Returns whether there may be a block to report; mostly there is none.
     #[inline]
     pub(crate) fn has_report(&self) -> bool {
         let holes = self.holes();

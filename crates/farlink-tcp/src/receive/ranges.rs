@@ -13,9 +13,9 @@ const FEW: usize = 16;
 /// fewer lines of the cache. But a peer may make as many as the window has room for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranges {
-    /// All of them, while the tree is empty.
+    /// Ranges, while the tree is empty.
     few: Vec<(Offset, Offset)>,
-    /// All of them by their starts, once they were more than [`FEW`], and until there are none.
+    /// Ranges by their starts: used once they were more than [`FEW`], until there are none.
     many: BTreeMap<Offset, Offset>,
 }
 
@@ -97,7 +97,7 @@ impl Ranges {
         holding.or_else(|| self.behind(at))
     }
 
-    /// Whether `[start, end)` touches or overlaps one that is here.
+    /// Returns whether `[start, end)` touches or overlaps a range.
     pub(super) fn joins(&self, start: Offset, end: Offset) -> bool {
         self.up_to(end).is_some_and(|(_, right)| right >= start)
     }
@@ -151,7 +151,7 @@ impl Ranges {
         Some(end)
     }
 
-    /// Whether the list has what there is, and not the tree.
+    /// Returns whether the ranges are in the list, and not in the tree.
     #[inline]
     fn in_list(&self) -> bool {
         self.many.is_empty()

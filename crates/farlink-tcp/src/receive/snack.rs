@@ -59,13 +59,13 @@ impl Receiver {
         })
     }
 
-    /// Where the hole begins that ends at `right`.
+    /// Returns the start of the hole that ends at `right`.
     fn hole_before(&self, right: Offset) -> Offset {
         let before = self.holes().ranges.up_to(right - 1);
         before.map_or(self.nxt, |(_, end)| end)
     }
 
-    /// Whether all of `[left, right)` is here, as far as anything is.
+    /// Returns whether all of `[left, right)` is here, up to the highest data.
     fn has_block(&self, left: Offset, right: Offset) -> bool {
         let highest = self.holes().ranges.end().unwrap_or(0);
         self.holes()

@@ -15,7 +15,7 @@ use crate::time::Instant;
 /// New segments that leave in step 2.
 const NEW_SEGMENTS: u32 = 2;
 
-/// Where the algorithm is.
+/// State of the algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum Frto {
     /// Nowhere.
@@ -27,7 +27,7 @@ pub(crate) enum Frto {
         recover: Offset,
         /// Position after the segment that goes again.
         again: Offset,
-        /// It did.
+        /// Set if new data was sent.
         sent: bool,
     },
     /// Step 3: the next one is, and nothing goes again.
@@ -44,21 +44,21 @@ pub(crate) enum Frto {
 pub(crate) struct FrtoAck {
     /// First unacknowledged position before it.
     pub(crate) before: Offset,
-    /// It brought SACK news.
+    /// Set if the ACK brought SACK news.
     pub(crate) news: bool,
-    /// It is a duplicate ACK.
+    /// Set for a duplicate ACK.
     pub(crate) duplicate: bool,
 }
 
 impl Frto {
-    /// Whether a new segment is to leave before anything else.
+    /// Returns whether a new segment must leave before anything else.
     #[inline]
     pub(crate) fn wants_new(self) -> bool {
         matches!(self, Self::Second { sent, .. } if sent < NEW_SEGMENTS)
     }
 
-    /// Whether retransmissions wait for the next ACK, however large a window the
-    /// controller leaves.
+    /// Returns whether retransmissions wait for the next ACK, however large the controller's window
+    /// is.
     #[inline]
     pub(crate) fn holds(self) -> bool {
         matches!(self, Self::First { sent: true, .. } | Self::Second { .. })

@@ -38,7 +38,7 @@ pub(crate) struct LossState {
     pub(crate) in_recovery: bool,
     /// The next retransmission leaves whatever the window says.
     pub(crate) force: bool,
-    /// Whether a time-out happened since `recover` was passed.
+    /// Set if a time-out happened since `recover` was passed.
     after_timeout: bool,
     /// The window was reduced since new data said so (CWR).
     pub(crate) reduced: bool,
@@ -49,7 +49,7 @@ pub(crate) struct LossState {
     pub(crate) assume_corruption: bool,
     pub(crate) dup_acks: u32,
     threshold: u32,
-    /// What duplicate and partial ACKs add to the window while recovery lasts.
+    /// Bytes that duplicate and partial ACKs add to the window while recovery lasts.
     pub(crate) inflation: i64,
     /// Bytes that limited transmit let out since the last new ACK.
     limited_sent: u64,
@@ -65,8 +65,7 @@ pub(crate) struct LossState {
     marked: Offset,
 }
 
-/// How losses are found and repaired, with what that alone has: nothing of an
-/// algorithm is there with another.
+/// Detection and repair of losses, with the state that only one algorithm needs.
 #[derive(Debug)]
 pub(super) enum Algorithm {
     GoBackN,
@@ -122,7 +121,7 @@ impl Algorithm {
 pub(crate) struct NewAck {
     /// Bytes in flight before it.
     pub(crate) flight: u64,
-    /// What it acknowledged.
+    /// Acknowledged data.
     pub(crate) ack: Ack,
     /// First position acknowledged before it.
     pub(crate) before: Offset,
@@ -149,7 +148,7 @@ impl LossState {
         }
     }
 
-    /// Whether what was outstanding at the last loss is still being repaired.
+    /// Returns whether data outstanding at the last loss is still being repaired.
     #[inline]
     pub(crate) fn repairing(&self, una: Offset) -> bool {
         (self.in_recovery || self.after_timeout) && una < self.recover
@@ -214,7 +213,7 @@ impl LossState {
         }
     }
 
-    /// What NewReno alone has, if it is in use.
+    /// Returns NewReno's state, if it is used.
     #[inline]
     pub(crate) fn newreno_mut(&mut self) -> Option<&mut NewReno> {
         match &mut self.algorithm {
@@ -229,34 +228,34 @@ impl LossState {
         }
     }
 
-    /// Whether the scoreboard of RFC 6675 is in use.
+    /// Returns whether the scoreboard of RFC 6675 is used.
     #[inline]
     pub(crate) fn sacking(&self) -> bool {
         matches!(self.algorithm, Algorithm::Sack(_))
     }
 
-    /// Whether the window is charged with the pipe: SACKed bytes have left the
-    /// network. Outside of recovery that is limited transmit (RFC 6675, 5, step 3).
+    /// Returns whether the window is charged with the pipe: SACKed bytes have left the network.
+    /// Outside of recovery this is limited transmit (RFC 6675, 5, step 3).
     #[inline]
     pub(crate) fn counts_pipe(&self) -> bool {
         self.sacking() && (self.in_recovery || self.after_timeout || self.limited_transmit)
     }
 
-    /// Whether holes below SACKed data may be filled that are not presumed lost
-    /// (NextSeg, rules 3 and 4). RACK waits for time, or probes.
+    /// Returns whether holes below SACKed data may be filled that are not presumed lost (NextSeg,
+    /// rules 3 and 4). RACK waits for time, or probes.
     pub(crate) fn counts_holes(&self) -> bool {
         self.sacking() && self.in_recovery && self.rack().is_none()
     }
 
-    /// Whether a recovery may send the same segment more than once: RACK sees
-    /// that a retransmission is lost.
+    /// Returns whether a recovery may send the same segment more than once: RACK detects a lost
+    /// retransmission.
     #[inline]
     pub(crate) fn retransmits_again(&self) -> bool {
         self.in_recovery && self.rack().is_some()
     }
 
-    /// What limited transmit lets out beyond the window (RFC 3042); with SACK
-    /// the pipe does it.
+    /// Returns the bytes that limited transmit lets out beyond the window (RFC 3042). With SACK the
+    /// pipe does so.
     #[inline]
     pub(crate) fn limited_transmit_credit(&self, mss: u64) -> u64 {
         if self.limited_transmit && !self.in_recovery && !self.sacking() {
@@ -282,7 +281,7 @@ impl LossState {
         }
     }
 
-    /// Whether what was sent before a time-out is still being sent again.
+    /// Returns whether data sent before a time-out is still being sent again.
     pub(crate) fn after_timeout(&self) -> bool {
         self.after_timeout
     }
@@ -293,8 +292,8 @@ impl LossState {
         self.limited_sent
     }
 
-    /// Whether rule (4) of `NextSeg` may be used: once until the rescue
-    /// retransmission is acknowledged.
+    /// Returns whether rule (4) of `NextSeg` may be used: once until the rescue retransmission is
+    /// acknowledged.
     pub(crate) fn may_rescue(&self, una: Offset) -> bool {
         match &self.algorithm {
             Algorithm::Sack(sack) => {
@@ -324,14 +323,14 @@ impl LossState {
         self.repair_end = 0;
     }
 
-    /// Whether a loss or a mark of the window of data at `una` has reduced the window
-    /// of congestion and is still being dealt with.
+    /// Returns whether a loss or a mark in the window of data at `una` has reduced the congestion
+    /// window and is still being handled.
     pub(crate) fn reduced_since(&self, una: Offset) -> bool {
         (self.in_recovery && una < self.recover) || una < self.marked
     }
 
-    /// Whether the window that the loss at `una` was sent in made the sender
-    /// reduce already, for a mark (RFC 3168, 6.1.2).
+    /// Returns whether a mark already reduced the window in which the loss at `una` was sent (RFC
+    /// 3168, 6.1.2).
     fn reduced_for_mark(&self, una: Offset) -> bool {
         una <= self.marked
     }
@@ -419,7 +418,8 @@ pub(crate) fn on_new_ack(tx: &mut Sender, now: Instant, new: &NewAck, recorder: 
     }
 }
 
-/// The same while losses are repaired. Returns whether the retransmission timer starts anew.
+/// Processes a new ACK while losses are repaired. Returns whether the retransmission timer
+/// restarts.
 #[inline(never)]
 fn on_recovery_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &mut Recorder) -> bool {
     match tx.loss.algorithm {
@@ -521,8 +521,8 @@ mod tests {
     use crate::config::{PrrBound, RackConfig};
     use crate::congestion::{self, Control};
 
-    /// What was out at a loss is being repaired until its end is acknowledged, in a
-    /// fast recovery as after a time-out.
+    /// A repair lasts until the end of what was in flight at the loss is acknowledged, in fast
+    /// recovery as after a time-out.
     #[test]
     fn a_repair_lasts_until_the_end_of_what_was_out() {
         let mut loss = LossState::new(&Config::default());

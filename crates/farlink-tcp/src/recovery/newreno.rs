@@ -7,7 +7,7 @@ use crate::send::{Sender, context};
 use crate::seq::Offset;
 use crate::time::Instant;
 
-/// What NewReno alone has.
+/// State of NewReno.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewReno {
     impatient: bool,
@@ -46,8 +46,8 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, newreno: NewReno, record
     }
 }
 
-/// Whether three duplicate ACKs mean a loss, or only that a time-out sent
-/// again what had arrived (RFC 6582, 3.2 step 2; section 4).
+/// Returns whether three duplicate ACKs mean a loss, or only that a time-out sent again data that
+/// had arrived (RFC 6582, 3.2 step 2; section 4).
 fn may_enter(tx: &Sender, newreno: NewReno) -> bool {
     let una = tx.board.una();
     if una > tx.loss.recover {

@@ -33,7 +33,7 @@ pub(crate) struct Before {
     losses: u64,
 }
 
-/// What an ACK brought.
+/// Content of an ACK.
 #[derive(Clone, Copy, Debug)]
 struct News {
     /// `DeliveredData`.
@@ -99,7 +99,7 @@ impl Prr {
     }
 }
 
-/// What has to be known of the sender before an ACK; `None` without PRR.
+/// Returns the sender's state before an ACK; `None` without PRR.
 #[inline]
 pub(crate) fn before_ack(tx: &Sender) -> Option<Before> {
     tx.loss.prr().is_some().then(|| Before {

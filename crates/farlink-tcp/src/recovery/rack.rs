@@ -57,12 +57,12 @@ struct Tlp {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Before {
     una: Offset,
-    /// What the window is reduced from.
+    /// Bytes in flight from which the window is reduced.
     flight: u64,
     recovering: bool,
 }
 
-/// What an ACK is, for TLP and the reordering window.
+/// Kind of an ACK, for TLP and the reordering window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckKind {
     pub(crate) ack: Offset,
@@ -100,7 +100,7 @@ impl Rack {
         self.tlp.sampled = true;
     }
 
-    /// Whether the next segment is to be a tail loss probe.
+    /// Returns whether the next segment is a tail loss probe.
     #[inline]
     pub(crate) fn probes(&self) -> bool {
         self.tlp.due
@@ -250,7 +250,7 @@ impl Sender {
     }
 }
 
-/// What was not old enough to be lost may be now.
+/// Checks again segments that were not old enough to be lost.
 pub(crate) fn on_reordering_timer(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
     let (flight, window) = (tx.flight_at_loss(), tx.cwnd());
     let losses = tx.board.losses();
@@ -342,7 +342,7 @@ fn schedule_probe(tx: &mut Sender, now: Instant) {
     tx.timers.set(Timer::TailProbe, at);
 }
 
-/// Whether the ACK is the probe's, and what that says (7.4.2).
+/// Checks whether the ACK is the probe's, and what it means (7.4.2).
 fn probe_acknowledged(tx: &mut Sender, now: Instant, before: Before, kind: AckKind) {
     let Some(rack) = tx.loss.rack_mut() else {
         return;

@@ -14,10 +14,10 @@ use crate::send::{Sender, context};
 use crate::seq::Offset;
 use crate::time::Instant;
 
-/// What SACK recovery alone has. RACK and PRR work on its scoreboard.
+/// State of SACK recovery. RACK and PRR use its scoreboard.
 #[derive(Debug)]
 pub(crate) struct Sack {
-    /// Whether rule (4) of `NextSeg` is used.
+    /// Set if rule (4) of `NextSeg` is used.
     pub(super) rescue: bool,
     /// `RescueRxt`; `None` until used in this recovery.
     pub(super) rescued: Maybe<Offset>,

@@ -61,15 +61,14 @@ pub(super) fn on_recovery_ack(tx: &mut Sender, now: Instant, new: NewAck, record
 }
 
 impl LossState {
-    /// Whether SNACK is listened to.
+    /// Returns whether SNACKs are heeded.
     #[inline]
     pub(crate) fn snacking(&self) -> bool {
         matches!(self.algorithm, Algorithm::Snack { .. })
     }
 
-    /// What is presumed lost leaves whatever the window: the peer has said that
-    /// it is not in the network, and waits for it. After a time-out the window
-    /// counts.
+    /// Returns whether data presumed lost leaves whatever the window: the peer has said that the
+    /// data is not in the network, and waits for it. After a time-out the window counts.
     #[inline]
     pub(crate) fn sends_lost_at_once(&self) -> bool {
         self.snacking() && !self.after_timeout
@@ -88,12 +87,12 @@ impl LossState {
 }
 
 impl SnackForm {
-    /// Whether it is offered at all.
+    /// Returns whether the option is offered at all.
     pub(crate) fn on(self) -> bool {
         self != Self::Off
     }
 
-    /// What it offers.
+    /// Returns the offered capabilities.
     pub(crate) fn offer(self) -> Option<ScpsCapabilities> {
         let bits = match self {
             Self::Off => return None,
@@ -104,7 +103,7 @@ impl SnackForm {
         Some(ScpsCapabilities { bits, connection })
     }
 
-    /// What both can do.
+    /// Returns the capabilities of both ends.
     pub(crate) fn agreed(self, peer: ScpsCapabilities) -> Self {
         match self {
             Self::Off => Self::Off,

@@ -165,8 +165,8 @@ pub(crate) fn on_timeout(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
     retransmit(tx, now, Mark::Timeout, recorder);
 }
 
-/// Whether the first unacknowledged segment is out for longer than the fine
-/// time-out, and not about to be sent again.
+/// Returns whether the first unacknowledged segment is in flight for longer than the fine time-out,
+/// and not about to be sent again.
 fn expired(tx: &mut Sender, now: Instant) -> bool {
     let timeout = tx.loss.fine().and_then(FineTimeout::timeout);
     match (timeout, tx.board.front()) {
@@ -206,7 +206,7 @@ impl LossState {
         }
     }
 
-    /// Whether [`on_timeout`] is what a time-out does.
+    /// Returns whether a time-out calls [`on_timeout`].
     pub(crate) fn sends_front_at_timeout(&self) -> bool {
         matches!(
             self.algorithm,

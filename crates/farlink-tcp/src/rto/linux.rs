@@ -19,7 +19,7 @@ pub(super) struct Linux {
     mdev: u64,
     /// The greatest since the round trip began.
     mdev_max: u64,
-    /// What is added to SRTT.
+    /// Margin above SRTT.
     rttvar: u64,
     /// SND.UNA and SND.NXT.
     window: (Offset, Offset),
@@ -28,7 +28,7 @@ pub(super) struct Linux {
 }
 
 impl Linux {
-    /// What is out when the next sample comes.
+    /// Notes the window in flight, for the next sample.
     pub(super) fn window(&mut self, una: Offset, nxt: Offset) {
         self.window = (una, nxt);
     }
@@ -61,7 +61,7 @@ impl Linux {
         }
     }
 
-    /// This mean and deviation, and nothing before.
+    /// Starts with this mean and deviation, without history.
     pub(super) fn start(&mut self, srtt: u64, deviation: u64, min: u64) {
         self.srtt = srtt.max(1) << 3;
         self.mdev = deviation << 2;
@@ -74,7 +74,7 @@ impl Linux {
         Interval::from_nanos(self.srtt >> 3)
     }
 
-    /// What the time-out exceeds the mean by.
+    /// Returns the margin of the time-out above the mean.
     pub(super) fn margin(&self) -> Interval {
         Interval::from_nanos(self.rttvar)
     }

@@ -20,7 +20,7 @@ struct Entry {
     index: u64,
 }
 
-/// All transmissions that may still matter.
+/// Transmissions that may still matter.
 #[derive(Debug, Default)]
 pub(crate) struct TimeOrder {
     /// Nothing that left later is known to be delivered.
@@ -35,14 +35,14 @@ pub(crate) struct TimeOrder {
 #[derive(Clone, Copy, Debug, Default)]
 struct AtHand {
     now: Instant,
-    /// When the segment left whose timestamp is echoed, in whole milliseconds.
+    /// Departure of the segment whose timestamp is echoed, in whole milliseconds.
     echoed: Option<Instant>,
     min_rtt: Option<Interval>,
     /// `RACK.fack` before it.
     fack: Offset,
 }
 
-/// What the ACK at hand delivered.
+/// Data that the current ACK delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct News {
     /// The latest transmission that it is certain to have delivered.
@@ -55,12 +55,12 @@ pub(crate) struct News {
     pub(crate) reordered: bool,
 }
 
-/// What [`Scoreboard::judge_by_time`] found.
+/// Result of [`Scoreboard::judge_by_time`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Judged {
-    /// When the first of what is newly lost had left.
+    /// Departure of the first newly lost segment.
     pub(crate) lost: Option<Instant>,
-    /// When the last of what was overtaken is lost unless delivered by then.
+    /// Time at which the last overtaken segment is lost unless delivered by then.
     pub(crate) again_at: Option<Instant>,
 }
 
@@ -82,7 +82,7 @@ impl TimeOrder {
         self.news = News::default();
     }
 
-    /// What it delivered.
+    /// Returns the delivered data.
     pub(crate) fn news(&self) -> News {
         self.news
     }
@@ -208,7 +208,7 @@ impl Scoreboard {
         Some((self.segments.len() - 1, *last))
     }
 
-    /// All entries anew: records came back into flight.
+    /// Rebuilds all entries, because records returned into flight.
     pub(super) fn order_anew(&mut self) {
         let Some(mut order) = self.order.take() else {
             return;
@@ -246,8 +246,8 @@ impl Scoreboard {
         len
     }
 
-    /// Whether the transmission is the last of its record, and neither
-    /// delivered nor presumed lost.
+    /// Returns whether the transmission is the last of its record, and neither delivered nor
+    /// presumed lost.
     fn in_flight(&self, entry: &Entry) -> bool {
         let i = entry.index.checked_sub(self.first);
         let s = i.and_then(|i| self.segments.get(i as usize));
@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(resend(&mut b, 30), [0, 100, 200, 300]);
     }
 
-    /// What RFC 6675 cannot see: the retransmission is lost as well.
+    /// Detects a lost retransmission, which RFC 6675 cannot.
     #[test]
     fn a_retransmission_is_lost_when_something_later_arrives() {
         let mut b = board();

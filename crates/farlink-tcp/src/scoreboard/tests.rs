@@ -239,7 +239,7 @@ fn ranges_that_touch_are_one() {
     b.check();
 }
 
-/// What closes the gaps between ranges leaves one of all.
+/// A block that closes the gaps between ranges leaves one range.
 #[test]
 fn a_block_that_bridges_ranges_is_one_range() {
     let mut b = board(10);
@@ -284,8 +284,8 @@ fn holes_go_in_order_up_to_the_highest_sacked_byte() {
     b.check();
 }
 
-/// What was sent again gives no round trip, whichever copy was SACKed or
-/// acknowledged (Karn).
+/// A segment that was sent again gives no round trip, whichever copy was SACKed or acknowledged
+/// (Karn).
 #[test]
 fn rate_samples_have_a_round_trip_of_what_was_sent_once() {
     let at = |n| Instant::from_nanos(n);

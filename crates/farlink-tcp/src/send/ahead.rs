@@ -1,5 +1,4 @@
-//! What leaves ahead of the usual order: tail loss probes, and the new segments
-//! of F-RTO.
+//! Segments that leave ahead of the usual order: tail loss probes, and the new segments of F-RTO.
 
 use super::{Choice, Chunk, Held, Sender};
 

@@ -1,4 +1,4 @@
-//! What waits to be sent, and to be acknowledged.
+//! Data that waits to be sent or acknowledged.
 
 use crate::segment::Body;
 use crate::seq::Offset;
@@ -31,9 +31,9 @@ pub(crate) struct SendBuffer {
     end: Offset,
     /// The bytes, when the application writes bytes.
     written: Option<Box<Written>>,
-    /// Whether it does; unknown before the first write.
+    /// Set if the application writes bytes; `None` before the first write.
     by_bytes: Option<bool>,
-    /// Whether the application said that there will be no more.
+    /// Set once the application said that no more will follow.
     closed: bool,
 }
 
@@ -94,7 +94,7 @@ impl SendBuffer {
         self.closed = true;
     }
 
-    /// Whether the application writes bytes and some of them are here.
+    /// Returns whether the application writes bytes and some of them are here.
     #[inline]
     pub(crate) fn holds_bytes(&self) -> bool {
         self.written
@@ -118,7 +118,7 @@ impl SendBuffer {
         Ok(())
     }
 
-    /// What is written first decides between bytes and lengths.
+    /// Checks a write: the first one decides between bytes and lengths.
     fn takes(&mut self, any: bool, bytes: bool) -> Result<(), WriteError> {
         if self.by_bytes.is_some_and(|before| before != bytes) {
             return Err(WriteError::Mixed);

@@ -1,4 +1,4 @@
-//! What leaves next, or why nothing does.
+//! Choice of the next segment, or of the reason why none leaves.
 
 use super::held::Held;
 use super::{Choice, Chunk, Sender};
@@ -9,9 +9,8 @@ use crate::time::Instant;
 use crate::timers::Timer;
 
 impl Sender {
-    /// Whether everything is sent and acknowledged and nothing else may have to leave,
-    /// as at the end that data goes to: what [`Self::choose`] finds out, too, after
-    /// many questions.
+    /// Returns whether everything is sent and acknowledged and nothing else may have to leave, as
+    /// at the receiving end. [`Self::choose`] would find the same, after many checks.
     #[inline]
     pub(super) fn only_receives(&self, now: Instant) -> bool {
         let max = self.board.max();
@@ -118,7 +117,7 @@ impl Sender {
         result.map(|c| (c, None))
     }
 
-    /// What a window is charged with.
+    /// Returns the bytes charged to a window.
     #[inline(always)] // asked for each segment
     pub(super) fn used(&self) -> u64 {
         if self.loss.counts_pipe() {
@@ -140,7 +139,7 @@ impl Sender {
         (chunk.len > 0).then_some((data, None)).ok_or(Held::Idle)
     }
 
-    /// What was never sent before; `syn` is what a SYN in flight takes of no window.
+    /// Chooses new data. `syn` is the sequence space of a SYN in flight, which takes no window.
     #[inline(always)] // asked for each segment, and elsewhere only before the handshake
     fn choose_new(&mut self, now: Instant, syn: u64) -> Result<Chunk, Held> {
         let max = self.board.max();
@@ -179,7 +178,7 @@ impl Sender {
         self.fresh(len as u32, false).ok_or(Held::Idle)
     }
 
-    /// Whether a segment that is not full has to wait.
+    /// Returns whether a segment that is not full must wait.
     fn nagle_holds(&self) -> bool {
         match self.nagle {
             Nagle::Off => false,

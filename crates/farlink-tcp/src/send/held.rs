@@ -1,4 +1,4 @@
-//! What holds the sender back.
+//! Reasons that hold the sender back.
 
 use super::Sender;
 use crate::limit::Limit;
@@ -20,8 +20,8 @@ pub(super) enum Held {
 }
 
 impl Sender {
-    /// What stopped the sender when it last sent all that it may. Pacing is only what
-    /// holds back a segment that both windows have room for.
+    /// Returns what stopped the sender when it last sent all that it may. Pacing counts only where
+    /// both windows have room for a segment.
     #[inline(always)] // looked at after each packet
     pub(crate) fn limit(&self) -> Limit {
         match self.held {

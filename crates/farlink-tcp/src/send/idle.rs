@@ -1,4 +1,4 @@
-//! What a pause leaves of the window.
+//! Window after a pause.
 
 use super::{Sender, context};
 use crate::config::Config;
@@ -10,7 +10,7 @@ use crate::time::{Instant, Interval};
 pub(super) struct Idle {
     /// The initial window, if there is a restart.
     window: Maybe<u64>,
-    /// When the last segment had left before the pause that was dealt with last.
+    /// Last departure before the pause that was handled last.
     dealt_with: Maybe<Instant>,
 }
 

@@ -1,11 +1,11 @@
-//! What a loss reduces the window from.
+//! Base of a window reduction.
 
 use super::Sender;
 use crate::config::ReduceFrom;
 
 impl Sender {
-    /// What the window is reduced from after a time-out: bytes in flight, unless
-    /// configured otherwise.
+    /// Returns the base of the reduction after a time-out: bytes in flight, unless configured
+    /// otherwise.
     pub(super) fn reduced_from(&self) -> u64 {
         match self.config().reduce_from {
             ReduceFrom::FlightSize | ReduceFrom::FlightSizeUnbounded => self.board.flight(),
@@ -14,8 +14,8 @@ impl Sender {
         }
     }
 
-    /// The same after a loss that duplicate ACKs show, where what limited
-    /// transmit let out does not count (RFC 5681, 3.2 step 2).
+    /// Returns the base of the reduction after duplicate ACKs, without the data of limited transmit
+    /// (RFC 5681, 3.2 step 2).
     pub(crate) fn flight_at_loss(&self) -> u64 {
         let beyond = match self.config().reduce_from {
             ReduceFrom::Cwnd => 0,
@@ -24,8 +24,8 @@ impl Sender {
         self.reduced_from().saturating_sub(beyond)
     }
 
-    /// What a loss reduces the window from, where `flight` was in flight: never
-    /// more than the congestion window, without the room that duplicate ACKs made.
+    /// Bounds the base `flight` of a reduction: never more than the congestion window, without the
+    /// room that duplicate ACKs made.
     ///
     /// `FlightSize` (RFC 5681, 2) includes what is SACKed, and after a SACK
     /// recovery or a time-out it may be several windows: a part of it would then
@@ -40,7 +40,7 @@ impl Sender {
         flight.min(self.cc.cwnd().min(self.most_cwnd()))
     }
 
-    /// Whether losses and SACKed data do not count when the window is reduced.
+    /// Returns whether lost and SACKed data are left out of the base.
     pub(crate) fn reduces_from_pipe(&self) -> bool {
         self.config().reduce_from == ReduceFrom::Pipe
     }

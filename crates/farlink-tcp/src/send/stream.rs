@@ -10,12 +10,12 @@ use crate::recovery::frto::Frto;
 use crate::time::Instant;
 
 impl Sender {
-    /// Whether nothing is configured that has to see every segment.
+    /// Returns whether no configured feature must see every segment.
     pub(crate) fn streams(&self) -> bool {
         self.plain() && self.dummies.is_none() && !self.extras.peer_window.is_some()
     }
 
-    /// Whether nothing is in flight or waits to be sent, as [`Self::next`] found.
+    /// Returns whether nothing is in flight or waits to be sent, as [`Self::next`] found.
     #[inline]
     pub(crate) fn rests(&self) -> bool {
         self.held == Held::Idle
@@ -25,8 +25,8 @@ impl Sender {
             && !self.probe
     }
 
-    /// What may leave, of which a full segment is on its way then: the first of a turn, which
-    /// tells how many may follow.
+    /// Sends the first full-sized segment of a burst, and stores in `turn` how many more may follow
+    /// without a new check.
     #[inline(always)] // of the first segment of a stream that an ACK lets out
     pub(crate) fn next_in_stream(&mut self, now: Instant, turn: &mut Turn) -> Streamed {
         let (una, max, mss) = (self.board.una(), self.board.max(), u64::from(self.mss));

@@ -22,7 +22,7 @@ impl Sender {
         self.loss.fine_rto().unwrap_or_else(|| self.rtt.rto())
     }
 
-    /// When the retransmission timer goes off that is started now.
+    /// Returns when a retransmission timer expires that is started now.
     #[inline]
     fn deadline(&self, now: Instant) -> Instant {
         match self.loss.fine_rto() {
@@ -50,7 +50,7 @@ impl Sender {
         self.timers.set(Timer::Retransmission, at);
     }
 
-    /// Whether the retransmission timer runs.
+    /// Returns whether the retransmission timer runs.
     pub(crate) fn timer_runs(&self) -> bool {
         self.timers.runs(Timer::Retransmission)
     }
@@ -139,7 +139,7 @@ impl Sender {
         self.timeouts_in_row
     }
 
-    /// Whether what leaves is a window probe.
+    /// Returns whether the segment that leaves is a window probe.
     pub(crate) fn probing(&self) -> bool {
         self.probes_in_row > 0
     }

@@ -1,7 +1,7 @@
-//! How much of a stream leaves at once.
+//! Burst budget: the full segments that may leave at once.
 
-/// What may leave of a stream without another look at all that could be in the way: full segments,
-/// as long as nothing else happens to the connection.
+/// Full segments that may leave without another check, as long as nothing else happens to the
+/// connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Turn {
     /// Bytes that wait and that the peer has room for.
@@ -11,7 +11,7 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Whether there is another full segment for it.
+    /// Returns whether the budget has another full segment.
     #[inline(always)] // of each segment of a stream
     pub(crate) fn goes_on(&self, mss: u32) -> bool {
         self.there >= u64::from(mss)

@@ -8,10 +8,10 @@
 
 use crate::seq::Offset;
 
-/// How much of the congestion window was used in the last window of data.
+/// Use of the congestion window in the last window of data.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct CwndUsage {
-    /// It was full, or held data back.
+    /// Set if the window was full, or held data back.
     full: bool,
     /// Most bytes in flight.
     most: u64,
@@ -32,16 +32,15 @@ impl CwndUsage {
         }
     }
 
-    /// The same of a window that is full, whatever was in flight.
+    /// Notes that the window is full, whatever was in flight.
     #[inline]
     pub(crate) fn note_full(&mut self, max: Offset) {
         self.full = true;
         self.end = max;
     }
 
-    /// Whether the window may grow: it was full, or in slow start, of which
-    /// `slow_start` is the window, at least half of it was used, as slow start doubles
-    /// what was.
+    /// Returns whether the window may grow: it was full, or, in slow start with window
+    /// `slow_start`, at least half of it was used, because slow start doubles what was used.
     #[inline]
     pub(crate) fn limited(&self, slow_start: impl FnOnce() -> Option<u64>) -> bool {
         self.full || slow_start().is_some_and(|cwnd| cwnd < 2 * self.most)

@@ -17,7 +17,7 @@ impl Chance {
         z ^ (z >> 31)
     }
 
-    /// One of `low..high`.
+    /// Draws from `low..high`.
     pub(crate) fn within(&mut self, low: u64, high: u64) -> u64 {
         low + self.next() % (high - low)
     }

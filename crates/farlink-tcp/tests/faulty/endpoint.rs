@@ -1,4 +1,4 @@
-//! One end: a connection, its application, and what must always hold.
+//! One end of a session: a connection, its application, and the invariants.
 
 use super::chance::Chance;
 use super::setup::COOKIE;
@@ -32,7 +32,7 @@ pub(crate) struct Endpoint {
     written: u64,
     pub(crate) read: u64,
     closed: bool,
-    /// How the connection ended.
+    /// Reason of the connection's end.
     pub(crate) end: Option<CloseReason>,
     una: Offset,
     max: Offset,
@@ -108,12 +108,12 @@ impl Endpoint {
         this
     }
 
-    /// Whether the application has nothing more to do.
+    /// Returns whether the application has nothing more to do.
     pub(crate) fn idle(&self) -> bool {
         self.end.is_some() || (self.closed && self.connection.readable() == 0)
     }
 
-    /// Whether everything that it had to say was acknowledged.
+    /// Returns whether all its data was acknowledged.
     pub(crate) fn delivered_all(&self) -> bool {
         self.written == self.goal && self.connection.acknowledged() == self.goal
     }
@@ -162,8 +162,8 @@ impl Endpoint {
         self.read += n as u64;
     }
 
-    /// All segments that leave now.
-    /// `peer_scales` is whether the peer's SYN offered window scaling.
+    /// Sends all segments that may leave now. `peer_scales` is set if the peer's SYN offered window
+    /// scaling.
     pub(crate) fn transmit(&mut self, now: Instant, peer_scales: bool) -> Vec<Segment> {
         let mut out = Vec::new();
         while let Some(segment) = self.connection.poll_transmit(now) {
@@ -215,7 +215,7 @@ impl Endpoint {
         self.edge = self.edge.max(edge);
     }
 
-    /// Whether the SYN that left offered window scaling.
+    /// Returns whether the SYN that left offered window scaling.
     pub(crate) fn scales(&self) -> bool {
         self.shift().is_some()
     }
@@ -271,7 +271,7 @@ impl Endpoint {
         self.window = (c.cwnd(), c.ssthresh());
     }
 
-    /// What holds after every step.
+    /// Checks the invariants after a step.
     pub(crate) fn check(&mut self) {
         self.check_reduction();
         let c = &self.connection;
@@ -306,9 +306,9 @@ impl Endpoint {
         }
     }
 
-    /// What holds between the two: nothing is acknowledged before it arrived,
-    /// and no more is sent than the peer has room for, but for a probe and a FIN,
-    /// and for algorithms that do so on purpose.
+    /// Checks invariants between the ends: nothing is acknowledged before it arrived, and no more
+    /// is sent than the peer has room for. Exceptions are a probe, a FIN, and algorithms that
+    /// exceed the window on purpose.
     pub(crate) fn check_against(&self, peer: &Self) {
         let c = &self.connection;
         assert!(
@@ -327,7 +327,7 @@ impl Endpoint {
         );
     }
 
-    /// When the connection wants to be called, not before `now`.
+    /// Returns the next deadline of the connection, not before `now`.
     pub(crate) fn next_timeout(&self, now: Instant) -> Option<Instant> {
         self.connection.next_timeout().map(|at| at.max(now))
     }

@@ -38,7 +38,7 @@ struct Victim {
     peer_isn: Seq,
     written: u64,
     una: Offset,
-    /// Whether data carries bytes, or only its length.
+    /// Set if data carries bytes, and not only its length.
     bytes: bool,
 }
 

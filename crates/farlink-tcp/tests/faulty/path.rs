@@ -3,7 +3,7 @@
 use super::chance::Chance;
 use farlink_tcp::{Body, Ecn, Flags, Interval, Segment};
 
-/// What the path does to a segment.
+/// Fate of a segment on the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
     /// Delivered after the delay of the path.
@@ -20,7 +20,7 @@ pub(crate) enum Fate {
     Truncate,
 }
 
-/// How often each fate comes, in thousandths, and how long the way takes.
+/// Rates of the fates in thousandths, and the delay of the path.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
     pub(crate) drop: u64,
@@ -61,7 +61,7 @@ impl Path {
         Fate::Fine
     }
 
-    /// When copies of a segment arrive, after now.
+    /// Returns when copies of a segment arrive, as delays from now.
     pub(crate) fn arrivals(
         &self,
         chance: &mut Chance,

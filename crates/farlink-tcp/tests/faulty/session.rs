@@ -18,7 +18,7 @@ const MOST_AT_ONCE: u32 = 20_000;
 /// each with the odds of being reordered.
 const LONGEST_CHAIN: u32 = 16;
 
-/// What came of a session.
+/// Outcome of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
     /// Every byte of both sides arrived and both know it.
@@ -27,7 +27,7 @@ pub(crate) enum Outcome {
     Error,
 }
 
-/// What a session did.
+/// Report of a session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report {
     pub(crate) outcome: Outcome,
@@ -36,10 +36,10 @@ pub(crate) struct Report {
 }
 
 enum What {
-    /// Of a segment; how many bare ACKs in a row, each sent because of the one
-    /// before, it ends.
+    /// Arrival of a segment. The number counts bare ACKs in a row, each sent because of the one
+    /// before.
     Arrival(Segment, u32),
-    /// Of a segment whose checksum fails.
+    /// Arrival of a segment whose checksum fails.
     Damaged(Segment),
     /// The network tells that a segment was lost.
     Lost(Segment, LossCause),
@@ -110,7 +110,7 @@ fn play(mut chance: Chance, row: usize, path: Path, fates: &[Fate]) -> Report {
     session.run()
 }
 
-/// Whether a segment is an ACK and nothing else.
+/// Returns whether a segment is a bare ACK.
 fn bare(segment: &Segment) -> bool {
     let plain = Flags(segment.flags.0 & !Flags::ECE.0);
     segment.seq_len() == 0 && plain == Flags::ACK
@@ -140,7 +140,7 @@ impl Session<'_> {
         }
     }
 
-    /// When something happens next: an arrival, an application, a time-out.
+    /// Returns the time of the next event: an arrival, an application, a time-out.
     fn next_instant(&self) -> Option<Instant> {
         let planned = self.heap.peek().map(|Reverse((at, _))| *at);
         let timeouts = self
@@ -232,8 +232,8 @@ impl Session<'_> {
         self.ends[side].check_against(&self.ends[1 - side]);
     }
 
-    /// What is known of a segment that does not arrive as it was sent, and what
-    /// a base station has to say.
+    /// Passes on what is known of a segment that does not arrive as it was sent, and what a base
+    /// station reports.
     fn tell(&mut self, side: usize, fate: Fate, segment: &Segment) {
         let at = self.now + Interval::from_millis(self.path.delay_ms);
         match fate {

@@ -44,7 +44,7 @@ pub(crate) fn near(chance: &mut Chance, row: usize, share: u64) -> Config {
     config
 }
 
-/// What a row is rather than has.
+/// Keys that make a row what it is.
 const ROW: [&str; 1] = ["recovery"];
 
 /// A value of what has few of them; a quantity stays what it is.

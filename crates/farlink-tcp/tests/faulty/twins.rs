@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Steps of a session, which may be over before.
 const MOST_STEPS: u32 = 2_000;
 
-/// One end, twice.
+/// Two copies of one end.
 struct Twins {
     short: Connection,
     general: Connection,
@@ -40,14 +40,14 @@ impl Twins {
         }
     }
 
-    /// The same to both, with the same result.
+    /// Applies an action to both copies, with the same result.
     fn both<T: PartialEq + Debug>(&mut self, act: impl Fn(&mut Connection) -> T) -> T {
         let short = act(&mut self.short);
         assert_eq!(short, act(&mut self.general));
         short
     }
 
-    /// All that leaves now, the same from both.
+    /// Sends all that may leave now, the same from both copies.
     fn transmit(&mut self, now: Instant) -> Vec<Segment> {
         let mut out = Vec::new();
         let (mut turn, mut general) = (Turn::default(), Turn::default());
@@ -75,7 +75,7 @@ impl Twins {
         out
     }
 
-    /// All that is inside is the same, but for the short ways themselves.
+    /// Compares all inner state, except that of the fast paths themselves.
     fn compare(&self) {
         let inside = |c: &Connection| {
             let mut text = format!("{c:?}");
@@ -89,7 +89,7 @@ impl Twins {
         assert_eq!(inside(&self.short), inside(&self.general));
     }
 
-    /// What an application does, now and then something unusual.
+    /// Plays an application, now and then with something unusual.
     fn act(&mut self, now: Instant, chance: &mut Chance) {
         let full = u64::from(self.short.mss());
         let len = chance.pick(&[0, 1, 1_000, 40_000, 400_000, 3 * full, 40 * full]);

@@ -27,7 +27,7 @@ pub(crate) struct Script {
     /// segment size that it knows with it.
     cookie: Option<u64>,
     cookie_mss: u16,
-    /// How far from its time a packet may leave.
+    /// Tolerance of the time at which a packet leaves.
     tolerance: Interval,
     lines: Vec<Line>,
 }
@@ -42,7 +42,7 @@ struct Line {
     step: Step,
 }
 
-/// When a line happens.
+/// Time of a line.
 #[derive(Clone, Copy, Debug)]
 enum Time {
     /// After the line before.
@@ -51,7 +51,7 @@ enum Time {
     At(Interval),
 }
 
-/// What a line does.
+/// Action of a line.
 #[derive(Debug)]
 enum Step {
     /// An active open, with so many bytes written before the SYN leaves.
@@ -95,7 +95,7 @@ enum Step {
     },
     /// The application writes no more, and goes on reading.
     Shutdown,
-    /// It does neither any more.
+    /// Closes both directions.
     Close,
     Abort,
     Assert(Vec<Check>),
@@ -134,7 +134,7 @@ impl Relation {
     }
 }
 
-/// What is wrong, and on which line of the script.
+/// Failure of a script, with its line.
 #[derive(Debug)]
 pub(crate) struct Failure {
     line: usize,

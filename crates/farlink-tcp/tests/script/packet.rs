@@ -17,7 +17,7 @@ pub(crate) struct Packet {
     ack: Option<u32>,
     window: Option<u16>,
     ecn: Ecn,
-    /// Of low priority and marked.
+    /// Set for low priority with the mark.
     dummy: bool,
     /// `None` for `<...>`: any.
     options: Option<Options>,
@@ -37,14 +37,14 @@ struct Options {
     ackp: bool,
 }
 
-/// Which initial sequence numbers a packet counts from.
+/// Initial sequence numbers from which a packet counts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Numbering {
-    /// Of the side that sends it.
+    /// Number of the sending side.
     pub(crate) sender: Seq,
-    /// Of the other side.
+    /// Number of the other side.
     pub(crate) receiver: Seq,
-    /// What the clock of time stamps shows at the start on the side that sends it.
+    /// Timestamp clock of the sending side at the start.
     pub(crate) sender_clock: u32,
     /// On the other side.
     pub(crate) receiver_clock: u32,
@@ -184,8 +184,8 @@ impl Packet {
         })
     }
 
-    /// Whether a segment that left is this packet. The window is compared when
-    /// it is written, PSH only when it is asked for.
+    /// Returns whether a segment that left is this packet. The window is compared if it is written,
+    /// PSH only if it is asked for.
     pub(crate) fn matches(&self, segment: &Segment, numbering: Numbering) -> bool {
         let push = if self.flags.has(Flags::PSH) {
             0

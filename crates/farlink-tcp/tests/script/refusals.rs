@@ -2,7 +2,7 @@
 
 use super::{Failure, parse, run};
 
-/// What a refused script says, and what the message has to contain.
+/// Refused script, and what its message must contain.
 struct Refusal {
     name: &'static str,
     script: &'static str,

@@ -56,7 +56,7 @@ struct Player<'a> {
     connection: Option<Connection>,
     /// Packets that left and that no line has expected yet.
     left: VecDeque<(Instant, Segment)>,
-    /// All packets, in the notation of scripts.
+    /// Packets so far in the notation of scripts.
     log: Vec<String>,
 }
 
@@ -368,14 +368,14 @@ impl Player<'_> {
             .ok_or_else(|| "there is no connection yet".into())
     }
 
-    /// What our clock of time stamps shows at the start.
+    /// Returns our timestamp clock at the start.
     fn clock(&self) -> u32 {
         self.connection
             .as_ref()
             .map_or(0, Connection::timestamp_offset)
     }
 
-    /// How packets that leave are numbered.
+    /// Returns the numbering of packets that leave.
     fn ours(&self) -> Numbering {
         Numbering {
             sender: Seq(self.script.isn),
@@ -385,7 +385,7 @@ impl Player<'_> {
         }
     }
 
-    /// How packets that arrive are numbered.
+    /// Returns the numbering of packets that arrive.
     fn theirs(&self) -> Numbering {
         Numbering {
             sender: Seq(self.script.peer_isn),

@@ -1,4 +1,4 @@
-"""What values by path cannot say: one PLR for both directions, and readings and wrong models."""
+"""Settings beyond values by path: one PLR for both directions, readings, wrong models."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What claims ask of traces: how a window is cut, how long a loss waits, how even it goes."""
+"""Functions of traces for claims: how a window is cut, how long a loss waits, how even it goes."""
 
 from collections.abc import Callable
 from typing import Any

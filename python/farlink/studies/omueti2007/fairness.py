@@ -90,4 +90,4 @@ def _long_share(model: Model, kind: str) -> Quantity:
 
 @REGISTRY.hook("narrow_bottleneck")
 def _narrow_bottleneck(_: dict[str, Any]) -> None:
-    """Of the six, not of the satellite: see `_six`."""
+    """Register the bottleneck for the six flows, not for the satellite: see `_six`."""

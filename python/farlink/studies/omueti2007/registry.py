@@ -1,4 +1,4 @@
-"""What the study has as code; the modules beside this one register theirs."""
+"""Registry of the study's code; the modules beside this one register their functions."""
 
 from farlink.studies.study import Registry
 

@@ -1,4 +1,4 @@
-"""What is read from traces: levels late in a transfer, and unit facts of TCP-ADaLR."""
+"""Functions of traces: levels late in a transfer, and unit facts of TCP-ADaLR."""
 
 import math
 

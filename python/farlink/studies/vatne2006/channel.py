@@ -215,9 +215,9 @@ def _exchanged(tree: dict[str, Any]) -> None:
 
 @REGISTRY.hook("variance")
 def _variance(_: dict[str, Any]) -> None:
-    """Of angles, not of scenarios: see `_turns`."""
+    """Compute the variance over angles, not over scenarios: see `_turns`."""
 
 
 @REGISTRY.hook("any_angle")
 def _any_angle(_: dict[str, Any]) -> None:
-    """Of angles, not of scenarios: see `_turns`."""
+    """Compute the condition over angles, not over scenarios: see `_turns`."""

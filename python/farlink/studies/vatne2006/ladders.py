@@ -1,4 +1,4 @@
-"""What is judged by one packet, one connection or all conditions together."""
+"""Claims that one packet, one connection or all conditions together decide."""
 
 import math
 from typing import Any
@@ -126,7 +126,7 @@ def _graph1(model: Model) -> Curves:
 
 @REGISTRY.hook("tahoe")
 def _tahoe(_: dict[str, Any]) -> None:
-    """Of one connection, not of the model: see `_reno`."""
+    """Judge one connection, not the model: see `_reno`."""
 
 
 @REGISTRY.hook("without_sack")

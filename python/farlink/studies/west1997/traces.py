@@ -1,4 +1,4 @@
-"""What traces of single runs tell: why transfers stall, and what scripted losses do."""
+"""Functions of single runs' traces: why transfers stall, and what scripted losses do."""
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -171,7 +171,7 @@ def scripted(
 
 @REGISTRY.function("same_as_reno")
 def _same_as_reno(model: Model, scheme: str, window: int, lost: int) -> Evidence:
-    """Whether a scheme sends what Reno sends, when one packet of a window is lost."""
+    """Return whether a scheme sends what Reno sends, when one packet of a window is lost."""
     sent = [
         sender(scripted(model, one, window, [lost]), "segments")[["time", "seq", "len"]].to_numpy()
         for one in ("reno", scheme)
@@ -321,7 +321,7 @@ def _partials_per_packet(model: Model, scheme: str, err: str, net: str = "lan") 
 
 @REGISTRY.function("only_the_timer")
 def _only_the_timer(model: Model) -> Evidence:
-    """Whether partial acknowledgments change nothing that the sender sends, samples or opens."""
+    """Return whether partial ACKs leave all that the sender sends, samples or opens unchanged."""
     found = []
     for scheme in ("snoop", "ackp"):
         trace = model.lab.probe(model.cell(scheme, "none", size="200 kB"))

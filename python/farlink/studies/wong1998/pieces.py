@@ -1,4 +1,4 @@
-"""What claims of chapter 4 say of single runs: a value a run, out of its traces."""
+"""Claims of chapter 4 about single runs: a value a run, from its traces."""
 
 import numpy as np
 
@@ -77,7 +77,7 @@ def _idle_share(model: Model, bound: float) -> Quantity:
 
 @REGISTRY.function("idle_steps")
 def _idle_steps(model: Model) -> float:
-    """How far the waits of first time-outs are from a multiple of half a second, in s, at most."""
+    """Return how far (s) first time-outs are at most from a multiple of half a second."""
     farthest = 0.0
     for run in runs(model, lossy(model)):
         state, marks = run.end("rto"), run.end("marks")
@@ -89,7 +89,7 @@ def _idle_steps(model: Model) -> float:
 
 @REGISTRY.function("small_window_before_timeout")
 def _small_window(model: Model) -> Evidence:
-    """Whether a time-out in a window below 4 segments follows two fast recoveries."""
+    """Return whether a time-out in a window below 4 segments follows two fast recoveries."""
     found = most_recoveries(model)
     where = "none" if found is None else f"run {found[0].run} at {found[1]:.1f} s"
     return fact(found is not None, f"time-out in a small window: {where}")

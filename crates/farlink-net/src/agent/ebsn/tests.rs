@@ -46,7 +46,7 @@ proptest! {
     }
 }
 
-/// What a sender sends for no other reason than to probe is not worth a notice.
+/// A segment that is only a probe gets no notice.
 #[test]
 fn dummies_are_not_followed() {
     let mut agent = Ebsn::new(Limits::DEFAULT);

@@ -5,7 +5,7 @@ use crate::wire::{self, Addresses};
 use farlink_tcp::{Body, Options, SackBlock, Timestamps};
 use proptest::prelude::*;
 
-/// What crosses the agent, as one letter a direction.
+/// Packet that crosses the agent, as one letter a direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     /// Data from one place to another.
@@ -51,7 +51,7 @@ fn packet(step: Step, isn: u32) -> (Crossing, Packet) {
     (crossing, packet)
 }
 
-/// The same packet as bytes.
+/// Encodes the packet as bytes.
 fn real(packet: &Packet) -> Packet {
     let bytes = wire::encode(packet, Addresses::of(packet)).unwrap();
     Packet {
@@ -72,7 +72,7 @@ fn cross(agent: &mut Eln, crossing: Crossing, packet: &mut Packet) -> Segment {
     }
 }
 
-/// Which of the acknowledgments go on marked.
+/// Returns which of the acknowledgments are forwarded with a mark.
 fn marks(steps: &[Step], isn: u32) -> Vec<bool> {
     let mut agent = Eln::new(Limits::default());
     let mut out = Vec::new();

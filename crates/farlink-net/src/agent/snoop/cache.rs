@@ -1,4 +1,4 @@
-//! What is kept of data that passed to the wireless side and are not acknowledged.
+//! Cache of data that passed to the wireless side and are not acknowledged.
 
 use crate::packet::Packet;
 use farlink_tcp::{Instant, Seq};
@@ -14,20 +14,20 @@ pub(super) struct Entry {
     pub(super) packet: Option<Packet>,
     /// Tells it apart from all others.
     pub(super) serial: u32,
-    /// When it left the transmitter last; none while it waits for that.
+    /// Time at which the data last left the transmitter; `None` while they wait for it.
     pub(super) left: Option<Instant>,
     /// Times that it was sent from here, the first by its sender included.
     pub(super) sends: u32,
-    /// Of these, local tries.
+    /// Local retransmissions among these.
     pub(super) tries: u32,
-    /// When it was sent again, or its loss was told, last.
+    /// Time of the last retransmission or loss notice.
     pub(super) repaired: Option<Instant>,
-    /// Its sender sends it again of its own accord, or it filled a hole: what is said of
-    /// it is for the sender.
+    /// Set if the sender retransmits the data on its own, or the data filled a hole:
+    /// acknowledgments of such data are for the sender.
     pub(super) from_sender_again: bool,
 }
 
-/// What became of data that came.
+/// Result of caching arrived data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
     /// Behind all others.
@@ -69,7 +69,7 @@ impl Cache {
         self.entries.iter()
     }
 
-    /// What is at a number.
+    /// Returns the entry at a sequence number.
     pub(super) fn at(&mut self, seq: Seq) -> Option<&mut Entry> {
         let place = self.first_behind(seq);
         self.entries
@@ -111,7 +111,7 @@ impl Cache {
             .or_else(|| self.entries.iter().position(is_it))
     }
 
-    /// Where data belong, and whether their sender had sent any of it.
+    /// Classifies data by their place, and by whether their sender had sent any of them.
     pub(super) fn place_of(&self, start: Seq, end: Seq) -> Place {
         match self.entries.back() {
             None => return Place::Last,
@@ -195,7 +195,7 @@ impl Cache {
     }
 }
 
-/// What a copy is counted as.
+/// Returns the size of a copy in bytes.
 fn size(entry: &Entry) -> u64 {
     entry
         .packet

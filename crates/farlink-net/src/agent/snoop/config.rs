@@ -3,7 +3,7 @@
 use crate::agent::connections::Limits;
 use farlink_tcp::Interval;
 
-/// What is done about data that were lost behind the agent.
+/// Action on data that were lost behind the agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Repair {
     /// Copies of packets are kept, and sent again (west1997, 2.6).
@@ -13,7 +13,7 @@ pub enum Repair {
     Mark,
 }
 
-/// What the sender hears of trouble on the wireless link.
+/// Notices to the sender about trouble on the wireless link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tells {
     /// Nothing.
@@ -35,14 +35,14 @@ pub enum Tells {
     BadState,
 }
 
-/// What is done with selective acknowledgments.
+/// Treatment of selective acknowledgments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SackHandling {
-    /// They pass.
+    /// Blocks pass unchanged.
     Pass,
-    /// What is being repaired here is filled in: the sender sees other holes only.
+    /// Holes under local repair are filled in: the sender sees other holes only.
     Mask,
-    /// They are not agreed upon.
+    /// SACK is removed from the handshake.
     Off,
 }
 
@@ -51,9 +51,9 @@ pub enum SackHandling {
 pub struct SnoopConfig {
     /// Connections that are kept.
     pub limits: Limits,
-    /// How losses are repaired.
+    /// Repair of losses.
     pub repair: Repair,
-    /// What the sender hears.
+    /// Notices to the sender.
     pub tells: Tells,
     /// Packets that are kept of a connection.
     pub cache: usize,
@@ -63,11 +63,11 @@ pub struct SnoopConfig {
     pub tick: Interval,
     /// Smoothed round-trip time of the wireless side before the first sample.
     pub srtt: Interval,
-    /// Its variation then.
+    /// Initial variation of the round-trip time.
     pub rttvar: Interval,
     /// Local tries after which a packet is forgotten.
     pub tries: u32,
-    /// What is sent again goes ahead of what waits for the wireless link.
+    /// Set if retransmissions go ahead of the packets that wait for the wireless link.
     pub ahead: bool,
     /// Selective acknowledgments.
     pub sack: SackHandling,

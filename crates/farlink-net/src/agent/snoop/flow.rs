@@ -1,4 +1,4 @@
-//! What the agent keeps of one connection, and what it decides.
+//! State and decisions of snoop for one connection.
 
 use super::cache::{Cache, Entry, Place};
 use super::config::{Repair, SnoopConfig};
@@ -7,7 +7,7 @@ use crate::agent::view::Path;
 use crate::packet::Packet;
 use farlink_tcp::{Flags, Instant, Interval, SackBlock, SackBlocks, Segment, Seq, Timestamps};
 
-/// What the agent keeps of a connection: data go to the wireless side.
+/// State of one connection whose data go to the wireless side.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     pub(super) cache: Cache,
@@ -23,7 +23,7 @@ pub(super) struct Flow {
     /// duplicate tells it.
     owed: bool,
     rtt: Option<Rtt>,
-    /// When the timer was restarted.
+    /// Time at which the timer was restarted.
     restarted: Instant,
     pub(super) path: Option<Path>,
     pub(super) head: Head,
@@ -42,11 +42,11 @@ impl Kept for Flow {
     }
 }
 
-/// What the last segment with data had in its header.
+/// Header fields of the last segment with data.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Head {
     pub(super) ports: (u16, u16),
-    /// What its sender expects next: the number that its peer would send with.
+    /// Next number that the data's sender expects: the number with which its peer would send.
     pub(super) ack: Seq,
 }
 
@@ -57,14 +57,14 @@ struct Rtt {
     variation: Interval,
 }
 
-/// What is to be done with data.
+/// Decision on a segment with data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum OnData {
-    /// They pass.
+    /// Forward.
     Pass,
-    /// They pass, and there is no room for a copy.
+    /// Forward; there is no room for a copy.
     Full,
-    /// They pass and are kept.
+    /// Forward and cache.
     Keep {
         start: Seq,
         end: Seq,
@@ -72,23 +72,22 @@ pub(super) enum OnData {
     },
 }
 
-/// What is to be done with an acknowledgment.
+/// Decision on an acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum OnAck {
-    /// It passes.
+    /// Forward.
     Pass,
-    /// It passes though it is a duplicate: the loss was in front of the agent, or its
-    /// sender repairs it.
+    /// Forward a duplicate: the loss was in front of the agent, or the sender repairs it.
     PassDuplicate,
-    /// It passes, and what it asks for is given up: it was sent again as often as it may be.
+    /// Forward, and give up the requested data: it was retransmitted as often as allowed.
     GiveUp,
-    /// It is dropped: it is older than others that passed.
+    /// Drop, because newer acknowledgments passed.
     Old,
-    /// It is dropped.
+    /// Drop.
     Suppress,
-    /// It is dropped, and what it asks for is sent again.
+    /// Drop, and retransmit the requested data.
     Repair(Seq),
-    /// It passes with a mark.
+    /// Forward with a mark.
     Mark,
 }
 
@@ -112,9 +111,9 @@ impl Flow {
         rtt.smoothed = (rtt.smoothed * 7 + sample) / 8;
     }
 
-    /// When the local timer goes off: it runs once the oldest packet has left the
-    /// transmitter, and not while something in front of it is missing that never came
-    /// here, since nothing then can acknowledge it.
+    /// Returns the expiry of the local timer. The timer runs once the oldest packet has left the
+    /// transmitter. It does not run while earlier data is missing that never arrived here, because
+    /// then nothing can be acknowledged.
     pub(super) fn due(&self, config: &SnoopConfig) -> Option<Instant> {
         let oldest = self.cache.front()?;
         let left = oldest.left?;
@@ -312,8 +311,8 @@ impl Flow {
         OnAck::Repair(lost.start)
     }
 
-    /// What a selective acknowledgment shows to be missing besides what is at `ack`, and
-    /// was not sent again of late.
+    /// Returns data that a selective acknowledgment shows as missing, besides that at `ack`, and
+    /// that was not retransmitted recently.
     pub(super) fn missing(
         &self,
         now: Instant,
@@ -387,7 +386,7 @@ impl Flow {
         out.into_iter().map(block).collect()
     }
 
-    /// What is at a number is sent again, or was told to be, now.
+    /// Marks the data at a number as retransmitted, or as announced, now.
     pub(super) fn repair(&mut self, now: Instant, seq: Seq) -> Option<&mut Entry> {
         self.restarted = now;
         let entry = self.cache.at(seq)?;

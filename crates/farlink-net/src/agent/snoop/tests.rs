@@ -212,7 +212,7 @@ fn data(seq: u32) -> Segment {
     }
 }
 
-/// They go to the wireless side and leave the transmitter at once.
+/// Sends a segment to the wireless side; it leaves the transmitter at once.
 fn goes(agent: &mut Snoop, now: Instant, segment: Segment) -> Verdict {
     let mut crosses = packet(FIXED, segment, false);
     let (mut view, mut out) = (View::new(&mut crosses), Out::default());
@@ -224,7 +224,7 @@ fn goes(agent: &mut Snoop, now: Instant, segment: Segment) -> Verdict {
     verdict
 }
 
-/// What a sender sends for no other reason than to probe has no data worth a copy.
+/// A segment that is only a probe has no data worth a copy.
 #[test]
 fn dummies_are_not_kept() {
     let mut agent = Snoop::new(SnoopConfig::DEFAULT);
@@ -236,7 +236,7 @@ fn dummies_are_not_kept() {
     assert_eq!(agent.connections.bytes(), 0);
 }
 
-/// What is sent again goes ahead of the queue if that is asked for.
+/// Retransmissions go ahead of the queue if configured.
 #[test]
 fn repairs_go_ahead_if_asked() {
     for ahead in [true, false] {
@@ -266,7 +266,7 @@ fn switched_off_it_waits_for_nothing() {
     assert_eq!(agent.deadline(), None);
 }
 
-/// What comes from another station has numbers of this agent, and its timer runs from then on.
+/// State from another station gets numbers of this agent, and its timer runs from then on.
 #[test]
 fn what_comes_along_is_timed_from_then_on() {
     let [mut old, mut new] = [(); 2].map(|()| Snoop::new(SnoopConfig::DEFAULT));

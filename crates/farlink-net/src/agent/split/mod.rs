@@ -18,23 +18,23 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// What a split connection is made of.
+/// Settings of a split connection.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The TCP of the half on the wireless side and of the other one. What it may have
     /// written and not acknowledged is its buffer for what it relays.
     pub tcp: [Arc<Config>; 2],
-    /// The same of connections over IPv6, whose segments are shorter.
+    /// TCPs of the halves over IPv6, whose segments are shorter.
     pub tcp6: [Arc<Config>; 2],
     /// A SYN is answered at once. Otherwise when the end that it is for has answered.
     pub early: bool,
     /// Bytes wait so long until they fill a segment of the other half; without, they do
     /// not wait.
     pub linger: Option<Interval>,
-    /// How long a packet takes through the stack, each way.
+    /// Time of a packet through the stack, each way.
     pub stack_delay: Interval,
-    /// How many there are at once; a connection may be idle for as long if there is no
-    /// room for another.
+    /// Limits of the number of connections. A connection may stay idle as long if there is no room
+    /// for another.
     pub limits: Limits,
 }
 
@@ -53,16 +53,16 @@ impl Settings {
 #[derive(Debug)]
 pub struct Split {
     settings: Settings,
-    /// It splits connections that begin; otherwise those that are open alone.
+    /// Set if new connections are split; otherwise only those already open.
     is_on: bool,
     relays: BTreeMap<Ends, Box<Relay>>,
-    /// When each wants to be called, if it does.
+    /// Deadlines of the connections that have one.
     timers: BTreeSet<(Instant, Ends)>,
     /// Relays that are over but for waiting: they make room.
     spent: BTreeSet<Ends>,
     /// No relay is idle before.
     idle_from: Instant,
-    /// What is in the stack, in the order in which it leaves that.
+    /// Packets in the stack, in the order in which they leave it.
     stack: VecDeque<(Instant, Passing)>,
     scratch: Vec<u8>,
     packets: Vec<Packet>,
@@ -72,7 +72,7 @@ pub struct Split {
 /// Connections that go from one agent to another.
 type Leavers = Vec<(Ends, Box<Relay>)>;
 
-/// What is in the stack.
+/// Packet in the stack.
 #[derive(Debug)]
 enum Passing {
     Up(Arrived),
@@ -106,7 +106,7 @@ struct Count {
     until: Instant,
     unconfirmed: u64,
     unconfirmed_max: u64,
-    /// Of the connections that are gone.
+    /// Counters of the removed connections.
     stats: [Stats; 2],
 }
 
@@ -215,8 +215,8 @@ impl Split {
         Some(relay)
     }
 
-    /// Whether there is room for another connection, after what is over has gone, or what
-    /// was idle for long.
+    /// Returns whether there is room for another connection, after finished and long idle ones are
+    /// removed.
     fn has_room(&mut self, now: Instant, out: &mut Out) -> bool {
         let limits = self.settings.limits;
         if self.relays.len() < limits.connections {
@@ -414,7 +414,7 @@ impl Agent for Split {
     }
 }
 
-/// Whether a segment begins a connection.
+/// Returns whether a segment opens a connection.
 fn opens(segment: &Segment) -> bool {
     let flags = segment.flags;
     flags.has(Flags::SYN) && !flags.has(Flags::ACK) && !flags.has(Flags::RST)
@@ -440,7 +440,7 @@ fn number(ends: Ends, now: Instant) -> Seq {
 }
 
 impl Count {
-    /// What a relay holds has changed.
+    /// Updates the counters after a relay's buffers changed.
     fn holds(&mut self, now: Instant, relay: &mut Relay) {
         let began = *self.began.get_or_insert(now);
         let span = now.since(self.until.max(began));

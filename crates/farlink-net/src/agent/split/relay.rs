@@ -1,4 +1,4 @@
-//! One connection that is split in two: its halves, and what goes from one to the other.
+//! Split connection: its two halves, and the data that pass between them.
 
 use super::super::middlebox::{Act, Note, Out};
 use super::super::view::Path;
@@ -12,60 +12,60 @@ use farlink_tcp::{
 #[derive(Debug)]
 pub(super) struct Relay {
     halves: [Half; 2],
-    /// Which of them goes to the end that opened the connection.
+    /// Index of the half towards the end that opened the connection.
     opener: usize,
-    /// Where that end numbers from.
+    /// Initial sequence number of that end.
     isn: Seq,
     /// The SYN of that end, if it is to be answered once the other has answered.
     unanswered: Option<Box<Segment>>,
-    /// Where the half that answers at once for the other end numbers from, and how far
-    /// from that the other end does.
+    /// Initial sequence number of the half that answers early for the other end, and the difference
+    /// to the other end's own.
     early: Option<Seq>,
     shift: u64,
-    /// When something of it was last seen.
+    /// Time of the last packet of the connection.
     pub(super) last: Instant,
-    /// When it is in the list of timers, if it is.
+    /// Deadline in the list of timers, if any.
     pub(super) timer: Option<Instant>,
-    /// What it holds, as the agent counted it last.
+    /// Buffered bytes, as the agent counted them last.
     pub(super) counted: Held,
     /// Bytes that were acknowledged and will not arrive.
     pub(super) lost: u64,
     /// Identification of the next packet.
     ident: u16,
-    /// What it did since the last call of [`Self::tell`]: first by which half.
+    /// Acts since the last call of [`Self::tell`], with the half that acted.
     acts: Vec<(usize, Act, Seq)>,
 }
 
-/// One half.
+/// Half of a split connection.
 #[derive(Debug)]
 struct Half {
     connection: Connection,
     /// The way to its end host, as if from the other one.
     path: Path,
-    /// Its end host will send no more.
+    /// Set if its end host will send no more.
     heard_end: bool,
-    /// It was told so of the other.
+    /// Set if its end host was told that the other end sends no more.
     told_end: bool,
-    /// How it ended, once it has.
+    /// Reason of the end, once it has ended.
     ended: Option<CloseReason>,
     /// Bytes acknowledged to its end host.
     acked: u64,
     /// Until when bytes of its end host wait for more, to fill a segment.
     lingers: Option<Instant>,
-    /// Its time-outs, of those that a retransmission has followed.
+    /// Time-outs that a retransmission has followed.
     timeouts: u64,
 }
 
-/// What a connection has at the agent.
+/// Bytes of a connection that are held at the agent.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Held {
     /// Bytes that came in order, and that the end which they are for has not acknowledged.
     pub(super) bytes: u64,
-    /// Of these, those that were acknowledged to the end that sent them.
+    /// Bytes among these that were acknowledged to the end that sent them.
     pub(super) unconfirmed: u64,
 }
 
-/// Who a relay belongs to, and how it began.
+/// Identity of a relay and the start of its connection.
 #[derive(Debug)]
 pub(super) struct Opening {
     /// The half of the end that opens.
@@ -73,7 +73,7 @@ pub(super) struct Opening {
     /// The way that its SYN goes.
     pub(super) path: Path,
     pub(super) syn: Segment,
-    /// Where its half numbers from if it answers at once.
+    /// Initial sequence number of the half that answers early.
     pub(super) early: Option<Seq>,
 }
 
@@ -160,30 +160,30 @@ impl Relay {
         true
     }
 
-    /// Whether a SYN begins another connection than this one, which is spent.
+    /// Returns whether a SYN opens another connection than this one, which is spent.
     pub(super) fn gives_way_to(&self, syn: &Segment) -> bool {
         self.is_spent() && syn.seq != self.isn
     }
 
-    /// Whether it may give way to another connection: both halves are over, but for old
-    /// segments that may come.
+    /// Returns whether the relay may be replaced by a new connection: both halves are over, but for
+    /// old segments that may arrive.
     pub(super) fn is_spent(&self) -> bool {
         let waits = |half: &Half| half.is_over() || half.connection.state() == State::TimeWait;
         self.unanswered.is_none() && self.halves.iter().all(waits)
     }
 
-    /// Whether there is nothing left to do.
+    /// Returns whether there is nothing left to do.
     pub(super) fn is_over(&self) -> bool {
         self.unanswered.is_none() && self.halves.iter().all(Half::is_over)
     }
 
-    /// When something is due.
+    /// Returns the next deadline.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let of = |half: &Half| [half.connection.next_timeout(), half.lingers];
         self.halves.iter().flat_map(of).flatten().min()
     }
 
-    /// What is due by now is done.
+    /// Handles every deadline up to `now`.
     pub(super) fn expire(&mut self, now: Instant) {
         for half in &mut self.halves {
             if half.connection.next_timeout().is_some_and(|at| at <= now) {
@@ -243,7 +243,7 @@ impl Relay {
         }
     }
 
-    /// What happened to the halves. Returns whether anything did.
+    /// Handles events of the halves. Returns whether there were any.
     fn hear(&mut self, now: Instant, out: &mut Vec<Packet>) -> bool {
         let mut news = false;
         for half in [0, 1] {
@@ -285,13 +285,13 @@ impl Relay {
         }
     }
 
-    /// Whether it ended otherwise than by both ends' wish.
+    /// Returns whether the connection ended other than by both ends' wish.
     pub(super) fn has_failed(&self) -> bool {
         let failed = |half: &Half| half.ended.is_some_and(|reason| reason != CloseReason::Done);
         self.halves.iter().any(failed)
     }
 
-    /// What it holds now.
+    /// Returns the bytes held now.
     pub(super) fn held(&self) -> Held {
         let mut held = Held::default();
         let [a, b] = &self.halves;
@@ -316,7 +316,7 @@ impl Relay {
         }
     }
 
-    /// What each half did.
+    /// Returns the counters of each half.
     pub(super) fn stats(&self) -> [Stats; 2] {
         self.halves.each_ref().map(|half| half.connection.stats())
     }
@@ -340,7 +340,7 @@ impl Half {
         matches!(self.connection.state(), State::Closed | State::Listen)
     }
 
-    /// What it means that a segment with data leaves; so many had left again before.
+    /// Classifies a data segment that leaves, given the number of earlier retransmissions.
     fn act(&mut self, again_before: u64) -> Act {
         let stats = self.connection.stats();
         if stats.segments_retransmitted == again_before {
@@ -353,7 +353,7 @@ impl Half {
         }
     }
 
-    /// What its end host sent goes to the other half, as far as there is room.
+    /// Moves data from its end host to the other half, as far as there is room.
     fn pass_on(&mut self, to: &mut Self, settings: &Settings, now: Instant, scratch: &mut Vec<u8>) {
         let len = self.passes(to, settings, now);
         if len > 0 {

@@ -224,7 +224,7 @@ fn resizing_fills_the_segments_of_the_next_leg() {
     assert_eq!(waits, [200, 200, 0], "the last comes with the end");
 }
 
-/// The same segments, simulated and as bytes, get the same answers at the same times.
+/// Simulated segments and the same segments as bytes get the same answers at the same times.
 #[test]
 fn simulated_and_real_packets_are_the_same_to_it() {
     let faults = Faults {

@@ -18,14 +18,14 @@ use farlink_tcp::{Flags, Instant};
 use state::{Becomes, Count, Spoofed};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What it may keep, and how long it tries.
+/// Limits of the buffer, and of the attempts in time.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Bytes of a connection that it answers for.
     pub buffer: u64,
     /// Time-outs in a row after which it gives a connection up.
     pub tries: u32,
-    /// How many connections there are at once, and when one may make room.
+    /// Limits of the number of connections, and of the idle time after which one may be removed.
     pub limits: Limits,
 }
 
@@ -33,7 +33,7 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Spoof {
     settings: Settings,
-    /// It takes on connections that begin; otherwise those that it has alone.
+    /// Set if new connections are taken on; otherwise only those already known.
     is_on: bool,
     all: BTreeMap<Ends, Box<Spoofed>>,
     timers: BTreeSet<(Instant, Ends)>,
@@ -48,7 +48,7 @@ pub struct Spoof {
     lost: u64,
     held: u64,
     held_max: u64,
-    /// Of the connections that are gone.
+    /// Counters of the removed connections.
     count: Count,
 }
 
@@ -76,8 +76,7 @@ impl Spoof {
         }
     }
 
-    /// What a connection keeps, and when it wants to be called, may have changed; what it
-    /// sends leaves.
+    /// Updates the buffer counter and the deadline of a connection; its packets leave.
     fn settle(&mut self, ends: Ends, before: u64, out: &mut Out) {
         for packet in self.packets.drain(..) {
             out.inject(packet);
@@ -123,8 +122,7 @@ impl Spoof {
         self.forget(ends);
     }
 
-    /// Whether there is room for another connection, after those that were idle for long
-    /// have gone.
+    /// Returns whether there is room for another connection, after long idle ones are removed.
     fn has_room(&mut self, now: Instant, out: &mut Out) -> bool {
         let limits = self.settings.limits;
         if self.all.len() < limits.connections {

@@ -1,5 +1,5 @@
-//! What the agent knows of one connection: what it acknowledged in the far end's name,
-//! and the segments that it answers for.
+//! State of one connection: what the agent acknowledged in the far end's name, and the segments for
+//! which it is responsible.
 
 use super::super::middlebox::{Act, Note, Out};
 use super::super::view::Path;
@@ -42,7 +42,7 @@ pub(super) struct Spoofed {
     moved: Instant,
     /// Some of what is kept waits for room there.
     waits: bool,
-    /// Its ACKs tell of congestion.
+    /// ECN flags of the far end's ACKs.
     far_marks: Flags,
     /// Clock of the sender, of the last data in order.
     clock: u32,
@@ -60,15 +60,15 @@ pub(super) struct Spoofed {
     /// Behind the FIN of the far end and of the sender, and whether it is acknowledged.
     fins: [Option<Seq>; 2],
     fins_acked: [bool; 2],
-    /// When it was last seen, and when it is in the list of timers.
+    /// Time of the last packet, and deadline in the list of timers.
     pub(super) last: Instant,
     pub(super) timer: Option<Instant>,
     pub(super) count: Count,
-    /// What it did since the last call of [`Self::tell`].
+    /// Acts since the last call of [`Self::tell`].
     acts: Vec<(Act, Seq)>,
 }
 
-/// What is counted.
+/// Counters of a connection.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Count {
     pub(super) spoofed: u64,
@@ -79,12 +79,12 @@ pub(super) struct Count {
     pub(super) no_room: u64,
 }
 
-/// What becomes of a segment.
+/// Decision on a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Becomes {
-    /// It goes on.
+    /// Forward.
     Goes,
-    /// The same, with the acknowledgment that the sender has.
+    /// Forward with the acknowledgment that the sender already has.
     Rewritten,
     /// The agent has dealt with it.
     Taken,
@@ -131,7 +131,7 @@ impl Spoofed {
         }
     }
 
-    /// Whether this SYN of the sender's is of another connection.
+    /// Returns whether this SYN of the sender opens another connection.
     pub(super) fn is_other(&self, syn: &Segment) -> bool {
         self.near.as_ref().is_some_and(|(isn, _)| *isn != syn.seq)
     }
@@ -173,7 +173,7 @@ impl Spoofed {
         }
     }
 
-    /// What both ends agreed on, once both have spoken.
+    /// Returns an option on which both ends agreed, once both have sent it.
     fn agreed<T>(&self, of: impl Fn(&Options) -> Option<T>) -> Option<T> {
         of(&self.near.as_ref()?.1)?;
         of(self.far.as_ref()?)
@@ -293,9 +293,9 @@ impl Spoofed {
         self.confirmed.at(self.far_window)
     }
 
-    /// Whether data would come to the far end in vain. As long as all arrives they may go beyond
-    /// the window that it was last heard to have: it moves until they are there. Behind a loss it
-    /// does not.
+    /// Returns whether data would arrive at the far end in vain. While all data arrive they may go
+    /// beyond the last announced window, which moves until they are there. Behind a loss the window
+    /// does not move.
     fn has_to_wait(&self, end: Seq) -> bool {
         (self.recover.is_some() || self.waits) && end.diff(self.far_edge()) > 0
     }
@@ -317,7 +317,7 @@ impl Spoofed {
         last.or(first.map(|kept| kept.end))
     }
 
-    /// What waits goes as far as the far end's window has room now.
+    /// Sends waiting data as far as the far end's window has room.
     fn release(&mut self, now: Instant, out: &mut Vec<Packet>) {
         if !self.waits {
             return;
@@ -570,7 +570,7 @@ impl Spoofed {
         self.field.unwrap_or_else(|| self.window(settings))
     }
 
-    /// What the sender has an acknowledgment for.
+    /// Returns the number up to which the sender has an acknowledgment.
     pub(super) fn acked(&self) -> Seq {
         self.acked
     }
@@ -657,7 +657,7 @@ impl Spoofed {
         self.acts = acts;
     }
 
-    /// It did something with the sender's data.
+    /// Builds a note of an act on the sender's data.
     pub(super) fn note(&self, act: Act, seq: Seq) -> Note {
         Note {
             act,
@@ -667,7 +667,7 @@ impl Spoofed {
         }
     }
 
-    /// Whether both ends have all that was sent.
+    /// Returns whether both ends have all data.
     pub(super) fn is_over(&self) -> bool {
         self.fins_acked == [true; 2]
     }

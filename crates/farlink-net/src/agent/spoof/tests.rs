@@ -54,7 +54,7 @@ fn data_is_acknowledged_at_the_agent() {
     }
 }
 
-/// What is lost on the satellite the agent sends again; the sender does not hear of it.
+/// The agent retransmits data lost on the satellite; the sender does not notice.
 #[test]
 fn the_agent_repairs_what_is_lost_behind_it() {
     let faults = Faults {
@@ -71,7 +71,7 @@ fn the_agent_repairs_what_is_lost_behind_it() {
     }
 }
 
-/// What is lost in front of it the sender repairs: it gets duplicate ACKs for the hole.
+/// The sender repairs data lost in front of the agent, because it gets duplicate ACKs for the hole.
 #[test]
 fn the_sender_repairs_what_is_lost_in_front() {
     let faults = Faults {

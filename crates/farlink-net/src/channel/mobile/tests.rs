@@ -313,8 +313,8 @@ fn a_channel_without_handoffs_or_losses_is_left_out() {
     assert!(!mobile(Some(handoffs(Forwarding::Drop)), None).is_inert());
 }
 
-/// What a handoff keeps goes when it is over, a transmission after the other, as far as
-/// the limit reaches to the byte; what comes when the last of it has gone does not wait.
+/// Packets kept during a handoff leave one after another behind the handoff, up to `limit` to the
+/// byte. A packet that arrives after the last of them has left does not wait.
 #[test]
 fn kept_packets_leave_one_by_one_behind_the_handoff() {
     let s = ms(1.0);

@@ -17,31 +17,31 @@ use std::collections::VecDeque;
 /// than a nanosecond.
 const FASTEST: u64 = 100_000_000_000;
 
-/// What a direction hands on at once.
+/// Packets that a direction forwards early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum HandsOn {
     /// Nothing.
     Nothing,
     /// Each packet, if the link that it takes next takes it ahead of time.
     Each,
-    /// All, to one direction that takes them ahead of time.
+    /// All packets, to one direction that takes them ahead of time.
     All,
 }
 
 /// A packet that was taken ahead of time.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
-    /// When it comes.
+    /// Arrival time.
     comes: Instant,
-    /// When it will have left the transmitter.
+    /// Time at which the packet will have left the transmitter.
     leaves: Instant,
-    /// What it is, as in the queue.
+    /// Packed description, as in the queue.
     packet: u32,
     /// Most packets that had waited at once before it came.
     queue_max: u32,
 }
 
-/// What a direction takes ahead of time.
+/// State of taking packets ahead of time.
 #[derive(Debug)]
 pub(super) struct Ahead {
     /// The direction of the link before that all comes from.
@@ -50,8 +50,8 @@ pub(super) struct Ahead {
 }
 
 impl Simplex {
-    /// Whether what it carries arrives in the order in which it was handed over, each packet at a
-    /// time of its own and as it is, so that another link may take it ahead of time.
+    /// Returns whether packets arrive unchanged, in the order of handover and each at its own time,
+    /// so that another link may take them ahead of time.
     pub fn may_hand_on(&self) -> bool {
         !self.carries_frames
             && !self.keeps
@@ -62,8 +62,8 @@ impl Simplex {
             && self.config.delay > Interval::ZERO
     }
 
-    /// Whether it may take packets ahead of time: what becomes of one depends on those before it
-    /// alone.
+    /// Returns whether the direction may take packets ahead of time: the fate of a packet must
+    /// depend on earlier packets only.
     pub fn may_take_ahead(&self) -> bool {
         self.may_hand_on()
             && self.clean
@@ -72,7 +72,7 @@ impl Simplex {
             && self.config.mark == QueueLimit::Unlimited
     }
 
-    /// What it carries is handed on at once where the next link takes it ahead of time.
+    /// Forwards packets early where the next link takes them ahead of time.
     pub fn hand_on(&mut self) {
         self.hands_on = HandsOn::Each;
     }
@@ -89,7 +89,7 @@ impl Simplex {
         (self.hands_on == HandsOn::All).then_some(self.onto)
     }
 
-    /// Whether what it carries is handed on at once.
+    /// Returns whether packets are forwarded early.
     #[inline]
     pub fn hands_on(&self) -> bool {
         self.hands_on != HandsOn::Nothing
@@ -103,7 +103,7 @@ impl Simplex {
         }));
     }
 
-    /// Whether packets that come over `from` are taken ahead of time.
+    /// Returns whether packets that arrive over `from` are taken ahead of time.
     #[inline]
     pub fn takes_ahead_from(&self, from: LinkId) -> bool {
         self.ahead.as_ref().is_some_and(|ahead| ahead.from == from)

@@ -8,13 +8,14 @@ use crate::id::PacketId;
 use farlink_tcp::Instant;
 
 impl Simplex {
-    /// It may lose its other end from now on.
+    /// Prepares the direction to lose its other end.
     pub(in crate::link) fn keep(&mut self) {
         self.keeps = true;
         self.note();
     }
 
-    /// Its other end goes. Returns what waits, in the order in which it would have gone.
+    /// Removes the other end. Returns the waiting packets in the order in which they would have
+    /// left.
     pub(in crate::link) fn close(&mut self) -> Vec<PacketId> {
         self.is_closed = true;
         self.keep_order();
@@ -24,7 +25,7 @@ impl Simplex {
         self.give_back()
     }
 
-    /// Its other end is there again. What goes over it arrives behind what was cut off.
+    /// Restores the other end. Later packets arrive behind those that were cut off.
     pub(in crate::link) fn reopen(&mut self) {
         self.is_closed = false;
         if let Some(cut) = self.cut_until {
@@ -34,7 +35,7 @@ impl Simplex {
         }
     }
 
-    /// Whether what arrives at `now` was on the way when the other end went.
+    /// Returns whether a packet that arrives at `now` was in flight when the other end was removed.
     pub(in crate::link) fn is_cut(&self, now: Instant) -> bool {
         self.is_closed || self.cut_until.is_some_and(|until| now <= until)
     }
@@ -59,7 +60,7 @@ mod tests {
         Instant::from_nanos(ns)
     }
 
-    /// What was on the way is cut off, to the nanosecond, and what goes later comes behind it.
+    /// Packets in flight are cut off to the nanosecond, and later packets arrive behind them.
     #[test]
     fn what_was_on_the_way_arrives_nowhere() {
         let mut link = link();

@@ -22,21 +22,21 @@ use farlink_tcp::{Instant, Priority};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Waiting {
     packet: PacketId,
-    /// Its length and what it is.
+    /// Packed length and flags of the packet.
     what: u32,
 }
 
-/// What becomes of a low-priority packet that was handed to the link.
+/// Fate of a low-priority packet that was handed to the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LowFate {
-    /// It is being sent, or lost.
+    /// In transmission, or lost.
     Decided(Fate),
-    /// It waits until the transmitter has nothing else to do.
+    /// Waits until the transmitter has nothing else to do.
     Waits,
 }
 
 impl Simplex {
-    /// Whether the queue has a class for packets of low priority.
+    /// Returns whether the queue has a class for low-priority packets.
     #[inline]
     pub fn has_priorities(&self) -> bool {
         self.config.priorities
@@ -132,25 +132,25 @@ impl Simplex {
         (packets - low_packets, bytes - low_bytes)
     }
 
-    /// Whether packets of normal priority wait with those of low priority.
+    /// Returns whether packets of normal priority wait with those of low priority.
     pub(in crate::link) fn holds_normal(&self) -> bool {
         self.overtaken || self.keeps
     }
 
-    /// All that waits leaves the queue, first what would have gone first.
+    /// Removes all waiting packets, in the order in which they would have left.
     pub(super) fn give_back(&mut self) -> Vec<PacketId> {
         (self.low_waiting, self.low_bytes) = (0, 0);
         self.low.drain(..).map(|one| one.packet).collect()
     }
 
-    /// Whether something waits for [`Self::start_low`].
+    /// Returns whether a packet waits for [`Self::start_low`].
     #[inline]
     pub(in crate::link) fn waits(&self) -> bool {
         !self.low.is_empty()
     }
 
-    /// When the transmitter, or the medium, is free for the class, if something waits in it,
-    /// or in that of the other direction, and nothing normal comes before.
+    /// Returns when the transmitter, or the medium, is free for the low class, if a packet waits in
+    /// it (or in that of the other direction) and no normal packet comes before.
     #[inline]
     pub fn low_due(&self, other_waits: bool) -> Option<Instant> {
         (self.waits() || other_waits).then_some(self.medium_free_at())
@@ -205,7 +205,7 @@ mod tests {
         Instant::from_nanos(ms * MS)
     }
 
-    /// When a packet has left the transmitter, in ms.
+    /// Returns the time in ms at which a packet has left the transmitter.
     fn left(fate: Fate) -> u64 {
         match fate {
             Fate::Arrives { at, .. } => at.as_nanos() / MS,
@@ -375,7 +375,7 @@ mod tests {
             self.left.push((self.free_at, packet));
         }
 
-        /// All that begins before `until`.
+        /// Runs every event before `until`.
         fn runs(&mut self, until: u64) {
             while self.free_at < until
                 && let Some(class) = self.queues.iter().position(|queue| !queue.is_empty())
@@ -470,7 +470,7 @@ mod tests {
         assert_eq!(link.stats().busy, plain.stats().busy);
     }
 
-    /// What serves the low class when it is due.
+    /// Driver that serves the low class when it is due.
     #[derive(Default)]
     struct Low {
         arrived: Vec<u64>,

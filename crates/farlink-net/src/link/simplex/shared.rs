@@ -16,24 +16,24 @@ impl Simplex {
         self.note();
     }
 
-    /// Whether nobody sends at `now`.
+    /// Returns whether no direction sends at `now`.
     #[inline]
     pub(super) fn is_free(&self, now: Instant) -> bool {
         self.medium_free_at() <= now
     }
 
-    /// When nobody sends any more, as far as is known.
+    /// Returns when the medium becomes free, as far as is known.
     #[inline]
     pub(in crate::link) fn medium_free_at(&self) -> Instant {
         self.free_at.max(self.taken_until)
     }
 
-    /// Whether it is the one to send, if the other direction has something to send too.
+    /// Returns whether this direction sends next, if the other direction has packets too.
     pub(in crate::link) fn has_turn(&self) -> bool {
         !self.sent_last
     }
 
-    /// It began to send. Returns until when.
+    /// Occupies the medium. Returns the end of the transmission.
     pub(in crate::link) fn takes_medium(&mut self) -> Instant {
         self.sent_last = true;
         self.free_at

@@ -25,8 +25,8 @@ fn a_link_is_small() {
     assert!(size <= 448, "{size} bytes");
 }
 
-/// What an arrival asks is in the first line of the cache, what a packet that comes asks in the
-/// first three.
+/// Fields that an arrival reads are in the first cache line, and those that an offered packet reads
+/// in the first three.
 #[test]
 fn what_every_packet_asks_lies_together() {
     assert!(offset_of!(Simplex, cares) < 64 && offset_of!(Simplex, waiting) == 64);

@@ -33,7 +33,7 @@ fn run(scenario: &Expanded, agent: Option<Box<dyn Agent>>) -> World {
     world
 }
 
-/// The same with an agent that marks, as a scenario writes it.
+/// Builds the world with an agent that marks, as a scenario writes it.
 fn with_eln(scenario: &Expanded) -> World {
     let spec = r#"{ "at": "base", "wireless": "radio", "kind": "eln" }"#;
     run(&with(scenario, spec), None)

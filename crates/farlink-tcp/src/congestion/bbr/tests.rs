@@ -86,7 +86,7 @@ impl Driver {
         self.hook(|bbr, cx| bbr.on_rate_sample(cx, sample));
     }
 
-    /// One round of one ACK at `rate` with `flight` out, a round trip later.
+    /// Plays one round of one ACK at `rate` with `flight` in flight, a round trip later.
     fn round(&mut self, rate: u64, flight: u64) {
         self.now += RTT;
         let sample = self.ack(PRODUCT, rate, 0, flight);

@@ -16,7 +16,7 @@ use crate::time::{Instant, Interval, NANOS_PER_SEC};
 /// Least time between two looks at the cubic while the window stays: HZ / 32.
 const PAUSE: Interval = Interval::from_nanos(NANOS_PER_SEC / 32);
 
-/// What is counted, in segments.
+/// Counters in segments.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Segments {
     /// Segments acknowledged for one more of window (`cnt`).
@@ -44,7 +44,7 @@ struct Stage {
     reno: u64,
 }
 
-/// What of the controller is needed, windows in segments.
+/// Inputs from the controller, windows in segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Curve {
     pub(super) c: f64,
@@ -73,7 +73,7 @@ impl Segments {
         self.stage.map(|stage| stage.k as f64 / 1024.0)
     }
 
-    /// How long the stage has lasted, in seconds.
+    /// Returns how long the stage has lasted, in seconds.
     pub(super) fn elapsed(&self, now: Instant) -> Option<f64> {
         self.stage.map(|stage| now.since(stage.since).as_secs_f64())
     }
@@ -228,8 +228,8 @@ mod tests {
         grew
     }
 
-    /// What the C of `bictcp_update` and `tcp_cong_avoid_ai`, transcribed with its
-    /// integers, gives for the same ACKs: a short plateau, none, and a long one.
+    /// Windows after a short plateau, no plateau and a long one, as the C of `bictcp_update` and
+    /// `tcp_cong_avoid_ai`, transcribed with its integers, gives for the same ACKs.
     #[test]
     fn windows_grow_where_those_of_the_kernel_do() {
         assert_eq!(
@@ -248,8 +248,8 @@ mod tests {
         );
     }
 
-    /// The same transcription where Reno's estimate leads, and on a plateau so wide
-    /// that neither it nor the cubic asks for a segment within 100 windows of ACKs.
+    /// Windows of the same transcription where Reno's estimate leads, and on a plateau so wide that
+    /// neither estimate asks for a segment within 100 windows of ACKs.
     #[test]
     fn windows_follow_reno_and_rest_on_the_plateau_as_those_of_the_kernel_do() {
         let ms = Interval::from_millis;

@@ -493,9 +493,9 @@ fn congestion_avoidance_ends_the_limit_after_a_time_out() {
     }
 }
 
-/// What a trace shows is what the equations have: `W_max` of 100 segments, K =
-/// cbrt(30 / 0.4) s, a stage of 2 s, Reno's window half a segment a round trip on
-/// (9/17 for beta 0.7); and the same of whole segments, K in 1/1024 s.
+/// Metrics follow the equations: `W_max` of 100 segments, K = cbrt(30 / 0.4) s, a stage of 2 s,
+/// Reno's window half a segment a round trip on (9/17 for beta 0.7). The same holds for whole
+/// segments with K in 1/1024 s.
 #[test]
 fn metrics_show_the_epoch() {
     for (counting, k, w_est) in [

@@ -168,8 +168,8 @@ fn rapid_recovery_lasts_as_long_as_the_recovery() {
     assert_eq!(bench.peach.cwnd(), 11 * MSS);
 }
 
-/// What recovery leaves below ssthresh comes back by slow start, and what was
-/// regained while it lasted is not lost with its end.
+/// Slow start makes up for what recovery leaves below ssthresh, and the end of recovery keeps what
+/// was regained meanwhile.
 #[test]
 fn the_end_of_a_recovery_keeps_what_was_regained() {
     let mut bench = Bench::new(&[], 8);

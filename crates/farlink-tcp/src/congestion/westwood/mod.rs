@@ -134,8 +134,7 @@ pub static WESTWOOD_PLUS: Algorithm = Algorithm {
     },
 };
 
-/// What of the configuration either form goes by: after a loss ssthresh comes from the
-/// estimate alone.
+/// Inputs of either form: after a loss ssthresh comes from the estimate alone.
 const GOES_BY: &[Input] = &[
     Input::Window,
     Input::InitialWindow,
@@ -147,7 +146,7 @@ const GOES_BY: &[Input] = &[
     Input::RecoveryExit,
 ];
 
-/// What either form shows.
+/// Returns the metrics of either form.
 const fn metrics<E: Estimator + ?Sized>() -> &'static [Metric] {
     const {
         &[

@@ -21,7 +21,7 @@ pub(super) struct Tustin {
     tau: Interval,
     /// tau/m: the longest time between samples.
     step: Interval,
-    /// When the last sample was taken; `None` before the first ACK.
+    /// Time of the last sample; `None` before the first ACK.
     last: Option<Instant>,
     /// Bytes of ACKs at the very instant of the last sample; they join the next.
     pending: u64,
@@ -112,8 +112,8 @@ mod tests {
         Instant::ZERO + MS(ms)
     }
 
-    /// One ACK for 1,000 bytes 100 ms after the first: b = 10,000 bytes/s,
-    /// a = 1.9 / 2.1, BWE = (0.2 / 2.1) b / 2.
+    /// An ACK of 1,000 bytes 100 ms after the first: b = 10,000 bytes/s, a = 1.9 / 2.1, BWE = (0.2
+    /// / 2.1) b / 2.
     #[test]
     fn the_first_sample() {
         let mut filter = Tustin::new(MS(1000), 2);

@@ -98,7 +98,7 @@ mod tests {
         }
     }
 
-    /// The same bytes in one bunch each round-trip time give the same rate.
+    /// Compressed ACKs, the same bytes in one bunch each round trip, give the same rate.
     #[test]
     fn compressed_acks_do_not_count_more() {
         let mut bunched = PerRtt::new(0.9, true, MS(0));
