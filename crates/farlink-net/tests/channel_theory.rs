@@ -236,7 +236,7 @@ fn the_memory_of_a_chain_in_time_is_that_of_its_steps() {
 fn a_trace_has_the_mean_of_its_rows_in_time() {
     let line = |times: &[u64]| {
         let times: Vec<_> = times.iter().map(|&time| ms(time)).collect();
-        Timeline::new(&times, false).unwrap()
+        Timeline::new(&times, times.len() > 1).unwrap()
     };
     let distribution = |times, delays: &[u64], interpolate| {
         let delays = delays.iter().map(|&delay| ms(delay)).collect();
