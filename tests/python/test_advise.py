@@ -340,3 +340,17 @@ def test_the_page_is_a_pdf_too(page: fl.Advice, tmp_path: Path) -> None:
     assert data.startswith(b"%PDF-")
     assert data.count(b"/Type /Page ") in (3, 4, 5)
     assert len(page.plot().axes) == len(page.sizes) + 1
+
+
+def test_a_figure_that_fails_costs_a_line_and_not_the_page(
+    page: fl.Advice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: fl.Advice) -> None:
+        raise RuntimeError("no ink")
+
+    monkeypatch.setattr(fl.Advice, "plot", fails)
+    with pytest.warns(fl.FigureWarning, match="figure advice is missing: RuntimeError: no ink"):
+        assert "<img" not in page.html
+    with pytest.warns(fl.FigureWarning, match="no ink"):
+        page.save_pdf(tmp_path / "page.pdf")
+    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")

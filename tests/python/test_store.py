@@ -244,6 +244,21 @@ def cut(path: Path, rows: int) -> None:
     pq.write_table(found.slice(0, rows).replace_schema_metadata(told), path)
 
 
+def test_a_number_that_parquet_still_reads_but_that_differs_is_refused(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    values = np.random.default_rng(1).random((4000, len(LAYOUT)))
+    store.add([Numbers("first", LAYOUT, np.arange(4000), values)])
+    (path,) = store.path.glob("part-*")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    # Neither DuckDB nor pyarrow notices.
+    rows = pq.ParquetFile(path).read().column("value").to_numpy()
+    assert (rows != values.T.ravel()).sum() == 1
+    with pytest.raises(ScenarioError, match=f"{path.name}.*remove it"):
+        Store(store.path).numbers(["first"])
+
+
 def test_rows_that_do_not_fit_the_runs_of_their_part_are_refused(store: Store) -> None:
     store.tidy(at_least=2)
     (path,) = store.path.glob("part-*")

@@ -418,12 +418,17 @@ def body(advice: "Advice") -> str:
 
 
 def _picture(advice: "Advice") -> str:
-    """Return the figure inside the page, which needs no other file."""
+    """Return the figure inside the page, which needs no other file; nothing if it fails."""
     from base64 import b64encode
     from io import BytesIO
 
+    from farlink.pictures import optional
+
     file = BytesIO()
-    advice.plot().savefig(file, format="png", dpi=150)
+    with optional("advice"):
+        advice.plot().savefig(file, format="png", dpi=150)
+    if not file.getvalue():
+        return ""
     data = b64encode(file.getvalue()).decode("ascii")
     alt = "Goodput of each TCP by size of transfer, and beside another transfer"
     return f'<img alt="{alt}" src="data:image/png;base64,{data}">'

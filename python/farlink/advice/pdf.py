@@ -11,6 +11,7 @@ from matplotlib.font_manager import FontProperties
 
 from farlink import files
 from farlink.advice.page import blocks
+from farlink.pictures import optional
 from farlink.plot.style import styled
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def write(advice: "Advice", path: Path) -> None:
         sheets = _Sheets(_pdf(str(temporary)))
         for one in blocks(advice):
             if one.kind == "figure":
-                sheets.picture(advice.plot())
+                with optional("advice"):
+                    sheets.picture(advice.plot())
             elif one.kind == "table":
                 sheets.table(one.rows)
             else:
