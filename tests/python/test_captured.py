@@ -93,14 +93,15 @@ def _tree() -> dict[str, object]:
 
 def test_a_run_that_fell_behind_is_emulated_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run 0 is late once; run 1 always, and its third try counts."""
-    late = {0: [5e-3, 1e-4], 1: [2e-3, 3e-3, 4e-3]}
+    late = {0: [5e-2, 1e-4], 1: [2e-2, 3e-2, 4e-2]}
     tried: list[int] = []
 
     def transfer(*_: object, run: int, output: Path, **__: object) -> Emulated:
         tried.append(run)
         goodput = 1e5 * len(tried)
         output.write_text(json.dumps({"goodput_bit_s": goodput}))
-        return Emulated({"exit_code": 0, "lateness": {"p99_s": late[run][tried.count(run) - 1]}})
+        p99_s = late[run][tried.count(run) - 1]
+        return Emulated({"exit_code": 0, "lateness": {"p50_s": 0.0, "p99_s": p99_s}})
 
     monkeypatch.setattr(emulation, "transfer", transfer)
     monkeypatch.setattr(emulation, "check_kernel", lambda _: None)
@@ -121,5 +122,9 @@ def test_a_run_that_fell_behind_is_emulated_again(monkeypatch: pytest.MonkeyPatc
     # The profile that users can name, whole: the scenario's own keys are left out.
     (named,) = fl.run(_tree(), tcp="linux-reno").scenario()["resolved_tcp"]
     assert whole["profile"] == "linux"
-    assert whole == named
-    assert found.late_p99_s == 4e-3
+    # Buffers are those that both sides have.
+    shared = {"send_buffer", "receive_window", "receive_window_max"}
+    assert {
+        key for key in whole.keys() | named.keys() if whole.get(key) != named.get(key)
+    } <= shared
+    assert found.late_p99_s == 4e-2
