@@ -33,7 +33,7 @@ struct Passed {
     /// Stretches of sequence numbers, from the first to the one behind the last, in
     /// order and apart.
     stretches: Vec<(Seq, Seq)>,
-    /// Those that passed behind later data: they fill holes of losses in front of the agent.
+    /// Ranges that passed behind later data: they fill holes of losses in front of the agent.
     filled: Vec<(Seq, Seq)>,
     /// The last acknowledgment and the window that it had.
     last: Option<(Seq, u16)>,

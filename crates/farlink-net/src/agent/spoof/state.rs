@@ -37,7 +37,7 @@ pub(super) struct Spoofed {
     far_next: Seq,
     far_clock: u32,
     far_window: u64,
-    /// When the sender's SYN passed, if it did once; when the far end acknowledged new data.
+    /// Time of the sender's only SYN; below it, time of the far end's last new acknowledgment.
     syn_at: Option<Instant>,
     moved: Instant,
     /// Some of what is kept waits for room there.
@@ -90,7 +90,7 @@ pub(super) enum Becomes {
     Taken,
     /// An acknowledgment that the sender has already.
     Suppressed,
-    /// It goes on as a duplicate of the acknowledgment that the sender has.
+    /// Forward as a duplicate of the acknowledgment that the sender has.
     Repeated,
 }
 
@@ -276,8 +276,8 @@ impl Spoofed {
         Becomes::Goes
     }
 
-    /// Whether data that passed and were not kept may be missing at the far end: it said so, or
-    /// has acknowledged nothing for a time-out.
+    /// Returns whether data that passed unkept may be missing at the far end: duplicate ACKs say
+    /// so, or no new data was acknowledged for a time-out.
     fn may_be_lost(&self, now: Instant) -> bool {
         self.duplicates >= THRESHOLD || now >= self.moved + self.rtt.rto()
     }
@@ -402,8 +402,8 @@ impl Spoofed {
         Becomes::Suppressed
     }
 
-    /// Whether the sender should hear that the window is wider: it waits for that, or there is
-    /// much more (RFC 1122, 4.2.3.3).
+    /// Returns whether to announce a wider window: the sender waits for it, or the window grew
+    /// much (RFC 1122, 4.2.3.3).
     fn is_worth_telling(&self, settings: &Settings) -> bool {
         let offer = self.offer(settings);
         let known = u64::try_from(self.edge.diff(self.acked)).unwrap_or(0);
@@ -526,8 +526,8 @@ impl Spoofed {
         true
     }
 
-    /// All that is kept goes again, as acknowledgments come: what is under way, too, if nothing
-    /// was heard for a time-out.
+    /// Marks all kept data for retransmission, paced by acknowledgments; data in flight too
+    /// after a time-out without any acknowledgment.
     fn repeat_all(&mut self, act: Act, timed_out: bool, now: Instant, out: &mut Vec<Packet>) {
         self.recover = self.hold_back();
         self.duplicates = 0;

@@ -51,7 +51,7 @@ pub(super) struct Kept {
 pub(super) struct Confirmed {
     /// Segments of it that the agent had sent again.
     pub(super) again: usize,
-    /// It came too soon to be for the copies that the agent sent: the originals arrived.
+    /// Set if the ACK came too soon to be for the agent's copies: the originals arrived.
     pub(super) early: bool,
     /// Time at which a segment left that went once and was acknowledged alone or last.
     pub(super) sample: Option<Instant>,
@@ -99,14 +99,14 @@ impl Store {
         self.shortest = Some(self.shortest.map_or(time, |least| least.min(time)));
     }
 
-    /// Whether the far end waits for the first segment, and not for one that is missing in
-    /// front of the agent.
+    /// Returns whether the far end waits for the first segment, and not for one that is
+    /// missing in front of the agent.
     pub(super) fn is_due(&self, confirmed: Seq) -> bool {
         let first = self.all.front();
         first.is_some_and(|first| first.start.diff(confirmed) <= 0)
     }
 
-    /// Whether a kept segment has all of this data.
+    /// Returns whether a kept segment has all of this data.
     pub(super) fn covers(&self, start: Seq, end: Seq) -> bool {
         let after = self.all.partition_point(|kept| kept.start.diff(start) <= 0);
         let before = after.checked_sub(1).map(|at| &self.all[at]);
