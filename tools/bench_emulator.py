@@ -516,7 +516,7 @@ def alone(options: argparse.Namespace, fresh: Fresh, say: Say) -> None:
         say(rate_line("farlink", rate, rows))
     for hosts in (2, 100, 400):
         times = [start_and_end(hosts, fresh().parent) for _ in range(options.turns)]
-        start, end = (statistics.median(one) for one in zip(*times, strict=True))
+        start, end = (statistics.median(item) for item in zip(*times, strict=True))
         say(f"{hosts} hosts: {start:.2f} s until the program starts, {end:.2f} s to the end")
 
 

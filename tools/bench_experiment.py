@@ -56,7 +56,7 @@ def grid() -> None:
     Seconds of processors beside those of the clock: others on the machine disturb them less.
     """
     points = plan.read(GRID).points
-    parts = [(one.text, list(range(30))) for one in points]
+    parts = [(point.text, list(range(30))) for point in points]
     for jobs in (1, 2):
         engine = _best(partial(_farlink.simulate, parts, jobs))
         layer = _best(partial(_layer, points, jobs))
@@ -78,7 +78,7 @@ for line in sys.stdin:
 
 def some(runs: int) -> list[tuple[str, list[int]]]:
     """Return the points of the grid with so many runs each."""
-    return [(one.text, list(range(runs))) for one in plan.read(GRID).points]
+    return [(point.text, list(range(runs))) for point in plan.read(GRID).points]
 
 
 def two() -> None:
@@ -95,18 +95,20 @@ def two() -> None:
     ]
 
     def at_once(processes: Sequence["subprocess.Popen[str]"], threads: int) -> float:
-        for one in processes:
-            assert one.stdin is not None
-            one.stdin.write(f"{threads}\n")
-            one.stdin.flush()
-        return max(float(one.stdout.readline()) for one in processes if one.stdout is not None)
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write(f"{threads}\n")
+            process.stdin.flush()
+        return max(
+            float(process.stdout.readline()) for process in processes if process.stdout is not None
+        )
 
-    for one in both:
-        assert one.stdout is not None
-        one.stdout.readline()
+    for side in both:
+        assert side.stdout is not None
+        side.stdout.readline()
     rows = [[at_once(both[:1], 1), at_once(both[:1], 2), at_once(both, 1)] for _ in range(20)]
-    for one in both:
-        one.communicate()
+    for side in both:
+        side.communicate()
     alone, threads, processes = np.array(rows).T
     for what, gains in (("two threads", alone / threads), ("two processes", 2 * alone / processes)):
         low, middle, high = np.quantile(gains, (0.25, 0.5, 0.75))
@@ -140,12 +142,12 @@ def _best(work: Callable[[], object]) -> tuple[float, float]:
         before = time.process_time()
         wall = timed(work)
         found.append((wall, time.process_time() - before))
-    return min(one for one, _ in found), min(one for _, one in found)
+    return min(match for match, _ in found), min(match for _, match in found)
 
 
 def _layer(points: Sequence[Point], jobs: int) -> None:
     with tempfile.TemporaryDirectory() as where:
-        Experiment(Path(where) / "store", jobs=jobs).simulate([(one, 30) for one in points])
+        Experiment(Path(where) / "store", jobs=jobs).simulate([(point, 30) for point in points])
 
 
 def task() -> None:
@@ -177,8 +179,8 @@ def task() -> None:
 def _all(pool: Any, part: object, count: int) -> None:  # noqa: ANN401 (any executor)
     from farlink.experiment.work import simulate
 
-    for one in [pool.submit(simulate, part, _farlink.engine()) for _ in range(count)]:
-        one.result()
+    for item in [pool.submit(simulate, part, _farlink.engine()) for _ in range(count)]:
+        item.result()
 
 
 def store(rows: int) -> None:
@@ -193,7 +195,7 @@ def store(rows: int) -> None:
         *("goodput", "duration", "timeouts", "rtt_mean", "segments_sent"),
         *("segments_retransmitted", "fast_retransmits", "bytes_delivered", "rtt_p99", "cwnd_mean"),
     ]
-    layout = tuple(("flow", "download", one) for one in sorted(names))
+    layout = tuple(("flow", "download", name) for name in sorted(names))
     runs = rows // len(points) // len(layout)
     rng = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as where:
@@ -204,12 +206,12 @@ def store(rows: int) -> None:
         for first in range(0, runs, step):
             some = np.arange(first, min(first + step, runs))
             parts = [
-                Numbers(one.key, layout, some, rng.normal(1e6, 1e5, (len(some), len(layout))))
-                for one in points
+                Numbers(point.key, layout, some, rng.normal(1e6, 1e5, (len(some), len(layout))))
+                for point in points
             ]
             wrote += timed(partial(kept.add, parts))
         merged = timed(partial(kept.tidy, at_least=2))
-        size = sum(one.stat().st_size for one in kept.path.iterdir())
+        size = sum(path.stat().st_size for path in kept.path.iterdir())
         total = runs * len(points) * len(layout)
         say(f"{total:,} rows, {runs * len(points):,} runs: {size / 1e6:.0f} MB, "
             f"{size / total:.1f} B a row; written in {wrote:.1f} s, "

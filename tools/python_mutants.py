@@ -93,14 +93,25 @@ MUTANTS = [
         "the variance depends on the order",
     ),
     Mutant(STATS, "(value - mean) ** 2", "abs(value - mean)", "deviation is absolute"),
-    Mutant(STATS, "t_quantile(0.975, n - 1)", "t_quantile(0.95, n - 1)", "90 % interval of a mean"),
     Mutant(
-        STATS, "t_quantile(0.975, n - 1)", "t_quantile(0.995, n - 1)", "99 % interval of a mean"
+        STATS,
+        "t_quantile(probability, n - 1)",
+        "t_quantile(0.95, n - 1)",
+        "90 % interval of a mean",
     ),
     Mutant(
-        STATS, "t_quantile(0.975, n - 1)", "t_quantile(0.975, n)", "a degree of freedom too many"
+        STATS,
+        "t_quantile(probability, n - 1)",
+        "t_quantile(0.995, n - 1)",
+        "99 % interval of a mean",
     ),
-    Mutant(STATS, "t_quantile(0.975, n - 1)", "1.96", "normal instead of Student's t"),
+    Mutant(
+        STATS,
+        "t_quantile(probability, n - 1)",
+        "t_quantile(0.975, n)",
+        "a degree of freedom too many",
+    ),
+    Mutant(STATS, "t_quantile(probability, n - 1)", "1.96", "normal instead of Student's t"),
     Mutant(
         STATS,
         "math.sqrt(variance / n)",
@@ -247,26 +258,26 @@ MUTANTS = [
     ),
     Mutant(
         JUDGE,
-        "open_ = [one.open for one in stated if min(one.p_for, one.p_against) >= SETTLED]",
-        "open_ = [one.open for one in stated if max(one.p_for, one.p_against) >= SETTLED]",
+        "if min(statement.p_for, statement.p_against) >= SETTLED",
+        "if max(statement.p_for, statement.p_against) >= SETTLED",
         "what is refuted stays open",
     ),
     Mutant(
         JUDGE,
-        "open_ = [one.open for one in stated if min(one.p_for, one.p_against) >= SETTLED]",
-        "open_ = [one.open for one in stated if min(one.p_for, one.p_against) >= LEVEL]",
+        "if min(statement.p_for, statement.p_against) >= SETTLED",
+        "if min(statement.p_for, statement.p_against) >= LEVEL",
         "settled at the level of all looks together",
     ),
     Mutant(
         JUDGE,
-        "open_ = [one.open for one in stated if min(one.p_for, one.p_against) >= SETTLED]",
-        "open_ = [one.open for one in stated]",
+        "if min(statement.p_for, statement.p_against) >= SETTLED",
+        "if True",
         "what is settled stays open",
     ),
     Mutant(
         JUDGE,
-        "for one in (self.order, self.number) if one is not None]\n        open_",
-        "for one in (self.order,) if one is not None]\n        open_",
+        "for item in (self.order, self.number) if item is not None]\n        open_",
+        "for item in (self.order,) if item is not None]\n        open_",
         "a number asks for no more runs",
     ),
     Mutant(
@@ -277,8 +288,8 @@ MUTANTS = [
     ),
     Mutant(
         JUDGE,
-        "one.at(self.level) for one in",
-        "one.verdict for one in",
+        "item.at(self.level) for item in",
+        "item.verdict for item in",
         "a look is judged at the level of all looks",
     ),
     Mutant(
@@ -292,8 +303,8 @@ MUTANTS = [
     ),
     Mutant(
         JUDGE,
-        "max(one.ratio, 1 / one.ratio)",
-        "one.ratio",
+        "max(item.ratio, 1 / item.ratio)",
+        "item.ratio",
         "a number that is too small is never the farthest off",
     ),
     Mutant(
@@ -321,14 +332,14 @@ MUTANTS = [
     Mutant(JUDGE, 'f"{type(error).__name__}: {error}"', "str(error)", "an error without its kind"),
     Mutant(
         JUDGE,
-        "for one in told if not one.claim.calibration)",
-        "for one in told)",
+        "for judgement in told if not judgement.claim.calibration)",
+        "for judgement in told)",
         "checks count as evidence",
     ),
     Mutant(
         JUDGE,
-        "for one in told if one.claim.calibration)",
-        "for one in told)",
+        "for judgement in told if judgement.claim.calibration)",
+        "for judgement in told)",
         "evidence counts as checks",
     ),
     Mutant(
@@ -342,8 +353,8 @@ MUTANTS = [
     ),
     Mutant(
         JUDGE,
-        "if not any(one.sampled for one in stated):",
-        "if not all(one.sampled for one in stated):",
+        "if not any(statement.sampled for statement in stated):",
+        "if not all(statement.sampled for statement in stated):",
         "a measured number beside a fact is a fact",
     ),
     Mutant(
@@ -364,14 +375,14 @@ MUTANTS = [
     Mutant(SIGNIFICANCE, "pdtrc(total - 1, len(x) * y)", "pdtrc(total - 1, y)", "mean of one run"),
     Mutant(
         SIGNIFICANCE,
-        "return max(one for one, _ in tests), max(one for _, one in tests)",
-        "return min(one for one, _ in tests), max(one for _, one in tests)",
+        "return max(test for test, _ in tests), max(test for _, test in tests)",
+        "return min(test for test, _ in tests), max(test for _, test in tests)",
         "the surest test speaks for",
     ),
     Mutant(
         SIGNIFICANCE,
-        "return max(one for one, _ in tests), max(one for _, one in tests)",
-        "return max(one for one, _ in tests), min(one for _, one in tests)",
+        "return max(test for test, _ in tests), max(test for _, test in tests)",
+        "return max(test for test, _ in tests), min(test for _, test in tests)",
         "the surest test speaks against",
     ),
     Mutant(SIGNIFICANCE, "_FEWEST = 2", "_FEWEST = 1", "one run decides"),
@@ -499,17 +510,21 @@ def main() -> int:
     """Try each; print and count what survives."""
     words = sys.argv[1:]
     chosen = [
-        one for one in MUTANTS if not words or any(w in one.file or w in one.why for w in words)
+        mutant
+        for mutant in MUTANTS
+        if not words or any(w in mutant.file or w in mutant.why for w in words)
     ]
-    stale = [one for one in chosen if (PACKAGE / one.file).read_text().count(one.old) != 1]
-    for one in stale:
-        print(f"does not fit once: {one.file}: {one.why}: {one.old!r}")  # noqa: T201
+    stale = [
+        choice for choice in chosen if (PACKAGE / choice.file).read_text().count(choice.old) != 1
+    ]
+    for item in stale:
+        print(f"does not fit once: {item.file}: {item.why}: {item.old!r}")  # noqa: T201
     with tempfile.TemporaryDirectory() as place:
-        for file in sorted({one.file for one in chosen}):
+        for file in sorted({choice.file for choice in chosen}):
             if failures := failing(Path(place), file):
                 print(f"{file}: its tests fail without any change:\n{failures}")  # noqa: T201
                 return 1
-        tried = [one for one in chosen if one not in stale]
+        tried = [choice for choice in chosen if choice not in stale]
         survivors = list(surviving(Path(place), tried))
     caught = len(tried) - len(survivors)
     print(f"{caught} of {len(tried)} caught")  # noqa: T201
@@ -518,15 +533,15 @@ def main() -> int:
 
 def surviving(place: Path, mutants: list[Mutant]) -> Iterator[Mutant]:
     """Yield those that no test notices."""
-    for one in mutants:
-        path = place / "farlink" / one.file
+    for mutant in mutants:
+        path = place / "farlink" / mutant.file
         right = path.read_text(encoding="utf-8")
-        path.write_text(right.replace(one.old, one.new), encoding="utf-8")
-        noticed = failing(place, one.file)
+        path.write_text(right.replace(mutant.old, mutant.new), encoding="utf-8")
+        noticed = failing(place, mutant.file)
         path.write_text(right, encoding="utf-8")
         if not noticed:
-            print(f"survived: {one.file}: {one.why}")  # noqa: T201
-            yield one
+            print(f"survived: {mutant.file}: {mutant.why}")  # noqa: T201
+            yield mutant
 
 
 def failing(place: Path, file: str) -> str:

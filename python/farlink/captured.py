@@ -44,18 +44,18 @@ def tables(
 
     found = captures.capture(path)
     ways = [
-        (one.start_ns, way)
-        for one in found.connections
-        for way in one.directions.values()
+        (item.start_ns, way)
+        for item in found.connections
+        for way in item.directions.values()
         if way.sender.rpartition(":")[0] == sender
     ]
     if connection is not None:
         near, there, far = connection
         wanted = (f"{sender}:{near}", f"{there}:{far}")
-        ways = [one for one in ways if (one[1].sender, one[1].receiver) == wanted]
+        ways = [item for item in ways if (item[1].sender, item[1].receiver) == wanted]
     if not ways:
         return {name: pd.DataFrame(columns=list(columns)) for name, columns in COLUMNS.items()}
-    start_ns, way = max(ways, key=lambda one: one[1].bytes)
+    start_ns, way = max(ways, key=lambda item: item[1].bytes)
     return _tables(way, (start_ns - _START_NS) / 1e9)
 
 
@@ -73,7 +73,7 @@ def _tables(way: "Direction", start: float) -> "dict[str, pd.DataFrame]":
     }
     return {
         name: pd.DataFrame(
-            {one: rows[name][one] + (start if one == "time" else 0) for one in columns}
+            {column: rows[name][column] + (start if column == "time" else 0) for column in columns}
         )
         for name, columns in COLUMNS.items()
     }

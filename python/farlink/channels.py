@@ -396,17 +396,17 @@ def preset_map() -> "Figure":
 
     known = json.loads(_farlink.presets())
     losses = {}
-    for one in known:
-        sample = channel(_of_preset(one["name"]), packets=20_000)
+    for preset in known:
+        sample = channel(_of_preset(preset["name"]), packets=20_000)
         loss = sample.theory["loss"]
-        losses[one["name"]] = float(sample.loss.mean or 0.0) if loss is None else float(loss)
+        losses[preset["name"]] = float(sample.loss.mean or 0.0) if loss is None else float(loss)
     return draw_presets(known, losses)
 
 
 def stages() -> dict[str, str]:
     """Return every key of a channel with what it means."""
     properties = _schema()["ChannelSpec"]["properties"]
-    return {name: _meaning(one) for name, one in properties.items()}
+    return {name: _meaning(schema) for name, schema in properties.items()}
 
 
 def _schema() -> dict[str, Any]:
@@ -414,8 +414,8 @@ def _schema() -> dict[str, Any]:
     return defs
 
 
-def _meaning(one: Mapping[str, Any]) -> str:
-    return " ".join(str(one.get("description", "")).split())
+def _meaning(schema: Mapping[str, Any]) -> str:
+    return " ".join(str(schema.get("description", "")).split())
 
 
 def _find(
@@ -436,7 +436,7 @@ def _find(
             f"{next(iter(parameters))} has no effect on a scenario; write overrides, or name one "
             f"of {names}"
         )
-    presets = [one["name"] for one in json.loads(_farlink.presets())]
+    presets = [preset["name"] for preset in json.loads(_farlink.presets())]
     library = dict(_farlink.scenarios())
     if isinstance(what, str) and what in presets and what not in library:
         return source.find(_of_preset(what)), [], False
@@ -498,9 +498,9 @@ def _parameters(name: str, parameters: Mapping[str, object]) -> list[tuple[str, 
     return changes
 
 
-def _table(schema: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any] | None:
+def _table(schema: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the keys of a value that is a table; None if it is none."""
-    for choice in [one, *one.get("anyOf", [])]:
+    for choice in [entry, *entry.get("anyOf", [])]:
         if "$ref" in choice:
             target = schema[choice["$ref"].rsplit("/", 1)[-1]]
             if "properties" in target:
@@ -512,12 +512,14 @@ def _table(schema: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any] 
 def _link(scenario: Mapping[str, Any], asked: str | None, direction: str) -> str:
     """Return the name of the link asked for, or of the one that has a channel."""
     links = scenario["links"]
-    names = [str(one["name"]) for one in links]
+    names = [str(link["name"]) for link in links]
     if asked is not None:
         return asked
     if len(names) == 1:
         return names[0].replace("{}", "0")
-    busy = [str(one["name"]) for one in links if (one.get(direction) or one["down"]).get("channel")]
+    busy = [
+        str(link["name"]) for link in links if (link.get(direction) or link["down"]).get("channel")
+    ]
     if len(busy) == 1:
         return busy[0].replace("{}", "0")
     raise ScenarioError(
@@ -540,10 +542,12 @@ def _number(value: float | None) -> float:
 
 
 def _map(estimate: Estimate, change: Any) -> Estimate:  # noqa: ANN401 (a function of one number)
-    def one(value: float | None) -> float | None:
+    def changed(value: float | None) -> float | None:
         return None if value is None else change(value)
 
-    return Estimate(one(estimate.mean), one(estimate.low), one(estimate.high), estimate.n)
+    return Estimate(
+        changed(estimate.mean), changed(estimate.low), changed(estimate.high), estimate.n
+    )
 
 
 def _batch_means(values: Array) -> Estimate:
@@ -595,7 +599,7 @@ def _quantile(values: Array, level: float) -> Estimate:
     halves = [share.half_width for share in shares]
     if None in halves:
         return Estimate(at, None, None, len(values))
-    half = max(one for one in halves if one is not None)
+    half = max(width for width in halves if width is not None)
     ends = [
         float(np.quantile(ordered, min(max(level + sign * half, 0.0), 1.0))) for sign in (-1, 1)
     ]
@@ -618,4 +622,4 @@ def path_text(lost: Sequence[bool] | Array, width: int = 100) -> str:
     array = np.asarray(lost)
     losses = np.flatnonzero(array)
     start = max(int(losses[0]) - 10, 0) if len(losses) else 0
-    return "".join("#" if one else "." for one in array[start : start + width])
+    return "".join("#" if lost else "." for lost in array[start : start + width])

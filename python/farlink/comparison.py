@@ -63,7 +63,7 @@ class Row:
         """The worst run's lateness: of half of the packets, and of 99 %."""
         if not self.late:
             return 0.0, 0.0
-        return max(one for one, _ in self.late), max(one for _, one in self.late)
+        return max(item for item, _ in self.late), max(item for _, item in self.late)
 
     @property
     def is_judged(self) -> bool:
@@ -146,17 +146,17 @@ class Comparison:
     def data(self) -> dict[str, Any]:
         """Goodputs of all runs, ratios and their intervals."""
 
-        def row(one: Row) -> dict[str, Any]:
-            ratio = one.ratio
+        def row(item: Row) -> dict[str, Any]:
+            ratio = item.ratio
             return {
-                "tcp": one.tcp,
-                "simulated_bit_s": list(one.simulated),
-                "emulated_bit_s": list(one.emulated),
+                "tcp": item.tcp,
+                "simulated_bit_s": list(item.simulated),
+                "emulated_bit_s": list(item.emulated),
                 "ratio": ratio.mean,
                 "ratio_ci95": [ratio.low, ratio.high],
-                "verdict": one.verdict,
-                "late_p50_s": [half for half, _ in one.late],
-                "late_p99_s": [most for _, most in one.late],
+                "verdict": item.verdict,
+                "late_p50_s": [half for half, _ in item.late],
+                "late_p99_s": [most for _, most in item.late],
             }
 
         return {
@@ -168,9 +168,9 @@ class Comparison:
                 "simulated": dict(self.sides.simulated),
                 "emulated": dict(self.sides.emulated),
                 "offloads": self.sides.offloads,
-                "jitter": {host: dict(one) for host, one in self.sides.jitter.items()},
+                "jitter": {host: dict(item) for host, item in self.sides.jitter.items()},
             },
-            "rows": [row(one) for one in self.rows],
+            "rows": [row(item) for item in self.rows],
         }
 
     def _repr_html_(self) -> str:
@@ -252,7 +252,7 @@ def compare(
         keys,
         _memory(keys),
         offloads,
-        {one["name"]: one["jitter"] for one in tree.get("hosts", [])},
+        {host["name"]: host["jitter"] for host in tree.get("hosts", [])},
     )
     bearable = max(emulation.BEHIND_S, _LATE_SHARE * _round_trip(tree))
     for name in tcp:

@@ -126,10 +126,10 @@ def find(which: str | None = None) -> Running:
         If there is none, or more than one.
     """
     every = running()
-    listed = ", ".join(f"{one.name} ({one.pid})" for one in every)
+    listed = ", ".join(f"{item.name} ({item.pid})" for item in every)
     if not every:
         raise ScenarioError("no emulation is running; start one with `farlink emulate`")
-    chosen = [one for one in every if which in (None, one.name, str(one.pid))]
+    chosen = [item for item in every if which in (None, item.name, str(item.pid))]
     if not chosen:
         raise ScenarioError(f"no emulation {which!r} is running; there are {listed}")
     if len(chosen) > 1:

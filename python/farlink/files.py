@@ -49,7 +49,7 @@ def check_name(name: str) -> None:
     The rule is that of names in scenarios: no separator, nothing hidden, nothing that
     would leave the folder that it is put in.
     """
-    good = all(one.isalnum() or one in "._-+" for one in name)
+    good = all(word.isalnum() or word in "._-+" for word in name)
     with suppress(UnicodeEncodeError):
         long = len(name.encode()) > _LONGEST_NAME
         if good and name and not name.startswith(".") and not long:
@@ -65,7 +65,7 @@ def check_name(name: str) -> None:
 
 def as_name(text: str) -> str:
     """Make a name that `check_name` takes out of any text."""
-    name = "".join(one if one.isalnum() or one in "._-+" else "-" for one in text)
+    name = "".join(line if line.isalnum() or line in "._-+" else "-" for line in text)
     return name.encode()[:_LONGEST_NAME].decode(errors="ignore").lstrip(".") or "scenario"
 
 

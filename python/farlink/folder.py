@@ -58,9 +58,9 @@ def filling(directory: Path, *, last: str) -> Iterator[Path]:
         finally:
             shutil.rmtree(stage, ignore_errors=True)
     finally:
-        for one in reversed(made):
+        for figure in reversed(made):
             with suppress(OSError):
-                one.rmdir()
+                figure.rmdir()
 
 
 def holds(directory: Path, name: str, digest: str) -> bool:
@@ -74,7 +74,7 @@ def holds(directory: Path, name: str, digest: str) -> bool:
             marked = digest in file.read(_HEAD)
         return (
             marked
-            and all(_hash(directory / one) in hashes for one, hashes in listed.items())
+            and all(_hash(directory / item) in hashes for item, hashes in listed.items())
             and name in listed
         )
     except (OSError, UnicodeDecodeError):
@@ -99,7 +99,7 @@ def _settle(stage: Path, directory: Path, last: str) -> None:
     for name in ours:
         if (directory / name).is_dir():
             raise OutputError(f"cannot write {directory / name}: it is a directory")
-        parent = next((one for one in (directory / name).parents if one.exists()), directory)
+        parent = next((item for item in (directory / name).parents if item.exists()), directory)
         if not parent.is_dir():
             raise OutputError(f"cannot write {directory / name}: {parent} is not a directory")
     # What shows that the folder is whole goes first and comes last.
@@ -108,7 +108,7 @@ def _settle(stage: Path, directory: Path, last: str) -> None:
     _write_list(directory, both)
     if last in ours:
         (directory / last).unlink(missing_ok=True)
-    for name in sorted(before.keys() - ours.keys(), key=lambda one: one != last):
+    for name in sorted(before.keys() - ours.keys(), key=lambda item: item != last):
         path = directory / name
         if files.is_file(path) and _hash(path) in before[name]:
             path.unlink()
@@ -145,7 +145,7 @@ def _read_list(directory: Path) -> dict[str, list[str]]:
 
 
 def _listed(document: Any) -> dict[str, list[str]]:  # noqa: ANN401 (whatever JSON has)
-    listed = {str(name): list(one) for name, one in document["files"].items()}
+    listed = {str(name): list(file) for name, file in document["files"].items()}
     if document["format"] != FORMAT or not all(map(_stays, listed)):
         raise ValueError("it names files elsewhere")
     return listed
@@ -159,7 +159,9 @@ def _write_list(directory: Path, listed: Mapping[str, list[str]]) -> None:
 def _stays(name: str) -> bool:
     """Return whether a name of the list stays below its folder."""
     parts = PurePosixPath(name).parts
-    bad = any(one in ("..", os.sep) or "\\" in one or ":" in one or "\0" in one for one in parts)
+    bad = any(
+        part in ("..", os.sep) or "\\" in part or ":" in part or "\0" in part for part in parts
+    )
     return bool(parts) and not bad
 
 
@@ -172,13 +174,13 @@ def _hash(path: Path) -> str:
 
 def _parents(path: Path, made: list[Path]) -> Path:
     missing = []
-    one = path
-    while not one.exists() and one != one.parent:
-        missing.append(one)
-        one = one.parent
-    for one in reversed(missing):
-        one.mkdir(exist_ok=True)
-        made.append(one)
+    item = path
+    while not item.exists() and item != item.parent:
+        missing.append(item)
+        item = item.parent
+    for entry in reversed(missing):
+        entry.mkdir(exist_ok=True)
+        made.append(entry)
     return path
 
 

@@ -183,7 +183,9 @@ def _numbers(text: str, count: int) -> list[float] | None:
         found = [float(part) for part in text.split(",")]
     except ValueError:
         return None
-    return found if len(found) == count and all(abs(one) <= _FARTHEST for one in found) else None
+    return (
+        found if len(found) == count and all(abs(match) <= _FARTHEST for match in found) else None
+    )
 
 
 def _engine(name: str) -> Callable[..., str]:

@@ -161,7 +161,7 @@ _METRIC = """\
 @cache
 def _of_one(name: str, unit: str) -> str:
     """Return the text of a metric of one run but for its mean, its n and its value."""
-    fixed = (json.dumps(one).replace("%", "%%") for one in (name, unit))
+    fixed = (json.dumps(item).replace("%", "%%") for item in (name, unit))
     return _METRIC % (next(fixed), "%s", "null", "null", "%s", next(fixed), "%s")
 
 

@@ -91,8 +91,8 @@ def read_tle(text: str, origin: str = "elements") -> list[Elements]:
         if place + 1 == len(lines) or not lines[place + 1][1].startswith("2 "):
             raise ScenarioError(f"{origin}:{number}: a first line without the second one")
         second = lines[place + 1][1]
-        for at, one in ((number, line), (lines[place + 1][0], second)):
-            if len(one) < 69 or _checksum(one) != one[68]:
+        for at, item in ((number, line), (lines[place + 1][0], second)):
+            if len(item) < 69 or _checksum(item) != item[68]:
                 raise ScenarioError(f"{origin}:{at}: not 69 characters with a right checksum")
         found.append(Elements(name or line[2:7], line, second))
         name = ""
@@ -225,9 +225,9 @@ def delay_trace(
     of_row = chosen[period]
     delay = np.full(len(times), np.nan)
     elevation = np.full(len(times), np.nan)
-    for one in np.unique(of_row[of_row >= 0]):
-        rows = np.flatnonzero(of_row == one)
-        positions = satellites.positions([one], times[rows])[0]
+    for item in np.unique(of_row[of_row >= 0]):
+        rows = np.flatnonzero(of_row == item)
+        positions = satellites.positions([item], times[rows])[0]
         up, high = _look(positions, user)
         down, _ = _look(positions, other)
         delay[rows] = (up + down) / _LIGHT * 1e3
@@ -290,8 +290,10 @@ class _Satellites:
             raise ScenarioError(
                 "orbits need the package sgp4; install it with: pip install 'farlink[orbits]'"
             ) from error
-        self.names = [one.name for one in elements]
-        self._records: list[Any] = [Satrec.twoline2rv(one.first, one.second) for one in elements]
+        self.names = [element.name for element in elements]
+        self._records: list[Any] = [
+            Satrec.twoline2rv(element.first, element.second) for element in elements
+        ]
         first = self._records[0]
         self._day, self._fraction = float(first.jdsatepoch), float(first.jdsatepochF)
         if start is not None:

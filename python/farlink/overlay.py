@@ -115,8 +115,8 @@ class Overlay:
         """The TCP whose means are nearest to what was captured, in ratio, over all measures."""
 
         def apart(tcp: str) -> float:
-            rows = [one for one in self.verdicts if one.tcp == tcp]
-            pairs = [(max(one.captured, 1e-9), max(one.mean, 1e-9)) for one in rows]
+            rows = [verdict for verdict in self.verdicts if verdict.tcp == tcp]
+            pairs = [(max(row.captured, 1e-9), max(row.mean, 1e-9)) for row in rows]
             return sum(abs(math.log(a / b)) for a, b in pairs) / max(len(pairs), 1)
 
         return min(self.result.tcp, key=apart)
@@ -135,15 +135,15 @@ class Overlay:
             "closest": self.closest,
             "rows": [
                 {
-                    "tcp": one.tcp,
-                    "measure": one.measure,
-                    "unit": MEASURES[one.measure][1],
-                    "captured": one.captured,
-                    "simulated": list(one.runs),
-                    "range95": list(one.range),
-                    "fits": one.fits,
+                    "tcp": verdict.tcp,
+                    "measure": verdict.measure,
+                    "unit": MEASURES[verdict.measure][1],
+                    "captured": verdict.captured,
+                    "simulated": list(verdict.runs),
+                    "range95": list(verdict.range),
+                    "fits": verdict.fits,
                 }
-                for one in self.verdicts
+                for verdict in self.verdicts
             ],
         }
 
@@ -209,7 +209,7 @@ def overlay(
     if name not in chosen.directions:
         raise ScenarioError(f"direction {name!r}: write a2b (from the opener) or b2a")
     path = fit_path(chosen, name)
-    names = [one if source.split(one)[0] else f"{PROFILE}-{one}" for one in tcp]
+    names = [item if source.split(item)[0] else f"{PROFILE}-{item}" for item in tcp]
     result = api.run(
         path.scenario(Path(capture).stem or "fitted"),
         tcp=names,
@@ -220,16 +220,16 @@ def overlay(
     real = measures(chosen, name)
     host = "sender" if chosen.directions[name].place == "sender" else "receiver"
     verdicts, simulated = [], {}
-    for one in result.tcp:
+    for item in result.tcp:
         if tell:
-            tell(f"reading {runs} runs of {one} as captures of the {host}")
-        seen = [_captured(result, one, run, host) for run in range(runs)]
-        simulated[one] = [conn.directions[conn.main] for conn in seen]
+            tell(f"reading {runs} runs of {item} as captures of the {host}")
+        seen = [_captured(result, item, run, host) for run in range(runs)]
+        simulated[item] = [conn.directions[conn.main] for conn in seen]
         counted = [measures(conn, conn.main) for conn in seen]
         for measure in MEASURES:
             values = tuple(float(row[measure]) for row in counted)
             if math.isfinite(real[measure]) and all(map(math.isfinite, values)):
-                verdicts.append(Verdict(one, measure, float(real[measure]), values))
+                verdicts.append(Verdict(item, measure, float(real[measure]), values))
     return Overlay(chosen, name, path, result, verdicts, simulated)
 
 

@@ -146,7 +146,7 @@ class Rain:
         from scipy.signal import lfilter
         from scipy.stats import norm
 
-        whole, apart = (units.parse_time(one) for one in (length, step))
+        whole, apart = (units.parse_time(item) for item in (length, step))
         if whole is None or apart is None or not 0 < apart <= whole:
             raise ScenarioError(
                 f'length {length!r}, step {step!r}: write times such as "1 h" and "1 s"'

@@ -57,14 +57,14 @@ def _registry() -> dict[str, list[dict[str, Any]]]:
 @cache
 def measures(scope: str) -> Mapping[str, Measure]:
     """Return the measures of a "flow", of a direction of a "link" or of a "run", by name."""
-    known = [Measure(**one) for one in _registry()["measures"]]
-    return {one.name: one for one in known if one.scope == scope}
+    known = [Measure(**measure) for measure in _registry()["measures"]]
+    return {entry.name: entry for entry in known if entry.scope == scope}
 
 
 @cache
 def traces() -> Mapping[str, TraceKind]:
     """Return every trace by name."""
-    return {one["name"]: TraceKind(**one) for one in _registry()["traces"]}
+    return {trace["name"]: TraceKind(**trace) for trace in _registry()["traces"]}
 
 
 def quantities() -> list[dict[str, str]]:

@@ -58,7 +58,7 @@ class Result:
             "seed": first["seed"],
             "runs": len(next(iter(runs.values()))),
             "tcp": list(scenarios),
-            "events": sum(one.events for one in runs.values()),
+            "events": sum(run.events for run in runs.values()),
             "wall_s": wall_s,
             "scenario": first,
             "scenarios": dict(scenarios),
@@ -196,7 +196,7 @@ class Result:
         if self._measures:
             import pyarrow as pa
 
-            tables = [pa.record_batch(one.table("flow")) for one in self._measures.values()]
+            tables = [pa.record_batch(measure.table("flow")) for measure in self._measures.values()]
             return {
                 name: np.concatenate(
                     [t.column(name).to_numpy(zero_copy_only=False) for t in tables]
@@ -285,10 +285,10 @@ class Result:
         import pandas as pd
 
         names = self.tcp if tcp is None else [self._one_tcp(tcp)]
-        tables = [self.probe(one, run).table(name, bin_s=bin_s) for one in names]
+        tables = [self.probe(item, run).table(name, bin_s=bin_s) for item in names]
         units = tables[0].attrs["units"]
         table = pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0].copy()
-        counts = [len(one) for one in tables]
+        counts = [len(item) for item in tables]
         codes = np.repeat(np.arange(len(counts)), counts)
         category = pd.Categorical.from_codes(codes, categories=pd.Index(names))
         table.insert(0, "tcp", pd.Series(category))
@@ -458,7 +458,7 @@ class Result:
         if measure.pooled:
             part, rest = (_summed(rows, name) for name in measure.pooled)
             pairs = zip(part, rest, strict=True)
-            return [one / (one + other) if one + other > 0 else None for one, other in pairs]
+            return [pair / (pair + other) if pair + other > 0 else None for pair, other in pairs]
         per_run = zip(*(values_of(row, metric) for row in rows), strict=True)
         return [measure.of_all(values) for values in per_run]
 

@@ -88,11 +88,11 @@ class _Check:
 
     def document(self, document: Mapping[str, Any]) -> None:
         scenarios = self.part(document, "scenarios", _is_table, "scenario by TCP")
-        for name, one in scenarios.items():
+        for name, scenario in scenarios.items():
             self.name(name, "scenarios")
             if name.casefold() in _TAKEN:
                 self.wrong(f"scenarios: {name!r} is no name of a TCP")
-            self.scenario(one, f"scenarios.{name}")
+            self.scenario(scenario, f"scenarios.{name}")
         folded = [name.casefold() for name in scenarios]
         if len(set(folded)) < len(folded):
             self.wrong("scenarios: two names differ by capital letters alone")
@@ -157,11 +157,11 @@ class _Check:
         if not _is_text(metric.get("unit")):
             self.wrong(f"{at}.unit is no text")
 
-    def scenario(self, one: object, at: str) -> None:
-        if not _is_table(one):
+    def scenario(self, item: object, at: str) -> None:
+        if not _is_table(item):
             self.wrong(f"{at} is no table")
-        if one.get("name") is not None:
-            self.name(one["name"], f"{at}.name")
+        if item.get("name") is not None:
+            self.name(item["name"], f"{at}.name")
 
     def name(self, name: object, at: str) -> None:
         if not isinstance(name, str):

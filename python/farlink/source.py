@@ -129,7 +129,7 @@ def find(scenario: str | Path | Mapping[str, object]) -> Source:
 
 def profiles() -> dict[str, dict[str, Any]]:
     """Return the profiles by name: what each is, its TCPs and the keys of `[tcp]` it sets."""
-    return {one["name"]: one for one in json.loads(_farlink.profiles())}
+    return {profile["name"]: profile for profile in json.loads(_farlink.profiles())}
 
 
 def split(tcp: str) -> tuple[str | None, str]:
@@ -196,13 +196,13 @@ def _check_tcp(name: str) -> None:
     if variant in known:
         return
     if profile:
-        names = ", ".join(f"{profile}-{one}" for one in known)
+        names = ", ".join(f"{profile}-{entry}" for entry in known)
         raise ScenarioError(
             f"tcp {text_of(name)} is not known; of profile {profile!r} there are {names}"
         )
-    prefixed = [f"{one}-{tcp}" for one, found in profiles().items() for tcp in found["tcp"]]
+    prefixed = [f"{item}-{tcp}" for item, found in profiles().items() for tcp in found["tcp"]]
     # "westwood+" among TCPs is "westwood_plus" among congestion controls.
-    spelled = {one.replace("+", "_plus"): one for one in [*known, *prefixed]}
+    spelled = {entry.replace("+", "_plus"): entry for entry in [*known, *prefixed]}
     import difflib
 
     close = difflib.get_close_matches(name.replace("+", "_plus"), spelled, n=1)
@@ -214,7 +214,7 @@ def _named(scenario: Mapping[str, Any]) -> str:
     """Name the TCP of a resolved scenario; flows that differ are joined by a plus."""
     tcp = scenario.get("tcp", {})
     all_of_them = [tcp] if "variant" in tcp else scenario["resolved_tcp"]
-    return "+".join(dict.fromkeys(_name(one) for one in all_of_them))
+    return "+".join(dict.fromkeys(_name(item) for item in all_of_them))
 
 
 def _name(tcp: Mapping[str, Any]) -> str:
@@ -237,7 +237,7 @@ def _in_library(name: str) -> Source:
 
 def _saved(document: dict[str, Any], path: Path) -> Source:
     resultfile.check(document, path)
-    texts = {name: json.dumps(one) for name, one in document["scenarios"].items()}
+    texts = {name: json.dumps(scenario) for name, scenario in document["scenarios"].items()}
     name = str(document["scenario"].get("name", path.stem))
     first = json.dumps(document["scenario"])
     return Source(name, first, str(path), texts, document["runs"], path.parent)
@@ -251,10 +251,10 @@ def _toml(value: object) -> str:
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, Mapping):
-        items = (f"{json.dumps(str(key))} = {_toml(one)}" for key, one in value.items())
+        items = (f"{json.dumps(str(key))} = {_toml(item)}" for key, item in value.items())
         return "{ " + ", ".join(items) + " }"
     if isinstance(value, Sequence):
-        return "[" + ", ".join(_toml(one) for one in value) + "]"
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
     raise ScenarioError(
         f"an override of type {type(value).__name__}; use a string, number or table"
     )

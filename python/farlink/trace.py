@@ -87,7 +87,7 @@ class Trace:
             raise ScenarioError(f"bin_s is for the trace 'throughput'; {name!r} is not binned")
         if name not in self._tables:
             batch = self._batch(kind.table)
-            self._tables[name] = pd.DataFrame({one: _column(batch, one) for one in kind.units})
+            self._tables[name] = pd.DataFrame({unit: _column(batch, unit) for unit in kind.units})
             self._tables[name].attrs["units"] = kind.units
         return self._tables[name]
 

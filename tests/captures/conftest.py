@@ -52,7 +52,7 @@ class Case:
 
     def link(self, name: str, direction: str, metric: str) -> float:
         rows = self.result.data["links"]
-        row = next(one for one in rows if (one["link"], one["direction"]) == (name, direction))
+        row = next(item for item in rows if (item["link"], item["direction"]) == (name, direction))
         value: float = row["metrics"][metric]["values"][0]
         return value
 

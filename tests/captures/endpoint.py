@@ -89,10 +89,10 @@ class Receiver:
         return True
 
     def _park(self, start: int, end: int) -> None:
-        apart = [one for one in self.ranges if one[1] < start or one[0] > end]
-        joined = [one for one in self.ranges if not (one[1] < start or one[0] > end)]
-        low = min([start, *(one[0] for one in joined)])
-        high = max([end, *(one[1] for one in joined)])
+        apart = [item for item in self.ranges if item[1] < start or item[0] > end]
+        joined = [item for item in self.ranges if not (item[1] < start or item[0] > end)]
+        low = min([start, *(entry[0] for entry in joined)])
+        high = max([end, *(entry[1] for entry in joined)])
         self.ranges = sorted([*apart, (low, high)])
 
 

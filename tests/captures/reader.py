@@ -139,7 +139,7 @@ def _packet(row: list[str]) -> Packet:
         return int(values[field], 0) if values[field] else None
 
     def listed(field: str) -> list[int]:
-        return [int(one) for one in values[field].split("|") if one]
+        return [int(word) for word in values[field].split("|") if word]
 
     seconds, nanoseconds = values["frame.time_epoch"].split(".")
     again = ("retransmission", "fast_retransmission", "spurious_retransmission")
@@ -170,7 +170,7 @@ def _packet(row: list[str]) -> Packet:
         sack=tuple(zip(listed("tcp.options.sack_le"), listed("tcp.options.sack_re"), strict=True)),
         again=any(values[f"tcp.analysis.{kind}"] for kind in again),
         out_of_order=bool(values["tcp.analysis.out_of_order"]),
-        expert=tuple(one for one in values["_ws.expert.message"].split("|") if one),
+        expert=tuple(word for word in values["_ws.expert.message"].split("|") if word),
     )
 
 
@@ -192,4 +192,4 @@ def _rows(text: str) -> Iterator[dict[str, str]]:
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     names = lines[0].split(",")
     for line in lines[1:]:
-        yield dict(zip(names, (one.strip() for one in line.split(",")), strict=False))
+        yield dict(zip(names, (word.strip() for word in line.split(",")), strict=False))

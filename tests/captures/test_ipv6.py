@@ -76,8 +76,10 @@ def test_segments_have_headers_of_ipv6(name: str, tmp_path: Path) -> None:
         assert {row["tcp.checksum.status"] for row in bad} <= {reader.BAD}
         assert bool(bad) == (name in {"corrupt", "all-stages"})
         if name == "sack-timestamps":
-            remarks = {one for row in rows for one in row["_ws.expert.message"].split("|") if one}
-            assert not {one for one in remarks if not reader.known(one, ALLOWED)}
+            remarks = {
+                word for row in rows for word in row["_ws.expert.message"].split("|") if word
+            }
+            assert not {remark for remark in remarks if not reader.known(remark, ALLOWED)}
     # One for each direction of each flow, and each its own.
     assert len(labels) == (4 if name == "two-flows" else 2)
     assert {len(of_one) for of_one in labels.values()} == {1}

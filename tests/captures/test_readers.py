@@ -33,8 +33,8 @@ ALLOWED = {
 
 def test_nothing_but_what_loss_explains(case: Case) -> None:
     for host, packets in case.packets.items():
-        remarks = {one for packet in packets if not packet.damaged for one in packet.expert}
-        strange = {one for one in remarks if not reader.known(one, ALLOWED)}
+        remarks = {remark for packet in packets if not packet.damaged for remark in packet.expert}
+        strange = {remark for remark in remarks if not reader.known(remark, ALLOWED)}
         assert strange == set(), host
 
 
@@ -61,7 +61,7 @@ def test_checksums_are_right_but_where_the_channel_damaged_them(case: Case) -> N
         assert len(damaged) == case.link(last, direction, "drops_checksum")
         assert bool(damaged) == ("corrupt" in case.name or "all" in case.name)
         for packet in damaged:
-            assert any(one.startswith("Bad checksum") for one in packet.expert)
+            assert any(remark.startswith("Bad checksum") for remark in packet.expert)
 
 
 def test_wireshark_s_own_summary_has_no_errors(tmp_path: Path) -> None:

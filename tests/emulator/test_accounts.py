@@ -70,7 +70,7 @@ def test_each_server_is_waited_for_and_one_that_fails_is_told_of() -> None:
         ],
     )
     assert done.exit_code == 0
-    assert [one["exit_code"] for one in done.data["servers"]][:2] == [None, 3]
+    assert [server["exit_code"] for server in done.data["servers"]][:2] == [None, 3]
 
 
 def test_real_time_priority_is_the_default_where_it_is_allowed() -> None:

@@ -54,9 +54,9 @@ while s.recv(1 << 16):
 """
 
 
-def counted(one: control.Running) -> tuple[float, float]:
+def counted(running: control.Running) -> tuple[float, float]:
     """Packets that the agent sent again, and those that its link lost, so far."""
-    stats: dict[str, Any] = one.stats()
+    stats: dict[str, Any] = running.stats()
     (agent,) = stats["agents"]
     (radio,) = (
         row["metrics"]
@@ -87,16 +87,16 @@ def test_an_agent_is_switched_while_packets_cross_it(tmp_path: Path) -> None:
     command += ["--in", "client", "--at", f"server:{sys.executable} {server}"]
     with subprocess.Popen([*command, "--", sys.executable, "-c", FETCH]) as process:
         try:
-            one = started(process.pid)
-            on, lost = _after(one, (0.0, 0.0))
+            item = started(process.pid)
+            on, lost = _after(item, (0.0, 0.0))
             assert on > 0 < lost
-            assert ctl(one, "set", "agents.0.enabled=false").returncode == 0
-            before = counted(one)
-            off, lost = _after(one, before)
+            assert ctl(item, "set", "agents.0.enabled=false").returncode == 0
+            before = counted(item)
+            off, lost = _after(item, before)
             assert (off, lost > 0) == (0, True)
-            assert "agents.0.enabled=false" in ctl(one, "show").stdout
-            assert ctl(one, "set", "agents.0.enabled=true").returncode == 0
-            again, _ = _after(one, counted(one))
+            assert "agents.0.enabled=false" in ctl(item, "show").stdout
+            assert ctl(item, "set", "agents.0.enabled=true").returncode == 0
+            again, _ = _after(item, counted(item))
             assert again > 0
         finally:
             process.terminate()
@@ -107,25 +107,25 @@ def test_an_agent_is_switched_while_packets_cross_it(tmp_path: Path) -> None:
 
 def started(pid: int) -> control.Running:
     for _ in range(600):
-        for one in control.running():
-            if one.pid == pid and _answers(one):
-                return one
+        for emulation in control.running():
+            if emulation.pid == pid and _answers(emulation):
+                return emulation
         time.sleep(0.05)
     pytest.fail("the emulation did not start")
 
 
-def _answers(one: control.Running) -> bool:
+def _answers(running: control.Running) -> bool:
     try:
-        one.show()
+        running.show()
     except fl.ScenarioError:  # starting
         return False
     return True
 
 
-def _after(one: control.Running, before: tuple[float, float]) -> tuple[float, float]:
+def _after(running: control.Running, before: tuple[float, float]) -> tuple[float, float]:
     """Return how much more was retransmitted and lost once five packets more were lost."""
     for _ in range(300):
-        now = counted(one)
+        now = counted(running)
         if now[1] >= before[1] + 5:
             break
         time.sleep(0.1)

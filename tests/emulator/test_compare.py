@@ -84,7 +84,7 @@ def test_jitter_of_hosts_is_on_both_sides() -> None:
     tree, _ = comparison._tree(
         {**tomllib.loads(SNOOP), "hosts": [{"name": "client", "jitter": jitter}]}, None, None, None
     )
-    assert [one["name"] for one in tree["hosts"]] == ["client"]
+    assert [host["name"] for host in tree["hosts"]] == ["client"]
 
 
 @pytest.mark.long
@@ -146,8 +146,8 @@ def test_agents_and_handoffs_are_on_both_sides() -> None:
         None,
         None,
     )
-    assert [(one["at"], one["kind"]) for one in tree["agents"]] == [("base", "snoop")]
-    assert [one["host"] for one in tree["handoffs"]] == ["client"]
+    assert [(agent["at"], agent["kind"]) for agent in tree["agents"]] == [("base", "snoop")]
+    assert [handoff["host"] for handoff in tree["handoffs"]] == ["client"]
     # What no sender here can work with is said.
     with pytest.raises(fl.ScenarioError, match="no sender takes its notices"):
         comparison.compare(

@@ -40,86 +40,86 @@ def running(*arguments: str) -> Iterator[control.Running]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             for _ in range(600):
-                found = [one for one in control.running() if one.pid == process.pid]
+                found = [entry for entry in control.running() if entry.pid == process.pid]
                 if found:
                     break
                 time.sleep(0.05)
-            (one,) = found
+            (emulation,) = found
             for _ in range(100):
                 try:
-                    one.show()
+                    emulation.show()
                     break
                 except fl.ScenarioError:  # starting
                     time.sleep(0.05)
-            yield one
+            yield emulation
         finally:
             process.terminate()
             process.wait()
-    assert not one.path.exists() or one not in control.running()
+    assert not emulation.path.exists() or emulation not in control.running()
 
 
-def ctl(one: control.Running, *arguments: str) -> "subprocess.CompletedProcess[str]":
+def ctl(emulation: control.Running, *arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [*FARLINK, "ctl", *arguments, "--of", str(one.pid)],
+        [*FARLINK, "ctl", *arguments, "--of", str(emulation.pid)],
         capture_output=True,
         text=True,
         check=False,
     )
 
 
-def satellite(one: control.Running) -> dict[str, float]:
+def satellite(emulation: control.Running) -> dict[str, float]:
     (row,) = (
         row["metrics"]
-        for row in one.stats()["links"]
+        for row in emulation.stats()["links"]
         if (row["link"], row["direction"]) == ("satellite", "down")
     )
     return {key: value or 0.0 for key, value in row.items()}
 
 
-def settled(one: control.Running) -> tuple[float, float]:
+def settled(emulation: control.Running) -> tuple[float, float]:
     """Packets and losses of the satellite link in the next second."""
-    before = satellite(one)
+    before = satellite(emulation)
     time.sleep(1.0)
-    after = satellite(one)
+    after = satellite(emulation)
     packets = after["packets"] - before["packets"]
     return packets, after["drops_loss"] - before["drops_loss"]
 
 
 def test_links_change_while_packets_cross_them() -> None:
-    with running("--in", "server", "--", sys.executable, "-c", BLAST) as one:
+    with running("--in", "server", "--", sys.executable, "-c", BLAST) as emulation:
         for _ in range(600):
-            if satellite(one)["packets"]:
+            if satellite(emulation)["packets"]:
                 break
             time.sleep(0.05)
-        packets, lost = settled(one)
+        packets, lost = settled(emulation)
         assert packets > 20
         assert lost == 0
-        assert ctl(one, "set", "links.1.down.channel.loss=1").returncode == 0
-        packets, lost = settled(one)
+        assert ctl(emulation, "set", "links.1.down.channel.loss=1").returncode == 0
+        packets, lost = settled(emulation)
         assert lost == packets > 20
-        assert ctl(one, "channel", "off").returncode == 0
-        assert ["satellite", "down"] in one.show()["channels_off"]
-        packets, lost = settled(one)
+        assert ctl(emulation, "channel", "off").returncode == 0
+        assert ["satellite", "down"] in emulation.show()["channels_off"]
+        packets, lost = settled(emulation)
         assert lost == 0 < packets
-        assert ctl(one, "channel", "on", "--link", "satellite").returncode == 0
-        packets, lost = settled(one)
+        assert ctl(emulation, "channel", "on", "--link", "satellite").returncode == 0
+        packets, lost = settled(emulation)
         assert lost == packets > 20
-        shown = ctl(one, "show").stdout
+        shown = ctl(emulation, "show").stdout
         assert "links.1.down.channel.loss=1" in shown
         assert "# lan down (channel off)" in shown
-        stats = json.loads(ctl(one, "stats", "--json").stdout)
+        stats = json.loads(ctl(emulation, "stats", "--json").stdout)
         assert {row["host"] for row in stats["hosts"]} == {"server", "client"}
 
 
 def test_what_is_shown_can_be_set() -> None:
     """Every line of `show` is an argument of `set`, and changes nothing."""
-    with running("--seconds", "60") as one:
-        before = one.show()
-        lines = ctl(one, "show").stdout.splitlines()
+    with running("--seconds", "60") as emulation:
+        before = emulation.show()
+        lines = ctl(emulation, "show").stdout.splitlines()
         assignments = [line for line in lines if not line.startswith("#")]
         assert len(assignments) > 15
-        assert ctl(one, "set", *assignments).returncode == 0
-        assert one.show() == before
+        assert ctl(emulation, "set", *assignments).returncode == 0
+        assert emulation.show() == before
 
 
 @pytest.mark.parametrize(
@@ -152,8 +152,8 @@ def test_bad_input_is_one_line_and_changes_nothing(
 
 @pytest.fixture(scope="module")
 def geo() -> Iterator[control.Running]:
-    with running("--seconds", "600") as one:
-        yield one
+    with running("--seconds", "600") as emulation:
+        yield emulation
 
 
 def test_the_socket_is_its_owners(geo: control.Running) -> None:
@@ -323,20 +323,22 @@ def test_flows_are_watched_as_they_are(ip: str, address: str) -> None:
     link = ["--set", "links.1.down.channel={}", "--set", f"ip={ip}"]
     command = [*FARLINK, "emulate", "geo-lossy", "--transfer", "500kB", "--quiet", *link]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        one = None
+        emulation = None
         for _ in range(600):
-            one = next((one for one in control.running() if one.pid == process.pid), None)
-            if one is not None:
+            emulation = next(
+                (entry for entry in control.running() if entry.pid == process.pid), None
+            )
+            if emulation is not None:
                 break
             time.sleep(0.05)
-        assert one is not None
-        watch = [*FARLINK, "ctl", "stats", "--watch", "--every", "0.5", "--of", str(one.pid)]
+        assert emulation is not None
+        watch = [*FARLINK, "ctl", "stats", "--watch", "--every", "0.5", "--of", str(emulation.pid)]
         with (
             subprocess.Popen(watch, stdout=subprocess.PIPE, text=True) as seen,
             subprocess.Popen(watch, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as stopped,
         ):
             looks = []
-            for look in one.watch(0.25):
+            for look in emulation.watch(0.25):
                 looks.append(look)
                 if len(looks) == 8:
                     assert stopped.stdout is not None
@@ -372,32 +374,34 @@ def test_a_program_joins_a_host_while_it_runs() -> None:
     run.
     """
 
-    def execute(one: control.Running, host: str, *argv: str) -> "subprocess.CompletedProcess[str]":
-        command = [*FARLINK, "ctl", "exec", "--of", str(one.pid), host, "--", *argv]
+    def execute(
+        emulation: control.Running, host: str, *argv: str
+    ) -> "subprocess.CompletedProcess[str]":
+        command = [*FARLINK, "ctl", "exec", "--of", str(emulation.pid), host, "--", *argv]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
-    with running("--seconds", "60") as one:
+    with running("--seconds", "60") as emulation:
         seen = "echo $FARLINK_HOST; cat /proc/net/dev /etc/hosts; echo $$; exit 7"
-        done = execute(one, "server", "sh", "-c", seen)
+        done = execute(emulation, "server", "sh", "-c", seen)
         lines = done.stdout.splitlines()
         assert (done.returncode, lines[0]) == (7, "server"), done.stderr
         assert "farlink0:" in done.stdout
         assert "10.0.0.3 client" in lines
         assert int(lines[-1]) < 100, "a process namespace of its own"
-        killed = execute(one, "server", "sh", "-c", "kill -9 $$")
+        killed = execute(emulation, "server", "sh", "-c", "kill -9 $$")
         assert killed.returncode == 128 + 9
         for host, program, message in [
             ("moon", "true", "there is no host 'moon'"),
             ("server", "/no/such", "there is no program"),
         ]:
-            wrong = execute(one, host, program)
+            wrong = execute(emulation, host, program)
             assert wrong.returncode == 2
             assert message in wrong.stderr.replace('"', "'")
             assert wrong.stderr.count("\n") == 1
-        command = [*FARLINK, "ctl", "exec", "--of", str(one.pid), "client", "--"]
+        command = [*FARLINK, "ctl", "exec", "--of", str(emulation.pid), "client", "--"]
         begun = [*command, "sh", "-c", "echo here; exec sleep 60"]
         with subprocess.Popen(begun, stdout=subprocess.PIPE) as sleeper:
             assert sleeper.stdout is not None
             assert sleeper.stdout.readline() == b"here\n"
-            os.kill(one.pid, 15)
+            os.kill(emulation.pid, 15)
             assert sleeper.wait(30) == 128 + 9

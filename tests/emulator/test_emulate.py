@@ -271,9 +271,9 @@ def test_two_emulations_run_side_by_side() -> None:
         [*FARLINK, "emulate", "geo-omueti2007", "--transfer", "50kB", "--quiet"] for _ in range(2)
     ]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
-    for one in running:
-        out, _ = one.communicate(timeout=120)
-        assert one.returncode == 0
+    for emulation in running:
+        out, _ = emulation.communicate(timeout=120)
+        assert emulation.returncode == 0
         assert json.loads(out)["correct"] is True
 
 

@@ -126,7 +126,9 @@ def endure(seconds: float, tmp_path: Path) -> dict[str, Any]:
             next_change = 3.0
             while process.poll() is None:
                 time.sleep(1)
-                here = [one for one in control.running() if one.pid == process.pid]
+                here = [
+                    emulation for emulation in control.running() if emulation.pid == process.pid
+                ]
                 at = time.monotonic() - began
                 if not here or at > seconds:
                     continue

@@ -71,11 +71,11 @@ def judge(rows: list[tuple[str, list[str]]], host: str) -> tuple[Counter[str], i
     wrong: Counter[str] = Counter()
     damaged = 0
     for source, messages in rows:
-        if source != ADDRESS[host] and any(one.startswith(BAD_CHECKSUM) for one in messages):
+        if source != ADDRESS[host] and any(item.startswith(BAD_CHECKSUM) for item in messages):
             # What the changed bit made of it is not what was sent.
             damaged += 1
         else:
-            wrong.update(one for one in messages if not USUAL.fullmatch(one))
+            wrong.update(item for item in messages if not USUAL.fullmatch(item))
     return wrong, damaged
 
 
@@ -94,9 +94,9 @@ def test_the_expert_finds_no_error_but_changed_bits(
         assert not wrong, host
         if host in endpoints:
             assert damaged == done.data["endpoints"][host]["dropped"]["checksum"]
-        seen.update(one for _, messages in rows for one in messages)
+        seen.update(item for _, messages in rows for item in messages)
     # The link was as bad as it should be.
-    assert any(BAD_CHECKSUM in one for one in seen)
+    assert any(BAD_CHECKSUM in item for item in seen)
     for usual in (
         "This frame is a (suspected) fast retransmission",
         "This frame is a (suspected) spurious retransmission",

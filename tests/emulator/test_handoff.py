@@ -100,7 +100,7 @@ def test_a_kernel_gets_each_byte_while_its_host_moves(tmp_path: Path) -> None:
     (moves,) = done.data["handoffs"]
     assert moves["metrics"]["handoffs"] == 4
     assert moves["metrics"]["bytes_transferred"] > 0
-    repaired = [one["metrics"]["local_retransmissions"] for one in done.data["agents"]]
+    repaired = [agent["metrics"]["local_retransmissions"] for agent in done.data["agents"]]
     assert min(repaired) > 0
 
 
@@ -117,15 +117,15 @@ def test_agents_are_switched_while_a_host_moves(tmp_path: Path) -> None:
     command += ["--at", f"server:{sys.executable} {serve} {SIZE}"]
     with subprocess.Popen([*command, "--", sys.executable, str(fetch), str(out)]) as process:
         try:
-            one = started(process.pid)
-            assert ctl(one, "set", "agents.0.enabled=false").returncode == 0
-            found = one.stats()["agents"]
+            item = started(process.pid)
+            assert ctl(item, "set", "agents.0.enabled=false").returncode == 0
+            found = item.stats()["agents"]
             before = found[0]["metrics"]["local_retransmissions"]
             last = found
             while process.poll() is None:
                 time.sleep(0.1)
                 try:
-                    last = one.stats()["agents"]
+                    last = item.stats()["agents"]
                 except fl.ScenarioError:  # it ends
                     break
             assert process.wait(timeout=60) == 0

@@ -38,7 +38,7 @@ def error(s):
     poll.register(s, select.POLLERR)
     assert poll.poll(5000), "nobody said anything"
     data, ancillary, _, _ = s.recvmsg(2000, 512, MSG_ERRQUEUE)
-    ((_, _, told),) = [one for one in ancillary if one[1] == IP_RECVERR]
+    ((_, _, told),) = [item for item in ancillary if item[1] == IP_RECVERR]
     number, origin, kind, code = struct.unpack_from("=IBBB", told)
     return [number, origin, kind, code, socket.inet_ntoa(told[20:24]), len(data)]
 

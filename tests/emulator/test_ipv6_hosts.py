@@ -50,7 +50,7 @@ def test_checked_data_goes_by_ipv6(
     versions, lengths, mss = zip(*(row.split("\t") for row in rows), strict=True)
     assert set(versions) <= {"6", ""}
     assert all(lengths)
-    assert {one for one in mss if one} == {"1440"}
+    assert {size for size in mss if size} == {"1440"}
 
 
 def test_names_are_addresses_of_ipv6() -> None:

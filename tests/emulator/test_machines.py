@@ -30,7 +30,7 @@ class Machines:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.names = {one: f"several-{os.getpid()}-{one}" for one in "uab"}
+        self.names = {item: f"several-{os.getpid()}-{item}" for item in "uab"}
         self.programs: list[subprocess.Popen[str]] = []
         for name in self.names.values():
             ip("netns", "add", name)
@@ -39,15 +39,15 @@ class Machines:
         ip("-n", unit, "link", "add", "lan", "type", "bridge")
         ip("-n", unit, "link", "set", "lan", "up")
         ip("-n", unit, "addr", "add", "192.0.2.1/24", "dev", "lan")
-        for one, address in (("a", 2), ("b", 3)):
-            name = self.names[one]
+        for item, address in (("a", 2), ("b", 3)):
+            name = self.names[item]
             ip(
                 "-n",
                 unit,
                 "link",
                 "add",
                 "name",
-                f"to-{one}",
+                f"to-{item}",
                 "type",
                 "veth",
                 "peer",
@@ -55,7 +55,7 @@ class Machines:
                 "netns",
                 name,
             )
-            ip("-n", unit, "link", "set", f"to-{one}", "master", "lan", "up")
+            ip("-n", unit, "link", "set", f"to-{item}", "master", "lan", "up")
             ip("-n", name, "addr", "add", f"192.0.2.{address}/24", "dev", "eth0")
             ip("-n", name, "link", "set", "eth0", "up")
 
@@ -213,7 +213,7 @@ def test_three_machines_are_a_laboratory(laboratory: Machines, tmp_path: Path) -
         "flooded": 0,
         "refused": 0,
     }
-    assert [left[one] + right[one] for one in ("forged", "replayed")] == [20, 10]
+    assert [left[name] + right[name] for name in ("forged", "replayed")] == [20, 10]
     assert right["taken_off_s"] > 0
     shown = [machines.line(row) for row in stats["hosts"]]
     assert "; at 3.0 m, 4.0 m" in shown[0]

@@ -89,7 +89,7 @@ def fetch(scenario: dict[str, Any], folder: Path) -> tuple[list[tuple[float, int
 
 def rate(times: list[tuple[float, int]]) -> float:
     """Bit/s from `FROM_S` on: the slow start is over then, with the agents or without."""
-    start, before = next(one for one in times if one[0] >= FROM_S)
+    start, before = next(time for time in times if time[0] >= FROM_S)
     end, came = times[-1]
     return 8 * (came - before) / (end - start)
 

@@ -53,7 +53,7 @@ def speed(looks: list[tuple[int, int]], expected: float) -> float:
     ahead = [(at, 8 * count - expected * (at - looks[0][0]) / 1e9) for at, count in looks]
     span = (looks[-1][0] - looks[0][0]) / 1e9
     third = span / 3 * 1e9 + looks[0][0]
-    rest = [one for one in ahead if one[0] >= third]
+    rest = [item for item in ahead if item[0] >= third]
     half = len(rest) // 2
     (t1, a1), (t2, a2) = (
         (statistics.median(t for t, _ in part), statistics.median(a for _, a in part))

@@ -65,17 +65,17 @@ def test_kernels_and_our_tcp_give_live_numbers_and_verdicts(tmp_path: Path) -> N
     told: list[str] = []
     live = emulate(study, Lab(runs=2), claims, store=tmp_path, tell=told.append)
     assert len(told) == 4
-    assert [one.sender for one in live.rows][::2] == ["kernel, reno", "farlink"]
+    assert [item.sender for item in live.rows][::2] == ["kernel, reno", "farlink"]
     for row in live.rows:
         if row.measure == "thr":
             assert abs(row.live.mean / row.matched.mean - 1) < 0.2, row
         else:
             assert row.live.mean == row.matched.mean == 0
-    assert [one.claim.id for one in live.judgements] == ["faster"]
+    assert [judgement.claim.id for judgement in live.judgements] == ["faster"]
     assert "= " in live.judgements[0].key
     again = emulate(study, Lab(runs=2), claims, store=tmp_path, tell=told.append)
     assert len(told) == 4
-    assert [one.live.mean for one in again.rows] == [one.live.mean for one in live.rows]
+    assert [item.live.mean for item in again.rows] == [item.live.mean for item in live.rows]
 
 
 @pytest.mark.long
@@ -104,5 +104,5 @@ def test_an_end_by_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def _names(processes: set[int]) -> list[str]:
-    names = [one.name for one in NAMES.iterdir()] if NAMES.exists() else []
-    return [one for one in names if any(one.startswith(f"farlink-{pid}-") for pid in processes)]
+    names = [path.name for path in NAMES.iterdir()] if NAMES.exists() else []
+    return [name for name in names if any(name.startswith(f"farlink-{pid}-") for pid in processes)]

@@ -34,7 +34,7 @@ OVER = threading.Event()
 def accept(port: int, answer: Callable[[socket.socket], None]) -> None:
     """Answer every connection to a port, each on a thread of its own."""
 
-    def one(connection: socket.socket) -> None:
+    def serve(connection: socket.socket) -> None:
         with connection:
             connection.settimeout(60)
             try:
@@ -45,7 +45,7 @@ def accept(port: int, answer: Callable[[socket.socket], None]) -> None:
     with socket.create_server(("", port), backlog=100) as listener:
         while True:
             connection, _ = listener.accept()
-            threading.Thread(target=one, args=(connection,), daemon=True).start()
+            threading.Thread(target=serve, args=(connection,), daemon=True).start()
 
 
 def source(connection: socket.socket) -> None:

@@ -29,22 +29,22 @@ def test_every_number_is_that_of_a_run_anew(page: fl.Advice) -> None:
     """Each option's command, run by the simulator itself, gives its goodput and gain."""
     options = [page.present, page.best, *page.tcps[:2]]
     fresh = {}
-    for one in options:
-        parts = shlex.split(one.command)
+    for option in options:
+        parts = shlex.split(option.command)
         assert parts[:3] == ["farlink", "run", "geo-bursts"]
         changes = dict(
             parts[at + 1].split("=", 1) for at in range(len(parts)) if parts[at] == "--set"
         )
         runs = int(parts[parts.index("--runs") + 1])
-        result = fl.run("geo-bursts", tcp=one.tcp, runs=runs, overrides=changes)
-        fresh[one.what] = result.per_run("goodput", one.tcp)[RUNS:]
-        assert one.goodput == mean_ci95(fresh[one.what])
-        assert one.round_trip.mean == pytest.approx(
-            mean_ci95(result.per_run("rtt_mean", one.tcp)[RUNS:]).mean
+        result = fl.run("geo-bursts", tcp=option.tcp, runs=runs, overrides=changes)
+        fresh[option.what] = result.per_run("goodput", option.tcp)[RUNS:]
+        assert option.goodput == mean_ci95(fresh[option.what])
+        assert option.round_trip.mean == pytest.approx(
+            mean_ci95(result.per_run("rtt_mean", option.tcp)[RUNS:]).mean
         )
-        gain = paired_difference(fresh[one.what], fresh["now"])
-        assert one.gain.mean == pytest.approx(gain.mean, abs=1e-6)
-        assert one.gain.low == pytest.approx(gain.low, abs=1e-6)
+        gain = paired_difference(fresh[option.what], fresh["now"])
+        assert option.gain.mean == pytest.approx(gain.mean, abs=1e-6)
+        assert option.gain.low == pytest.approx(gain.low, abs=1e-6)
     shares = fl.run("geo-bursts", tcp="sack", runs=RUNS, overrides=SIZE).summary
     share = 100 * shares["limited_congestion_window"]["mean"].iloc[0]
     assert f"congestion window {share:.0f} %" in " ".join(page.limited)
@@ -74,21 +74,21 @@ def test_the_page_has_its_parts(page: fl.Advice) -> None:
     assert f"and sends {100 * (page.best.retransmitted.mean or 0):.2g} % of its" in text[:400]
     again = page.best.retransmitted.mean or 0
     assert ("of its segments again, which takes room" in text) == (again > 0.1)
-    whats = [one.what for one in page.remedies]
-    assert [one.split(":")[0] for one in whats] == [
+    whats = [remedy.what for remedy in page.remedies]
+    assert [what.split(":")[0] for what in whats] == [
         "link ARQ",
         "link ARQ",
         "a proxy before the link (PEPsal",
         "spoofing before the link (acknowledges in the far end's name)",
         "snoop before the link (repairs losses, splits nothing)",
     ]
-    assert [one.what for one in page.fixed] == whats
-    assert {one.tcp for one in page.fixed} == {"sack"}
-    assert [one.what for one in page.beside][:2] == ["sack, as it is", "as advised"]
+    assert [item.what for item in page.fixed] == whats
+    assert {item.tcp for item in page.fixed} == {"sack"}
+    assert [item.what for item in page.beside][:2] == ["sack, as it is", "as advised"]
     mean, p99 = page.delays["nothing else"]
     # 250 ms, and 228 bytes at 12 Mbit/s.
     assert mean.mean == pytest.approx(0.25 + 8 * 228 / 12e6, rel=1e-6)
-    assert all((one.mean or 0) >= (mean.mean or 0) for one, _ in page.delays.values())
+    assert all((delay.mean or 0) >= (mean.mean or 0) for delay, _ in page.delays.values())
     assert p99.mean == pytest.approx(mean.mean, rel=0.01)
 
 
@@ -103,7 +103,9 @@ def test_the_html_needs_no_other_file(page: fl.Advice) -> None:
             if tag not in ("meta", "img"):
                 self.open.append(tag)
             sources = [str(v) for k, v in attributes if k in ("src", "href")]
-            self.outside += [one for one in sources if not one.startswith("data:image/png")]
+            self.outside += [
+                source for source in sources if not source.startswith("data:image/png")
+            ]
 
         def handle_endtag(self, tag: str) -> None:
             assert self.open.pop() == tag
@@ -137,7 +139,7 @@ def test_where_nothing_helps_nothing_is_advised() -> None:
     assert share > 0.9
     gain = (found.best.gain.mean or 0) / (found.present.goodput.mean or 1)
     assert abs(gain) < 0.05
-    assert [one.what[:7] for one in found.remedies] == ["a proxy", "spoofin"]
+    assert [remedy.what[:7] for remedy in found.remedies] == ["a proxy", "spoofin"]
     assert "all runs of a setting are the same" in found.markdown
     if found.best.verdict != "more":
         assert "Keep what you have" in found.markdown
@@ -164,14 +166,18 @@ def test_the_slowest_link_of_the_way_is_found() -> None:
 
 
 def test_lines_of_systems_follow_the_setting() -> None:
-    lines = {one.name: "\n".join(one.code) for one in systems("linux-bbr", 2**22, 20, wanted=True)}
+    lines = {
+        system.name: "\n".join(system.code)
+        for system in systems("linux-bbr", 2**22, 20, wanted=True)
+    }
     assert 'net.ipv4.tcp_rmem="4096 131072 8388608"' in lines["Linux"]
     assert "initcwnd 20" in lines["Linux"]
     assert "default_qdisc=fq" in lines["Linux"]
     assert "functions_default=bbr" in lines["FreeBSD"]
     assert "congestionprovider=bbr2" in lines["Windows"]
     usual = {
-        one.name: "\n".join(one.code) for one in systems("linux-cubic", 2**20, 10, wanted=True)
+        system.name: "\n".join(system.code)
+        for system in systems("linux-cubic", 2**20, 10, wanted=True)
     }
     assert "initcwnd" not in usual["Linux"]
     assert "modprobe" not in usual["Linux"]
@@ -250,17 +256,17 @@ def test_sizes_are_those_of_the_path() -> None:
     assert path.bdp == 675_000
     deciding, told = sizes(tree, path, [])
     assert told == []
-    assert [(one.label, one.bytes) for one in deciding] == [
+    assert [(item.label, item.bytes) for item in deciding] == [
         ("short", 70_000),
         ("the scenario's", 3_000_000),
         ("long", 20_000_000),
     ]
     deciding, told = sizes(tree, path, ["50 MB"])
-    assert [one.bytes for one in deciding] == [50_000_000]
-    assert [one.bytes for one in told] == [70_000, 2_000_000, 20_000_000]
+    assert [item.bytes for item in deciding] == [50_000_000]
+    assert [message.bytes for message in told] == [70_000, 2_000_000, 20_000_000]
     # A line of 19.2 kbit/s holds nothing: then segments count.
     slow = bottleneck(geo("3 MB", rate="19.2 kbit/s", delay="5 ms"))
-    assert [one.bytes for one in sizes(tree, slow, [])[0]] == [15_000, 150_000, 3_000_000]
+    assert [size.bytes for size in sizes(tree, slow, [])[0]] == [15_000, 150_000, 3_000_000]
 
 
 def test_ends_that_stay_are_told_what_a_proxy_does() -> None:
@@ -270,10 +276,10 @@ def test_ends_that_stay_are_told_what_a_proxy_does() -> None:
     assert found.present.tcp == "linux-cubic"
     assert found.tcps == ()
     assert found.remedies == ()
-    proxy = next(one for one in found.fixed if one.what.startswith("a proxy"))
+    proxy = next(item for item in found.fixed if item.what.startswith("a proxy"))
     assert proxy.verdict == "more"
     assert found.best in found.fixed
-    assert {one.tcp for one in found.fixed} == {"linux-cubic"}
+    assert {item.tcp for item in found.fixed} == {"linux-cubic"}
     first = found.markdown[:700]
     assert "If the ends have to stay linux-cubic as it is: " in first
     assert "At the ends nothing: they stay as they are." in found.markdown
@@ -290,7 +296,7 @@ def test_a_setting_that_halves_another_size_is_told(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(work, "_WINDOW_SHARES", (2.0,))
     tree = geo("20 MB", rate="20 Mbit/s", channel={"loss": 1e-4})
     found = fl.advise(tree, tcp="linux-cubic", size="30 MB", runs=3)
-    middle = next(one for one in found.sizes if one.label == "middle")
+    middle = next(size for size in found.sizes if size.label == "middle")
     assert not middle.decides
     now, advised = middle.options[:2]
     assert advised.tcp == "linux-hybla"

@@ -30,10 +30,10 @@ def test_a_capture_gives_the_traces_of_the_sender(tmp_path: Path, snaplen: int) 
         theirs = whole[whole["side"] == "from"].reset_index(drop=True)
         if name == "acks":
             # The SYN-ACK's and what answers the FIN are no ACKs of data.
-            mine, theirs = (one[one["ack"] > 0].drop_duplicates("ack") for one in (mine, theirs))
+            mine, theirs = (item[item["ack"] > 0].drop_duplicates("ack") for item in (mine, theirs))
         if name == "sacks":
             # A trace has those that the sender looked at: none once all is acknowledged.
-            mine, theirs = (one.drop_duplicates(["left", "right"]) for one in (mine, theirs))
+            mine, theirs = (item.drop_duplicates(["left", "right"]) for item in (mine, theirs))
         assert len(mine) == len(theirs) > 3
         for column in mine.columns:
             np.testing.assert_allclose(

@@ -54,7 +54,7 @@ def segment(
         source, target = ends[::-1] if back else ends
         ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + whole, identity, 0, 64, 6, 0)
         return ip + source + target + header + options
-    source, target = [bytes(15) + one[-1:] for one in (ends[::-1] if back else ends)]
+    source, target = [bytes(15) + end[-1:] for end in (ends[::-1] if back else ends)]
     hop_by_hop = bytes((6, 0)) + bytes(6)
     ip = struct.pack("!IHBB", 6 << 28, whole + len(hop_by_hop), 0, 64)
     return ip + source + target + hop_by_hop + header + options
@@ -116,11 +116,11 @@ LINKS: dict[str, dict[str, Any]] = {
 def test_every_kind_of_link_and_file_gives_the_same(link: str, six: int, tmp_path: Path) -> None:
     how = LINKS[link]
     found = fl.capture(write(tmp_path / "x.pcap", exchange(six=bool(six)), **how))
-    (one,) = found.connections
-    assert (one.opener, one.responder) == (
+    (item,) = found.connections
+    assert (item.opener, item.responder) == (
         ("[::1]:40000", "[::2]:80") if six else ("10.0.0.1:40000", "10.0.0.2:80")
     )
-    way = one.directions["a2b"]
+    way = item.directions["a2b"]
     assert way.place == "sender"
     assert (way.bytes, way.sent_again, way.overtaken) == (3000, 1, 0)
     assert way.least_rtt == pytest.approx(0.101)
@@ -173,7 +173,7 @@ def test_what_is_missing_for_a_round_trip_was_lost_and_less_was_overtaken(tmp_pa
 def test_a_port_that_is_used_again_is_another_connection(tmp_path: Path) -> None:
     later = [(time + 10, data) for time, data in exchange(first=500_000)]
     found = fl.capture(write(tmp_path / "x.pcap", exchange() + later))
-    assert [one.directions["a2b"].bytes for one in found.connections] == [3000, 3000]
+    assert [connection.directions["a2b"].bytes for connection in found.connections] == [3000, 3000]
 
 
 def test_packets_captured_twice_count_once(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_the_figures_are_of_what_was_asked_for(
 ) -> None:
     path = write(tmp_path / "x.pcap", exchange())
     assert farlink("plot", str(path), "--out", str(tmp_path / "out")) == 0
-    names = {one.name for one in (tmp_path / "out").glob("*.png")}
+    names = {item.name for item in (tmp_path / "out").glob("*.png")}
     kinds = ("sequence", "rtt", "throughput", "flight", "first-loss")
     assert names == {f"{kind}-1-a2b.png" for kind in kinds}
     assert "connection 1 was captured at its sender" in capsys.readouterr().out
@@ -358,7 +358,7 @@ def test_the_path_of_a_capture_is_found_again(
     assert path.delay_s == pytest.approx(0.06, rel=0.01)
     assert path.buffer == pytest.approx(90_000, rel=0.05)
     assert path.channel is not None
-    (loss,) = [one for name, _, one in path.channel.rows if name == "loss"]
+    (loss,) = [row for name, _, row in path.channel.rows if name == "loss"]
     assert loss.low is not None
     assert loss.high is not None
     assert loss.low <= 0.004 <= loss.high
@@ -371,17 +371,17 @@ def test_the_path_of_a_capture_is_found_again(
     assert "closest is linux-bbr" in out
     assert fl.run(where / "path.toml", tcp="linux-bbr").total("completed", "linux-bbr").mean == 1
     rows = json.loads((where / "overlay.json").read_text())["rows"]
-    goodput = next(one for one in rows if one["tcp"] == "linux-bbr")
+    goodput = next(row for row in rows if row["tcp"] == "linux-bbr")
     assert goodput["measure"] == "goodput"
     assert goodput["fits"]
 
 
 def test_a_verdict_is_where_one_more_run_would_lie() -> None:
     """Mean 100, s 10, n 4: t(0.975, 3) = 3.18245, so 100 +- 3.18245 * 10 * sqrt(1.25)."""
-    values = tuple(100 + 10 * one * (3 / 4) ** 0.5 for one in (-1.0, -1.0, 1.0, 1.0))
-    one = Verdict("reno", "goodput", 135.0, values)
-    assert one.range[1] - 100 == pytest.approx(3.18245 * 10 * 1.25**0.5, rel=1e-4)
-    assert one.fits
+    values = tuple(100 + 10 * item * (3 / 4) ** 0.5 for item in (-1.0, -1.0, 1.0, 1.0))
+    item = Verdict("reno", "goodput", 135.0, values)
+    assert item.range[1] - 100 == pytest.approx(3.18245 * 10 * 1.25**0.5, rel=1e-4)
+    assert item.fits
     assert not Verdict("reno", "goodput", 136.0, values).fits
     # Runs that do not differ: 5 %.
     assert Verdict("reno", "goodput", 104.0, (100.0, 100.0, 100.0)).fits
@@ -397,7 +397,7 @@ def test_delayed_acks_are_no_queue(tmp_path: Path) -> None:
     path = fit_path(fl.capture(capture).connection())
     assert (path.full, path.buffer, path.filled) == (0, None, False)
     assert path.rate_bit_s == pytest.approx(12e6, rel=0.05)
-    assert any("never filled the path" in one for one in path.notes)
+    assert any("never filled the path" in note for note in path.notes)
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_the_parts_fit_together() -> None:
     assert np.isnan(sample.delay[sample.lost]).all()
     assert sample.bursts.sum() == pytest.approx(sample.lost.sum(), abs=50)
     assert sample.autocorrelation(3)[0] == pytest.approx(1 - 1 / 4 / 0.95, abs=0.05)
-    assert {one["name"] for one in sample.derived} >= {"p", "r", "mean_loss"}
+    assert {quantity["name"] for quantity in sample.derived} >= {"p", "r", "mean_loss"}
     assert sample.summary.loc["mean loss", "theory"] == pytest.approx(0.05)
     assert "mean burst" in sample._repr_html_()
     assert "50,000 packets" in repr(sample)
@@ -235,7 +235,7 @@ def test_results_tell_what_follows_from_the_channel(small: Path) -> None:
     changes = {"links.0.down.channel": {"gilbert": {"loss": 0.02, "burst": 3}}}
     result = fl.run(small, overrides=changes)
     down, up = result.data["links"]
-    rows = {one["name"]: one["value"] for one in down["derived"]}
+    rows = {quantity["name"]: quantity["value"] for quantity in down["derived"]}
     assert rows["mean_burst_packets"] == pytest.approx(3)
     assert up["derived"] == []
 

@@ -259,7 +259,10 @@ def test_bad_input_is_one_line_and_code_2(
     (tmp_path / "newer.json").write_text('{"format": "farlink-result/9"}', encoding="utf-8")
     (tmp_path / "bare.json").write_text('{"format": "farlink-result/1"}', encoding="utf-8")
     before = sorted(path.name for path in tmp_path.iterdir())
-    here = [one.replace("SMALL", str(small)).replace("TMP", str(tmp_path)) for one in arguments]
+    here = [
+        argument.replace("SMALL", str(small)).replace("TMP", str(tmp_path))
+        for argument in arguments
+    ]
     assert farlink(*here) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -292,7 +295,7 @@ def test_a_run_that_fails_is_code_1(
 
 
 def test_control_c_is_code_130_and_writes_nothing(tmp_path: Path, small: Path) -> None:
-    options = [one for change in ENDLESS.items() for one in ("--set", "=".join(change))]
+    options = [item for change in ENDLESS.items() for item in ("--set", "=".join(change))]
     options += ["--json", str(tmp_path / "r.json")]
     with started("run", str(small), *options) as process:
         process.send_signal(signal.SIGINT)
@@ -485,7 +488,7 @@ def test_names_do_not_steer_the_terminal(
     assert farlink("run", "\udcff.toml") == 2
     err = capsys.readouterr().err
     assert err.isascii()
-    assert all(one.isprintable() or one == "\n" for one in err)
+    assert all(item.isprintable() or item == "\n" for item in err)
     assert "\\x1b]0;title\\x07.toml: no such file" in err
 
 
@@ -599,17 +602,18 @@ def test_both_readers_of_the_options_of_run_read_the_same(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(run_command, "simulate", simulate)
     options = {
-        name: one.default for name, one in inspect.signature(run_command.run).parameters.items()
+        name: parameter.default
+        for name, parameter in inspect.signature(run_command.run).parameters.items()
     }
     for line in PLAIN:
         assert commands.run(line.split()) == (None, 0)
         plainly = plain.options_of_run(line.split())
         assert plainly is not None
-        assert seen[-1] == {name: one.default for name, one in options.items()} | plainly
+        assert seen[-1] == {name: option.default for name, option in options.items()} | plainly
     for line in OTHER:
         assert plain.options_of_run(line.split()) is None, line
     given = {word.partition("=")[0] for line in PLAIN for word in line.split() if word[:2] == "--"}
-    assert given == {name for one in options.values() for name in one.param_decls or ()}
+    assert given == {name for option in options.values() for name in option.param_decls or ()}
     short = inspect.signature(simulated.simulate).parameters
-    for name, one in options.items():
-        assert (short[name].default or None) == (one.default or None) or name == "scenario"
+    for name, option in options.items():
+        assert (short[name].default or None) == (option.default or None) or name == "scenario"

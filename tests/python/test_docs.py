@@ -31,10 +31,11 @@ def measures() -> str:
     for scope, heading in headings.items():
         lines += [f"### {heading}", "", "| metric | unit | kind | of several flows | definition |"]
         lines.append("| --- | --- | --- | --- | --- |")
-        for one in registry.measures(scope).values():
-            combine = one.combine if scope == "flow" else ""
+        for measure in registry.measures(scope).values():
+            combine = measure.combine if scope == "flow" else ""
             lines.append(
-                f"| `{one.name}` | {one.unit} | {one.kind} | {combine} | {one.definition} |"
+                f"| `{measure.name}` | {measure.unit} | {measure.kind} | {combine} "
+                f"| {measure.definition} |"
             )
         lines.append("")
     return "\n" + "\n".join(lines) + "\n"
@@ -43,11 +44,11 @@ def measures() -> str:
 def traces() -> str:
     beside = "time, flow and side, or time, link and direction, or time and agent"
     lines = [f"| trace | columns beside {beside} | a row when |", "| --- | --- | --- |"]
-    for one in registry.traces().values():
-        names = tuple(column["name"] for column in one.columns)
+    for trace in registry.traces().values():
+        names = tuple(column["name"] for column in trace.columns)
         common = next(some for some in sorted(COMMON, key=len)[::-1] if names[: len(some)] == some)
-        told = "; ".join(column_of(column) for column in one.columns[len(common) :])
-        lines.append(f"| `{one.name}` | {told} | {one.when} |")
+        told = "; ".join(column_of(column) for column in trace.columns[len(common) :])
+        lines.append(f"| `{trace.name}` | {told} | {trace.when} |")
     return "\n" + "\n".join(lines) + "\n\n"
 
 
@@ -61,8 +62,13 @@ def column_of(column: Mapping[str, Any]) -> str:
 
 def quantities() -> str:
     lines = ["| congestion control | quantity | unit | what it is |", "| --- | --- | --- | --- |"]
-    for one in registry.quantities():
-        cells = (f"`{one['algorithm']}`", f"`{one['name']}`", one["unit"], one["definition"])
+    for quantity in registry.quantities():
+        cells = (
+            f"`{quantity['algorithm']}`",
+            f"`{quantity['name']}`",
+            quantity["unit"],
+            quantity["definition"],
+        )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n" + "\n".join(lines) + "\n\n"
 

@@ -33,5 +33,5 @@ def test_a_notebook_runs_and_is_kept_executed(path: Path) -> None:
         if before["cell_type"] == "code":
             # The same kinds of output: numbers may differ until the notebooks are executed anew.
             assert before["execution_count"] == now["execution_count"]
-            kinds = [sorted(one.get("data", {})) for one in before["outputs"]]
-            assert kinds == [sorted(one.get("data", {})) for one in now["outputs"]]
+            kinds = [sorted(output.get("data", {})) for output in before["outputs"]]
+            assert kinds == [sorted(output.get("data", {})) for output in now["outputs"]]

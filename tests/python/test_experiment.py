@@ -59,16 +59,16 @@ def test_numbers_of_all_flows_are_the_same_bits_from_memory_and_from_a_store(
     point = Point.of("geo-mixed", overrides={"duration": "10 s"})
     held, stored = Experiment(), Experiment(tmp_path / "store")
     for measure in ("goodput_over_run", "loss_rate", "datagrams_lost", "jain"):
-        one, other = (lab.values(point, measure, 2) for lab in (held, stored))
-        assert not np.isnan(one).any(), measure
-        assert one.tolist() == other.tolist(), measure
+        item, other = (lab.values(point, measure, 2) for lab in (held, stored))
+        assert not np.isnan(item).any(), measure
+        assert item.tolist() == other.tolist(), measure
 
 
 def test_the_key_is_of_scenario_seed_and_engine_alone(small: Path) -> None:
-    one = Point.of(small)
-    assert Point.of(small, overrides={"name": "other"}, factors={"a": 1}).key == one.key
-    assert Point.of(small, seed=8).key != one.key
-    assert Point.of(small, overrides=QUICK).key != one.key
+    item = Point.of(small)
+    assert Point.of(small, overrides={"name": "other"}, factors={"a": 1}).key == item.key
+    assert Point.of(small, seed=8).key != item.key
+    assert Point.of(small, overrides=QUICK).key != item.key
 
 
 def test_a_run_that_two_parts_have_counts_once(points: list[Point], tmp_path: Path) -> None:
@@ -196,9 +196,9 @@ def test_what_is_done_when_it_is_stopped_is_kept(points: list[Point], tmp_path: 
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Experiment(tmp_path / "store", tell=tell).simulate([(one, 5000) for one in points])
+        Experiment(tmp_path / "store", tell=tell).simulate([(point, 5000) for point in points])
     done = Store(tmp_path / "store").covered()
-    assert set(done) == {one.key for one in points}  # all points, not all runs of the first
+    assert set(done) == {point.key for point in points}  # all points, not all runs of the first
     assert threading.active_count() < 5
 
 
@@ -227,7 +227,7 @@ def test_two_writers_and_one_that_is_killed_leave_the_same_numbers(
         other.communicate()
     assert other.returncode == 0
     lab = Experiment(store)
-    lab.simulate([(one, 300) for one in points])
+    lab.simulate([(item, 300) for item in points])
     assert lab.simulated_runs == 0
     reference = Experiment()
     for point in points:

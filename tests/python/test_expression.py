@@ -200,7 +200,7 @@ def test_statistics_of_quantities_have_their_textbook_values() -> None:
     assert value("ratio(a, b)", a=a, b=b).values == pytest.approx(parts)
     rest = [np.std(np.delete(a.values, k), ddof=1) for k in range(n)]
     deviation = np.std(a.values, ddof=1)
-    expected = [n * deviation - (n - 1) * one for one in rest]
+    expected = [n * deviation - (n - 1) * item for item in rest]
     assert value("spread(a)", a=a).values == pytest.approx(expected)
     line = value("slope(f, (1.0, 3.0))", f=lambda x: Quantity([5 + 2 * x] * 3, "f"))
     assert line.values == pytest.approx([2.0] * 3)

@@ -25,7 +25,7 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
     write_text(path, "one")
     write_text(path, "two")
     assert path.read_text(encoding="utf-8") == "two"
-    assert [one.name for one in path.parent.iterdir()] == ["a.json"]
+    assert [item.name for item in path.parent.iterdir()] == ["a.json"]
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path) -> 
     with pytest.raises(KeyboardInterrupt):
         half()
     assert path.read_text(encoding="utf-8") == "old"
-    assert [one.name for one in tmp_path.iterdir()] == ["a.json"]
+    assert [item.name for item in tmp_path.iterdir()] == ["a.json"]
 
 
 def test_files_have_the_usual_mode(tmp_path: Path) -> None:
@@ -184,8 +184,8 @@ def test_what_a_killed_process_left_is_swept_and_what_a_living_one_holds_is_not(
     ) as process:
         assert process.stdout is not None
         held = Path(process.stdout.readline().strip())
-        for one in (left, folder_left, other, held):
-            os.utime(one, (old, old))
+        for item in (left, folder_left, other, held):
+            os.utime(item, (old, old))
         files._SWEPT.clear()
         write_text(tmp_path / "a.json", "text")
         assert sorted(tmp_path.iterdir()) == sorted([tmp_path / "a.json", other, held])

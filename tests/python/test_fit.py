@@ -29,8 +29,8 @@ def coverage(hits: dict[str, list[bool]]) -> None:
         assert low <= sum(found) <= high, (name, sum(found), len(found))
 
 
-def holds(one: Any, value: float) -> bool:  # noqa: ANN401 (an Estimate)
-    return bool(one.low <= value <= one.high)
+def holds(item: Any, value: float) -> bool:  # noqa: ANN401 (an Estimate)
+    return bool(item.low <= value <= item.high)
 
 
 def chain(loss: float, burst: float, seed: int, packets: int = 20_000) -> Array:
@@ -98,11 +98,13 @@ def four(seed: int) -> estimate.Fit:
 def test_all_four_probabilities_are_near_what_they_were() -> None:
     found = four(1)
     for name, value in FOUR.items():
-        one = found.loss.parameters[name]
-        assert one.half_width is not None
-        assert one.mean is not None
-        assert abs(one.mean - value) < 2 * one.half_width
-    simple = next(one for one in found.alternatives if one.model == "gilbert")
+        parameter = found.loss.parameters[name]
+        assert parameter.half_width is not None
+        assert parameter.mean is not None
+        assert abs(parameter.mean - value) < 2 * parameter.half_width
+    simple = next(
+        alternative for alternative in found.alternatives if alternative.model == "gilbert"
+    )
     assert found.loss.aic < simple.aic - 10
     assert set(found.channel["gilbert"]) == set(FOUR)
 
@@ -258,7 +260,7 @@ def test_a_capture_of_the_sender_that_began_late_is_refused(
     before, after, _ = captures
     late = {}
     for path in (before, after):
-        packets = [(one.time, one.data) for one in packets_of(path)][50:]
+        packets = [(packet.time, packet.data) for packet in packets_of(path)][50:]
         late[path] = pcap(tmp_path / f"{path.stem}.pcap", packets)
     with pytest.raises(fl.ScenarioError, match="segments were sent again"):
         fl.fit(late[before])
@@ -282,7 +284,7 @@ def datagram(number: int, payload: bytes) -> bytes:
 
 def pair(tmp_path: Path, lost: Array, contents: list[bytes]) -> tuple[Path, Path]:
     """Captures of packets sent each 16 ms that take 20 ms."""
-    sent = [(1 + 0.016 * i, one) for i, one in enumerate(contents)]
+    sent = [(1 + 0.016 * i, content) for i, content in enumerate(contents)]
     came = [(time + 0.02, data) for (time, data), gone in zip(sent, lost, strict=True) if not gone]
     return pcap(tmp_path / "a.pcap", sent), pcap(tmp_path / "b.pcap", came)
 
@@ -317,7 +319,7 @@ def test_a_damaged_capture_is_said(
     kind: str, captures: tuple[Path, Path, fl.Result], tmp_path: Path
 ) -> None:
     before, after, _ = captures
-    packets = [(one.time, one.data) for one in packets_of(after)]
+    packets = [(packet.time, packet.data) for packet in packets_of(after)]
     path = after if kind == "pcapng" else pcap(tmp_path / "b.pcap", packets)
     whole = path.read_bytes()
     place = 4 if kind == "pcapng" else 32  # of the first length
@@ -340,7 +342,7 @@ def test_few_packets_that_are_not_clear_are_left_out_and_said(tmp_path: Path) ->
     contents = [datagram(i % 65536, i.to_bytes(4, "big")) for i in range(len(lost))]
     contents[101], lost[101] = contents[100], True
     before, after = pair(tmp_path, lost, contents)
-    packets = [(one.time, one.data) for one in packets_of(after)]
+    packets = [(packet.time, packet.data) for packet in packets_of(after)]
     # Delays from 0 to 40 ms: either of the two may be the one that came.
     spread = [
         (time + 0.02 * (-1) ** i * (i % 7 == 0), data) for i, (time, data) in enumerate(packets)
@@ -348,7 +350,7 @@ def test_few_packets_that_are_not_clear_are_left_out_and_said(tmp_path: Path) ->
     found = fl.fit(before, pcap(after, sorted(spread)))
     assert len(found) == 4998
     assert any(
-        "2 packets have the same content" in one and "left out" in one for one in found.notes
+        "2 packets have the same content" in note and "left out" in note for note in found.notes
     )
 
 

@@ -81,8 +81,8 @@ def test_a_number_that_is_off_says_by_how_much() -> None:
         Compared("delay", 1.0, "s", Quantity([1.1, 1.1], "y")),
         Compared("nothing", 0.0, "", Quantity([1.0, 1.0], "z")),
     ]
-    one = Judgement(claim(), {"": Finding(YES, NO, rows)})
-    assert one.key == "it does not; rate is 0.5 times the published 8"
+    item = Judgement(claim(), {"": Finding(YES, NO, rows)})
+    assert item.key == "it does not; rate is 0.5 times the published 8"
     assert Finding(YES, NO).off is None
 
 
@@ -125,13 +125,13 @@ def test_a_statement_is_open_until_it_is_settled_either_way(
     p_for: float, p_against: float, *, is_open: bool
 ) -> None:
     """Order and number each ask for more runs of their own cells, and of no other's."""
-    one = Evidence(p_for, p_against, ("x",), open=frozenset("ab"))
+    item = Evidence(p_for, p_against, ("x",), open=frozenset("ab"))
     other = Evidence(0.0, 1.0, ("y",), open=frozenset("c"))
     expected = {"a", "b"} if is_open else set()
-    assert Finding(one, other).open == expected
-    assert Finding(other, one).open == expected
-    assert Finding(None, one).open == expected
-    assert Finding(one, None).open == expected
+    assert Finding(item, other).open == expected
+    assert Finding(other, item).open == expected
+    assert Finding(None, item).open == expected
+    assert Finding(item, None).open == expected
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ def test_a_judgement_says_what_it_rests_on(
     order: Evidence | None, number: Evidence | None, legibility: str, ground: Ground
 ) -> None:
     """A fact is a fact only if no part of it was measured."""
-    one = judge(claim(legibility=legibility), {"x": told(order, number)}, [2])
-    assert one.ground is ground
+    item = judge(claim(legibility=legibility), {"x": told(order, number)}, [2])
+    assert item.ground is ground
 
 
 def test_what_was_not_judged_rests_on_nothing() -> None:
@@ -278,11 +278,11 @@ def test_looks_at_the_best_of_equals_name_none(samples: int) -> None:
 
 
 def test_the_first_reading_counts_and_the_others_are_kept() -> None:
-    one = judge(claim(), {"chosen": told(NO), "other": told(YES), "third": told(OPEN)}, [2])
-    assert one.status == Verdict.NOT_REPRODUCED.value
-    assert one.first is not None
-    assert one.first.order is NO
-    assert list(one.findings) == ["chosen", "other", "third"]
+    item = judge(claim(), {"chosen": told(NO), "other": told(YES), "third": told(OPEN)}, [2])
+    assert item.status == Verdict.NOT_REPRODUCED.value
+    assert item.first is not None
+    assert item.first.order is NO
+    assert list(item.findings) == ["chosen", "other", "third"]
 
 
 def test_the_key_is_what_the_verdict_hangs_on_and_not_the_first_line() -> None:
@@ -291,8 +291,8 @@ def test_the_key_is_what_the_verdict_hangs_on_and_not_the_first_line() -> None:
 
 
 def test_a_claim_that_is_not_to_be_judged_is_not_and_says_why() -> None:
-    one = judge(claim(untested="no numbers"), {"x": fail}, [2])
-    assert (one.status, one.key, one.findings) == (UNTESTED, "no numbers", {})
+    item = judge(claim(untested="no numbers"), {"x": fail}, [2])
+    assert (item.status, item.key, item.findings) == (UNTESTED, "no numbers", {})
     assert judge(claim(), {}, [2]).status == UNTESTED
 
 
@@ -301,10 +301,10 @@ def test_whatever_goes_wrong_is_a_failure_of_the_claim(error: Exception) -> None
     def broken(_: int) -> Finding:
         raise error
 
-    one = judge(claim(), {"x": told(YES), "y": broken}, [2])
-    assert one.status == FAILED
-    assert one.key == one.failure == f"{type(error).__name__}: {error}"
-    assert one.first is None
+    item = judge(claim(), {"x": told(YES), "y": broken}, [2])
+    assert item.status == FAILED
+    assert item.key == item.failure == f"{type(error).__name__}: {error}"
+    assert item.first is None
 
 
 @pytest.mark.parametrize(("evidence", "cause"), [(NO, "the cause"), (YES, ""), (OPEN, "the cause")])

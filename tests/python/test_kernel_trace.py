@@ -30,7 +30,7 @@ def emulated(*samples: dict[str, Any]) -> Emulated:
         "acked": 0,
         "received": 0,
     }
-    rows = [known | one for one in samples]
+    rows = [known | sample for sample in samples]
     return Emulated(
         {
             "scenario": "made up",

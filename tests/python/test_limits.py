@@ -84,8 +84,8 @@ def test_results_without_the_shares_say_nothing(result: fl.Result) -> None:
                 {
                     **row,
                     "metrics": {
-                        name: one
-                        for name, one in row["metrics"].items()
+                        name: metric
+                        for name, metric in row["metrics"].items()
                         if not name.startswith("limited_")
                     },
                 }

@@ -88,7 +88,7 @@ def test_claims_are_judged_on_live_numbers_and_on_nothing_else() -> None:
         r1=[run(10 + k / 10) for k in range(6)],
         r2=[run(20 + k / 10) for k in range(6)],
     )
-    found = {one.claim.id: one.status for one in judged(of, list(of.claims.values()), live)}
+    found = {item.claim.id: item.status for item in judged(of, list(of.claims.values()), live)}
     assert found == {
         "order": "reproduced",
         "number": "order only",
@@ -101,8 +101,8 @@ def test_claims_are_judged_on_live_numbers_and_on_nothing_else() -> None:
 def test_live_runs_that_scatter_decide_nothing() -> None:
     of = study()
     live = lab(of, r1=[run(x) for x in (10, 30, 20)], r2=[run(x) for x in (20, 10, 35)])
-    (one,) = judged(of, [of.claims["order"]], live)
-    assert one.status == "undecided"
+    (item,) = judged(of, [of.claims["order"]], live)
+    assert item.status == "undecided"
 
 
 def test_a_live_lab_simulates_nothing() -> None:
@@ -142,7 +142,7 @@ def test_who_sends_is_simulated_with_its_own_settings() -> None:
     kernel = _Asked(Point(says, "reno"), model, 7)
     assert kernel.scenario["tcp"] == {"profile": "linux", "variant": "reno"}
     assert kernel.scenario["seed"] == 7
-    assert [one["kind"] for one in kernel.scenario["agents"]] == ["snoop"]
+    assert [agent["kind"] for agent in kernel.scenario["agents"]] == ["snoop"]
     assert kernel.scenario["flows"][0]["opens"] == "receiver"
     assert not kernel.note
     lacking = _Asked(Point(says, "nosuchtcp"), model, 7)
@@ -176,7 +176,7 @@ def test_a_comparison_keeps_agents() -> None:
     flows = [{"from": "a", "to": "b", "app": "file", "size": "40 kB"}]
     tree, amount = _tree({"links": [lan, air], "flows": flows, "agents": agents}, None, None, None)
     assert amount == 40_000
-    assert [one["kind"] for one in tree["agents"]] == ["snoop"]
+    assert [agent["kind"] for agent in tree["agents"]] == ["snoop"]
 
 
 @pytest.mark.parametrize("name", ["west1997", "vatne2006"])

@@ -30,7 +30,7 @@ size = "60 kB"
 
 def command(*words: object) -> int:
     with pytest.raises(SystemExit) as left:
-        main([str(one) for one in words])
+        main([str(word) for word in words])
     return int(left.value.code or 0)
 
 
@@ -160,7 +160,7 @@ def test_an_emulation_keeps_its_traces(tmp_path: Path) -> None:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         emulate._draw(seen, "kernel", tmp_path, tmp_path)
-    assert [str(one.message).split(":")[0] for one in told] == [
+    assert [str(message.message).split(":")[0] for message in told] == [
         "figure cwnd is missing",
         "figure sequence is missing",
     ]

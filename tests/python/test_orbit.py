@@ -40,10 +40,10 @@ def test_sidereal_time_is_that_of_the_almanac() -> None:
 
 
 def test_a_satellite_over_the_equator_stands_overhead() -> None:
-    one = orbit.walker(altitude=780, inclination=0, planes=1, per_plane=1)
+    item = orbit.walker(altitude=780, inclination=0, planes=1, per_plane=1)
     angle = math.degrees(float(orbit._sidereal(np.array([9496.5]))[0]))  # 2026-01-01
     below = orbit.Place(0.0, -angle)
-    table = orbit.delay_trace(one, below, duration=1, step=1)
+    table = orbit.delay_trace(item, below, duration=1, step=1)
     assert table["elevation (deg)"][0] == pytest.approx(90, abs=1)
     # Up and down again, 780 km, to the 10 km of SGP4's short-period terms.
     assert table["delay (ms)"][0] == pytest.approx(2 * 780 / 299.792, abs=0.07)
@@ -85,12 +85,12 @@ def test_the_satellite_changes_only_when_it_is_chosen_anew() -> None:
 
 
 def test_where_nothing_is_seen_everything_is_lost() -> None:
-    one = orbit.walker(altitude=780, inclination=86.4, planes=1, per_plane=11)
-    table = orbit.delay_trace(one, OSLO, duration=86400, step=30, interval=30, min_elevation=8.2)
+    item = orbit.walker(altitude=780, inclination=86.4, planes=1, per_plane=11)
+    table = orbit.delay_trace(item, OSLO, duration=86400, step=30, interval=30, min_elevation=8.2)
     assert 0.2 < table["loss"].mean() < 0.99
     assert (table.loc[table["loss"] == 1, "satellite"] == "").all()
     with pytest.raises(fl.ScenarioError, match="no satellite is above 80 degrees"):
-        orbit.delay_trace(one, OSLO, duration=1, step=1, min_elevation=80)
+        orbit.delay_trace(item, OSLO, duration=1, step=1, min_elevation=80)
 
 
 def test_a_link_follows_the_trace(tmp_path: Path) -> None:

@@ -69,13 +69,13 @@ def test_columns_split_by_value() -> None:
 
 
 def test_sum_of_step_functions() -> None:
-    one = (np.array([1.0, 3.0]), np.array([10.0, 30.0]))
+    item = (np.array([1.0, 3.0]), np.array([10.0, 30.0]))
     other = (np.array([2.0, 4.0]), np.array([5.0, 0.0]))
-    time, value = total([one, other])
+    time, value = total([item, other])
     assert time.tolist() == [1.0, 2.0, 3.0, 4.0]
     assert value.tolist() == [10.0, 15.0, 35.0, 30.0]
     at = np.linspace(0, 5, 11)
-    assert np.array_equal(step_at(time, value, at), step_at(*one, at) + step_at(*other, at))
+    assert np.array_equal(step_at(time, value, at), step_at(*item, at) + step_at(*other, at))
 
 
 def test_curves_that_cannot_be_told_apart() -> None:

@@ -56,5 +56,5 @@ def test_the_figures_are_the_same_files(small: Path, tmp_path: Path) -> None:
     alone = result.plot.save(tmp_path / "1")
     shared = result.plot.save(tmp_path / "2", jobs=2)
     assert [path.name for path in shared] == [path.name for path in alone]
-    for one, other in zip(alone, shared, strict=True):
-        assert one.read_bytes() == other.read_bytes(), one.name
+    for item, other in zip(alone, shared, strict=True):
+        assert item.read_bytes() == other.read_bytes(), item.name

@@ -87,7 +87,7 @@ def test_figures_are_saved_as_png_and_svg_and_the_same_figure_is_the_same_file(
     for path in written:
         start = path.read_bytes()[:5]
         assert start == (b"\x89PNG\r" if path.suffix == ".png" else b"<?xml")
-    names = sorted(one.name for one in (tmp_path / "a").iterdir())
+    names = sorted(item.name for item in (tmp_path / "a").iterdir())
     assert names == sorted(path.name for path in written)
     for name, draw in (("cwnd", result.plot.cwnd), ("sequence-sack", result.plot.sequence)):
         figure = draw("sack") if name.endswith("sack") else draw()
@@ -179,19 +179,19 @@ def test_the_box_plot_shows_every_run_and_the_paired_differences(result: fl.Resu
 
 
 def test_one_tcp_has_no_differences(small: Path) -> None:
-    one = fl.run(small, tcp="sack", runs=7)
-    assert len(one.plot.box("duration").axes) == 1
+    item = fl.run(small, tcp="sack", runs=7)
+    assert len(item.plot.box("duration").axes) == 1
 
 
 def test_looks_differ_in_colour_and_without_it() -> None:
     """Ten TCPs on paper without colour, and forty on a screen."""
     looks = [look(place) for place in range(42)]
-    assert len({(one.colour, one.dashes) for one in looks}) == 42
-    for one, other in pairwise(looks):
-        assert one.colour != other.colour
-        assert one.dashes != other.dashes
-        assert one.marker != other.marker
-    assert len({(one.dashes, one.marker) for one in looks[:12]}) == 12
+    assert len({(item.colour, item.dashes) for item in looks}) == 42
+    for item, other in pairwise(looks):
+        assert item.colour != other.colour
+        assert item.dashes != other.dashes
+        assert item.marker != other.marker
+    assert len({(item.dashes, item.marker) for item in looks[:12]}) == 12
 
 
 def test_every_flow_is_drawn(small: Path) -> None:
@@ -299,10 +299,10 @@ def test_letters_do_not_cover_each_other() -> None:
     figure.draw_without_rendering()
     boxes = [text.get_window_extent() for text in axes.texts if text.get_text() == "R"]
     assert len(boxes) > 1
-    for number, one in enumerate(boxes):
+    for number, box in enumerate(boxes):
         for other in boxes[number + 1 :]:
-            across = min(one.x1, other.x1) - max(one.x0, other.x0)
-            along = min(one.y1, other.y1) - max(one.y0, other.y0)
+            across = min(box.x1, other.x1) - max(box.x0, other.x0)
+            along = min(box.y1, other.y1) - max(box.y0, other.y0)
             assert across <= 0 or along <= 0
 
 
@@ -312,7 +312,7 @@ def test_lines_to_the_names_of_presets_do_not_cross() -> None:
     lines = [line for line in axes.lines if line.get_color() == "#B4B4B4"]
     assert len(lines) == len(fl.presets())
     shown = [axes.transData.transform(np.asarray(line.get_xydata())) for line in lines]
-    drawn = [(one[0], one[1]) for one in shown]
+    drawn = [(entry[0], entry[1]) for entry in shown]
     assert crossings(drawn) == 0
     points = np.random.default_rng(2).uniform(0, 1, (40, 2))
     heights = np.linspace(0, 1, 40)

@@ -64,7 +64,7 @@ def test_each_flow_has_its_own() -> None:
     ]
     result = fl.run(tree)
     wholes = result.scenario()["resolved_tcp"]
-    assert [(one["profile"], one["variant"]) for one in wholes] == [
+    assert [(whole["profile"], whole["variant"]) for whole in wholes] == [
         ("linux", "bbr"),
         ("freebsd", "cubic"),
         ("rfc", "sack"),

@@ -29,7 +29,7 @@ def samples(mean: float, count: int, runs: int = 10, seed: int = 1) -> list[Quan
 
 
 def share(evidence: list[Evidence], verdict: Verdict) -> float:
-    return sum(one.verdict is verdict for one in evidence) / len(evidence)
+    return sum(item.verdict is verdict for item in evidence) / len(evidence)
 
 
 def test_p_values_are_those_of_students_t() -> None:
@@ -44,7 +44,7 @@ def test_p_values_are_those_of_students_t() -> None:
 
 def test_a_false_claim_is_called_reproduced_one_time_in_forty() -> None:
     # At the border of the claim: 2000 binomial trials at 2.5 %, standard deviation 0.35 %.
-    found = [one > 0.0 for one in samples(0.0, 2000)]
+    found = [sample > 0.0 for sample in samples(0.0, 2000)]
     assert share(found, Verdict.REPRODUCED) == pytest.approx(LEVEL, abs=0.012)
     assert share(found, Verdict.NOT_REPRODUCED) == pytest.approx(LEVEL, abs=0.012)
 
@@ -52,7 +52,7 @@ def test_a_false_claim_is_called_reproduced_one_time_in_forty() -> None:
 def test_a_clear_difference_is_seen() -> None:
     # Non-central t: mean 2 sigma, 10 runs.
     power = 1 - reference.nct.cdf(reference.t.ppf(1 - LEVEL, 9), 9, 2.0 * math.sqrt(10))
-    found = [one > 0.0 for one in samples(2.0, 500)]
+    found = [sample > 0.0 for sample in samples(2.0, 500)]
     assert share(found, Verdict.REPRODUCED) == pytest.approx(power, abs=0.01)
 
 
@@ -60,7 +60,8 @@ def test_every_is_no_easier_with_many_parts() -> None:
     # All parts true but one, which is at its border: its level is the level of all.
     edge, clear = samples(0.0, 1000), samples(3.0, 1000 * 5, seed=2)
     found = [
-        every(edge[i] > 0.0, *(one > 0.0 for one in clear[5 * i : 5 * i + 5])) for i in range(1000)
+        every(edge[i] > 0.0, *(item > 0.0 for item in clear[5 * i : 5 * i + 5]))
+        for i in range(1000)
     ]
     assert share(found, Verdict.REPRODUCED) == pytest.approx(LEVEL, abs=0.012)
 
@@ -68,14 +69,14 @@ def test_every_is_no_easier_with_many_parts() -> None:
 def test_every_is_seldom_refuted_by_chance() -> None:
     # Twelve parts, all at their border: without Bonferroni one in four would be refuted.
     edge = samples(0.0, 12 * 600)
-    found = [every(one > 0.0 for one in edge[i : i + 12]) for i in range(0, len(edge), 12)]
+    found = [every(number > 0.0 for number in edge[i : i + 12]) for i in range(0, len(edge), 12)]
     expected = 1 - (1 - LEVEL / 12) ** 12
     assert share(found, Verdict.NOT_REPRODUCED) == pytest.approx(expected, abs=0.02)
 
 
 def test_some_is_seldom_found_by_chance() -> None:
     edge = samples(0.0, 12 * 600)
-    found = [some(one > 0.0 for one in edge[i : i + 12]) for i in range(0, len(edge), 12)]
+    found = [some(number > 0.0 for number in edge[i : i + 12]) for i in range(0, len(edge), 12)]
     expected = 1 - (1 - LEVEL / 12) ** 12
     assert share(found, Verdict.REPRODUCED) == pytest.approx(expected, abs=0.02)
 
@@ -214,8 +215,8 @@ def test_of_equals_none_is_the_best() -> None:
 
 
 def test_nothing_that_is_said_of_nothing_holds() -> None:
-    one = Quantity([1.0, 1.0], "one")
-    for said in (Nothing() > 1, one < Nothing(), Nothing() / 2 - one <= 3, Nothing()[2] >= one):
+    item = Quantity([1.0, 1.0], "one")
+    for said in (Nothing() > 1, item < Nothing(), Nothing() / 2 - item <= 3, Nothing()[2] >= item):
         assert isinstance(said, Evidence)
         assert said.verdict is Verdict.NOT_REPRODUCED
 

@@ -28,7 +28,8 @@ def renamed(name: str) -> Callable[[dict[str, Any]], None]:
     def change(data: dict[str, Any]) -> None:
         data["tcp"][0] = name
         data["scenarios"] = {
-            name if one == "newreno" else one: tree for one, tree in data["scenarios"].items()
+            name if scenario == "newreno" else scenario: tree
+            for scenario, tree in data["scenarios"].items()
         }
         for key in ("results", "links", "fairness"):
             for row in data[key]:
@@ -159,7 +160,7 @@ def mutate(data: Any, draw: random.Random) -> None:  # noqa: ANN401 (a tree)
     """Change one place of a tree: a value, a key, an element more or less."""
     while True:
         inside = [data[key] for key in data] if isinstance(data, dict) else list(data)
-        below = [one for one in inside if isinstance(one, dict | list) and one]
+        below = [item for item in inside if isinstance(item, dict | list) and item]
         if not below or draw.random() < 0.2:
             break
         data = draw.choice(below)
@@ -199,7 +200,7 @@ def try_mutants(result: fl.Result, folder: Path, seeds: range) -> None:
             assert "\n" not in str(error), seed  # noqa: PT017
         except Exception as error:
             raise AssertionError(f"seed {seed}: {type(error).__name__}: {error}") from error
-        assert {one.name for one in folder.iterdir()} <= {"r.json", "out"}, seed
+        assert {item.name for item in folder.iterdir()} <= {"r.json", "out"}, seed
 
 
 def test_random_damage_gives_an_error_of_the_package_or_none(

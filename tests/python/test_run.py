@@ -17,13 +17,13 @@ from farlink.cli.text import console
 
 def test_two_runs_are_the_same_with_any_number_of_jobs(small: Path, result: fl.Result) -> None:
     again = [fl.run(small, tcp=["newreno", "sack"], runs=3, jobs=jobs) for jobs in (1, 2, 5)]
-    for one in again:
-        assert without_wall_time(one.data) == without_wall_time(result.data)
+    for item in again:
+        assert without_wall_time(item.data) == without_wall_time(result.data)
 
 
 def test_a_mapping_is_the_same_as_its_toml(result: fl.Result) -> None:
-    one = fl.run(tomllib.loads(SMALL), tcp=["newreno", "sack"], runs=3)
-    assert without_wall_time(one.data) == without_wall_time(result.data)
+    item = fl.run(tomllib.loads(SMALL), tcp=["newreno", "sack"], runs=3)
+    assert without_wall_time(item.data) == without_wall_time(result.data)
 
 
 def test_a_saved_result_runs_to_the_same_bits(tmp_path: Path, result: fl.Result) -> None:
@@ -75,8 +75,8 @@ SCOPES = ("flow", "link", "run")
 
 def test_every_metric_has_a_unit_and_a_definition(result: fl.Result) -> None:
     known = {(s, name): m for s in SCOPES for name, m in registry.measures(s).items()}
-    assert {one.unit for one in known.values()} <= {"bit/s", "s", "B", ""}
-    assert all(one.definition for one in known.values())
+    assert {entry.unit for entry in known.values()} <= {"bit/s", "s", "B", ""}
+    assert all(entry.definition for entry in known.values())
     flow = {name for row in result.data["results"] for name in row["metrics"]}
     link = {name for row in result.data["links"] for name in row["metrics"]}
     run = {name for row in result.data["fairness"] for name in row["metrics"]}
@@ -144,10 +144,10 @@ def test_pages_have_response_times() -> None:
 
 
 def test_one_run_has_no_interval(small: Path) -> None:
-    one = fl.run(small)
-    assert one.tcp == ["sack"]
-    assert one.data["results"][0]["metrics"]["goodput"]["ci95"] == [None, None]
-    assert one.summary["goodput"]["ci95_low"].isna().all()
+    item = fl.run(small)
+    assert item.tcp == ["sack"]
+    assert item.data["results"][0]["metrics"]["goodput"]["ci95"] == [None, None]
+    assert item.summary["goodput"]["ci95_low"].isna().all()
 
 
 def test_difference_is_paired_by_run(result: fl.Result) -> None:
@@ -428,8 +428,8 @@ def test_parts_of_a_batch_have_their_own_runs(small: Path) -> None:
     together = _farlink.simulate([(texts[0], [0]), (texts[1], [3, 1, 2])], 2)
     apart = [_farlink.simulate([(texts[0], [0])], 1)[0]]
     apart += [_farlink.simulate([(texts[1], [k])], 1)[0] for k in (3, 1, 2)]
-    rows = [one.row(k, 0, 400) for one in together for k in range(len(one))]
-    assert rows == [one.row(0, 0, 400) for one in apart]
+    rows = [item.row(k, 0, 400) for item in together for k in range(len(item))]
+    assert rows == [item.row(0, 0, 400) for item in apart]
 
 
 def test_a_large_result_is_written_piece_by_piece(

@@ -112,15 +112,15 @@ def test_totals_of_counts_are_compared_with_poissons_law(total: int) -> None:
 
 
 @pytest.mark.parametrize(("one", "other"), [(0, 3), (1, 3), (6, 2), (5, 0)])
-def test_totals_of_pairs_are_compared_with_a_fair_coin(one: int, other: int) -> None:
+def test_totals_of_pairs_are_compared_with_a_fair_coin(item: int, other: int) -> None:
     """Given their sum n, P(Binomial(n, 1/2) >= total) and P(Binomial(n, 1/2) <= total)."""
     x, y = np.zeros(4), np.zeros(4)
-    x[0], y[1] = one, other
-    n = one + other
+    x[0], y[1] = item, other
+    n = item + other
     law = [math.comb(n, k) / 2**n for k in range(n + 1)]
     at_least, at_most = _counts(x, y)
-    assert at_least == pytest.approx(sum(law[one:]))
-    assert at_most == pytest.approx(sum(law[: one + 1]))
+    assert at_least == pytest.approx(sum(law[item:]))
+    assert at_most == pytest.approx(sum(law[: item + 1]))
 
 
 def test_counts_decide_where_t_would_be_too_sure() -> None:

@@ -81,8 +81,8 @@ def test_coverage_is_95_percent() -> None:
 def test_the_interval_of_a_median_is_from_the_order_of_the_values() -> None:
     # Of 30 values the 10th and the 21st (the tables of the binomial: 95.7 %).
     values = [float(value) for value in range(1, 31)]
-    one = stats.median_ci95([*values[::-1], None])
-    assert (one.mean, one.low, one.high, one.n) == (15.5, 10.0, 21.0, 30)
+    item = stats.median_ci95([*values[::-1], None])
+    assert (item.mean, item.low, item.high, item.n) == (15.5, 10.0, 21.0, 30)
     # Six is the least number that has one: the least and the greatest value.
     six = stats.median_ci95([3.0, 1.0, 2.0, 6.0, 5.0, 4.0])
     assert (six.mean, six.low, six.high) == (3.5, 1.0, 6.0)

@@ -28,11 +28,11 @@ def numbers(key: str, runs: list[int]) -> Numbers:
 
 def check(found: list[Numbers], least: int) -> int:
     """Check that every number is at its place; return how many runs there are in all."""
-    for one in found:
-        assert one.layout == LAYOUT
-        assert one.runs.tolist()[:least] == list(range(least))
-        assert one.values.tolist() == numbers(one.point, one.runs.tolist()).values.tolist()
-    return sum(len(one.runs) for one in found)
+    for match in found:
+        assert match.layout == LAYOUT
+        assert match.runs.tolist()[:least] == list(range(least))
+        assert match.values.tolist() == numbers(match.point, match.runs.tolist()).values.tolist()
+    return sum(len(match.runs) for match in found)
 
 
 @pytest.fixture
@@ -146,13 +146,13 @@ def writers(store: Store) -> Iterator[list["subprocess.Popen[bytes]"]]:
     command = [sys.executable, "-c", WRITER, str(store.path)]
     here = Path(__file__).parent
     busy = [subprocess.Popen(command, stdout=subprocess.PIPE, cwd=here) for _ in range(2)]
-    for one in busy:
-        assert one.stdout is not None
-        one.stdout.readline()
+    for item in busy:
+        assert item.stdout is not None
+        item.stdout.readline()
     yield busy
-    for one in busy:
-        one.kill()
-        one.communicate()
+    for item in busy:
+        item.kill()
+        item.communicate()
 
 
 @pytest.mark.long
@@ -174,13 +174,15 @@ def test_a_reader_beside_two_busy_writers_gets_right_numbers(
         found = check(store.numbers(KEYS, ["goodput"]), least=3)
         assert found >= seen
         seen = found
-    assert all(one.poll() is None for one in writers)
+    assert all(writer.poll() is None for writer in writers)
 
 
 def _flipped(data: bytes) -> bytes:
     middle = len(data) // 3
     return (
-        data[:middle] + bytes(255 - one for one in data[middle : middle + 40]) + data[middle + 40 :]
+        data[:middle]
+        + bytes(255 - entry for entry in data[middle : middle + 40])
+        + data[middle + 40 :]
     )
 
 
@@ -191,7 +193,7 @@ def _one_bit(data: bytes) -> bytes:
 
 
 def _footer_flipped(data: bytes) -> bytes:
-    return data[:-300] + bytes(255 - one for one in data[-300:-8]) + data[-8:]
+    return data[:-300] + bytes(255 - entry for entry in data[-300:-8]) + data[-8:]
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {

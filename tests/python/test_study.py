@@ -289,7 +289,7 @@ def test_measures_are_of_flows_links_and_arithmetic() -> None:
     lab = Lab(runs=2)
     model = toy().model(lab)
     cell = model.cell(0.2)
-    again, sent = (lab.flow(cell, f"segments_{one}") for one in ("retransmitted", "sent"))
+    again, sent = (lab.flow(cell, f"segments_{name}") for name in ("retransmitted", "sent"))
     assert list(model.share(0.2).values) == list((again / sent).values)
     assert list(model.used(0.0).values) == list(
         lab.link(model.cell(0.0, delay=40), "link", "down", "utilisation").values
@@ -329,11 +329,11 @@ def test_changes_reach_every_point() -> None:
     ],
 )
 def test_only_takes_ids_and_their_beginnings(only: list[str], ids: list[str]) -> None:
-    assert [one.item.id for one in select(toy(), only)] == ids
+    assert [item.item.id for item in select(toy(), only)] == ids
 
 
 def test_a_beginning_does_not_end_within_a_number() -> None:
-    kinds = [one.kind for one in select(toy(), ["fig1"])]
+    kinds = [item.kind for item in select(toy(), ["fig1"])]
     assert kinds == ["figure", "claim", "claim", "figure", "figure"]
     with pytest.raises(fl.ScenarioError, match=r"did you mean fig1\.10"):
         select(toy(), ["ffig1.10"])
@@ -348,9 +348,9 @@ def studies_without_sections() -> Study:
 def test_a_quick_look_leaves_out_what_is_long() -> None:
     table = {"id": "table1.1", "title": "Rates", "where": "Table 1.1", "full": True}
     study = toy(table=[table])
-    assert "table1.1" in [one.item.id for one in select(study, None)]
-    assert "table1.1" not in [one.item.id for one in select(study, None, quick=True)]
-    assert [one.item.id for one in select(study, ["table1.1"], quick=True)] == ["table1.1"]
+    assert "table1.1" in [item.item.id for item in select(study, None)]
+    assert "table1.1" not in [item.item.id for item in select(study, None, quick=True)]
+    assert [item.item.id for item in select(study, ["table1.1"], quick=True)] == ["table1.1"]
 
 
 # Running.
@@ -395,13 +395,13 @@ def test_quick_has_fewer_points_and_one_setting() -> None:
 
 def test_cells_share_their_runs() -> None:
     lab = Lab(runs=2)
-    one, twice = Cell("x", _scenario()), Cell("x", _scenario(), runs=2)
-    few = list(lab.flow(one, "goodput").values)
+    item, twice = Cell("x", _scenario()), Cell("x", _scenario(), runs=2)
+    few = list(lab.flow(item, "goodput").values)
     many = list(lab.flow(twice, "goodput").values)
     assert lab.simulated_runs == 4
     assert len(many) == 4
     assert many[:2] == few
-    assert list(lab.flow(one, "goodput").values) == few
+    assert list(lab.flow(item, "goodput").values) == few
     assert len(Lab(runs=2, quick=True).flow(twice, "goodput").values) == 2
 
 
@@ -484,7 +484,7 @@ def test_an_undecided_claim_gets_more_runs() -> None:
 
 def test_a_reading_can_be_the_one_that_counts() -> None:
     result = run_study(toy(), Lab(runs=2), only=["sec2.twice"], reading="40 ms", readings=True)
-    assert [one.id for one in result.readings] == ["40 ms", "as chosen"]
+    assert [reading.id for reading in result.readings] == ["40 ms", "as chosen"]
     assert "--reading '40 ms' --readings" in result.command
     with pytest.raises(fl.ScenarioError, match="no such reading; write 'as chosen', '40 ms'"):
         run_study(toy(), Lab(runs=2), reading="4 ms")
@@ -543,8 +543,8 @@ def test_a_figure_has_marks_bars_and_the_published_range(whole: StudyResult) -> 
     assert isinstance(curves, Curves)
     (axes,) = draw(curves, "heading", "fine print").axes
     marks = axes.containers[0][0]
-    quantities = [one for one in curves.series["TCP"] if one is not None]
-    assert marks.get_ydata().tolist() == [1e-3 * one.mean for one in quantities]
+    quantities = [tcp for tcp in curves.series["TCP"] if tcp is not None]
+    assert marks.get_ydata().tolist() == [1e-3 * quantity.mean for quantity in quantities]
     assert axes.get_ylim()[1] >= 1200
     assert [text.get_text() for text in axes.texts] == ["published axis, 0 to 1200"]
 

@@ -47,11 +47,11 @@ def test_satellite_and_acks_lose_by_equations_1_and_2(model: Model) -> None:
 def test_segments_of_1460_bytes_go_as_two_packets(model: Model) -> None:
     assert FUNCTIONS["fragments"](model, 1458, 22) == 1
     assert FUNCTIONS["fragments"](model, 1459, 22) == 2
-    one, two = (
+    item, two = (
         FUNCTIONS["M"](model, "packets", "4.6.3", "rfc", plr=0.01, mss=mss).mean
         for mss in (1458, 1460)
     )
-    assert two == pytest.approx(2 * one, rel=0.1)
+    assert two == pytest.approx(2 * item, rel=0.1)
 
 
 def test_sizes_of_cells_and_times_exclude_each_other(model: Model) -> None:
@@ -102,8 +102,8 @@ def test_the_internet_takes_18_ms_on_average(model: Model) -> None:
 
 def test_a_handoff_stops_data_and_acks_together(model: Model) -> None:
     apart = STUDY.model(Lab(runs=2), STUDY.plan.readings["separate-handoffs"])
-    for one, shared in ((model, True), (apart, None)):
-        cell = one.cell("reno", **said(one, "5.6.1 a", "reno", {"a": 140}))
+    for item, shared in ((model, True), (apart, None)):
+        cell = item.cell("reno", **said(item, "5.6.1 a", "reno", {"a": 140}))
         links: Any = cell.scenario["links"]
         (radio,) = (link for link in links if link["name"] == "radio")
         for way in ("down", "up"):

@@ -83,6 +83,7 @@ def test_every_reading_and_wrong_model_fits_pages_and_the_six_connections() -> N
 def test_the_buffer_of_a_reading_is_that_of_the_congested_gateway_only() -> None:
     model = STUDY.model(Lab(runs=2), STUDY.plan.readings["buffer-4-packets"])
     service = [
-        model.cell("sack", "n", congested=one).scenario["links"][1]["down"] for one in (True, False)
+        model.cell("sack", "n", congested=item).scenario["links"][1]["down"]
+        for item in (True, False)
     ]
-    assert [one["queue"] for one in service] == [{"packets": 4}, "unlimited"]
+    assert [item["queue"] for item in service] == [{"packets": 4}, "unlimited"]

@@ -94,9 +94,9 @@ def test_hooks_of_readings_and_wrong_models_change_what_they_say(west: Model) ->
         ]
         unseen = ("as chosen", "constants", "NewReno leaves with what is in flight")
         silent = change in unseen
-        assert all(one == other for one, other in cells) == silent, change
-        for one, _ in cells:
-            west.lab.text(STUDY.model(west.lab).cell("reno", "none").__class__(change, one))
+        assert all(item == other for item, other in cells) == silent, change
+        for item, _ in cells:
+            west.lab.text(STUDY.model(west.lab).cell("reno", "none").__class__(change, item))
 
 
 def test_published_numbers_leave_open_what_twenty_runs_do() -> None:

@@ -76,7 +76,7 @@ def test_each_reading_and_wrong_model_runs_and_changes_something(name: str, wong
     other = STUDY.model(wong.lab, CHANGES[name])
     points = [{"ll": ll, "per": 0.3} for ll in ("mdlp", "lapb", "none")]
     points.append({"ll": "rlp", "per": 0.3, "mrd": 3, "seq": False, "inet": "c5_5pct"})
-    cells = [(wong.cell(**one), other.cell(**one)) for one in points]
+    cells = [(wong.cell(**point), other.cell(**point)) for point in points]
     changed = any(a.scenario != b.scenario for a, b in cells) or bool(other.change.constants)
     assert changed == (name != "as chosen")
     for _, cell in cells:
@@ -94,8 +94,8 @@ def test_a_model_of_constants_leaves_hardly_a_claim_green() -> None:
     lab = Lab(runs=10)
     bench = _Bench(STUDY, lab, [])
     constants = STUDY.plan.mutants["constants"]
-    found = [bench.judge_once(Judgement(one), constants) for one in STUDY.claims.values()]
-    words = [one.status for one in found]
+    found = [bench.judge_once(Judgement(claim), constants) for claim in STUDY.claims.values()]
+    words = [match.status for match in found]
     assert "failed" not in words
     assert words.count("reproduced") <= len(words) / 10
     assert lab.simulated_runs == 0

@@ -55,7 +55,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> fl.SweepResult:
 
 
 def command(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "farlink", *(str(one) for one in words)]
+    line = [sys.executable, "-m", "farlink", *(str(word) for word in words)]
     return subprocess.run(line, cwd=cwd, capture_output=True, text=True, check=False, timeout=120)
 
 
@@ -65,31 +65,31 @@ def command(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
 def test_means_and_intervals_are_those_of_run(found: fl.SweepResult, small: Path) -> None:
     result = fl.run(small, tcp="reno", runs=6, overrides=SET)
     row = found.frame.query("tcp == 'reno' and loss == 0.02 and measure == 'goodput'").iloc[0]
-    one = result.total("goodput", "reno")
-    assert (row["mean"], row["ci95_low"], row["ci95_high"]) == (one.mean, one.low, one.high)
+    item = result.total("goodput", "reno")
+    assert (row["mean"], row["ci95_low"], row["ci95_high"]) == (item.mean, item.low, item.high)
     assert (row["n"], row["unit"]) == (6, "bit/s")
     assert len(found.frame) == 4 * 2
 
 
 def test_differences_are_paired(found: fl.SweepResult, small: Path) -> None:
     result = fl.run(small, tcp=["sack", "reno"], runs=6, overrides=SET)
-    one = result.difference("goodput", "sack", "reno")
+    item = result.difference("goodput", "sack", "reno")
     table = found.differences("tcp", "reno", ["goodput"])
     row = table[table["loss"] == 0.02].iloc[0]
-    assert (row["difference"], row["ci95_low"]) == (one.mean, one.low)
+    assert (row["difference"], row["ci95_low"]) == (item.mean, item.low)
     mean = result.total("goodput", "reno").mean
-    assert one.mean is not None
+    assert item.mean is not None
     assert mean is not None
-    assert row["percent"] == pytest.approx(100 * one.mean / mean)
+    assert row["percent"] == pytest.approx(100 * item.mean / mean)
     with pytest.raises(ScenarioError, match="'vegas' is no level; there are sack, reno"):
         found.differences("tcp", "vegas")
 
 
 def test_it_is_an_array_with_the_factors_as_its_axes(found: fl.SweepResult) -> None:
     array = found.to_xarray()
-    one = array["goodput"].sel(tcp="sack", loss=0.02, stat="mean")
+    item = array["goodput"].sel(tcp="sack", loss=0.02, stat="mean")
     row = found.frame.query("tcp == 'sack' and loss == 0.02 and measure == 'goodput'")
-    assert float(one) == row["mean"].item()
+    assert float(item) == row["mean"].item()
     assert array["goodput"].attrs["units"] == "bit/s"
 
 
@@ -145,10 +145,10 @@ def factor(name: str, says: object) -> Factor:
 
 def test_levels_with_units_are_numbers_in_the_basic_unit() -> None:
     delay = factor("delay", {"path": "links.0.down.delay", "values": ["10 ms", "0.25 s"]})
-    assert [delay.shown(one) for one in delay.levels] == [0.01, 0.25]
+    assert [delay.shown(level) for level in delay.levels] == [0.01, 0.25]
     assert delay.unit == "s"
     mixed = factor("mixed", {"path": "x.y", "values": ["10 ms", "off"]})
-    assert [mixed.shown(one) for one in mixed.levels] == ["10 ms", "off"]
+    assert [mixed.shown(level) for level in mixed.levels] == ["10 ms", "off"]
     assert not mixed.is_number
 
 
@@ -165,7 +165,7 @@ def test_a_bundle_sets_all_that_it_names(small: Path) -> None:
             }
         },
     }
-    iw, buffer, hybla = (one.scenario for one in plan.read(tree).points)
+    iw, buffer, hybla = (point.scenario for point in plan.read(tree).points)
     assert iw["tcp"]["initial_window"] == 10
     assert buffer["links"][0]["down"]["queue"] == {"packets": 99}
     assert hybla["tcp"]["variant"] == "hybla"
@@ -176,9 +176,9 @@ def test_zipped_factors_go_through_their_levels_together() -> None:
     a, b = (factor(name, {"path": "x.y", "values": [1, 2, 3]}) for name in "ab")
     c = factor("c", {"path": "x.z", "values": [1, 2]})
     points = grid([a, c, b], [["a", "b"]])
-    shown = [{name: one.label for name, one in point.items()} for point in points]
+    shown = [{name: item.label for name, item in point.items()} for point in points]
     assert len(shown) == 6
-    assert all(one["a"] == one["b"] for one in shown)
+    assert all(entry["a"] == entry["b"] for entry in shown)
     assert list(shown[0]) == ["a", "c", "b"]
 
 
@@ -191,14 +191,14 @@ def test_drawn_designs_fill_their_ranges(kind: str) -> None:
         factor("tcp", ["sack", "reno"]),
     ]
     drawn, points = sampled(factors, kind, 256, 1)
-    logs = np.log10([float(one["loss"].value) for one in points])
+    logs = np.log10([float(point["loss"].value) for point in points])
     # The mean of 256 even values: standard error 4/sqrt(12 * 256), and far less for Sobol.
     assert abs(logs.mean() + 6) < (4 * 4 / math.sqrt(12 * 256) if kind == "random" else 0.02)
-    assert all(re.fullmatch(r"[0-9.]+ ms", str(one["delay"].value)) for one in points)
-    counts = [sum(one["window"].value == level for one in points) for level in (1, 2, 3, 4)]
+    assert all(re.fullmatch(r"[0-9.]+ ms", str(point["delay"].value)) for point in points)
+    counts = [sum(point["window"].value == level for point in points) for level in (1, 2, 3, 4)]
     assert min(counts) > (40 if kind == "random" else 62)
-    assert {one["tcp"].label for one in points} == {"sack", "reno"}
-    assert [one.name for one in drawn] == ["loss", "delay", "window", "tcp"]
+    assert {point["tcp"].label for point in points} == {"sack", "reno"}
+    assert [draw.name for draw in drawn] == ["loss", "delay", "window", "tcp"]
 
 
 ERRORS: list[tuple[dict[str, Any], str]] = [
@@ -384,7 +384,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(file: Path) -> None:
     assert going.returncode == 130
     assert re.search(r"interrupted when [0-9,]+ of 400,000 runs were done; they are in .*store; "
                      "the same command goes on from there", said)  # fmt: skip
-    done = sum(len(one) for one in Store(store).covered().values())
+    done = sum(len(item) for item in Store(store).covered().values())
     assert 0 < done < 400_000
 
 
@@ -411,7 +411,7 @@ def test_diff_of_two_scenarios_is_paired(small: Path) -> None:
         for sets in (SET, {**SET, "tcp.initial_window": 10})
     )
     assert row.difference.mean == pytest.approx(float((b - a).mean()))
-    assert [one[0] for one in found.settings] == ["tcp.initial_window"]
+    assert [setting[0] for setting in found.settings] == ["tcp.initial_window"]
     assert found.settings[0][2] == "10"
     half = 2.3646 * float((b - a).std(ddof=1)) / math.sqrt(8)
     assert row.difference.half_width == pytest.approx(half, rel=1e-4)
@@ -421,19 +421,19 @@ def test_diff_of_results(small: Path, result: fl.Result, tmp_path: Path) -> None
     result.to_json(tmp_path / "a.json")
     same = fl.diff(tmp_path / "a.json", small)
     assert same.paired
-    assert {one.difference.mean for one in same.rows} == {0.0}
+    assert {row.difference.mean for row in same.rows} == {0.0}
     assert same.settings == []
     other = fl.run(small, tcp=["newreno", "sack"], runs=3, seed=99)
     apart = fl.diff(result, other, measures=["goodput"])
     assert not apart.paired
-    one = apart.rows[0]
+    row = apart.rows[0]
     a, b = (side.per_run("goodput", "newreno") for side in (result, other))
     from scipy.stats import ttest_ind
 
     interval = ttest_ind(
         np.array(b, float), np.array(a, float), equal_var=False
     ).confidence_interval(0.95)
-    assert (one.difference.low, one.difference.high) == pytest.approx(tuple(interval))
+    assert (row.difference.low, row.difference.high) == pytest.approx(tuple(interval))
     with pytest.raises(ScenarioError, match="runs has no effect on two saved results"):
         fl.diff(result, other, runs=5)
     with pytest.raises(ScenarioError, match="no TCP is on both sides"):
@@ -510,7 +510,7 @@ def test_the_example_can_be_run() -> None:
     example = Path(__file__).parents[2] / "examples" / "geo-buffers.toml"
     read = plan.read(example)
     assert len(read.points) == 36
-    assert [one.factor for one in read.against] == ["setting"]
+    assert [item.factor for item in read.against] == ["setting"]
     assert len(read.plots) == 2
 
 

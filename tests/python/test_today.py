@@ -21,8 +21,8 @@ def test_each_study_is_asked_and_each_scenario_resolves() -> None:
         place, mechanism = next(iter(question.place)), next(iter(question.mechanism))
         for stack in question.stack:
             assert lab.text(question.cell(place, mechanism, stack))
-        for one in question.place:
-            assert lab.text(question.cell(one, mechanism, next(iter(question.stack))))
+        for item in question.place:
+            assert lab.text(question.cell(item, mechanism, next(iter(question.stack))))
 
 
 def test_the_stack_of_its_time_is_that_of_the_study() -> None:
@@ -41,7 +41,7 @@ def test_a_kernel_brings_nothing_of_the_study_but_its_segments() -> None:
 
 def test_gains_are_geometric_means_of_runs_of_the_same_number() -> None:
     a, b = np.array([2.0, 8.0]), np.array([1.0, 1.0])
-    quantities = [Quantity(one, "") for one in (a, b)]
+    quantities = [Quantity(item, "") for item in (a, b)]
     values = {("here", "", "fast"): quantities[0], ("here", "", "slow"): quantities[1]}
     (gain,) = today._gains(values, "fast", "slow")
     assert gain.where == ("here", "")
@@ -54,7 +54,7 @@ def test_one_question_from_the_command_line(
 ) -> None:
     words = ["--only", "omueti2007-pages", "--runs", "2", "--out", str(tmp_path)]
     assert today.main(words) == 0
-    names = {one.name for one in tmp_path.iterdir()}
+    names = {path.name for path in tmp_path.iterdir()}
     assert {"today.md", "omueti2007-pages.csv", "omueti2007-pages.png"} <= names
     assert "| no errors | 5.03 | 4.52 |" in capsys.readouterr().out
     for wrong in (["--only", "nobody"], ["--runs", "1"]):

@@ -33,9 +33,9 @@ def test_every_trace_is_a_table_with_units(result: fl.Result, name: str) -> None
 def test_without_a_tcp_all_are_told_apart(result: fl.Result) -> None:
     both = result.trace("cwnd")
     assert list(both["tcp"].cat.categories) == ["newreno", "sack"]
-    one = result.trace("cwnd", tcp="newreno")
+    item = result.trace("cwnd", tcp="newreno")
     pd.testing.assert_frame_equal(
-        both[both["tcp"] == "newreno"].drop(columns="tcp"), one.drop(columns="tcp")
+        both[both["tcp"] == "newreno"].drop(columns="tcp"), item.drop(columns="tcp")
     )
 
 
@@ -192,7 +192,9 @@ def test_a_congestion_control_shows_its_inner_state() -> None:
     # Startup, Drain and ProbeBW.
     assert state.iloc[0] == 0
     assert set(state) <= {0.0, 1.0, 2.0, 3.0}
-    shown = {one["name"] for one in registry.quantities() if one["algorithm"] == "bbr"}
+    shown = {
+        quantity["name"] for quantity in registry.quantities() if quantity["algorithm"] == "bbr"
+    }
     assert set(table["quantity"].unique()) <= shown
 
 

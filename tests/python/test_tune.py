@@ -41,9 +41,11 @@ def test_the_window_that_bounds_a_transfer_is_opened() -> None:
     (value,) = found.overrides.values()
     again = fl.run(PATH, runs=16, overrides={"tcp.receive_window": value})
     fresh = again.per_run("goodput", "sack")[8:]
-    assert found.best_value.mean == pytest.approx(np.mean([one for one in fresh if one]), rel=1e-12)
+    assert found.best_value.mean == pytest.approx(
+        np.mean([item for item in fresh if item]), rel=1e-12
+    )
     usual = fl.run(PATH, runs=16).per_run("goodput", "sack")[8:]
-    assert found.default_value.mean == pytest.approx(np.mean([one for one in usual if one]))
+    assert found.default_value.mean == pytest.approx(np.mean([entry for entry in usual if entry]))
     assert found.gain.n == 8
     assert "<table" in found._repr_html_()
     assert len(found.plot().axes) >= 1
@@ -69,9 +71,9 @@ def test_a_pareto_front_has_what_none_beats() -> None:
         overrides={"flows.0.size": "500 kB"},
     )
     assert len(found.front) > 1
-    rates = [one[0].mean for one in found.front_values]
-    assert rates[0] == max(one for one in rates if one is not None)
-    assert [one["goodput"]["mean"] for one in found.data["front"]] == rates
+    rates = [front_value[0].mean for front_value in found.front_values]
+    assert rates[0] == max(rate for rate in rates if rate is not None)
+    assert [item["goodput"]["mean"] for item in found.data["front"]] == rates
 
 
 def test_the_knob_that_matters_comes_first() -> None:
@@ -86,8 +88,8 @@ def test_the_knob_that_matters_comes_first() -> None:
 
 
 def test_objectives_are_what_they_say() -> None:
-    one = goals.objective("goodput=1,delay=0.5")
-    assert [(g.name, g.measure, g.sign, w) for g, w in one.goals] == [
+    item = goals.objective("goodput=1,delay=0.5")
+    assert [(g.name, g.measure, g.sign, w) for g, w in item.goals] == [
         ("goodput", "goodput", 1, 1.0),
         ("delay", "rtt_mean", -1, 0.5),
     ]
@@ -95,10 +97,10 @@ def test_objectives_are_what_they_say() -> None:
 
 
 def test_ranges_are_read_and_written() -> None:
-    one = knob("w", "64kB..4MB")
-    assert (one.low, one.high, one.unit, one.is_log) == (0.064, 4.0, "MB", True)
-    assert one.at(0.0) == "0.064 MB"
-    assert one.at(1.0) == "4.0 MB"
+    item = knob("w", "64kB..4MB")
+    assert (item.low, item.high, item.unit, item.is_log) == (0.064, 4.0, "MB", True)
+    assert item.at(0.0) == "0.064 MB"
+    assert item.at(1.0) == "4.0 MB"
     assert knob("n", "2..64").at(0.5) == 11
     # A size is a whole number of bytes: 50.85 KiB would not be.
     size = knob("k", "16 KiB..256 KiB")
@@ -151,7 +153,7 @@ def test_the_command_writes_what_it_found(
     assert "to run it: farlink run geo-bursts --tcp" in said.out
     data = json.loads((out / "tuned.json").read_text())
     assert data["runs_to_confirm"] == 4
-    assert {one.name for one in out.iterdir()} >= {"trials.csv", "response.png", "response.svg"}
+    assert {path.name for path in out.iterdir()} >= {"trials.csv", "response.png", "response.svg"}
 
 
 # leung1998, Table 4.4 (section 4.7): window and ACK delay of each TCP; segments have 1458 bytes for
@@ -228,6 +230,6 @@ def _against(
 ) -> tuple[Tuned, Estimate]:
     """Return what is found, and how far it is above the table's setting, over fresh runs."""
     found = fl.tune(tree, vary, trials=40, runs=5, confirm=20)
-    runs = [fl.run(tree, runs=30, overrides=one) for one in (found.overrides, table)]
-    ours, theirs = (one.per_run("goodput", one.tcp[0])[10:] for one in runs)
+    runs = [fl.run(tree, runs=30, overrides=item) for item in (found.overrides, table)]
+    ours, theirs = (run.per_run("goodput", run.tcp[0])[10:] for run in runs)
     return found, paired_difference(ours, theirs)

@@ -31,10 +31,10 @@ def test_units_start_commands_with_options_that_there_are(path: Path) -> None:
     assert path.name == f"farlink-{name}@.service"
     command = typer.main.get_command(commands._application([name]))
     (command,) = getattr(command, "commands", {name: command}).values()
-    options = {option for one in command.params for option in one.opts}
+    options = {option for param in command.params for option in param.opts}
     # Those of the comments, which are what OPTIONS may be, are among them.
     written = set(re.findall(r"(?<!\S)(?:OPTIONS=)?(--[a-z]+)", path.read_text("utf-8")))
-    assert {one for one in arguments if one.startswith("--")} <= options
+    assert {argument for argument in arguments if argument.startswith("--")} <= options
     assert written <= options
     for variable in re.findall(r"\$\{?(\w+)", service["ExecStart"]):
         assert f"{variable}=" in path.read_text("utf-8"), f"nothing says what {variable} is"

@@ -83,7 +83,7 @@ def words() -> frozenset[str]:
 
 def quoted(document: Path) -> list[str]:
     text = re.sub(r"```.*?```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL)
-    return [" ".join(one.split()) for one in re.findall(r"`([^`]+)`", text)]
+    return [" ".join(item.split()) for item in re.findall(r"`([^`]+)`", text)]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -145,8 +145,8 @@ def test_what_documents_call_by_the_packages_name_needs_no_further_import() -> N
     names = {
         found[1]
         for document in DOCUMENTS
-        for one in quoted(document)
-        for found in re.finditer(r"(?<![\w/-])(?:farlink|fl)\.([a-z_]\w*(?:\.[A-Za-z_]\w*)*)", one)
+        for item in quoted(document)
+        for found in re.finditer(r"(?<![\w/-])(?:farlink|fl)\.([a-z_]\w*(?:\.[A-Za-z_]\w*)*)", item)
     }
     assert "emulation.Options" in names
     done = subprocess.run(

@@ -76,7 +76,7 @@ def test_every_farlink_command_runs(
         if "--runs" in options:
             options[options.index("--runs") + 1] = FEWER_RUNS
         if command == "study":
-            options = [one for one in options if one != "--quick"] + ["--list"]
+            options = [option for option in options if option != "--quick"] + ["--list"]
         if "--plot" in options and command in drawn:
             options.remove("--plot")
         drawn |= {command} if "--plot" in options else set()

@@ -94,10 +94,10 @@ def test_every_licence_of_the_rust_tree_is_permissive() -> None:
 
 def test_every_crate_is_of_the_registry_and_has_one_version() -> None:
     packages = manifest("Cargo.lock")["package"]
-    others = [one for one in packages if one["name"] not in own_crates()]
-    assert [one["name"] for one in others if "checksum" not in one] == []
-    assert len({one["source"] for one in others}) == 1  # no git, no other index
-    names = [one["name"] for one in packages]
+    others = [package for package in packages if package["name"] not in own_crates()]
+    assert [other["name"] for other in others if "checksum" not in other] == []
+    assert len({other["source"] for other in others}) == 1  # no git, no other index
+    names = [package["name"] for package in packages]
     assert {name for name in names if names.count(name) > 1} == set()
 
 

@@ -170,9 +170,9 @@ def _ours(index: int) -> dict[str, Mean]:
         for name in METRICS[:-1]:
             values[name] += metrics[name]["values"]
         (channel,) = (
-            one["metrics"]
-            for one in data["links"]
-            if one["link"] != "lan" and one["direction"] == "down"
+            link["metrics"]
+            for link in data["links"]
+            if link["link"] != "lan" and link["direction"] == "down"
         )
         causes = (channel["drops_loss"]["values"], channel["drops_bit_error"]["values"])
         values["losses"] += [sum(each) for each in zip(*causes, strict=True)]

@@ -115,9 +115,9 @@ def reason(tcp: str, cell: Cell) -> Reason | None:
     """The first reason for this TCP to be slow here."""
     return next(
         (
-            one
-            for one in REASONS
-            if tcp in one.tcps and cell.path in one.paths and cell.loss in one.losses
+            item
+            for item in REASONS
+            if tcp in item.tcps and cell.path in item.paths and cell.loss in item.losses
         ),
         None,
     )
@@ -155,7 +155,7 @@ def measure(cell: Cell, tcps: list[str], runs: int) -> dict[str, float]:
 def relative(seconds: dict[str, float]) -> dict[str, float]:
     """The rate of each TCP, over that of the median one."""
     middle = median(seconds.values())
-    return {tcp: middle / one for tcp, one in seconds.items()}
+    return {tcp: middle / second for tcp, second in seconds.items()}
 
 
 def shown(rate: float) -> str:
@@ -181,7 +181,7 @@ def seconds_table(seconds: dict[Cell, dict[str, float]]) -> str:
 
 
 def reason_list(rates: dict[Cell, dict[str, float]]) -> str:
-    below: dict[str, list[tuple[str, Cell, float]]] = {one.text: [] for one in REASONS}
+    below: dict[str, list[tuple[str, Cell, float]]] = {item.text: [] for item in REASONS}
     for cell, rate in rates.items():
         for tcp, value in rate.items():
             if value < LEAST:
@@ -212,7 +212,7 @@ def listed(cells: Iterable[tuple[str, Cell, float]]) -> str:
 def main() -> None:
     tcps = list(fl.variants().index)
     seconds = {cell: measure(cell, tcps, PATHS[cell.path].runs) for cell in CELLS}
-    rates = {cell: relative(one) for cell, one in seconds.items()}
+    rates = {cell: relative(second) for cell, second in seconds.items()}
     put("matrix", worst_table(tcps, rates))
     put("matrix seconds", seconds_table(seconds))
     put("matrix reasons", reason_list(rates))

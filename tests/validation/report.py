@@ -35,8 +35,10 @@ def draw(points: Points) -> Figure:
             ("sack", 1.03, "s", PALETTE[0]),
         ):
             chosen = [points[tcp, p, every] for p in LOSSES]
-            mean = np.array([one.mean for one in chosen])
-            error = np.array([[one.mean - one.low, one.high - one.mean] for one in chosen]).T
+            mean = np.array([choice.mean for choice in chosen])
+            error = np.array(
+                [[choice.mean - choice.low, choice.high - choice.mean] for choice in chosen]
+            ).T
             axes.errorbar(
                 np.array(LOSSES) * shift,
                 mean,
@@ -60,11 +62,11 @@ def draw(points: Points) -> Figure:
 def loss_table(points: Points) -> str:
     heads = ["loss", "ACK", "TCP", "goodput (segments/s)", "Mathis", "ratio", "Padhye", "ratio"]
     lines = [[*heads, "time-outs/s"], ["---"] * (len(heads) + 1)]
-    for (tcp, loss, every), one in points.items():
+    for (tcp, loss, every), item in points.items():
         cells = [f"{loss:g}", "each" if every == 1 else "delayed", f"`{tcp}`"]
-        cells += [f"{one.mean:.1f} ± {(one.high - one.low) / 2:.1f}", f"{one.mathis:.1f}"]
-        cells += [f"{one.mean / one.mathis:.2f}", f"{one.padhye:.1f}"]
-        cells += [f"{one.mean / one.padhye:.2f}", f"{one.timeouts:.3f}"]
+        cells += [f"{item.mean:.1f} ± {(item.high - item.low) / 2:.1f}", f"{item.mathis:.1f}"]
+        cells += [f"{item.mean / item.mathis:.2f}", f"{item.padhye:.1f}"]
+        cells += [f"{item.mean / item.padhye:.2f}", f"{item.timeouts:.3f}"]
         lines.append(cells)
     return table(lines)
 
@@ -84,7 +86,9 @@ def agreement_table(engine: str) -> str:
         for name in columns:
             scale = 1e3 if name == "goodput" else 1
             pair = (ours(row)[name], row.metrics[name])
-            shown = [f"{one.mean / scale:.1f} ± {one.half_width / scale:.1f}" for one in pair]
+            shown = [
+                f"{member.mean / scale:.1f} ± {member.half_width / scale:.1f}" for member in pair
+            ]
             cells.append(" / ".join(shown))
         lines.append(cells)
     return table(lines)

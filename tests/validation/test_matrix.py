@@ -18,10 +18,10 @@ def test_every_file_arrives_and_no_tcp_is_below_a_fifth_without_a_reason(cell: C
 
 
 def test_reasons_are_of_tcps_and_paths_that_there_are() -> None:
-    for one in REASONS:
-        assert one.tcps <= set(TCPS)
-        assert one.paths <= set(PATHS)
-        assert one.losses <= {cell.loss for cell in CELLS}
+    for item in REASONS:
+        assert item.tcps <= set(TCPS)
+        assert item.paths <= set(PATHS)
+        assert item.losses <= {cell.loss for cell in CELLS}
     assert reason("p-tcp", Cell("64 kbit/s", "clean", 8)) is None
 
 

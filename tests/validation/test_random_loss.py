@@ -26,17 +26,17 @@ def test_without_timeouts_it_is_mathis(tcp: str, loss: float, ack_every: int) ->
     """Mathis leaves out time-outs: below 3e-3 there are next to none. C is 1.22 for periodic
     losses, 1.31 (7 % more) for independent ones in the limit of large windows (Ott, Kemperman
     and Mathis 1996); windows of some 20 whole segments halve to less."""
-    one = measured(tcp, loss, ack_every)
-    assert one.timeouts < 0.01
-    assert 0.90 < one.mean / one.mathis < 1.10
+    measurement = measured(tcp, loss, ack_every)
+    assert measurement.timeouts < 0.01
+    assert 0.90 < measurement.mean / measurement.mathis < 1.10
 
 
 @pytest.mark.parametrize("ack_every", EVERY)
 @pytest.mark.parametrize("tcp", TCPS)
 @pytest.mark.parametrize("loss", [p for p in LOSSES if p > 3e-3])
 def test_with_timeouts_mathis_is_a_bound(tcp: str, loss: float, ack_every: int) -> None:
-    one = measured(tcp, loss, ack_every)
-    assert 0.5 < one.mean / one.mathis < 1.0
+    measurement = measured(tcp, loss, ack_every)
+    assert 0.5 < measurement.mean / measurement.mathis < 1.0
 
 
 @pytest.mark.parametrize("ack_every", EVERY)
@@ -44,8 +44,8 @@ def test_with_timeouts_mathis_is_a_bound(tcp: str, loss: float, ack_every: int) 
 def test_reno_is_padhye_from_above(loss: float, ack_every: int) -> None:
     """The model is of Reno. It drops the rest of a round with its first lost packet; losses
     here are independent, so that fewer end in a time-out."""
-    one = measured("reno", loss, ack_every)
-    assert 0.92 < one.mean / one.padhye < 1.25
+    measurement = measured("reno", loss, ack_every)
+    assert 0.92 < measurement.mean / measurement.padhye < 1.25
 
 
 @pytest.mark.parametrize("ack_every", EVERY)

@@ -56,7 +56,7 @@ def test_repairs_at_the_station_come_before_marks_and_those_before_reno(
     """Tables 1 and 3: snoop with and without ACKP within 1 % of each other, then what tells the
     sender, then Reno; a split connection has Reno's wireless half. Without Reno's time-outs."""
     found = {scheme: measured(scenario, scheme, distance=distance) for scheme in SCHEMES}
-    rate = {scheme: one[0] for scheme, one in found.items()}
+    rate = {scheme: match[0] for scheme, match in found.items()}
     for scheme in CACHES:
         assert rate[scheme] == pytest.approx(rate["snoop"], rel=0.01), scheme
         assert found[scheme][1] <= 0.1, scheme

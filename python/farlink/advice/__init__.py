@@ -198,20 +198,20 @@ def advise(
 def data(advice: Advice) -> dict[str, Any]:
     """Return the numbers of the page as what JSON can hold."""
 
-    def estimate(one: Estimate) -> list[float | None]:
-        return [one.mean, one.low, one.high]
+    def estimate(item: Estimate) -> list[float | None]:
+        return [item.mean, item.low, item.high]
 
-    def option(one: Option) -> dict[str, Any]:
+    def option(item: Option) -> dict[str, Any]:
         return {
-            "what": one.what,
-            "tcp": one.tcp,
-            "overrides": dict(one.overrides),
-            "goodput": estimate(one.goodput),
-            "gain": estimate(one.gain),
-            "verdict": one.verdict,
-            "round_trip": estimate(one.round_trip),
-            "retransmitted_share": estimate(one.retransmitted),
-            "command": one.command,
+            "what": item.what,
+            "tcp": item.tcp,
+            "overrides": dict(item.overrides),
+            "goodput": estimate(item.goodput),
+            "gain": estimate(item.gain),
+            "verdict": item.verdict,
+            "round_trip": estimate(item.round_trip),
+            "retransmitted_share": estimate(item.retransmitted),
+            "command": item.command,
         }
 
     found: dict[str, Any] = json.loads(
@@ -223,29 +223,29 @@ def data(advice: Advice) -> dict[str, Any]:
                 "runs": advice.runs,
                 "now": option(advice.present),
                 "limits": list(advice.limited),
-                "tcps": [option(one) for one in advice.tcps],
+                "tcps": [option(item) for item in advice.tcps],
                 "best": option(advice.best),
-                "remedies": [option(one) for one in advice.remedies],
-                "fixed_ends": [option(one) for one in advice.fixed],
+                "remedies": [option(remedy) for remedy in advice.remedies],
+                "fixed_ends": [option(item) for item in advice.fixed],
                 "sizes": [
                     {
-                        "size": one.label,
-                        "bytes": one.bytes,
-                        "decides": one.decides,
-                        "options": [option(row) for row in one.options],
-                        "tried": {tcp: estimate(found) for tcp, found in one.tried.items()},
+                        "size": size.label,
+                        "bytes": size.bytes,
+                        "decides": size.decides,
+                        "options": [option(row) for row in size.options],
+                        "tried": {tcp: estimate(found) for tcp, found in size.tried.items()},
                     }
-                    for one in advice.sizes
+                    for size in advice.sizes
                 ],
                 "beside": [
                     {
-                        "what": one.what,
-                        "goodput": estimate(one.ours),
+                        "what": item.what,
+                        "goodput": estimate(item.ours),
                         "other": advice.other,
-                        "other_goodput": estimate(one.other),
-                        "other_change": estimate(one.change),
+                        "other_goodput": estimate(item.other),
+                        "other_change": estimate(item.change),
                     }
-                    for one in advice.beside
+                    for item in advice.beside
                 ],
                 "call": {
                     what: {"mean": estimate(mean), "p99": estimate(p99)}

@@ -38,24 +38,24 @@ def draw(advice: "Advice") -> "Figure":
 
 def _rows(advice: "Advice", size: "SizeResult") -> "list[tuple[str, Estimate, str]]":
     """Return name, goodput and colour of what a panel shows, from the top."""
-    options = {one.what: one.goodput for one in size.options}
+    options = {option.what: option.goodput for option in size.options}
     rows = [("now: " + advice.present.tcp, options["now"], PALETTE[0])]
     if "advised" in options:
         rows.append(("advised: " + advice.best.tcp, options["advised"], PALETTE[1]))
-    names = [one.tcp for one in advice.tcps if one.tcp != advice.present.tcp]
+    names = [tcp.tcp for tcp in advice.tcps if tcp.tcp != advice.present.tcp]
     for name in names:
         found = size.tried.get(name) or options.get(f"{name}, as it is")
         if found is not None:
             rows.append((name, found, MUTED))
-    for what, one in options.items():
+    for what, option in options.items():
         if what not in ("now", "advised") and not what.endswith("as it is"):
-            rows.append((what.partition(", ")[2], one, PALETTE[2]))
+            rows.append((what.partition(", ")[2], option, PALETTE[2]))
     return rows
 
 
 def _size(axes: "Axes", advice: "Advice", size: "SizeResult", *, is_first: bool) -> None:
     rows = _rows(advice, size)
-    factor, unit = units.prefixed(max(one.mean or 0.0 for _, one, _ in rows) or 1.0, "bit/s")
+    factor, unit = units.prefixed(max(row.mean or 0.0 for _, row, _ in rows) or 1.0, "bit/s")
     names = [name for name, _, _ in _longest(advice)]
     for name, found, colour in rows:
         place = names.index(name)
@@ -67,7 +67,7 @@ def _size(axes: "Axes", advice: "Advice", size: "SizeResult", *, is_first: bool)
         )
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_yticks(range(len(names)), names if is_first else [])
-    most = max((one.high or one.mean or 0.0) for _, one, _ in rows) / factor
+    most = max((row.high or row.mean or 0.0) for _, row, _ in rows) / factor
     axes.set_xlim(0, 1.08 * most or 1.0)
     axes.set_xlabel(unit)
     label = size.label if size.bytes is None else f"{size.label}: {size_text(size.bytes)}"
@@ -79,10 +79,10 @@ def _longest(advice: "Advice") -> "list[tuple[str, Estimate, str]]":
 
 
 def _beside(axes: "Axes", advice: "Advice") -> None:
-    most = max((one.ours.mean or 0.0) + (one.other.mean or 0.0) for one in advice.beside)
+    most = max((item.ours.mean or 0.0) + (item.other.mean or 0.0) for item in advice.beside)
     factor, unit = units.prefixed(most or 1.0, "bit/s")
-    for place, one in enumerate(advice.beside):
-        ours, other = ((found.mean or 0.0) / factor for found in (one.ours, one.other))
+    for place, item in enumerate(advice.beside):
+        ours, other = ((found.mean or 0.0) / factor for found in (item.ours, item.other))
         first = place == 0
         axes.barh(
             place, ours, height=0.6, color=PALETTE[1], label="the transfer" if first else None
@@ -95,7 +95,7 @@ def _beside(axes: "Axes", advice: "Advice") -> None:
             color=PALETTE[5],
             label=f"{advice.other} beside it" if first else None,
         )
-    axes.set_yticks(range(len(advice.beside)), [one.what for one in advice.beside])
+    axes.set_yticks(range(len(advice.beside)), [item.what for item in advice.beside])
     axes.set_ylim(len(advice.beside) - 0.5, -0.5)
     axes.set_xlabel(unit)
     axes.grid(visible=False, axis="y")

@@ -37,7 +37,7 @@ def blocks(advice: "Advice") -> Iterator[Block]:
     yield Block("head", ["The link"])
     yield Block("table", (), [("", ""), *_link(advice)])
     yield Block("head", [f"What limits you now ({advice.present.tcp})"])
-    yield Block("list", [one for one in (*advice.limited, *_now(advice)) if one])
+    yield Block("list", [limit for limit in (*advice.limited, *_now(advice)) if limit])
     against = f"against {advice.present.tcp}"
     if advice.tcps:
         yield Block("head", ["Which TCP"])
@@ -143,9 +143,9 @@ def _setting_answer(advice: "Advice") -> str:
     )
 
 
-def _again(one: "Option") -> str:
+def _again(option: "Option") -> str:
     """Say what share of segments an option sends again, which others on the link pay for."""
-    share = one.retransmitted.mean or 0.0
+    share = option.retransmitted.mean or 0.0
     return f" and sends {100 * share:.2g} % of its segments again" if share >= _TOLD_AGAIN else ""
 
 
@@ -156,7 +156,7 @@ def _harm(advice: "Advice") -> str:
     """Name sizes at which the setting advised is slower than now, or another TCP faster than it."""
     lines = []
     for size in advice.sizes:
-        options = {one.what: one for one in size.options}
+        options = {option.what: option for option in size.options}
         chosen = options.get("advised")
         now = size.options[0]
         if _wants(advice) and chosen is not None and chosen.verdict == "less":
@@ -165,13 +165,13 @@ def _harm(advice: "Advice") -> str:
                 f"{_value(now.goodput, 'bit/s')}."
             )
         reference = chosen or now
-        for what, one in options.items():
-            if not what.endswith("as it is") or one.verdict != "more":
+        for what, option in options.items():
+            if not what.endswith("as it is") or option.verdict != "more":
                 continue
-            if (one.goodput.low or 0.0) > (reference.goodput.high or 0.0):
+            if (option.goodput.low or 0.0) > (reference.goodput.high or 0.0):
                 line = (
-                    f"{_of_size(size)}: {one.tcp} as it is carries more, "
-                    f"{_value(one.goodput, 'bit/s')} for {_value(reference.goodput, 'bit/s')}"
+                    f"{_of_size(size)}: {option.tcp} as it is carries more, "
+                    f"{_value(option.goodput, 'bit/s')} for {_value(reference.goodput, 'bit/s')}"
                 )
                 costs = [
                     f"{_value(row.goodput, 'bit/s')} for "
@@ -189,17 +189,17 @@ def _harm(advice: "Advice") -> str:
 def _fixed_answer(advice: "Advice") -> str:
     """Say what helps where the ends cannot be changed."""
     now = advice.present
-    more = [one for one in advice.fixed if one.verdict == "more"]
+    more = [item for item in advice.fixed if item.verdict == "more"]
     if not more:
         return (
             f"If the ends have to stay {now.tcp} as it is: no proxy, spoofing or link protocol "
             "tried is shown to help."
         )
-    one = max(more, key=lambda row: row.goodput.mean or 0.0)
-    times = (one.goodput.mean or 0.0) / (now.goodput.mean or 1.0)
+    item = max(more, key=lambda row: row.goodput.mean or 0.0)
+    times = (item.goodput.mean or 0.0) / (now.goodput.mean or 1.0)
     return (
-        f"If the ends have to stay {now.tcp} as it is: {one.what} takes them from "
-        f"{_value(now.goodput, 'bit/s')} to {_value(one.goodput, 'bit/s')}, {times:.3g} times as "
+        f"If the ends have to stay {now.tcp} as it is: {item.what} takes them from "
+        f"{_value(now.goodput, 'bit/s')} to {_value(item.goodput, 'bit/s')}, {times:.3g} times as "
         "much."
     )
 
@@ -226,14 +226,14 @@ def _of_size(size: "SizeResult") -> str:
 
 def _beside(advice: "Advice") -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [("", "it has", f"{advice.other} has", "change for that")]
-    for one in advice.beside:
-        change = one.change.mean in (0, None) and one.change.half_width in (0, None)
+    for item in advice.beside:
+        change = item.change.mean in (0, None) and item.change.half_width in (0, None)
         rows.append(
             (
-                one.what,
-                _value(one.ours, "bit/s"),
-                _value(one.other, "bit/s"),
-                "-" if change else _value(one.change, "bit/s", signed=True),
+                item.what,
+                _value(item.ours, "bit/s"),
+                _value(item.other, "bit/s"),
+                "-" if change else _value(item.change, "bit/s", signed=True),
             )
         )
     return rows
@@ -258,15 +258,15 @@ def _link(advice: "Advice") -> list[tuple[str, str]]:
 def _short(channel: object) -> object:
     """Leave out the text of traces, which name their file."""
     if isinstance(channel, Mapping):
-        return {key: _short(one) for key, one in channel.items() if key != "data"}
-    return [_short(one) for one in channel] if isinstance(channel, list) else channel
+        return {key: _short(item) for key, item in channel.items() if key != "data"}
+    return [_short(item) for item in channel] if isinstance(channel, list) else channel
 
 
 def _rate(path: "Bottleneck") -> str:
     mean = _plain(path.rate_bit_s or 0.0, "bit/s")
     if path.bounds is None:
         return mean
-    least, most = (_plain(one, "bit/s") for one in path.bounds)
+    least, most = (_plain(bound, "bit/s") for bound in path.bounds)
     text = f"{mean} in the mean of a trace, from {least if path.bounds[0] else '0'} to {most}"
     if path.queue is not None and path.bounds[0]:
         text += f"; a full buffer takes {_plain(8 * path.queue / path.bounds[0], 's')} at the least"
@@ -291,22 +291,22 @@ def _now(advice: "Advice") -> list[str]:
 
 def _options(options: "Sequence[Option]", against: str) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [("", "goodput", against, "", "mean round trip", "sent again")]
-    for one in options:
-        what = one.what
+    for option in options:
+        what = option.what
         if what == "the setting advised":
             said = ", ".join(
-                f"{path.removeprefix('tcp.')} {v}" for path, v in one.overrides.items()
+                f"{path.removeprefix('tcp.')} {v}" for path, v in option.overrides.items()
             )
-            what = f"{one.tcp}: {said}"
-        same = one.gain.mean == 0 and one.gain.half_width in (0, None)
+            what = f"{option.tcp}: {said}"
+        same = option.gain.mean == 0 and option.gain.half_width in (0, None)
         rows.append(
             (
                 what,
-                _value(one.goodput, "bit/s"),
-                "-" if same else _value(one.gain, "bit/s", signed=True),
-                "" if same else one.verdict,
-                _value(one.round_trip, "s"),
-                f"{100 * (one.retransmitted.mean or 0.0):.3g} %",
+                _value(option.goodput, "bit/s"),
+                "-" if same else _value(option.gain, "bit/s", signed=True),
+                "" if same else option.verdict,
+                _value(option.round_trip, "s"),
+                f"{100 * (option.retransmitted.mean or 0.0):.3g} %",
             )
         )
     return rows
@@ -328,7 +328,12 @@ def _no_remedies(advice: "Advice") -> str:
 
 def _wants(advice: "Advice") -> bool:
     """Whether the setting advised is shown to be faster, at the scenario's or another size."""
-    gains = [one.verdict for size in advice.sizes for one in size.options if one.what == "advised"]
+    gains = [
+        option.verdict
+        for size in advice.sizes
+        for option in size.options
+        if option.what == "advised"
+    ]
     return bool(advice.tcps) and "more" in [advice.best.verdict, *gains]
 
 
@@ -369,19 +374,21 @@ def _size(size: float) -> str:
 def markdown(advice: "Advice") -> str:
     """Return the page in Markdown."""
     parts = []
-    for one in blocks(advice):
-        if one.kind in ("title", "head", "small"):
-            parts.append({"title": "# ", "head": "## ", "small": "### "}[one.kind] + one.lines[0])
-        elif one.kind == "text":
-            parts.append(" ".join(one.lines))
-        elif one.kind == "list":
-            parts.append("\n".join(f"- {line}" for line in one.lines))
-        elif one.kind == "figure":
+    for block in blocks(advice):
+        if block.kind in ("title", "head", "small"):
+            parts.append(
+                {"title": "# ", "head": "## ", "small": "### "}[block.kind] + block.lines[0]
+            )
+        elif block.kind == "text":
+            parts.append(" ".join(block.lines))
+        elif block.kind == "list":
+            parts.append("\n".join(f"- {line}" for line in block.lines))
+        elif block.kind == "figure":
             continue
-        elif one.kind == "code":
-            parts.append("\n".join(["```sh", *one.lines, "```"]))
+        elif block.kind == "code":
+            parts.append("\n".join(["```sh", *block.lines, "```"]))
         else:
-            head, *rows = [[cell.replace("|", "\\|") for cell in row] for row in one.rows]
+            head, *rows = [[cell.replace("|", "\\|") for cell in row] for row in block.rows]
             lines = ["| " + " | ".join(row) + " |" for row in (head, *rows)]
             lines.insert(1, "|" + " --- |" * len(head))
             parts.append("\n".join(lines))
@@ -391,21 +398,21 @@ def markdown(advice: "Advice") -> str:
 def body(advice: "Advice") -> str:
     """Return the page as a part of another."""
     parts = []
-    for one in blocks(advice):
-        lines = [escape(line) for line in one.lines]
-        if one.kind in ("title", "head", "small"):
-            tag = {"title": "h1", "head": "h2", "small": "h3"}[one.kind]
+    for block in blocks(advice):
+        lines = [escape(line) for line in block.lines]
+        if block.kind in ("title", "head", "small"):
+            tag = {"title": "h1", "head": "h2", "small": "h3"}[block.kind]
             parts.append(f"<{tag}>{lines[0]}</{tag}>")
-        elif one.kind == "text":
+        elif block.kind == "text":
             parts.append(f"<p>{' '.join(lines)}</p>")
-        elif one.kind == "list":
+        elif block.kind == "list":
             parts.append("<ul>" + "".join(f"<li>{line}</li>" for line in lines) + "</ul>")
-        elif one.kind == "figure":
+        elif block.kind == "figure":
             parts.append(_picture(advice))
-        elif one.kind == "code":
+        elif block.kind == "code":
             parts.append("<pre>" + "\n".join(lines) + "</pre>")
         else:
-            head, *rows = [[escape(cell) for cell in row] for row in one.rows]
+            head, *rows = [[escape(cell) for cell in row] for row in block.rows]
             first = "".join(f"<th>{cell}</th>" for cell in head) if any(head) else ""
             rest = "".join(
                 "<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows

@@ -77,16 +77,16 @@ def bottleneck(tree: Mapping[str, Any]) -> Bottleneck:
     ScenarioError
         If there is no way, or no link has a rate.
     """
-    flow = next(one for one in tree["flows"] if one.get("app") not in ("cbr", "onoff", "xtp"))
+    flow = next(item for item in tree["flows"] if item.get("app") not in ("cbr", "onoff", "xtp"))
     begin, end = source.ends(flow)
     way = _way(tree["links"], begin.replace("{}", "0"), end.replace("{}", "0"))
     found: list[tuple[float, int, str, tuple[float, float] | None]] = []
     delay = 0.0
     for place, direction in way:
-        one = tree["links"][place][direction]
-        delay += units.parse_time(one.get("delay")) or 0.0
-        rate, bounds = units.parse_rate(one.get("rate")), None
-        if one.get("rate_trace") is not None:
+        item = tree["links"][place][direction]
+        delay += units.parse_time(item.get("delay")) or 0.0
+        rate, bounds = units.parse_rate(item.get("rate")), None
+        if item.get("rate_trace") is not None:
             rate, *ends = _traced(tree, place, direction)
             bounds = (ends[0], ends[1])
         if rate is not None:
@@ -117,7 +117,7 @@ def _traced(tree: Mapping[str, Any], place: int, direction: str) -> list[float]:
     name = str(link.get("name") or "-".join(link["between"])).replace("{}", "0")
     text = json.dumps(tree)
     sample = _farlink.sample_channel(text, name, direction, 1, 1500, None, 0)
-    return [float(one) for one in json.loads(sample["told"])["rate"]]
+    return [float(item) for item in json.loads(sample["told"])["rate"]]
 
 
 def anywhere(tree: Mapping[str, Any]) -> dict[str, str]:
@@ -179,9 +179,9 @@ def sizes(
     tried.
     """
     rows = [
-        (place, one)
-        for place, one in enumerate(tree["flows"])
-        if one.get("app") not in ("cbr", "onoff", "xtp")
+        (place, item)
+        for place, item in enumerate(tree["flows"])
+        if item.get("app") not in ("cbr", "onoff", "xtp")
     ]
     place, flow = rows[0]
     app = flow.get("app", "file")
@@ -212,16 +212,16 @@ def sizes(
         max(float(f"{count:.1g}"), least)
         for count, least in zip((_SHORT * bdp, _MIDDLE * bdp, longest), _LEAST, strict=True)
     ]
-    taken = [one.bytes for one in wanted if one.bytes] or ([own] if own else [])
+    taken = [request.bytes for request in wanted if request.bytes] or ([own] if own else [])
     derived = [
         of(label, int(count))
         for label, count in zip(("short", "middle", "long"), counts, strict=True)
-        if not any(1 / _ALIKE < count / one < _ALIKE for one in taken)
+        if not any(1 / _ALIKE < count / item < _ALIKE for item in taken)
     ]
     if wanted:
         return wanted, derived
     here = Size("the scenario's", own, tree)
-    return sorted([here, *derived], key=lambda one: one.bytes or 2**60), []
+    return sorted([here, *derived], key=lambda item: item.bytes or 2**60), []
 
 
 def _way(links: Any, begin: str, end: str) -> list[tuple[int, str]]:  # noqa: ANN401 (of JSON)
@@ -299,7 +299,7 @@ def with_proxy(tree: Mapping[str, Any], path: Bottleneck) -> Iterator[tuple[str,
         {**changed, "agents": [{**agent, "kind": "pepsal"}]},
     )
     # Of all connections together twice what path and queue hold.
-    flows = sum(int(one.get("count", 1)) for one in tree["flows"])
+    flows = sum(int(flow.get("count", 1)) for flow in tree["flows"])
     room = f"{1 << max(16, (2 * path.holds // flows - 1).bit_length())} B"
     yield (
         "spoofing before the link (acknowledges in the far end's name)",
@@ -353,7 +353,7 @@ def with_traffic(
     begin, end = (
         node.replace("{}", "0")
         for node in source.ends(
-            next(one for one in tree["flows"] if one.get("app") not in ("cbr", "onoff", "xtp"))
+            next(flow for flow in tree["flows"] if flow.get("app") not in ("cbr", "onoff", "xtp"))
         )
     )
     changed = copy.deepcopy(dict(tree))
@@ -379,7 +379,7 @@ def with_call(
     """Return the scenario with a transfer that does not end and a call beside it; and the call."""
     lasts = _lasts(path)
     beside = copy.deepcopy(dict(tree))
-    first = next(one for one in tree["flows"] if one.get("app") not in ("cbr", "onoff", "xtp"))
+    first = next(flow for flow in tree["flows"] if flow.get("app") not in ("cbr", "onoff", "xtp"))
     begin, end = source.ends(first)
     call = {
         "name": name,
@@ -389,8 +389,8 @@ def with_call(
         "duration": lasts,
     }
     flows = []
-    for one in tree["flows"]:
-        row = dict(one)
+    for flow in tree["flows"]:
+        row = dict(flow)
         if row.get("app") == "file":
             for key in ("size", "reverse"):
                 row.pop(key, None)

@@ -42,14 +42,14 @@ def write(advice: "Advice", path: Path) -> None:
     """Write the page; the file is there whole or not at all."""
     with files.replacing(path) as temporary:
         sheets = _Sheets(_pdf(str(temporary)))
-        for one in blocks(advice):
-            if one.kind == "figure":
+        for block in blocks(advice):
+            if block.kind == "figure":
                 with optional("advice"):
                     sheets.picture(advice.plot())
-            elif one.kind == "table":
-                sheets.table(one.rows)
+            elif block.kind == "table":
+                sheets.table(block.rows)
             else:
-                sheets.lines(one.kind, one.lines)
+                sheets.lines(block.kind, block.lines)
         sheets.close()
 
 

@@ -103,9 +103,9 @@ class Work:
         kept = self._remedies(present)
         added = [] if self.fixed or best is present else self._remedies(best)
         told = [present, best, *tcps]
-        self._simulate([one.points[0] for one in told], 2 * self.runs)
-        options = [self._option(one.tcp, one, present) for one in tcps]
-        options.sort(key=lambda one: -(one.goodput.mean or 0.0))
+        self._simulate([message.points[0] for message in told], 2 * self.runs)
+        options = [self._option(item.tcp, item, present) for item in tcps]
+        options.sort(key=lambda item: -(item.goodput.mean or 0.0))
         fixed = self._screen(kept, present)
         advised = self._option("the setting advised", best, present)
         extra: list[tuple[str, Setting]] = []
@@ -120,7 +120,7 @@ class Work:
         by_size = self._sizes(present, best, champions, extra)
         self._say(f"{_OTHER} beside, and the delay of others")
         beside = self._beside(present, best, champions)
-        order = [one.tcp for one in options]
+        order = [option.tcp for option in options]
         delays = self._delays([self.now, best.tcp, *order], best)
         changes = best.changes
         return Advice(
@@ -155,20 +155,20 @@ class Work:
             first = Point.of(self.given, overrides=self.overrides, seed=self.seed)
         self.begins_anywhere = bool(changes)
         if self.asked:
-            bulk = [i for i, one in enumerate(first.scenario["flows"]) if _is_tcp(one)]
+            bulk = [i for i, flow in enumerate(first.scenario["flows"]) if _is_tcp(flow)]
             sizes(first.scenario, bottleneck(first.scenario), self.asked)
             self.overrides[f"flows.{bulk[0]}.size"] = self.asked[0]
             first = Point.of(self.given, overrides=self.overrides, seed=self.seed)
-        self.tree = {key: one for key, one in first.scenario.items() if key != "resolved_tcp"}
+        self.tree = {key: item for key, item in first.scenario.items() if key != "resolved_tcp"}
         self.path = bottleneck(self.tree)
         self.now = self.fixed or tcp or _own_tcp(self.given, first) or "linux-cubic"
-        several = len([one for one in self.tree["flows"] if one.get("app") != "cbr"]) > 1
-        several |= any(int(one.get("count", 1)) > 1 for one in self.tree["flows"])
+        several = len([flow for flow in self.tree["flows"] if flow.get("app") != "cbr"]) > 1
+        several |= any(int(flow.get("count", 1)) > 1 for flow in self.tree["flows"])
         self.measure = "goodput_over_run" if several else "goodput"
         self.name = self.called or _name(self.given, self.tree)
         deciding, beside = sizes(self.tree, self.path, self.asked)
         # The first is the scenario itself, whose numbers the printed commands give.
-        own = next((i for i, one in enumerate(deciding) if one.label == "the scenario's"), 0)
+        own = next((i for i, item in enumerate(deciding) if item.label == "the scenario's"), 0)
         scenario = Size(deciding[own].label, deciding[own].bytes, self.tree)
         self.deciding = [scenario, *deciding[:own], *deciding[own + 1 :]]
         self.told = beside
@@ -178,9 +178,9 @@ class Work:
         self._simulate(present.points, _FIRST)
         measures = (self.measure, "rtt_mean", "retransmitted_share")
         self.is_random = any(
-            len({float(x) for x in self.lab.values(point, one, _FIRST) if np.isfinite(x)}) > 1
+            len({float(x) for x in self.lab.values(point, measure, _FIRST) if np.isfinite(x)}) > 1
             for point in present.points
-            for one in measures
+            for measure in measures
         )
         if not self.is_random:
             self.runs = min(self.runs, 3)
@@ -190,28 +190,28 @@ class Work:
     ) -> tuple[list[Setting], Setting, dict[int, tuple[Setting, str]]]:
         """Return the TCPs as they are, the setting to advise, and the best TCP of each size."""
         self._say(f"{len(CANDIDATES)} TCPs")
-        names = [one for one in dict.fromkeys((self.now, *CANDIDATES)) if one]
-        tcps = [present if one == self.now else self._setting(one, {}) for one in names]
-        self._simulate([point for one in tcps for point in one.points], min(_FIRST, self.runs))
+        names = [item for item in dict.fromkeys((self.now, *CANDIDATES)) if item]
+        tcps = [present if name == self.now else self._setting(name, {}) for name in names]
+        self._simulate([point for tcp in tcps for point in tcp.points], min(_FIRST, self.runs))
         self.tcps = tcps
-        ranked = self._race([one for one in tcps if one.tcp in CANDIDATES], present)
+        ranked = self._race([tcp for tcp in tcps if tcp.tcp in CANDIDATES], present)
         champions: dict[int, tuple[Setting, str]] = {}
         for place, size in enumerate(self.deciding):
-            above = [one for one in ranked if self._gain(one, present, place)[0] > 0]
+            above = [item for item in ranked if self._gain(item, present, place)[0] > 0]
             if above:
-                most = max(above, key=lambda one: self._gain(one, present, place)[1])
+                most = max(above, key=lambda item: self._gain(item, present, place)[1])
                 champions[place] = (most, str(size))
 
         self._say("windows")
-        kind = [one for one in ranked if not self._harms(one, present)]
+        kind = [item for item in ranked if not self._harms(item, present)]
         gains = kind and self._better(kind[0], present)
         pool = (kind if gains else ranked)[:2]
         settings = self._race(self._settings(pool), present, (self.runs + 1) // 2)
-        kind = [one for one in settings if not self._harms(one, present)] or settings
+        kind = [setting for setting in settings if not self._harms(setting, present)] or settings
         best = kind[0]
         # Of settings that are not told apart take the least: a smaller window is kinder.
-        near = [one for one in kind if self._near(one, best)]
-        return tcps, min(near, key=lambda one: (one.size, kind.index(one))), champions
+        near = [item for item in kind if self._near(item, best)]
+        return tcps, min(near, key=lambda item: (item.size, kind.index(item))), champions
 
     def _race(
         self, settings: Sequence[Setting], present: Setting, most: int | None = None
@@ -222,47 +222,47 @@ class Work:
         out: list[Setting] = []
         few = min(_FIRST, most)
         for runs in dict.fromkeys((few, (most + few) // 2, most)):
-            self._simulate([point for one in (*alive, present) for point in one.points], runs)
-            alive.sort(key=lambda one: -self._score(one, runs).mean())
+            self._simulate([point for item in (*alive, present) for point in item.points], runs)
+            alive.sort(key=lambda item: -self._score(item, runs).mean())
             first = self._score(alive[0], runs).tolist()
-            for one in alive[1:]:
-                apart = paired_difference(first, self._score(one, runs).tolist(), _SURE)
+            for item in alive[1:]:
+                apart = paired_difference(first, self._score(item, runs).tolist(), _SURE)
                 if apart.low is not None and apart.low > 0 and self.is_random:
-                    alive.remove(one)
-                    out.insert(0, one)
+                    alive.remove(item)
+                    out.insert(0, item)
         return [*alive, *out]
 
-    def _score(self, one: Setting, runs: int) -> Any:  # noqa: ANN401 (an array)
+    def _score(self, setting: Setting, runs: int) -> Any:  # noqa: ANN401 (an array)
         """Return the mean logarithm of goodput over the sizes, run by run."""
-        values = [self.lab.values(point, self.measure, runs) for point in one.points]
+        values = [self.lab.values(point, self.measure, runs) for point in setting.points]
         return np.mean([np.log(np.fmax(np.nan_to_num(found), 1.0)) for found in values], axis=0)
 
-    def _common(self, one: Setting, other: Setting) -> tuple[list[float], list[float]]:
+    def _common(self, setting: Setting, other: Setting) -> tuple[list[float], list[float]]:
         """Return the scores of two settings over the runs that both have."""
         runs = min(
-            len(self.lab.values(point, self.measure)) for point in (*one.points, *other.points)
+            len(self.lab.values(point, self.measure)) for point in (*setting.points, *other.points)
         )
         runs = min(runs, self.runs)
-        return self._score(one, runs).tolist(), self._score(other, runs).tolist()
+        return self._score(setting, runs).tolist(), self._score(other, runs).tolist()
 
-    def _better(self, one: Setting, other: Setting) -> bool:
-        apart = paired_difference(*self._common(one, other))
+    def _better(self, setting: Setting, other: Setting) -> bool:
+        apart = paired_difference(*self._common(setting, other))
         return apart.low is not None and apart.low > 0
 
-    def _near(self, one: Setting, best: Setting) -> bool:
+    def _near(self, setting: Setting, best: Setting) -> bool:
         """Whether the runs do not tell a setting from the best, or only within 1 %."""
-        ours, theirs = self._common(one, best)
+        ours, theirs = self._common(setting, best)
         apart = paired_difference(theirs, ours)
         return apart.low is None or apart.low <= 0 or (apart.mean or 0.0) <= math.log(1.01)
 
-    def _harms(self, one: Setting, present: Setting) -> bool:
+    def _harms(self, setting: Setting, present: Setting) -> bool:
         """Whether a size is shown to be slower than now by more than `_HARM`."""
         places = range(len(self.deciding))
-        return any(self._gain(one, present, place)[2] < -_HARM for place in places)
+        return any(self._gain(setting, present, place)[2] < -_HARM for place in places)
 
-    def _gain(self, one: Setting, present: Setting, place: int) -> tuple[float, float, float]:
+    def _gain(self, setting: Setting, present: Setting, place: int) -> tuple[float, float, float]:
         """Return low, mean and high of the gain at a size, in parts of the present goodput."""
-        points = (one.points[place], present.points[place])
+        points = (setting.points[place], present.points[place])
         found = [self.lab.values(point, self.measure) for point in points]
         runs = min(len(found[0]), len(found[1]), self.runs)
         ours, theirs = (np.nan_to_num(values[:runs]) for values in found)
@@ -274,7 +274,7 @@ class Work:
     def _setting(
         self, tcp: str, changes: Changes, change: Callable[[Mapping[str, Any]], Any] | None = None
     ) -> Setting:
-        trees = [one.tree if change is None else change(one.tree) for one in self.deciding]
+        trees = [item.tree if change is None else change(item.tree) for item in self.deciding]
         return Setting(tcp, changes, tuple(self._point(tcp, changes, tree) for tree in trees))
 
     def _point(self, tcp: str, changes: Mapping[str, str | int], tree: Mapping[str, Any]) -> Point:
@@ -285,7 +285,7 @@ class Work:
             self.tell(line)
 
     def _simulate(self, points: Any, runs: int) -> None:  # noqa: ANN401 (an iterable)
-        self.lab.simulate([(one, runs) for one in points])
+        self.lab.simulate([(point, runs) for point in points])
 
     def _values(self, point: Point, measure: str, runs: int | None = None) -> list[float | None]:
         """Return a measure over the fresh runs."""
@@ -294,28 +294,28 @@ class Work:
         return _known(values)
 
     def _option(
-        self, what: str, one: Setting, base: Setting, place: int = 0, runs: int | None = None
+        self, what: str, setting: Setting, base: Setting, place: int = 0, runs: int | None = None
     ) -> Option:
-        return self._of_points(what, one, one.points[place], base.points[place], runs)
+        return self._of_points(what, setting, setting.points[place], base.points[place], runs)
 
     def _of_points(
-        self, what: str, one: Setting, point: Point, base: Point, runs: int | None
+        self, what: str, setting: Setting, point: Point, base: Point, runs: int | None
     ) -> Option:
         ours, theirs = (self._values(x, self.measure, runs) for x in (point, base))
         return Option(
             what,
-            one.tcp,
-            dict(one.changes),
+            setting.tcp,
+            dict(setting.changes),
             mean_ci95(ours),
             paired_difference(ours, theirs),
             mean_ci95(self._values(point, "rtt_mean", runs)),
             mean_ci95(self._values(point, "retransmitted_share", runs)),
-            self._command(one.tcp, one.changes),
+            self._command(setting.tcp, setting.changes),
         )
 
     def _settings(self, pool: Sequence[Setting]) -> list[Setting]:
         found = []
-        for one in pool:
+        for item in pool:
             for share in _WINDOW_SHARES:
                 for initial in _INITIAL_WINDOWS:
                     window = _rounded(share * self.path.holds)
@@ -324,58 +324,60 @@ class Work:
                         "tcp.initial_window": initial,
                     }
                     try:
-                        found.append(self._setting(one.tcp, changes))
+                        found.append(self._setting(item.tcp, changes))
                     except ScenarioError:
                         continue  # a window that this TCP cannot have
         if not found:
             raise ScenarioError("none of the windows to try suits this scenario")
         return found
 
-    def _remedies(self, one: Setting) -> list[tuple[str, Setting]]:
+    def _remedies(self, setting: Setting) -> list[tuple[str, Setting]]:
         """Return what could stand between the ends, with these ends."""
         found = []
         trees = [list(self._with(size.tree)) for size in (*self.deciding, *self.told)]
         for place, (what, _) in enumerate(trees[0]):
             try:
-                points = [self._point(one.tcp, one.changes, rows[place][1]) for rows in trees]
+                points = [
+                    self._point(setting.tcp, setting.changes, rows[place][1]) for rows in trees
+                ]
             except ScenarioError as error:
                 line = f"{what}: {error}"
                 if line not in self.refused:
                     self.refused.append(line)
                 continue
-            found.append((what, Setting(one.tcp, one.changes, tuple(points))))
+            found.append((what, Setting(setting.tcp, setting.changes, tuple(points))))
         return found
 
     def _screen(self, rows: Sequence[tuple[str, Setting]], base: Setting) -> list[Option]:
         """Tell remedies by the first runs; those that are shown to be worse stop after a few."""
         few, more = min(_FIRST, self.runs), max(3, self.runs // 2)
-        self._simulate([one.points[0] for _, one in rows], few)
+        self._simulate([row.points[0] for _, row in rows], few)
         found = []
-        for what, one in rows:
-            option = self._early(what, one, base, few)
+        for what, row in rows:
+            option = self._early(what, row, base, few)
             if not (self.is_random and option.gain.high is not None and option.verdict == "less"):
-                self._simulate([one.points[0]], more)
-                option = self._early(what, one, base, more)
+                self._simulate([row.points[0]], more)
+                option = self._early(what, row, base, more)
             found.append(option)
         return found
 
-    def _early(self, what: str, one: Setting, base: Setting, runs: int) -> Option:
+    def _early(self, what: str, item: Setting, base: Setting, runs: int) -> Option:
         """Return an option by the first runs, none of which chose anything of a remedy."""
 
         def values(setting: Setting, measure: str) -> list[float | None]:
             found = self.lab.values(setting.points[0], measure, runs)
             return _known(found)
 
-        ours, theirs = values(one, self.measure), values(base, self.measure)
+        ours, theirs = values(item, self.measure), values(base, self.measure)
         return Option(
             what,
-            one.tcp,
-            dict(one.changes),
+            item.tcp,
+            dict(item.changes),
             mean_ci95(ours),
             paired_difference(ours, theirs),
-            mean_ci95(values(one, "rtt_mean")),
-            mean_ci95(values(one, "retransmitted_share")),
-            self._command(one.tcp, one.changes),
+            mean_ci95(values(item, "rtt_mean")),
+            mean_ci95(values(item, "retransmitted_share")),
+            self._command(item.tcp, item.changes),
         )
 
     def _with(self, tree: Mapping[str, Any]) -> Any:  # noqa: ANN401 (an iterator)
@@ -391,11 +393,11 @@ class Work:
     ) -> tuple[SizeResult, ...]:
         """Tell each size by fresh runs: now, as advised, and the TCPs that are best at a size."""
         rows: list[tuple[str, Setting]] = [("now", present)]
-        is_end = not any(best is one for _, one in extra)
+        is_end = not any(best is item for _, item in extra)
         if best is not present and is_end:
             rows.append(("advised", best))
-        for one in dict.fromkeys(id(one) for one, _ in champions.values()):
-            champion = next(x for x, _ in champions.values() if id(x) == one)
+        for item in dict.fromkeys(id(item) for item, _ in champions.values()):
+            champion = next(x for x, _ in champions.values() if id(x) == item)
             if champion is not present:
                 rows.append((f"{champion.tcp}, as it is", champion))
         rows += extra
@@ -404,23 +406,23 @@ class Work:
         found = []
         for place, size in enumerate(every):
             points = [
-                one.points[place]
-                if place < len(one.points)
-                else self._point(one.tcp, one.changes, size.tree)
-                for _, one in rows
+                row.points[place]
+                if place < len(row.points)
+                else self._point(row.tcp, row.changes, size.tree)
+                for _, row in rows
             ]
             self._simulate(points, self.runs + runs)
             options = tuple(
-                self._of_points(what, one, point, points[0], runs)
-                for (what, one), point in zip(rows, points, strict=True)
+                self._of_points(what, row, point, points[0], runs)
+                for (what, row), point in zip(rows, points, strict=True)
             )
             decides = place < len(self.deciding)
             tried = {}
-            for one in getattr(self, "tcps", []) if decides else []:
-                values = self.lab.values(one.points[place], self.measure)[: self.runs]
-                tried[one.tcp] = mean_ci95(np.nan_to_num(values).tolist())
+            for item in getattr(self, "tcps", []) if decides else []:
+                values = self.lab.values(item.points[place], self.measure)[: self.runs]
+                tried[item.tcp] = mean_ci95(np.nan_to_num(values).tolist())
             found.append(SizeResult(size.label, size.bytes, decides, options, tried))
-        return tuple(sorted(found, key=lambda one: one.bytes or 2**60))
+        return tuple(sorted(found, key=lambda item: item.bytes or 2**60))
 
     def _beside(
         self, present: Setting, best: Setting, champions: Mapping[int, tuple[Setting, str]]
@@ -436,8 +438,8 @@ class Work:
         names = ("transfer", "other")
         runs = max(3, self.runs // 2)
         points = {}
-        for what, one in rows.items():
-            tree = with_traffic(self.tree, self.path, names, (one.tcp, one.changes), _OTHER)
+        for what, row in rows.items():
+            tree = with_traffic(self.tree, self.path, names, (row.tcp, row.changes), _OTHER)
             points[what] = Point.of(tree)
         self._simulate(points.values(), runs)
         values = {
@@ -457,19 +459,19 @@ class Work:
         result = api.run(self.tree, tcp=self.now, runs=min(self.runs, 10))
         used = {}
         busiest = ""
-        rows = [one for one in result.data["links"] if one["metrics"]["utilisation"]["mean"]]
+        rows = [link for link in result.data["links"] if link["metrics"]["utilisation"]["mean"]]
         if rows:
-            most = max(rows, key=lambda one: one["metrics"]["utilisation"]["mean"])
+            most = max(rows, key=lambda item: item["metrics"]["utilisation"]["mean"])
             busiest = f"{most['link']}, {most['direction']}"
             used = {self.now: float(most["metrics"]["utilisation"]["mean"])}
         said = limits.sentences(result, busiest, used)
-        flow = next(one for one in result.data["results"] if one["tcp"] == self.now)
+        flow = next(item for item in result.data["results"] if item["tcp"] == self.now)
         shares = {
-            key.removeprefix("limited_").replace("_", " "): one["mean"]
-            for key, one in flow["metrics"].items()
-            if key.startswith("limited_") and one["mean"]
+            key.removeprefix("limited_").replace("_", " "): metric["mean"]
+            for key, metric in flow["metrics"].items()
+            if key.startswith("limited_") and metric["mean"]
         }
-        parts = sorted(shares.items(), key=lambda one: -one[1])[:4]
+        parts = sorted(shares.items(), key=lambda item: -item[1])[:4]
         told = ", ".join(f"{name} {100 * share:.0f} %" for name, share in parts)
         return (*said, f"of its time: {told}" if told else "")
 
@@ -478,8 +480,8 @@ class Work:
         beside, alone = with_call(self.tree, self.path, _CALL)
         runs = max(3, self.runs // 2)
         wanted = {"nothing else": Point.of(alone)}
-        for one in dict.fromkeys(tcps[:2]):
-            wanted[f"{one}, as it is"] = self._point(one, {}, beside)
+        for tcp in dict.fromkeys(tcps[:2]):
+            wanted[f"{tcp}, as it is"] = self._point(tcp, {}, beside)
         if best.changes:
             wanted[f"{best.tcp}, as advised"] = self._point(best.tcp, best.changes, beside)
         self._simulate(wanted.values(), runs)
@@ -519,7 +521,7 @@ class Work:
                 "Each run begins at a place of its own in the trace of rates (random_offset), "
                 "which begins again at its end."
             )
-        lines += [f"Not simulated: {one}" for one in self.refused]
+        lines += [f"Not simulated: {item}" for item in self.refused]
         return tuple(lines)
 
     def _command(self, tcp: str, changes: Mapping[str, str | int]) -> str:
@@ -545,11 +547,12 @@ def _waste(best: Option, options: Sequence[Option]) -> tuple[str, ...]:
         "from others on the link."
     )
     low = best.goodput.low or 0.0
-    for one in options:
-        share = one.retransmitted.mean or 0.0
-        if share < again / 2 and (one.goodput.high or 0.0) >= low:
+    for option in options:
+        share = option.retransmitted.mean or 0.0
+        if share < again / 2 and (option.goodput.high or 0.0) >= low:
             line += (
-                f" {one.tcp} as it is, whose goodput is not told apart from it by their intervals, "
+                f" {option.tcp} as it is, whose goodput is not told apart from it by their "
+                f"intervals, "
                 f"sends {100 * share:.1f} % again."
             )
             break
@@ -586,7 +589,7 @@ def _rounded(size: float) -> int:
 
 def _known(values: Any) -> list[float | None]:  # noqa: ANN401 (an array)
     """Return numbers with None in the place of NaN."""
-    return [float(one) if np.isfinite(one) else None for one in values]
+    return [float(value) if np.isfinite(value) else None for value in values]
 
 
 def _is_tcp(flow: Mapping[str, Any]) -> bool:

@@ -102,9 +102,9 @@ class Capture:
         """Return a connection by its number in the capture, counted from 1; or the biggest."""
         if number is None:
             return self.connections[0]
-        for one in self.connections:
-            if one.number == number:
-                return one
+        for item in self.connections:
+            if item.number == number:
+                return item
         raise ScenarioError(
             f"{self.path}: connection {number} is not there; it has 1 to {len(self.connections)}"
         )
@@ -115,9 +115,9 @@ class Capture:
         import pandas as pd
 
         rows = [
-            {"connection": one.number, "direction": name, **measures(one, name)}
-            for one in self.connections
-            for name, direction in one.directions.items()
+            {"connection": connection.number, "direction": name, **measures(connection, name)}
+            for connection in self.connections
+            for name, direction in connection.directions.items()
             if direction.bytes
         ]
         return pd.DataFrame(rows)
@@ -132,24 +132,24 @@ class Capture:
 
 def measures(connection: Connection, name: str) -> dict[str, Any]:
     """Return what is counted of a direction, as `Capture.summary` has it."""
-    one = connection.directions[name]
-    elapsed = one.until - one.since
-    rtt = one.rtt["rtt"]
+    direction = connection.directions[name]
+    elapsed = direction.until - direction.since
+    rtt = direction.rtt["rtt"]
     some = len(rtt) > 0
     return {
-        "from": one.sender,
-        "to": one.receiver,
-        "captured_at": one.place,
-        "bytes": one.bytes,
+        "from": direction.sender,
+        "to": direction.receiver,
+        "captured_at": direction.place,
+        "bytes": direction.bytes,
         "duration": elapsed,
-        "goodput": 8 * one.bytes / elapsed if elapsed > 0 else math.nan,
-        "segments": len(one.segments["time"]),
-        "sent_again": one.sent_again,
-        "overtaken": one.overtaken,
-        "rtt_min": one.least_rtt if one.least_rtt is not None else math.nan,
+        "goodput": 8 * direction.bytes / elapsed if elapsed > 0 else math.nan,
+        "segments": len(direction.segments["time"]),
+        "sent_again": direction.sent_again,
+        "overtaken": direction.overtaken,
+        "rtt_min": direction.least_rtt if direction.least_rtt is not None else math.nan,
         "rtt_median": float(np.median(rtt)) if some else math.nan,
         "rtt_p95": float(np.quantile(rtt, 0.95)) if some else math.nan,
-        "flight_max": float(one.flight["flight"].max(initial=0)),
+        "flight_max": float(direction.flight["flight"].max(initial=0)),
     }
 
 
@@ -173,9 +173,9 @@ def capture(path: str | Path) -> Capture:
     >>> seen.plot.sequence().savefig("sequence.pdf")  # doctest: +SKIP
     """
     where, segments, origin_ns = Path(path), list[Segment](), None
-    for one in packets(where):
-        origin_ns = one.time_ns if origin_ns is None else origin_ns
-        found = parse(one, origin_ns)
+    for packet in packets(where):
+        origin_ns = packet.time_ns if origin_ns is None else origin_ns
+        found = parse(packet, origin_ns)
         if found is not None:
             segments.append(found)
     return of_segments(where, segments, origin_ns or 0)
@@ -186,21 +186,21 @@ def of_segments(where: Path, segments: Iterable[Segment], origin_ns: int) -> Cap
     known: dict[Ends, _Reading] = {}
     readings: list[_Reading] = []
     recent, older, copies = set[int](), set[int](), 0
-    for one in sorted(segments, key=lambda one: one.time):
-        if one.identity:
-            key = hash((one.flow, one.identity, one[2:7], one.stamp))
+    for segment in sorted(segments, key=lambda item: item.time):
+        if segment.identity:
+            key = hash((segment.flow, segment.identity, segment[2:7], segment.stamp))
             if key in recent or key in older:
                 copies += 1
                 continue
             recent.add(key)
             if len(recent) > _REMEMBERED:
                 recent, older = set(), recent
-        reading = _reading(known, readings, one)
-        _take(reading, one)
+        reading = _reading(known, readings, segment)
+        _take(reading, segment)
     if not readings:
         raise ScenarioError(f"{where}: holds no TCP connection")
-    connections = [_connection(number, one, origin_ns) for number, one in enumerate(readings, 1)]
-    connections.sort(key=lambda one: -max(way.bytes for way in one.directions.values()))
+    connections = [_connection(number, item, origin_ns) for number, item in enumerate(readings, 1)]
+    connections.sort(key=lambda item: -max(way.bytes for way in item.directions.values()))
     notes = []
     if copies:
         notes.append(
@@ -210,59 +210,59 @@ def of_segments(where: Path, segments: Iterable[Segment], origin_ns: int) -> Cap
     return Capture(where, connections, notes)
 
 
-def _reading(known: dict[Ends, _Reading], readings: list[_Reading], one: Segment) -> _Reading:
+def _reading(known: dict[Ends, _Reading], readings: list[_Reading], segment: Segment) -> _Reading:
     """Return the connection of a segment; a SYN with another number than before opens a new one."""
-    back: Ends = (one.flow[1], one.flow[0], one.flow[3], one.flow[2])
-    found = known.get(one.flow) or known.get(back)
-    opens = one.flags & (SYN | ACK) == SYN
-    again = found is not None and found.first_sequence in (None, one.sequence)
+    back: Ends = (segment.flow[1], segment.flow[0], segment.flow[3], segment.flow[2])
+    found = known.get(segment.flow) or known.get(back)
+    opens = segment.flags & (SYN | ACK) == SYN
+    again = found is not None and found.first_sequence in (None, segment.sequence)
     if found is None or (opens and (not again or (found.first_sequence is None and _used(found)))):
         # Without a SYN the end that answers it, or else the first to be seen, is the other.
-        opener = back if one.flags & (SYN | ACK) == SYN | ACK else one.flow
-        found = _Reading(opener, one.time, one.time)
+        opener = back if segment.flags & (SYN | ACK) == SYN | ACK else segment.flow
+        found = _Reading(opener, segment.time, segment.time)
         known.pop(back, None)
-        known[one.flow] = found
+        known[segment.flow] = found
         readings.append(found)
     if opens:
-        found.first_sequence = one.sequence
-    found.last = max(found.last, one.time)
+        found.first_sequence = segment.sequence
+    found.last = max(found.last, segment.time)
     return found
 
 
-def _used(one: _Reading) -> bool:
-    return any(half.sent or half.told for half in one.halves)
+def _used(reading: _Reading) -> bool:
+    return any(half.sent or half.told for half in reading.halves)
 
 
-def _take(reading: _Reading, one: Segment) -> None:
-    side = 0 if one.flow == reading.ends else 1
+def _take(reading: _Reading, segment: Segment) -> None:
+    side = 0 if segment.flow == reading.ends else 1
     mine, theirs = reading.halves[side], reading.halves[1 - side]
-    start = one.sequence
-    if one.flags & SYN:
-        (reading.syn_ack if one.flags & ACK else reading.syn).append(one.time)
+    start = segment.sequence
+    if segment.flags & SYN:
+        (reading.syn_ack if segment.flags & ACK else reading.syn).append(segment.time)
         mine.syns += 1
-        mine.shift, mine.mss, mine.sack = one.scale, one.mss, one.sack_permitted
+        mine.shift, mine.mss, mine.sack = segment.scale, segment.mss, segment.sack_permitted
         start += 1
         if mine.base is None:
             mine.base = start % 2**32
-    elif side == 0 and reading.syn_ack and reading.answer is None and one.flags & ACK:
-        reading.answer = one.time
-    reading.reset |= bool(one.flags & RST)
-    reading.finished |= (1 + side) * bool(one.flags & FIN)
-    if one.stamp is not None and one.stamp[0] not in mine.stamps:
-        mine.stamps[one.stamp[0]] = one.time
-    if one.length and not one.flags & RST:
+    elif side == 0 and reading.syn_ack and reading.answer is None and segment.flags & ACK:
+        reading.answer = segment.time
+    reading.reset |= bool(segment.flags & RST)
+    reading.finished |= (1 + side) * bool(segment.flags & FIN)
+    if segment.stamp is not None and segment.stamp[0] not in mine.stamps:
+        mine.stamps[segment.stamp[0]] = segment.time
+    if segment.length and not segment.flags & RST:
         at = mine.place(start)
-        if one.length == 1 and at < mine.edge and _told(mine) >= at + 1:
+        if segment.length == 1 and at < mine.edge and _told(mine) >= at + 1:
             reading.probes += 1  # a keep-alive: the last byte once more (RFC 9293, 3.8.4)
         else:
-            mine.sent.append(Sent(one.time, at, one.length, one.stamp))
-            mine.edge = max(mine.edge, at + one.length)
-            if one.stamp is not None and one.stamp[1] not in mine.echoes:
-                mine.echoes[one.stamp[1]] = one.time
-    if one.flags & ACK and not one.flags & (SYN | RST):
-        at = theirs.place(one.ack)
-        blocks = tuple((theirs.place(a), theirs.place(b)) for a, b in one.sacks)
-        theirs.told.append(Told(one.time, at, one.window, one.stamp, blocks))
+            mine.sent.append(Sent(segment.time, at, segment.length, segment.stamp))
+            mine.edge = max(mine.edge, at + segment.length)
+            if segment.stamp is not None and segment.stamp[1] not in mine.echoes:
+                mine.echoes[segment.stamp[1]] = segment.time
+    if segment.flags & ACK and not segment.flags & (SYN | RST):
+        at = theirs.place(segment.ack)
+        blocks = tuple((theirs.place(a), theirs.place(b)) for a, b in segment.sacks)
+        theirs.told.append(Told(segment.time, at, segment.window, segment.stamp, blocks))
         theirs.edge = max(theirs.edge, at)
 
 
@@ -270,23 +270,26 @@ def _told(half: Half) -> int:
     return half.told[-1].ack if half.told else 0
 
 
-def _connection(number: int, one: _Reading, origin_ns: int) -> Connection:
-    first, second = _address(one.ends[0], one.ends[2]), _address(one.ends[1], one.ends[3])
-    out, back = _handshake(one)
+def _connection(number: int, reading: _Reading, origin_ns: int) -> Connection:
+    first, second = (
+        _address(reading.ends[0], reading.ends[2]),
+        _address(reading.ends[1], reading.ends[3]),
+    )
+    out, back = _handshake(reading)
     notes = []
-    if not one.halves[0].syns and not one.halves[1].syns:
+    if not reading.halves[0].syns and not reading.halves[1].syns:
         notes.append(
             "no handshake in the capture: windows are drawn with the least scale that what was "
             "sent needs"
         )
-    if one.probes:
-        notes.append(f"{one.probes:,} keep-alives are left out")
-    for half in one.halves:
+    if reading.probes:
+        notes.append(f"{reading.probes:,} keep-alives are left out")
+    for half in reading.halves:
         # Times from the connection's first packet; offsets from the first byte seen.
-        _shift(half, one.start)
+        _shift(half, reading.start)
     directions = {
-        "a2b": build((first, second), one.halves[0], one.halves[1], (out, back)),
-        "b2a": build((second, first), one.halves[1], one.halves[0], (back, out)),
+        "a2b": build((first, second), reading.halves[0], reading.halves[1], (out, back)),
+        "b2a": build((second, first), reading.halves[1], reading.halves[0], (back, out)),
     }
     for way in directions.values():
         most = float(way.segments["len"].max(initial=0))
@@ -295,25 +298,25 @@ def _connection(number: int, one: _Reading, origin_ns: int) -> Connection:
                 f"segments of up to {most:,.0f} B from {way.sender}: the card cuts or joins them "
                 f"(offload), those on the wire have {way.mss:,} B at most"
             )
-    ending = "reset" if one.reset else "closed" if one.finished == 3 else "open"
+    ending = "reset" if reading.reset else "closed" if reading.finished == 3 else "open"
     return Connection(
         number,
         first,
         second,
-        origin_ns + round(1e9 * one.start),
-        one.last - one.start,
+        origin_ns + round(1e9 * reading.start),
+        reading.last - reading.start,
         directions,
-        bool(one.syn or one.syn_ack),
+        bool(reading.syn or reading.syn_ack),
         ending,
         tuple(notes),
     )
 
 
 def _shift(half: Half, start: float) -> None:
-    first = 0 if half.syns else min([one.at for one in half.sent], default=0)
-    for one in half.sent:
-        one.time -= start
-        one.at -= first
+    first = 0 if half.syns else min([segment.at for segment in half.sent], default=0)
+    for segment in half.sent:
+        segment.time -= start
+        segment.at -= first
     for told in half.told:
         told.time -= start
         told.ack -= first
@@ -323,15 +326,15 @@ def _shift(half: Half, start: float) -> None:
             stamps[value] -= start
 
 
-def _handshake(one: _Reading) -> tuple[float | None, float | None]:
+def _handshake(reading: _Reading) -> tuple[float | None, float | None]:
     """Return the round trips from here to the responder and to the opener.
 
     A SYN that was sent twice does not tell which of the two was answered.
     """
-    out = one.syn_ack[0] - one.syn[0] if len(one.syn) == 1 and one.syn_ack else None
+    out = reading.syn_ack[0] - reading.syn[0] if len(reading.syn) == 1 and reading.syn_ack else None
     back = None
-    if len(one.syn_ack) == 1 and one.answer is not None:
-        back = one.answer - one.syn_ack[0]
+    if len(reading.syn_ack) == 1 and reading.answer is not None:
+        back = reading.answer - reading.syn_ack[0]
     return out, back
 
 

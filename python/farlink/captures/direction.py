@@ -172,7 +172,7 @@ class Direction:
     @property
     def least_rtt(self) -> float | None:
         """The least round trip of the path: of both parts of the way."""
-        parts = [one for one in (self.least_ahead, self.least_behind) if one is not None]
+        parts = [item for item in (self.least_ahead, self.least_behind) if item is not None]
         return sum(parts) if parts else None
 
     @cached_property
@@ -182,8 +182,8 @@ class Direction:
         At an end that is what was measured; between, the least of the nearer part is added.
         """
         near, far = self.least_ahead or 0.0, self.least_behind or 0.0
-        one, more = (self.ahead, far) if near >= far else (self.behind, near)
-        return {"time": one["time"], "rtt": one["rtt"] + more}
+        item, more = (self.ahead, far) if near >= far else (self.behind, near)
+        return {"time": item["time"], "rtt": item["rtt"] + more}
 
     @cached_property
     def flight(self) -> dict[str, Array]:
@@ -213,7 +213,7 @@ class Direction:
         import pandas as pd
 
         rows: dict[str, Array] = getattr(self, name)
-        table = pd.DataFrame({key: one for key, one in rows.items() if key != "covered"})
+        table = pd.DataFrame({key: row for key, row in rows.items() if key != "covered"})
         if name == "segments":
             names = [kind.name.lower() for kind in Kind]
             table["kind"] = pd.Categorical.from_codes(
@@ -249,7 +249,7 @@ def build(
         shift = _needed(segments, acks)
     acks["window"] = acks["window"] * float(2**shift)
     ahead = _echoed(half) if half.stamps and other.stamps else _acknowledged(segments, acks)
-    told = [one for one in (half.mss, other.mss) if one is not None]
+    told = [item for item in (half.mss, other.mss) if item is not None]
     return Direction(
         *names,
         segments,
@@ -271,34 +271,34 @@ def _segments(sent: list[Sent], round_trip: float | None) -> dict[str, Array]:
     kinds = np.zeros(len(sent), dtype=np.int8)
     edge = 0
     holes: list[tuple[int, int, float, int]] = []
-    for number, one in enumerate(sent):
-        end = one.at + one.length
-        if one.at >= edge:
-            if one.at > edge:
-                holes.append((edge, one.at, one.time, number))
+    for number, segment in enumerate(sent):
+        end = segment.at + segment.length
+        if segment.at >= edge:
+            if segment.at > edge:
+                holes.append((edge, segment.at, segment.time, number))
             edge = end
             continue
-        found = [hole for hole in holes if hole[0] < end and one.at < hole[1]]
+        found = [hole for hole in holes if hole[0] < end and segment.at < hole[1]]
         if found:
             since, when = found[0][2:]
             early = (
-                one.time - since < _EARLY * round_trip
+                segment.time - since < _EARLY * round_trip
                 if round_trip is not None
                 else number - when < _REORDERED
             )
             kinds[number] = Kind.LATE if early else Kind.FILLED
             for hole in found:
                 holes.remove(hole)
-                left = [(hole[0], one.at), (end, hole[1])]
+                left = [(hole[0], segment.at), (end, hole[1])]
                 holes += [(a, b, hole[2], hole[3]) for a, b in left if a < b]
             holes.sort()
         else:
             kinds[number] = Kind.AGAIN
         edge = max(edge, end)
     return {
-        "time": np.array([one.time for one in sent]),
-        "seq": np.array([one.at for one in sent], dtype=np.float64),
-        "len": np.array([one.length for one in sent], dtype=np.float64),
+        "time": np.array([segment.time for segment in sent]),
+        "seq": np.array([segment.at for segment in sent], dtype=np.float64),
+        "len": np.array([segment.length for segment in sent], dtype=np.float64),
         "kind": kinds,
     }
 
@@ -307,15 +307,15 @@ def _acks(told: list[Told]) -> dict[str, Array]:
     """Return the ACKs, and how many bytes each and those before it cover, SACK blocks too."""
     covered, highest = np.empty(len(told)), -(2**62)
     blocks: list[tuple[int, int]] = []
-    for number, one in enumerate(told):
-        highest = max(highest, one.ack)
-        if one.sacks or blocks:
-            blocks = _union([*blocks, *one.sacks], highest)
+    for number, message in enumerate(told):
+        highest = max(highest, message.ack)
+        if message.sacks or blocks:
+            blocks = _union([*blocks, *message.sacks], highest)
         covered[number] = highest + sum(right - left for left, right in blocks)
     return {
-        "time": np.array([one.time for one in told]),
-        "ack": np.array([one.ack for one in told], dtype=np.float64),
-        "window": np.array([one.window for one in told], dtype=np.float64),
+        "time": np.array([message.time for message in told]),
+        "ack": np.array([message.ack for message in told], dtype=np.float64),
+        "window": np.array([message.window for message in told], dtype=np.float64),
         "covered": covered,
     }
 
@@ -335,7 +335,7 @@ def _union(blocks: list[tuple[int, int]], above: int) -> list[tuple[int, int]]:
 
 
 def _sacks(told: list[Told]) -> dict[str, Array]:
-    rows = [(one.time, left, right) for one in told for left, right in one.sacks]
+    rows = [(message.time, left, right) for message in told for left, right in message.sacks]
     columns = np.array(rows, dtype=np.float64).reshape(-1, 3)
     return {"time": columns[:, 0], "left": columns[:, 1], "right": columns[:, 2]}
 
@@ -355,9 +355,9 @@ def _needed(segments: dict[str, Array], acks: dict[str, Array]) -> int:
 def _echoed(half: Half) -> dict[str, Array]:
     """Return the times from a timestamp, with data, to its first echo (RFC 7323, 4)."""
     sent: dict[int, float] = {}
-    for one in half.sent:
-        if one.stamp is not None:
-            sent.setdefault(one.stamp[0], one.time)
+    for segment in half.sent:
+        if segment.stamp is not None:
+            sent.setdefault(segment.stamp[0], segment.time)
     return _series(
         (told.time, told.time - time)
         for told in half.told

@@ -75,7 +75,7 @@ class FittedPath:
         rows = "".join(
             f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in self.rows
         )
-        notes = "".join(f"<p>{escape(one)}</p>" for one in self.notes)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return f"<table>{rows}</table>{notes}"
 
     @property
@@ -130,11 +130,11 @@ class FittedPath:
         lines += [
             f"{key} = {json.dumps(tree[key])}" for key in ("name", "description", "seed", "ip")
         ]
-        lines += ["", "[tcp]", *(f"{key} = {in_toml(one)}" for key, one in tree["tcp"].items())]
+        lines += ["", "[tcp]", *(f"{key} = {in_toml(tcp)}" for key, tcp in tree["tcp"].items())]
         for kind in ("links", "flows"):
             for row in tree[kind]:
                 lines += ["", f"[[{kind}]]"]
-                lines += [f"{key} = {in_toml(one)}" for key, one in row.items()]
+                lines += [f"{key} = {in_toml(cell)}" for key, cell in row.items()]
         return "\n".join(lines) + "\n"
 
     @property

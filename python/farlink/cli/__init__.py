@@ -147,9 +147,9 @@ def _terminated() -> Iterator[list[int]]:
 
     numbers = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
     # A shell starts what shall outlive it with SIGHUP ignored (nohup); so it stays.
-    taken = [one for one in numbers if signal.getsignal(one) is signal.SIG_DFL]
+    taken = [item for item in numbers if signal.getsignal(item) is signal.SIG_DFL]
     try:
-        before = [(one, signal.signal(one, stop)) for one in taken]
+        before = [(item, signal.signal(item, stop)) for item in taken]
     except ValueError:  # not the main thread: signals are somebody else's affair
         yield ended
         return

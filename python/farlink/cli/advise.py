@@ -107,7 +107,7 @@ def advise(
             tree,
             tcp=text.one_name(tcp),
             server=server or None,
-            size=[part.strip() for one in size for part in one.split(",")],
+            size=[part.strip() for item in size for part in item.split(",")],
             runs=runs,
             overrides=dict(text.assignments(changes)),
             seed=seed,

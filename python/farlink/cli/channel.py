@@ -153,9 +153,9 @@ def show(sample: "ChannelSample", out: "Sink") -> None:
         derived = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for name in ("derived", "value", "unit", "from"):
             derived.add_column(name, justify="right" if name == "value" else "left")
-        for one in sample.derived:
-            value = "-" if one["value"] is None else _text(one["value"])
-            derived.add_row(one["name"], value, one["unit"], one["source"])
+        for item in sample.derived:
+            value = "-" if item["value"] is None else _text(item["value"])
+            derived.add_row(item["name"], value, item["unit"], item["source"])
         out.print(derived)
     for note in _notes(sample):
         out.print(note, soft_wrap=True)

@@ -163,7 +163,7 @@ def show(found: "comparison.Comparison", out: "Sink") -> None:
             goodputs(row.simulated, factor),
             goodputs(row.emulated, factor),
             _cell(row.ratio, 1.0),
-            ", ".join(f"{1e3 * one:.2f}" for one in row.late_s),
+            ", ".join(f"{1e3 * late_:.2f}" for late_ in row.late_s),
             row.verdict,
         )
     out.print(table)
@@ -187,12 +187,12 @@ def show(found: "comparison.Comparison", out: "Sink") -> None:
 def _sides(found: "comparison.Comparison") -> str:
     """Say what both sides were given."""
     sides = found.sides
-    ours = ", ".join(f"{key.removeprefix('tcp.')} {one}" for key, one in sides.simulated.items())
-    theirs = ", ".join(f"{key} {one}" for key, one in sides.emulated.items())
+    ours = ", ".join(f"{key.removeprefix('tcp.')} {item}" for key, item in sides.simulated.items())
+    theirs = ", ".join(f"{key} {item}" for key, item in sides.emulated.items())
     segments = "several at once in the kernel" if sides.offloads else "one by one"
     jitter = ", ".join(
-        f"{host} " + " ".join(str(value) for value in one.values())
-        for host, one in sides.jitter.items()
+        f"{host} " + " ".join(str(value) for value in item.values())
+        for host, item in sides.jitter.items()
     )
     return (
         f"both sides: {ours} (the kernel: {theirs}); segments {segments}; jitter of hosts: "
@@ -221,23 +221,23 @@ def show_overlay(found: "overlays.Overlay", out: "Sink") -> None:
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     before = ""
-    for one in found.verdicts:
-        name, unit = overlays.MEASURES[one.measure]
-        factor, shown = units.prefixed(max(one.captured, one.mean, 1e-12), unit)
-        low, high = one.range
-        apart = one.captured / one.mean if one.mean else 0.0
+    for verdict in found.verdicts:
+        name, unit = overlays.MEASURES[verdict.measure]
+        factor, shown = units.prefixed(max(verdict.captured, verdict.mean, 1e-12), unit)
+        low, high = verdict.range
+        apart = verdict.captured / verdict.mean if verdict.mean else 0.0
         table.add_row(
-            one.tcp if one.tcp != before else "",
+            verdict.tcp if verdict.tcp != before else "",
             f"{name} ({shown})",
-            f"{one.captured / factor:.4g}",
-            f"{one.mean / factor:.4g}",
+            f"{verdict.captured / factor:.4g}",
+            f"{verdict.mean / factor:.4g}",
             f"{max(low, 0) / factor:.4g} to {high / factor:.4g}",
-            "fits" if one.fits else f"differs: captured {apart:.3g} times the mean",
+            "fits" if verdict.fits else f"differs: captured {apart:.3g} times the mean",
         )
-        before = one.tcp
+        before = verdict.tcp
     out.print(table)
-    rows = [one for one in found.verdicts if one.tcp == found.closest]
-    fitting = sum(one.fits for one in rows)
+    rows = [verdict for verdict in found.verdicts if verdict.tcp == found.closest]
+    fitting = sum(row.fits for row in rows)
     count = len(next(iter(found.simulated.values())))
     out.print(
         f"closest is {found.closest}: {fitting} of {len(rows)} measures fit; {count} "

@@ -25,7 +25,7 @@ def scenarios(incomplete: str) -> list[tuple[str, str]]:
             known.append((f"{path}/", ""))
         elif path.suffix in (".toml", ".json"):
             known.append((str(path), ""))
-    return [one for one in known if one[0].startswith(incomplete)]
+    return [entry for entry in known if entry[0].startswith(incomplete)]
 
 
 def tcps(incomplete: str) -> list[str]:

@@ -35,8 +35,8 @@ _JSON = typer.Option(False, "--json", help="As JSON.")
 @app.command("list")
 def list_running() -> None:
     """List the running emulations."""
-    for one in control.running():
-        text.line(f"{one.pid} {one.name}")
+    for emulation in control.running():
+        text.line(f"{emulation.pid} {emulation.name}")
 
 
 @app.command()
@@ -127,7 +127,7 @@ def _show(state: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         text.line(json.dumps(state, indent=1))
         return
-    off = {tuple(one) for one in state["channels_off"]}
+    off = {tuple(item) for item in state["channels_off"]}
     for number, link in enumerate(state["links"]):
         name = link.get("name") or "-".join(link["between"])
         for direction in ("down", "up"):
@@ -148,7 +148,7 @@ def _leaves(value: object, path: str = "") -> list[tuple[str, str]]:
         pairs = list(enumerate(value))
     else:
         return [(path, value if isinstance(value, str) else json.dumps(value))]
-    return [leaf for key, one in pairs for leaf in _leaves(one, f"{path}.{key}".lstrip("."))]
+    return [leaf for key, pair in pairs for leaf in _leaves(pair, f"{path}.{key}".lstrip("."))]
 
 
 _Show = Callable[[Mapping[str, Any], Mapping[str, Any] | None], None]

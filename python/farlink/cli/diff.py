@@ -58,7 +58,7 @@ def diff(
 
     if csv is not None:
         files.check_file(csv)
-    names = [one.strip() for option in measures for one in option.split(",")]
+    names = [word.strip() for option in measures for word in option.split(",")]
     if not all(names):
         raise ScenarioError("--measures: a name is empty; write --measures goodput,duration")
     both = dict(text.assignments(changes))
@@ -103,8 +103,8 @@ def show(found: "Diff", out: "Sink") -> None:
     for title in ("A", "B", "B - A", "%"):
         table.add_column(title, no_wrap=True, justify="right")
     table.add_column("")
-    for one in found.rows:
-        table.add_row(*_cells(one))
+    for item in found.rows:
+        table.add_row(*_cells(item))
     out.print(table)
     how = (
         "paired: the same losses run by run"
@@ -118,20 +118,20 @@ def show(found: "Diff", out: "Sink") -> None:
     )
 
 
-def _cells(one: "Row") -> list[str]:
+def _cells(row: "Row") -> list[str]:
     from farlink import registry, units
     from farlink.experiment.page import cell, verdict
 
-    unit = registry.unit("flow", one.measure)
-    factor, shown = units.prefixed(max(abs(side.mean or 0.0) for side in (one.a, one.b)), unit)
-    percent, low, high = one.percent
+    unit = registry.unit("flow", row.measure)
+    factor, shown = units.prefixed(max(abs(side.mean or 0.0) for side in (row.a, row.b)), unit)
+    percent, low, high = row.percent
     half = (high - low) / 2
-    name = one.measure.replace("_", " ")
-    interval = one.difference
+    name = row.measure.replace("_", " ")
+    interval = row.difference
     return [
-        one.tcp,
+        row.tcp,
         f"{name} ({shown})" if shown else name,
-        *(cell(side.mean, side.half_width, factor) for side in (one.a, one.b)),
+        *(cell(side.mean, side.half_width, factor) for side in (row.a, row.b)),
         cell(interval.mean, interval.half_width, factor),
         cell(percent, half, 1.0),
         verdict(

@@ -124,7 +124,9 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command what `_options` reads in the place of its parameter `options`."""
     reads = inspect.signature(_options).parameters
     own = inspect.signature(command).parameters.values()
-    merged = [one for each in own for one in (reads.values() if each.name == "options" else [each])]
+    merged = [
+        read for each in own for read in (reads.values() if each.name == "options" else [each])
+    ]
 
     @functools.wraps(command)
     def run(**given: Any) -> None:  # noqa: ANN401 (as the signature below says)
@@ -132,7 +134,7 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
         command(options=options, **given)
 
     run.__signature__ = inspect.Signature(merged)  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in merged}
+    run.__annotations__ = {item.name: item.annotation for item in merged}
     return run
 
 
@@ -243,11 +245,11 @@ def _servers(options: list[str]) -> list[tuple[str, list[str]]]:
 def of_hosts(option: str, given: list[str], what: str, example: str) -> dict[str, str]:
     """Read an option that says something about each of several hosts."""
     of: dict[str, str] = {}
-    for one in given:
-        host, equals, value = (part.strip() for part in one.partition("="))
+    for setting in given:
+        host, equals, value = (part.strip() for part in setting.partition("="))
         if not equals or not host or not value:
             raise ScenarioError(
-                f"{option} {one!r}: not HOST={what}; write for example {option} {example}"
+                f"{option} {setting!r}: not HOST={what}; write for example {option} {example}"
             )
         if host in of:
             raise ScenarioError(f"{option} {host!r} is given twice; give each host one {what}")
@@ -260,7 +262,7 @@ def show(done: emulation.Emulated, *, json_file: Path | None, quiet: bool) -> No
     if not quiet:
         tables(done, text.console(sys.stderr))
     if json_file is not None:
-        summary = {key: one for key, one in done.data.items() if key != "sockets"}
+        summary = {key: entry for key, entry in done.data.items() if key != "sockets"}
         text.write_json(json_file, [json.dumps(summary, indent=1), "\n"])
 
 

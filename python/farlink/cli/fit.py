@@ -65,13 +65,13 @@ def show(found: "Fit", out: "Sink") -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("parameter", "estimate", "95 % interval"):
         table.add_column(name, justify="left" if name == "parameter" else "right", no_wrap=True)
-    for name, unit, one in found.rows:
+    for name, unit, row in found.rows:
         factor, shown = (1e-3, "ms") if unit == "s" else (1.0, unit)
         label = f"{name.removesuffix('_s')} ({shown})" if shown else name
-        mean = "-" if one.mean is None else f"{one.mean / factor:.5g}"
+        mean = "-" if row.mean is None else f"{row.mean / factor:.5g}"
         interval = "-"
-        if one.low is not None and one.high is not None:
-            interval = f"{one.low / factor:.5g} to {one.high / factor:.5g}"
+        if row.low is not None and row.high is not None:
+            interval = f"{row.low / factor:.5g} to {row.high / factor:.5g}"
         table.add_row(label, mean, interval)
     out.print(table)
     lost = int(found.observed.lost.sum())

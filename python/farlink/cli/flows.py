@@ -53,12 +53,12 @@ def table(result: Result) -> "Table":
 def _each(rows: Sequence[Mapping[str, Any]]) -> "Table":
     shown = _empty("tcp", "flow")
     cells = [[str(row["tcp"]), str(row["flow"])] for row in rows]
-    for one in _COLUMNS:
-        means = [row["metrics"][one.metric]["mean"] for row in rows]
-        divisor, prefixed = one.factor, one.unit
+    for column in _COLUMNS:
+        means = [row["metrics"][column.metric]["mean"] for row in rows]
+        divisor, prefixed = column.factor, column.unit
         if divisor == 1.0:
-            divisor, prefixed = units.prefixed(max((mean or 0) for mean in means), one.unit)
-        _add(shown, one.title, prefixed)
+            divisor, prefixed = units.prefixed(max((mean or 0) for mean in means), column.unit)
+        _add(shown, column.title, prefixed)
         for row, mean in zip(cells, means, strict=True):
             row.append("-" if mean is None else units.rounded(mean / divisor))
     for row in cells:
@@ -81,7 +81,7 @@ def _spread(tcp: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> "Table":
         _add(shown, "goodput,\n" + title.replace(" ", "\n"), unit)
     for name, ones in values.items():
         points = [_percentile(sorted(ones), share) for _, share in _QUARTERS] if ones else []
-        shown.add_row(name, f"{len(ones):,}", *(units.rounded(one / divisor) for one in points))
+        shown.add_row(name, f"{len(ones):,}", *(units.rounded(point / divisor) for point in points))
     return shown
 
 

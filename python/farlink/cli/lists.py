@@ -45,7 +45,7 @@ def presets(
         raise ScenarioError("--out has no effect without --plot; add --plot or leave it out")
     known = json.loads(_farlink.presets())
     if not plot:
-        rows = known if as_json else [_preset(one) for one in known]
+        rows = known if as_json else [_preset(entry) for entry in known]
         _print(rows, words, as_json, short=_PRESET)
         return
     directory = out or Path("farlink-out")
@@ -75,9 +75,9 @@ def tcp(words: list[str] = _WORDS, as_json: bool = _AS_JSON) -> None:
 def metrics(words: list[str] = _WORDS, as_json: bool = _AS_JSON) -> None:
     """List the metrics of a result, with unit and definition."""
     scopes = ("flow", "link", "run", "agent")
-    known = [one for scope in scopes for one in registry.measures(scope).values()]
+    known = [measure for scope in scopes for measure in registry.measures(scope).values()]
     order = ("name", "unit", "scope", "kind", "combine", "definition")
-    rows = [{key: getattr(one, key) for key in order} for one in known]
+    rows = [{key: getattr(entry, key) for key in order} for entry in known]
     _print(rows, words, as_json, short=("name", "unit", "definition"))
 
 
@@ -109,21 +109,21 @@ def show(
 _PRESET = ("name", "rate down, up", "delay", "BDP", "buffer")
 
 
-def _preset(one: Mapping[str, Any]) -> dict[str, str]:
+def _preset(item: Mapping[str, Any]) -> dict[str, str]:
     """Lay out a preset: what is written, and the buffer beside the path it is for."""
-    factor, unit = units.prefixed(one["bdp_bytes"], "B")
-    buffer = one["buffer_bdp"]
-    down, up = str(one["down"]["rate"]), str(one["up"]["rate"])
+    factor, unit = units.prefixed(item["bdp_bytes"], "B")
+    buffer = item["buffer_bdp"]
+    down, up = str(item["down"]["rate"]), str(item["up"]["rate"])
     if down.partition(" ")[2] == up.partition(" ")[2]:
         down = down.partition(" ")[0]
     return {
-        "name": one["name"],
+        "name": item["name"],
         "rate down, up": f"{down}, {up}",
-        "delay": f"{1000 * one['one_way_delay_s']:g} ms",
-        "BDP": f"{one['bdp_bytes'] / factor:.4g} {unit}",
+        "delay": f"{1000 * item['one_way_delay_s']:g} ms",
+        "BDP": f"{item['bdp_bytes'] / factor:.4g} {unit}",
         "buffer": "unlimited" if buffer is None else f"{buffer:.3g} BDP",
-        "description": one["description"],
-        "source": one["source"],
+        "description": item["description"],
+        "source": item["source"],
     }
 
 
@@ -201,7 +201,7 @@ def _cell(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, Mapping):
-        return "\n".join(f"{key}: {_cell(one)}" for key, one in value.items())
+        return "\n".join(f"{key}: {_cell(item)}" for key, item in value.items())
     if isinstance(value, list):
-        return ", ".join(_cell(one) for one in value)
+        return ", ".join(_cell(item) for item in value)
     return str(value)

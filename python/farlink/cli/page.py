@@ -47,11 +47,11 @@ class _Page:
     ) -> None:
         from rich.table import Table
 
-        for one in objects:
-            if isinstance(one, Table):
-                self.parts.append(_table(one))
+        for item in objects:
+            if isinstance(item, Table):
+                self.parts.append(_table(item))
             else:
-                self.parts.append(f'<p style="margin:.3em 0">{escape(str(one))}</p>')
+                self.parts.append(f'<p style="margin:.3em 0">{escape(str(item))}</p>')
 
 
 def _table(table: "Table") -> str:

@@ -66,8 +66,8 @@ def plot(
     with folder.filling(where, last=f"sequence-{chosen.number}.txt") as stage:
         written = found.plot.save(stage, connection, direction, t0=t0, t1=t1)
     if not as_json:
-        for one in written:
-            text.line(f"wrote {where / one.name}")
+        for entry in written:
+            text.line(f"wrote {where / entry.name}")
 
 
 def _data(found: "Capture") -> dict[str, Any]:
@@ -107,13 +107,13 @@ def show(found: "Capture", out: "Sink") -> None:
         "largest\nflight",
     ):
         table.add_column(name, justify="right", no_wrap=True)
-    for one in found.connections[:_MOST_ROWS]:
-        for name, way in one.directions.items():
+    for connection in found.connections[:_MOST_ROWS]:
+        for name, way in connection.directions.items():
             if not way.bytes:
                 continue
-            row = measures(one, name)
+            row = measures(connection, name)
             table.add_row(
-                f"{one.number} {name}",
+                f"{connection.number} {name}",
                 row["from"],
                 row["to"],
                 _with_unit(row["bytes"], "B"),

@@ -99,8 +99,8 @@ def study(
     _check_all(name, only, reading, every=every, live=live)
     words = _words(only)
     if listing:
-        for one in [name] if name else studies.NAMES:
-            _list(studies.find(one), words)
+        for item in [name] if name else studies.NAMES:
+            _list(studies.find(item), words)
         return
     base = out if out is not None else Path("farlink-out") / (name or "studies")
     files.check_directory(base)
@@ -108,10 +108,10 @@ def study(
     from farlink.studies import runner
 
     results = []
-    for one in [name] if name else studies.NAMES:
+    for item in [name] if name else studies.NAMES:
         with on_cluster(cluster) as executor, _progress(quiet) as (progress, watch):
             result = runner.study(
-                one,
+                item,
                 only=words,
                 quick=quick,
                 runs=runs,
@@ -129,7 +129,7 @@ def study(
                 progress=progress,
                 watch=watch,
             )
-        result.save(base / one if every else base)
+        result.save(base / item if every else base)
         results.append(result)
         if not quiet:
             show(result, text.console(sys.stdout))
@@ -199,8 +199,8 @@ def _list(study: "Study", only: list[str] | None) -> None:
     if only is None:
         changes = _table("reading or wrong model", "kind", "what it changes")
         for kind, found in (("reading", study.plan.readings), ("mutant", study.plan.mutants)):
-            for one in found.values():
-                changes.add_row(one.id, kind, one.doc)
+            for match in found.values():
+                changes.add_row(match.id, kind, match.doc)
         text.console(sys.stdout).print(changes)
 
 
@@ -214,11 +214,11 @@ def show(result: "StudyResult", out: "Sink") -> None:
 
     if result.judgements:
         table = _table("claim", "verdict", "strength", "what it hangs on")
-        for one in result.judgements:
-            name = one.claim.id.removeprefix(f"{result.study.id}.")
-            strength = "calibration" if one.claim.calibration else one.claim.strength
-            verdict = Text(one.status, style=_STYLES.get(one.status, ""))
-            table.add_row(name, verdict, strength, one.key)
+        for judgement in result.judgements:
+            name = judgement.claim.id.removeprefix(f"{result.study.id}.")
+            strength = "calibration" if judgement.claim.calibration else judgement.claim.strength
+            verdict = Text(judgement.status, style=_STYLES.get(judgement.status, ""))
+            table.add_row(name, verdict, strength, judgement.key)
         out.print(table)
         out.print(result.summary, soft_wrap=True)
     out.print(
@@ -237,7 +237,9 @@ def _show_grounds(results: "list[StudyResult]") -> None:
     from farlink.studies.page import grounds
 
     table = _table("strong claims that rest on", "claims", "verdicts")
-    for kind, row, total in grounds(one for result in results for one in result.judgements):
+    for kind, row, total in grounds(
+        judgement for result in results for judgement in result.judgements
+    ):
         table.add_row(kind, str(total), ", ".join(f"{n} {status}" for status, n in row.items()))
     text.console(sys.stdout).print(table)
 
@@ -255,12 +257,12 @@ def _show_live(live: "Live", result: "StudyResult", out: "Sink") -> None:
         point, sender, measure, printed, _, matched, real, ratio = row
         table.add_row(point, sender, measure, printed, matched, real, ratio)
     out.print(table)
-    simulated = {one.claim.id: one.status for one in result.judgements}
+    simulated = {judgement.claim.id: judgement.status for judgement in result.judgements}
     verdicts = _table("claim", "live", "simulated", "what live hangs on")
-    for one in live.judgements:
-        name = one.claim.id.removeprefix(f"{result.study.id}.")
-        status = Text(one.status, style=_STYLES.get(one.status, ""))
-        verdicts.add_row(name, status, simulated.get(one.claim.id, ""), one.key)
+    for judgement in live.judgements:
+        name = judgement.claim.id.removeprefix(f"{result.study.id}.")
+        status = Text(judgement.status, style=_STYLES.get(judgement.status, ""))
+        verdicts.add_row(name, status, simulated.get(judgement.claim.id, ""), judgement.key)
     out.print(verdicts)
     for note in live.notes:
         out.print(note, soft_wrap=True)

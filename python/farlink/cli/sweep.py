@@ -109,7 +109,7 @@ def _precision(options: list[str]) -> dict[str, Any] | None:
         return None
     found: dict[str, Any] = {}
     for option in options:
-        name, equals, value = (one.strip() for one in option.partition("="))
+        name, equals, value = (item.strip() for item in option.partition("="))
         if not equals or not name or not value:
             raise ScenarioError(f"--precision {option}: write for example --precision goodput=2%")
         try:
@@ -120,9 +120,9 @@ def _precision(options: list[str]) -> dict[str, Any] | None:
 
 
 def _list(plan: Any) -> None:  # noqa: ANN401 (Plan, imported when it is needed)
-    table = _table([*(one.name for one in plan.factors), "key"], len(plan.factors) + 1)
+    table = _table([*(factor.name for factor in plan.factors), "key"], len(plan.factors) + 1)
     for combination, point in zip(plan.combinations, plan.points, strict=True):
-        table.add_row(*(one.label for one in combination.values()), point.key[:12])
+        table.add_row(*(setting.label for setting in combination.values()), point.key[:12])
     text.console(sys.stdout).print(table)
     count = len(plan.points)
     each = (
@@ -151,7 +151,7 @@ def show(result: "SweepResult", out: "Sink") -> None:
         f"{result.simulated_runs:,} of them simulated now, in {result.wall_s:.1f} s",
         soft_wrap=True,
     )
-    missed = sum(not one for one in result.reached)
+    missed = sum(not met for met in result.reached)
     if missed and result.plan.rule is not None:
         out.print(
             f"WARNING: {missed} of {len(rows)} points did not reach the precision in "

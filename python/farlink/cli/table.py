@@ -72,7 +72,7 @@ def show(result: Result, out: "Sink") -> None:
     if shares is not None:
         out.print(shares)
         direction = ", ".join(busiest)
-        utilisations = {tcp: one.mean or 0.0 for tcp, one in zip(result.tcp, used, strict=True)}
+        utilisations = {tcp: item.mean or 0.0 for tcp, item in zip(result.tcp, used, strict=True)}
         for sentence in limits.sentences(result, direction, utilisations):
             out.print(sentence, soft_wrap=True)
     for note in _notes(result, busiest):
@@ -102,7 +102,7 @@ def _table(
         estimates = [result.total(metric, tcp, udp=udp) for tcp in result.tcp]
         factor, unit = column.factor, column.unit
         if column.factor == 1.0:
-            factor, unit = units.prefixed(max((one.mean or 0) for one in estimates), unit)
+            factor, unit = units.prefixed(max((estimate.mean or 0) for estimate in estimates), unit)
         _add(table, cells, _title(column.title, unit), estimates, factor, between)
     if last is not None:
         _add(table, cells, last[0], last[1], 0.01, between)
@@ -119,7 +119,7 @@ def _medians(result: Result) -> Table:
     first = result.tcp[0]
     runs = {tcp: result.per_run(result.goodput_to_add, tcp, udp=False) for tcp in result.tcp}
     medians = {tcp: median_ci95(values) for tcp, values in runs.items()}
-    factor, unit = units.prefixed(max(one.mean or 0 for one in medians.values()), "bit/s")
+    factor, unit = units.prefixed(max(estimate.mean or 0 for estimate in medians.values()), "bit/s")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("tcp", no_wrap=True)
     table.add_column(f"median goodput\n({unit})", no_wrap=True)
@@ -143,14 +143,14 @@ def _bracketed(median: Estimate, factor: float, sign: str = "") -> str:
     number = f"{median.mean / factor:{sign}.{decimals}f}"
     if median.low is None or median.high is None:
         return number
-    low, high = (f"{one / factor:{sign}.{decimals}f}" for one in (median.low, median.high))
+    low, high = (f"{item / factor:{sign}.{decimals}f}" for item in (median.low, median.high))
     return f"{number} [{low} to {high}]"
 
 
 def _columns(result: Result) -> list[Column]:
     """Leave out the time of the whole transfer where it is answers that users wait for."""
     answers = any(result.total(_RESPONSE.metric, tcp).mean is not None for tcp in result.tcp)
-    return [_RESPONSE if answers and one.metric == "duration" else one for one in _COLUMNS]
+    return [_RESPONSE if answers and column.metric == "duration" else column for column in _COLUMNS]
 
 
 def _notes(result: Result, busiest: tuple[str, str]) -> list[str]:
@@ -189,7 +189,9 @@ def _of_flows(result: Result) -> list[str]:
 def _fairness(result: Result) -> list[str]:
     """Say how evenly the flows of each TCP shared."""
     index = {row["tcp"]: mean_ci95(values_of(row, "jain")) for row in result.rows("fairness")}
-    shown = ", ".join(f"{tcp} {_cell(one, 1.0, one.half_width, ' ')}" for tcp, one in index.items())
+    shown = ", ".join(
+        f"{tcp} {_cell(entry, 1.0, entry.half_width, ' ')}" for tcp, entry in index.items()
+    )
     whose = "the goodputs over TCP" if result.udp_flows() else "their goodputs"
     return [f"Jain's fairness index of {whose}: {shown}"]
 
@@ -228,7 +230,7 @@ def _add(
 ) -> None:
     table.add_column(title, justify="right", no_wrap=True)
     # All rows of a column have the decimals of the narrowest interval.
-    narrowest = min((one.half_width for one in estimates if one.half_width), default=None)
+    narrowest = min((item.half_width for item in estimates if item.half_width), default=None)
     for row, estimate in zip(cells, estimates, strict=True):
         row.append(_cell(estimate, factor, narrowest, between))
 

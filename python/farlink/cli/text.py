@@ -89,10 +89,10 @@ def console(stream: TextIO, plain_width: int = 120) -> "Console":
 
         def print(self, *objects: Any, **keywords: Any) -> None:  # noqa: ANN401 (as rich has it)
             before = self._width
-            for one in objects:
-                if isinstance(one, Table) and all(column.no_wrap for column in one.columns):
+            for item in objects:
+                if isinstance(item, Table) and all(column.no_wrap for column in item.columns):
                     room = self.options.update(max_width=_WIDEST)
-                    need = Measurement.get(self, room, one).maximum
+                    need = Measurement.get(self, room, item).maximum
                     self._width = need if need > self.width else before
             try:
                 super().print(*objects, **keywords)
@@ -128,8 +128,8 @@ def printable(text: str) -> str:
     Names of files and keys may hold anything.
     """
     return "".join(
-        one if one.isprintable() or one == "\n" else one.encode("unicode_escape").decode()
-        for one in text
+        item if item.isprintable() or item == "\n" else item.encode("unicode_escape").decode()
+        for item in text
     )
 
 

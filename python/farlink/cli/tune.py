@@ -130,7 +130,7 @@ def tune(
             ranges,
             tcp=names,
             objective=objective,
-            pareto=[one.strip() for one in pareto.split(",")] if pareto else (),
+            pareto=[word.strip() for word in pareto.split(",")] if pareto else (),
             trials=60 if trials is None else trials,
             runs=runs,
             confirm=confirm,
@@ -149,18 +149,18 @@ def tune(
             files.write_text(stage / "tuned.json", json.dumps(found.data, indent=1) + "\n")
             written = ["tuned.json", "trials.csv"]
             with pictures.optional("response"):
-                written += [one.name for one in save(found.plot(), stage / "response")]
+                written += [item.name for item in save(found.plot(), stage / "response")]
         for name in written:
             text.line(f"wrote {out / name}")
 
 
 def _pairs(vary: list[str]) -> list[tuple[str, str]]:
     pairs = []
-    for one in vary:
-        path, equals, says = one.partition("=")
+    for variation in vary:
+        path, equals, says = variation.partition("=")
         if not equals or not path.strip() or not says.strip():
             raise ScenarioError(
-                f"--vary {one}: not PATH=RANGE; write for example --vary "
+                f"--vary {variation}: not PATH=RANGE; write for example --vary "
                 "tcp.receive_window=64kB..4MB"
             )
         pairs.append((path.strip(), says.strip()))
@@ -196,18 +196,18 @@ def show(found: "Tuned", out: "Sink") -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("setting", "default", "best", "searched"):
         table.add_column(name, justify="left" if name == "setting" else "right", no_wrap=True)
-    for one in found.knobs:
-        searched = "|".join(map(str, one.levels))
-        if one.is_range:
-            searched = f"{one.low:g}..{one.high:g} {one.unit}".rstrip()
+    for knob in found.knobs:
+        searched = "|".join(map(str, knob.levels))
+        if knob.is_range:
+            searched = f"{knob.low:g}..{knob.high:g} {knob.unit}".rstrip()
         table.add_row(
-            one.path,
-            _level(found.default[one.path]),
-            _level(found.best.levels[one.path]),
+            knob.path,
+            _level(found.default[knob.path]),
+            _level(found.best.levels[knob.path]),
             searched,
         )
     out.print(table)
-    means = [one.mean for one in (found.best_value, found.default_value) if one.mean is not None]
+    means = [item.mean for item in (found.best_value, found.default_value) if item.mean is not None]
     factor, unit = units.prefixed(max(map(abs, means), default=1.0), found.objective.unit)
     shown = f" {unit}" if unit else ""
     what = found.objective.name
@@ -228,7 +228,7 @@ def show(found: "Tuned", out: "Sink") -> None:
         f"run by run it is {cell(found.gain, factor)}{shown}{share} apart: {says}",
         soft_wrap=True,
     )
-    cut = sum(one.pruned for one in found.trials)
+    cut = sum(trial.pruned for trial in found.trials)
     out.print(
         f"{len(found.trials)} settings tried with up to {found.runs} runs each, {cut} cut short; "
         f"these numbers are from {found.gain.n} fresh runs that had no part in the choice; "
@@ -253,13 +253,13 @@ def _front(found: "Tuned", out: "Sink") -> None:
         table.add_column(knob.path, justify="right", no_wrap=True)
     factors = []
     for place, name in enumerate(found.goals):
-        means = [abs(one[place].mean or 0.0) for one in found.front_values]
+        means = [abs(front_value[place].mean or 0.0) for front_value in found.front_values]
         factors.append(units.prefixed(max([*means, 1e-12]), goal(name).unit))
         unit = f"\n({factors[-1][1]})" if factors[-1][1] else ""
         table.add_column(f"{name}{unit}", justify="right", no_wrap=True)
     for trial, values in zip(found.front, found.front_values, strict=True):
-        cells = [cell(one, factor[0]) for one, factor in zip(values, factors, strict=True)]
-        table.add_row(*(_level(trial.levels[one.path]) for one in found.knobs), *cells)
+        cells = [cell(value, factor[0]) for value, factor in zip(values, factors, strict=True)]
+        table.add_row(*(_level(trial.levels[item.path]) for item in found.knobs), *cells)
     out.print(table)
     out.print(
         f"the settings that none beats in {' and '.join(found.goals)}, by fresh runs; above, the "

@@ -71,7 +71,10 @@ class Fit:
     def rows(self) -> list[tuple[str, str, Estimate]]:
         """Return every parameter: its name, its unit, and its estimate with 95 % interval."""
         units = {"burst": "packets", "burst_s": "s"}
-        rows = [(name, units.get(name, ""), one) for name, one in self.loss.parameters.items()]
+        rows = [
+            (name, units.get(name, ""), parameter)
+            for name, parameter in self.loss.parameters.items()
+        ]
         if self.delay is not None:
             n = int((~self.observed.lost).sum())
             rows.append(("least delay", "s", Estimate(self.delay.base_s, None, None, n)))
@@ -85,9 +88,9 @@ class Fit:
     def notes(self) -> list[str]:
         """Notes on the estimate: its source, and how sure it is."""
         notes = [*self.observed.notes, *self.loss.notes]
-        others = [one for one in self.alternatives if one is not self.loss]
+        others = [alternative for alternative in self.alternatives if alternative is not self.loss]
         if others:
-            best = ", ".join(f"{one.model} {one.aic:,.1f}" for one in [self.loss, *others])
+            best = ", ".join(f"{item.model} {item.aic:,.1f}" for item in [self.loss, *others])
             notes.append(f"Akaike's criterion, smaller is better: {best}")
         if self.delay is not None and self.delay.distribution is not None:
             notes.append(
@@ -107,7 +110,7 @@ class Fit:
         import pandas as pd
 
         table = pd.DataFrame(
-            [[unit, one.mean, one.low, one.high] for _, unit, one in self.rows],
+            [[unit, row.mean, row.low, row.high] for _, unit, row in self.rows],
             columns=["unit", "estimate", "ci95_low", "ci95_high"],
             index=pd.Index([name for name, _, _ in self.rows], name="parameter"),
         )
@@ -123,8 +126,8 @@ class Fit:
             "lost": int(self.observed.lost.sum()),
             "model": self.loss.model,
             "parameters": [
-                {"name": name, "unit": unit, "estimate": one.mean, "ci95": [one.low, one.high]}
-                for name, unit, one in self.rows
+                {"name": name, "unit": unit, "estimate": row.mean, "ci95": [row.low, row.high]}
+                for name, unit, row in self.rows
             ],
             "channel": self.channel,
             "notes": self.notes,
@@ -255,7 +258,7 @@ def in_toml(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Mapping):
-        inside = ", ".join(f"{key} = {in_toml(one)}" for key, one in value.items())
+        inside = ", ".join(f"{key} = {in_toml(item)}" for key, item in value.items())
         return f"{{ {inside} }}" if inside else "{}"
     if isinstance(value, float):
         return f"{value:.6g}"

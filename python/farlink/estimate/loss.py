@@ -143,7 +143,7 @@ def fit_full(lost: Array) -> LossFit:
     p, r = chain.parameters["p"].mean or 0.1, chain.parameters["r"].mean or 0.1
 
     def cost(at: Array) -> float:
-        to_bad, to_good, h, k = (_logistic(float(one)) for one in at)
+        to_bad, to_good, h, k = (_logistic(float(place)) for place in at)
         return -_forward(to_bad, to_good, h, k, lengths, kinds, longest)
 
     # From several sides, since there may be more than one peak.
@@ -165,7 +165,7 @@ def fit_full(lost: Array) -> LossFit:
         else:
             ends = [_logistic(float(at[i]) + sign * _Z * error) for sign in (-1, 1)]
             parameters[name] = Estimate(value, ends[0], ends[1], len(lost))
-    stage = {"gilbert": {name: one.mean for name, one in parameters.items()}}
+    stage = {"gilbert": {name: parameter.mean for name, parameter in parameters.items()}}
     return LossFit("gilbert, four probabilities", parameters, stage, likelihood, 4, notes)
 
 
@@ -240,8 +240,8 @@ def _maximise(cost: Callable[[Array], float], *starts: Array) -> tuple[Array, Ar
     for i in range(n):
         for j in range(i, n):
             corners = [
-                cost(at + one * offsets[i] + other * offsets[j])
-                for one, other in ((1, 1), (1, -1), (-1, 1), (-1, -1))
+                cost(at + item * offsets[i] + other * offsets[j])
+                for item, other in ((1, 1), (1, -1), (-1, 1), (-1, -1))
             ]
             curvature[i, j] = curvature[j, i] = (
                 corners[0] - corners[1] - corners[2] + corners[3]

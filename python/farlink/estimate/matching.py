@@ -88,7 +88,9 @@ def _by_delay(
     slack = (most - least) / 2 + _TICK_S
     ways: dict[int, float] = {}
     for time in times:
-        able = [at for at, one in enumerate(sent) if least - slack <= time - one <= most + slack]
+        able = [
+            at for at, segment in enumerate(sent) if least - slack <= time - segment <= most + slack
+        ]
         if len(able) != 1 or able[0] in ways:
             return None
         ways[able[0]] = time

@@ -124,12 +124,12 @@ def both_ends(sender: Path, receiver: Path, source: str | None) -> Observed:
         arrived[packet.identity].append(packet.time)
     address = _address(source) if source else _common_source(before, arrived)
     chosen = sorted(
-        (packet for packet in before if packet.ends[0] == address), key=lambda one: one.time
+        (packet for packet in before if packet.ends[0] == address), key=lambda item: item.time
     )
     host = ipaddress.ip_address(address)
     if not chosen:
         raise ScenarioError(f"{sender}: holds no packets from {host}")
-    found = match([(one.time, one.identity) for one in chosen], arrived)
+    found = match([(choice.time, choice.identity) for choice in chosen], arrived)
     if len(found.unclear) > _MOST_UNCLEAR * len(chosen):
         raise ScenarioError(
             f"{sender}: of {len(chosen):,} packets from {host}, {len(found.unclear):,} have the "
@@ -196,8 +196,8 @@ def one_end(receiver: Path) -> Observed:
         found = parse(packet)
         if found is not None:
             by_flow[found.flow].append(found)
-    data = {flow: [one for one in all_ if one.length] for flow, all_ in by_flow.items()}
-    flow = max(data, key=lambda one: sum(s.length for s in data[one]), default=None)
+    data = {flow: [segment for segment in all_ if segment.length] for flow, all_ in by_flow.items()}
+    flow = max(data, key=lambda item: sum(s.length for s in data[item]), default=None)
     if flow is None or len(data[flow]) < 10:
         raise ScenarioError(
             f"{receiver}: holds no TCP connection with data; for other traffic give the captures "
@@ -205,7 +205,7 @@ def one_end(receiver: Path) -> Observed:
         )
     segments = data[flow]
     _refuse_senders_side(receiver, by_flow, flow)
-    size = Counter(one.length for one in segments).most_common(1)[0][0]
+    size = Counter(segment.length for segment in segments).most_common(1)[0][0]
     round_trip = _handshake(by_flow, flow)
     lost = _holes(segments, size, round_trip)
     source = ipaddress.ip_address(flow[0])
@@ -237,19 +237,19 @@ def _refuse_senders_side(
     """
     back = (flow[1], flow[0], flow[3], flow[2])
     ends = sorted(
-        [(one.time, 0, one) for one in by_flow[flow]]
-        + [(one.time, 1, one) for one in by_flow.get(back, [])],
-        key=lambda one: one[0],
+        [(item.time, 0, item) for item in by_flow[flow]]
+        + [(item.time, 1, item) for item in by_flow.get(back, [])],
+        key=lambda item: item[0],
     )
-    flags = [one.flags & (SYN | ACK) for _, _, one in ends]
+    flags = [end.flags & (SYN | ACK) for _, _, end in ends]
     gaps = [0.0, 0.0]
     for at in range(len(ends) - 2):
         if flags[at : at + 3] == [SYN, SYN | ACK, ACK]:
-            for one in (at + 1, at + 2):
-                gaps[ends[one][1]] = ends[one][0] - ends[one - 1][0]
+            for item in (at + 1, at + 2):
+                gaps[ends[item][1]] = ends[item][0] - ends[item - 1][0]
             break
     by_sender, by_receiver = gaps
-    segments = [one for one in by_flow[flow] if one.length]
+    segments = [item for item in by_flow[flow] if item.length]
     offsets, edge, again, holes = _offsets(segments), 0, 0, 0
     for data, at in zip(segments, offsets, strict=True):
         again += at + data.length <= edge
@@ -267,22 +267,28 @@ def _handshake(
 ) -> float | None:
     """Return the time from SYN to SYN-ACK or from SYN-ACK to its answer, seen at the receiver."""
     back = (flow[1], flow[0], flow[3], flow[2])
-    own = [one for one in by_flow.get(back, []) if one.flags & SYN]
+    own = [item for item in by_flow.get(back, []) if item.flags & SYN]
     theirs = by_flow[flow]
     if not own:
         return None
     if own[0].flags & ACK:
-        answers = [one.time for one in theirs if not one.flags & SYN and one.time > own[-1].time]
+        answers = [
+            packet.time
+            for packet in theirs
+            if not packet.flags & SYN and packet.time > own[-1].time
+        ]
     else:
-        answers = [one.time for one in theirs if one.flags & SYN and one.time > own[-1].time]
+        answers = [
+            packet.time for packet in theirs if packet.flags & SYN and packet.time > own[-1].time
+        ]
     return answers[0] - own[-1].time if answers else None
 
 
 def _offsets(segments: list[Segment]) -> list[int]:
     """Return where in the stream each begins; it may be longer than the sequence space."""
     base, offsets, previous = segments[0].sequence, [], 0
-    for one in segments:
-        previous += (one.sequence - base - previous + 2**31) % 2**32 - 2**31
+    for segment in segments:
+        previous += (segment.sequence - base - previous + 2**31) % 2**32 - 2**31
         offsets.append(previous)
     return offsets
 
@@ -294,19 +300,19 @@ def _holes(segments: list[Segment], size: int, round_trip: float | None) -> Arra
     edge = 0
     fates: list[tuple[int, bool]] = []
     holes: dict[int, tuple[float, int]] = {}
-    for number, (one, at) in enumerate(zip(segments, offset, strict=True)):
+    for number, (segment, at) in enumerate(zip(segments, offset, strict=True)):
         if at >= edge:
             for start in range(edge, at, size):
-                holes[start] = (one.time, number)
+                holes[start] = (segment.time, number)
                 first_seen[start] = len(fates)
                 fates.append((start, True))
             fates.append((at, False))
-            edge = at + one.length
+            edge = at + segment.length
             continue
-        for start in [start for start in range(at, at + one.length, size) if start in holes]:
+        for start in [start for start in range(at, at + segment.length, size) if start in holes]:
             seen, when = holes.pop(start)
             early = (
-                one.time - seen < 0.9 * round_trip
+                segment.time - seen < 0.9 * round_trip
                 if round_trip is not None
                 else number - when < _REORDERED
             )

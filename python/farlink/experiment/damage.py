@@ -38,7 +38,7 @@ def content(path: Path) -> Content:
         table.check_sum(path, told.get(table.SUM.encode()))
         says = json.loads(told[META])
         covers = {str(key): Ranges(pairs) for key, pairs in says["covers"].items()}
-        return Content(footer.num_rows, covers, [str(one) for one in says["replaces"]])
+        return Content(footer.num_rows, covers, [str(replace) for replace in says["replaces"]])
 
 
 def described(path: Path) -> set[tuple[str, str]]:
@@ -49,7 +49,7 @@ def described(path: Path) -> set[tuple[str, str]]:
         file = pq.ParquetFile(path)
         table.check_sum(path, (file.metadata.metadata or {}).get(table.SUM.encode()))
         found = file.read(["experiment", "point"])
-        names, keys = (found.column(one).to_pylist() for one in ("experiment", "point"))
+        names, keys = (found.column(name).to_pylist() for name in ("experiment", "point"))
         return set(zip(names, keys, strict=True))
 
 
@@ -92,7 +92,9 @@ def _check(rows: "pa.Table", part: Content) -> None:
     runs = {key: Ranges() for key in columns}
     for key, found in columns.items():
         runs[key].add_each(sorted(found))
-    if runs != dict(part.covers) or any(len(set(one.values())) > 1 for one in columns.values()):
+    if runs != dict(part.covers) or any(
+        len(set(column.values())) > 1 for column in columns.values()
+    ):
         raise ValueError("rows do not fit the runs")
 
 

@@ -23,10 +23,13 @@ def grid(factors: Sequence[Factor], zipped: Sequence[Sequence[str]]) -> list[Com
     for factor in factors:
         axes.setdefault(together.get(factor.name, factor.name), []).append(factor)
     steps = [
-        [dict(zip((one.name for one in group), levels, strict=True)) for levels in _lock(group)]
+        [
+            dict(zip((member.name for member in group), levels, strict=True))
+            for levels in _lock(group)
+        ]
         for group in axes.values()
     ]
-    order = [one.name for one in factors]
+    order = [item.name for item in factors]
     found: list[Combination] = []
     for parts in itertools.product(*steps):
         merged = {name: level for part in parts for name, level in part.items()}
@@ -35,7 +38,7 @@ def grid(factors: Sequence[Factor], zipped: Sequence[Sequence[str]]) -> list[Com
 
 
 def _lock(group: Sequence[Factor]) -> list[tuple[Level, ...]]:
-    return list(zip(*(one.levels for one in group), strict=True))
+    return list(zip(*(member.levels for member in group), strict=True))
 
 
 def sampled(
@@ -55,8 +58,8 @@ def sampled(
         shares = engine.random_base2(bits)[:points]
     else:
         shares = np.random.default_rng(seed).random((points, len(factors)))
-    drawn = [one.with_levels(shares[:, place]) for place, one in enumerate(factors)]
+    drawn = [factor.with_levels(shares[:, place]) for place, factor in enumerate(factors)]
     combinations: list[Combination] = [
-        {one.name: one.levels[number] for one in drawn} for number in range(points)
+        {draw.name: draw.levels[number] for draw in drawn} for number in range(points)
     ]
     return drawn, combinations

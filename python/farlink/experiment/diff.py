@@ -39,9 +39,9 @@ class Row:
     def percent(self) -> tuple[float, float, float]:
         """The difference and its bounds as shares of the mean of A, in percent."""
         share = 100 / abs(self.a.mean) if self.a.mean else math.nan
-        one = self.difference
+        item = self.difference
         mean, low, high = (
-            math.nan if part is None else part * share for part in (one.mean, one.low, one.high)
+            math.nan if part is None else part * share for part in (item.mean, item.low, item.high)
         )
         return mean, low, high
 
@@ -88,17 +88,17 @@ class Diff:
             If a measure is not there, or no TCP is on both sides.
         """
         several = self.a.goodput_to_add
-        wanted = self._measures or [several if one == "goodput" else one for one in _USUAL]
-        return [self._row(a, b, one) for a, b in self.pairs for one in wanted]
+        wanted = self._measures or [several if entry == "goodput" else entry for entry in _USUAL]
+        return [self._row(a, b, request) for a, b in self.pairs for request in wanted]
 
     @cached_property
     def settings(self) -> list[tuple[str, str, str]]:
         """Keys of the resolved scenarios that differ, by path, with the values of A and B."""
         found = []
         for a, b in self.pairs:
-            sides = [_flat(one.scenario(name)) for one, name in ((self.a, a), (self.b, b))]
+            sides = [_flat(item.scenario(name)) for item, name in ((self.a, a), (self.b, b))]
             for path in dict.fromkeys([*sides[0], *sides[1]]):
-                values = [_shown(one.get(path)) for one in sides]
+                values = [_shown(item.get(path)) for item in sides]
                 if values[0] != values[1]:
                     found.append((path, *values))
         return list(dict.fromkeys((path, a, b) for path, a, b in found))
@@ -110,18 +110,18 @@ class Diff:
 
         rows = [
             {
-                "tcp": one.tcp,
-                "measure": one.measure,
-                "unit": registry.unit("flow", one.measure),
-                "a": one.a.mean,
-                "b": one.b.mean,
-                "difference": one.difference.mean,
-                "ci95_low": one.difference.low,
-                "ci95_high": one.difference.high,
-                **dict(zip(("percent", "percent_low", "percent_high"), one.percent, strict=True)),
-                "n": one.difference.n,
+                "tcp": row.tcp,
+                "measure": row.measure,
+                "unit": registry.unit("flow", row.measure),
+                "a": row.a.mean,
+                "b": row.b.mean,
+                "difference": row.difference.mean,
+                "ci95_low": row.difference.low,
+                "ci95_high": row.difference.high,
+                **dict(zip(("percent", "percent_low", "percent_high"), row.percent, strict=True)),
+                "n": row.difference.n,
             }
-            for one in self.rows
+            for row in self.rows
         ]
         return pd.DataFrame(rows)
 
@@ -171,12 +171,12 @@ def diff(
     ScenarioError
         If anything asked for is wrong, or the two have no TCP in common.
     """
-    sides = [side(one) for one in (a, b)]
-    known = next((one for one in sides if isinstance(one, Result)), None)
-    for one, sets, name in zip(sides, (overrides_a, overrides_b), "AB", strict=True):
-        if isinstance(one, Result) and sets:
+    sides = [side(item) for item in (a, b)]
+    known = next((item for item in sides if isinstance(item, Result)), None)
+    for item, sets, name in zip(sides, (overrides_a, overrides_b), "AB", strict=True):
+        if isinstance(item, Result) and sets:
             raise ScenarioError(f"{name} is a saved result, which nothing can be set in")
-    if known is not None and all(isinstance(one, Result) for one in sides):
+    if known is not None and all(isinstance(item, Result) for item in sides):
         for key, value in (("tcp", tcp), ("runs", runs), ("seed", seed)):
             if value is not None:
                 raise ScenarioError(f"{key} has no effect on two saved results; leave it out")
@@ -185,11 +185,11 @@ def diff(
         seed = known.seed if seed is None else seed
         tcp = known.tcp if tcp is None and len(known.tcp) > 1 else tcp
     made: list[Result] = []
-    for one, sets in zip(sides, (overrides_a, overrides_b), strict=True):
-        if isinstance(one, Result):
-            made.append(one)
+    for item, sets in zip(sides, (overrides_a, overrides_b), strict=True):
+        if isinstance(item, Result):
+            made.append(item)
             continue
-        new = api.run(one, tcp=tcp, overrides=sets, seed=seed, runs=runs or RUNS, jobs=jobs,
+        new = api.run(item, tcp=tcp, overrides=sets, seed=seed, runs=runs or RUNS, jobs=jobs,
                         progress=progress)  # fmt: skip
         seed = new.seed if seed is None else seed
         made.append(new)
@@ -215,23 +215,23 @@ def side(given: str | Path | Mapping[str, object] | Result) -> Any:  # noqa: ANN
 
 def _welch(a: Sequence[float | None], b: Sequence[float | None]) -> Estimate:
     """Estimate the mean of a - b of independent runs (Welch 1947)."""
-    ours, theirs = ([one for one in side if one is not None] for side in (a, b))
+    ours, theirs = ([part for part in side if part is not None] for side in (a, b))
     n = min(len(ours), len(theirs))
     if not n:
         return Estimate(None, None, None, 0)
-    means = [math.fsum(one) / len(one) for one in (ours, theirs)]
+    means = [math.fsum(item) / len(item) for item in (ours, theirs)]
     mean = means[0] - means[1]
     if n == 1:
         return Estimate(mean, None, None, 1)
     shares = [
-        math.fsum((x - m) ** 2 for x in one) / (len(one) - 1) / len(one)
-        for one, m in zip((ours, theirs), means, strict=True)
+        math.fsum((x - m) ** 2 for x in item) / (len(item) - 1) / len(item)
+        for item, m in zip((ours, theirs), means, strict=True)
     ]
     total = sum(shares)
     if total == 0:
         return Estimate(mean, mean, mean, n)
     degrees = total**2 / sum(
-        v**2 / (len(one) - 1) for v, one in zip(shares, (ours, theirs), strict=True)
+        v**2 / (len(item) - 1) for v, item in zip(shares, (ours, theirs), strict=True)
     )
     half = t_quantile(0.975, degrees) * math.sqrt(total)
     return Estimate(mean, mean - half, mean + half, n)
@@ -241,14 +241,14 @@ def _flat(tree: object, path: str = "") -> dict[str, Any]:
     """Return the values of a scenario by path; links and flows by their names."""
     if isinstance(tree, Mapping):
         found: dict[str, Any] = {}
-        for key, one in tree.items():
+        for key, node in tree.items():
             if path or key not in _UNNAMED:
-                found |= _flat(one, f"{path}.{key}" if path else str(key))
+                found |= _flat(node, f"{path}.{key}" if path else str(key))
         return found
-    if isinstance(tree, list) and tree and all(isinstance(one, Mapping) for one in tree):
+    if isinstance(tree, list) and tree and all(isinstance(node, Mapping) for node in tree):
         found = {}
-        for place, one in enumerate(tree):
-            found |= _flat(one, f"{path}.{one.get('name', place)}")
+        for place, node in enumerate(tree):
+            found |= _flat(node, f"{path}.{node.get('name', place)}")
         return found
     return {path: tree}
 

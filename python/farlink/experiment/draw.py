@@ -52,17 +52,17 @@ def draw(result: "SweepResult", plot: Plot) -> "Figure":
     highest = 0.0
     handles: dict[str, Any] = {}
     axes = list(grid.ravel())
-    for panel, one in zip(panels, axes, strict=False):
+    for panel, ax in zip(panels, axes, strict=False):
         for number, colour in enumerate(colours):
             chosen = {plot.panels: panel, plot.colour: colour}
-            drawn, top = _series(result, plot, chosen, places, one, number, len(colours))
+            drawn, top = _series(result, plot, chosen, places, ax, number, len(colours))
             highest = max(highest, top)
             if colour is not None and drawn is not None:
                 handles.setdefault(colour.label, drawn)
         if panel is not None:
-            one.set_title(f"{plot.panels}: {panel.label}")
-    for one in axes[len(panels) :]:
-        one.set_visible(False)
+            ax.set_title(f"{plot.panels}: {panel.label}")
+    for ax in axes[len(panels) :]:
+        ax.set_visible(False)
     _x_axis(axes[: len(panels)], x, plot, across)
     _y_axis(axes[: len(panels)], result, plot, highest, across)
     _legend(figure, handles, factors.get(plot.colour))
@@ -96,7 +96,7 @@ def _series(
     joined = result.plan.factor[plot.x].is_number
     if not joined and count > 1:
         # Names beside each other: marks of several colours would hide each other.
-        at = [one + (number - (count - 1) / 2) * min(0.14, 0.6 / count) for one in at]
+        at = [item + (number - (count - 1) / 2) * min(0.14, 0.6 / count) for item in at]
     colour = PALETTE[number % len(PALETTE)]
     drawn = axes.errorbar(
         at,
@@ -110,14 +110,14 @@ def _series(
         capsize=2,
         elinewidth=0.8,
     )
-    return drawn, max(one + half for one, half in zip(means, above, strict=True))
+    return drawn, max(item + half for item, half in zip(means, above, strict=True))
 
 
 def _points(result: "SweepResult", wanted: dict[str, Level | str | None]) -> list[Point]:
     labels = {
-        name: one.label if isinstance(one, Level) else one
-        for name, one in wanted.items()
-        if name and one is not None
+        name: request.label if isinstance(request, Level) else request
+        for name, request in wanted.items()
+        if name and request is not None
     }
     return [
         point
@@ -137,10 +137,10 @@ def _pooled(
     if len(points) == 1:
         found = result.estimate(points[0], measure)
     else:
-        values = [result.values_of(one, measure) for one in points]
-        runs = min(len(one) for one in values)
-        mean = np.mean([one[:runs] for one in values], axis=0)
-        found = mean_ci95([None if math.isnan(one) else one for one in mean.tolist()])
+        values = [result.values_of(point, measure) for point in points]
+        runs = min(len(value) for value in values)
+        mean = np.mean([value[:runs] for value in values], axis=0)
+        found = mean_ci95([None if math.isnan(value) else value for value in mean.tolist()])
     if found.mean is None:
         return None
     return found.mean, found.half_width or 0.0
@@ -149,14 +149,14 @@ def _pooled(
 def _levels(factor: Factor | None) -> list[Level | None]:
     if factor is None:
         return [None]
-    return list({one.label: one for one in factor.levels}.values())
+    return list({level.label: level for level in factor.levels}.values())
 
 
 def _places(x: Factor) -> dict[str, float]:
     """Return where each level of the abscissa stands: at its number, or beside the last."""
-    levels = {one.label: one for one in x.levels}
+    levels = {level.label: level for level in x.levels}
     if x.is_number:
-        found = {label: float(x.shown(one)) for label, one in levels.items()}
+        found = {label: float(x.shown(level)) for label, level in levels.items()}
         return dict(sorted(found.items(), key=lambda pair: pair[1]))
     return {label: float(place) for place, label in enumerate(levels)}
 
@@ -165,21 +165,21 @@ def _x_axis(axes: Sequence["Axes"], x: Factor, plot: Plot, across: int) -> None:
     places = _places(x)
     name = x.label or x.name
     if not x.is_number:
-        for one in axes:
-            one.set_xticks(list(places.values()), list(places))
-            one.set_xlim(-0.5, len(places) - 0.5)
+        for ax in axes:
+            ax.set_xticks(list(places.values()), list(places))
+            ax.set_xlim(-0.5, len(places) - 0.5)
             if max(len(label) for label in places) * len(places) * across > 80:
-                one.tick_params(axis="x", rotation=30)
+                ax.tick_params(axis="x", rotation=30)
     largest = max(places.values(), key=abs, default=1.0)
     factor, unit = units.prefixed(largest, x.unit)
     if x.unit == "s" and 0 < largest < 1:
         factor, unit = 1e-3, "ms"
-    for number, one in enumerate(axes):
+    for number, ax in enumerate(axes):
         if x.is_number:
-            _scale(one, plot, list(places.values()), factor, across)
+            _scale(ax, plot, list(places.values()), factor, across)
         if number + across >= len(axes):
-            one.set_xlabel(f"{name} ({unit})" if unit and x.is_number else name)
-            one.tick_params(labelbottom=True)
+            ax.set_xlabel(f"{name} ({unit})" if unit and x.is_number else name)
+            ax.tick_params(labelbottom=True)
 
 
 def _scale(axes: "Axes", plot: Plot, values: Sequence[float], factor: float, across: int) -> None:
@@ -192,14 +192,14 @@ def _scale(axes: "Axes", plot: Plot, values: Sequence[float], factor: float, acr
         axes.set_xscale("log")
     else:
         # Zero stands to the left of the least, where a logarithm has no place for it.
-        least = min((one for one in values if one > 0), default=1.0)
+        least = min((value for value in values if value > 0), default=1.0)
         axes.set_xscale("symlog", linthresh=least, linscale=0.5)
     if len(values) <= _TICKS:
         axes.xaxis.set_major_locator(FixedLocator(list(values)))
         axes.xaxis.set_minor_locator(NullLocator())
         shown = _apart(axes, values, across)
         axes.xaxis.set_major_formatter(
-            FuncFormatter(lambda one, _: f"{one / factor:g}" if one in shown else "")
+            FuncFormatter(lambda item, _: f"{item / factor:g}" if item in shown else "")
         )
 
 
@@ -232,15 +232,15 @@ def _y_axis(
     unit = result.unit(plot.y)
     factor, text = units.prefixed(highest, unit)
     name = plot.y.replace("_", " ")
-    for number, one in enumerate(axes):
+    for number, ax in enumerate(axes):
         if plot.log_y:
-            one.set_yscale("log")
+            ax.set_yscale("log")
         else:
-            one.set_ylim(bottom=min(0.0, one.get_ylim()[0]))
-            one.yaxis.set_major_formatter(Scaled(factor))
+            ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
+            ax.yaxis.set_major_formatter(Scaled(factor))
         if number % across == 0:
             shown = unit if plot.log_y else text
-            one.set_ylabel(f"{name} ({shown})" if shown else name)
+            ax.set_ylabel(f"{name} ({shown})" if shown else name)
 
 
 def _legend(figure: "Figure", handles: dict[str, Any], colour: Factor | None) -> None:
@@ -257,7 +257,7 @@ def _legend(figure: "Figure", handles: dict[str, Any], colour: Factor | None) ->
 
 
 def _title(result: "SweepResult", plot: Plot) -> str:
-    by = [one for one in (plot.colour, plot.panels) if one]
+    by = [item for item in (plot.colour, plot.panels) if item]
     more = f", by {' and '.join(by)}" if by else ""
     return f"{result.plan.name}: {plot.y.replace('_', ' ')} over {plot.x}{more}"
 
@@ -266,7 +266,7 @@ def _remark(result: "SweepResult", plot: Plot) -> str:
     runs = sorted({result.runs[0], *result.runs})
     count = f"{runs[0]:,}" if len(runs) == 1 else f"{runs[0]:,} to {runs[-1]:,}"
     shown = {plot.x, plot.colour, plot.panels}
-    rest = [one.name for one in result.plan.factors if one.name not in shown]
+    rest = [factor.name for factor in result.plan.factors if factor.name not in shown]
     over = f"; averaged over {' and '.join(rest)}" if rest else ""
     what = "no interval from one run" if runs == [1] else "95 % intervals"
     return f"Means of {count} run{'s' if runs != [1] else ''} a point, {what}{over}; " + (

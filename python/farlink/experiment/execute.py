@@ -136,25 +136,25 @@ class _Shift:
     pending: "set[Future[Done]]" = field(default_factory=set)
 
     def run(self) -> None:
-        self.left = sum(len(one.runs) for one in self.blocks)
+        self.left = sum(len(block.runs) for block in self.blocks)
         try:
             while self.blocks or self.pending:
                 # One more for each worker than it can do now, so that none waits for us.
                 while self.blocks and len(self.pending) < 2 * self.workers:
                     self.pending.add(self.submit(self._task()))
                 ready, self.pending = wait(self.pending, _LOOK_S, FIRST_COMPLETED)
-                for one in ready:
-                    self._take(one)
+                for task in ready:
+                    self._take(task)
                 if self.tell is not None:
                     self.tell(self.done + self.look())
         except (BrokenExecutor, CancelledError) as error:
             raise RunError(f"workers are gone: {str(error) or type(error).__name__}") from error
         finally:
-            for one in self.pending:
+            for task in self.pending:
                 # What is done while others stop is kept, too.
-                if not one.cancel() and one.done():
+                if not task.cancel() and task.done():
                     with suppress(Exception, CancelledError):
-                        self._take(one)
+                        self._take(task)
 
     def _take(self, future: "Future[Done]") -> None:
         try:
@@ -164,13 +164,13 @@ class _Shift:
         except Exception as error:  # whatever a cluster has for workers that died
             raise RunError(f"a worker failed: {type(error).__name__}: {error}") from error
         self.take(result.numbers)
-        runs = sum(len(one.runs) for one in result.numbers)
+        runs = sum(len(number.runs) for number in result.numbers)
         self.done += runs
         self.seconds += result.seconds
         self.team.worked_s += result.seconds
         self.team.events += result.events
-        for one in result.numbers:
-            self.cost[one.point] = result.seconds / runs
+        for number in result.numbers:
+            self.cost[number.point] = result.seconds / runs
 
     def _task(self) -> list[Part]:
         """Cut a task off the front: of many short runs, or one that is long."""
@@ -202,11 +202,11 @@ def _blocks(parts: Sequence[Part]) -> Iterator[Part]:
 
     So what is done when somebody stops it is of every point.
     """
-    most = max(len(one.runs) for one in parts)
+    most = max(len(part.runs) for part in parts)
     for first in range(0, most, _BLOCK):
-        for one in parts:
-            if runs := one.runs[first : first + _BLOCK]:
-                yield Part(one.point, one.text, runs)
+        for part in parts:
+            if runs := part.runs[first : first + _BLOCK]:
+                yield Part(part.point, part.text, runs)
 
 
 class _StoppedError(Exception):

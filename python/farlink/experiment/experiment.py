@@ -92,7 +92,7 @@ class Experiment:
         parts = (
             Part(key, texts[key], there.get(key, Ranges()).missing(n)) for key, n in counts.items()
         )
-        return [one for one in parts if one.runs]
+        return [part for part in parts if part.runs]
 
     def simulate(self, wanted: Iterable[tuple[Point, int]]) -> None:
         """Simulate what is missing of so many runs of each point.
@@ -108,21 +108,25 @@ class Experiment:
         self._simulate(wanted)
         if self.keep and isinstance(self.store, Store):
             held = self._held
-            new = {one.key for one, n in wanted if one.key not in held or held[one.key].count < n}
-            for one in self.store.numbers(new) if new else []:
-                held[one.point] = _Held(one.layout, [one])
+            new = {
+                request.key
+                for request, n in wanted
+                if request.key not in held or held[request.key].count < n
+            }
+            for number in self.store.numbers(new) if new else []:
+                held[number.point] = _Held(number.layout, [number])
 
     def _simulate(self, wanted: Sequence[tuple[Point, int]]) -> None:
         parts = self.missing(wanted)
         if not parts:
             return
-        total = sum(len(one.runs) for one in parts)
+        total = sum(len(part.runs) for part in parts)
         tell = self.tell
         if self.store is None:
             self._team.work(parts, self._hold, tell and (lambda done: tell(done, total)))
             return
         assert isinstance(self.store, Store)
-        names = {one.key: one for one, _ in wanted}
+        names = {request.key: request for request, _ in wanted}
         self.store.describe(self.name, names.values())
         writer = _Writer(self.store)
 
@@ -166,8 +170,8 @@ class Experiment:
         if isinstance(self.store, Store) and not (self.keep and held is not None):
             there = self.store.covered().get(point.key, Ranges())
             if held is None or len(held.runs) < len(there):
-                for one in self.store.numbers([point.key]):
-                    held = self._held[point.key] = _Held(one.layout, [one])
+                for number in self.store.numbers([point.key]):
+                    held = self._held[point.key] = _Held(number.layout, [number])
         if held is None:
             raise KeyError(f"no run of {point.label or point.key} was simulated")
         return held.numbers(point.key)
@@ -177,9 +181,9 @@ class Experiment:
 
         They have these measures at least, and what sums over flows need.
         """
-        keys = list(dict.fromkeys(one.key for one in points))
+        keys = list(dict.fromkeys(point.key for point in points))
         if isinstance(self.store, Store):
-            return {one.point: one for one in self.store.numbers(keys, measures)}
+            return {number.point: number for number in self.store.numbers(keys, measures)}
         return {key: self._held[key].numbers(key) for key in keys}
 
     def _there(self, counts: Mapping[str, int]) -> Mapping[str, Ranges]:
@@ -194,11 +198,11 @@ class Experiment:
 
     def _hold(self, numbers: Sequence[Numbers]) -> None:
         self._count(numbers)
-        for one in numbers:
-            self._held.setdefault(one.point, _Held(one.layout)).parts.append(one)
+        for number in numbers:
+            self._held.setdefault(number.point, _Held(number.layout)).parts.append(number)
 
     def _count(self, numbers: Sequence[Numbers]) -> None:
-        self.simulated_runs += sum(len(one.runs) for one in numbers)
+        self.simulated_runs += sum(len(number.runs) for number in numbers)
 
 
 @dataclass
@@ -210,19 +214,19 @@ class _Held:
 
     @property
     def count(self) -> int:
-        return sum(len(one.runs) for one in self.parts)
+        return sum(len(part.runs) for part in self.parts)
 
     @property
     def runs(self) -> Ranges:
         runs = Ranges()
-        for one in self.parts:
-            runs.add_each(one.runs.tolist())
+        for part in self.parts:
+            runs.add_each(part.runs.tolist())
         return runs
 
     def numbers(self, key: str) -> Numbers:
         if len(self.parts) > 1:
-            runs = np.concatenate([one.runs for one in self.parts])
-            values = np.concatenate([one.values for one in self.parts])
+            runs = np.concatenate([part.runs for part in self.parts])
+            values = np.concatenate([part.values for part in self.parts])
             order = np.argsort(runs)
             self.parts = [Numbers(key, self.layout, runs[order], values[order])]
         return self.parts[0]
@@ -239,7 +243,7 @@ class _Writer:
 
     def take(self, numbers: Sequence[Numbers]) -> None:
         self._waiting += numbers
-        self._size += sum(one.values.size for one in numbers)
+        self._size += sum(number.values.size for number in numbers)
         if self._size >= _FLUSH_NUMBERS or _now() - self._since >= _FLUSH_S:
             self.flush()
             self._store.tidy()

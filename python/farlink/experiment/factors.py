@@ -70,15 +70,15 @@ class Factor:
     @cached_property
     def unit(self) -> str:
         """Unit that all levels have in common; empty if they are names or bare numbers."""
-        found = {_measured(one.value)[1] for one in self.levels}
+        found = {_measured(level.value)[1] for level in self.levels}
         return found.pop() if len(found) == 1 else ""
 
     @cached_property
     def is_number(self) -> bool:
         """Whether levels can be placed on an axis."""
-        several = {_measured(one.value)[1] for one in self.levels}
+        several = {_measured(level.value)[1] for level in self.levels}
         return len(several) == 1 and all(
-            isinstance(self.shown(one), int | float) for one in self.levels
+            isinstance(self.shown(level), int | float) for level in self.levels
         )
 
     def shown(self, level: Level) -> Value:
@@ -93,11 +93,11 @@ class Factor:
     def with_levels(self, shares: "np.typing.NDArray[np.float64]") -> "Factor":
         """Return the factor with as many levels as there are shares, drawn by them."""
         if self.range is not None:
-            drawn = [self.range.at(float(one)) for one in shares]
-            levels = tuple(_level(one, self.paths) for one in drawn)
+            drawn = [self.range.at(float(share)) for share in shares]
+            levels = tuple(_level(draw, self.paths) for draw in drawn)
         else:
             places = np.minimum((shares * len(self.levels)).astype(int), len(self.levels) - 1)
-            levels = tuple(self.levels[int(one)] for one in places)
+            levels = tuple(self.levels[int(place)] for place in places)
         return Factor(self.name, levels, self.paths, label=self.label)
 
 
@@ -122,7 +122,7 @@ def read_factor(name: str, says: object, reading: Reading) -> Factor:
         at.wrong(f"{says!r} is no factor; write {_FORMS}")
     at.known(says, _KEYS)
     label = at.text(says, "label", default="")
-    kinds = [one for one in ("values", "from", "tcp", "profile", "bundles") if one in says]
+    kinds = [item for item in ("values", "from", "tcp", "profile", "bundles") if item in says]
     if "to" in says and "from" not in says:
         at.wrong("to needs from; write both ends of the range")
     if len(kinds) != 1:
@@ -138,8 +138,8 @@ def read_factor(name: str, says: object, reading: Reading) -> Factor:
     if kind == "from":
         return Factor(name, (), _paths(says["path"], at), _range(says, at), label)
     levels = _levels(kind, says, at)
-    labels = [one.label for one in levels]
-    if twice := next((one for one in labels if labels.count(one) > 1), None):
+    labels = [level.label for level in levels]
+    if twice := next((item for item in labels if labels.count(item) > 1), None):
         at.wrong(f"level {twice!r} is there twice; leave one out")
     return Factor(name, levels, label=label)
 
@@ -156,11 +156,11 @@ def _levels(kind: str, says: Mapping[str, Any], at: Reading) -> tuple[Level, ...
     values = at.listed(says, kind)
     if kind == "values":
         paths = _paths(says["path"], at)
-        return tuple(_level(one, paths) for one in values)
+        return tuple(_level(value, paths) for value in values)
     path = "tcp" if kind == "tcp" else "tcp.profile"
-    if bad := next((one for one in values if not isinstance(one, str)), None):
+    if bad := next((value for value in values if not isinstance(value, str)), None):
         at.wrong(f"{kind}: {bad!r} is no name; `farlink tcp` lists them")
-    return tuple(Level(one, one, {path: one}) for one in values)
+    return tuple(Level(value, value, {path: value}) for value in values)
 
 
 def _level(value: Any, paths: tuple[str, ...]) -> Level:  # noqa: ANN401 (whatever TOML has)
@@ -174,7 +174,7 @@ def level_label(value: object) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, Mapping):
-        return ", ".join(f"{level_label(one)} {name}" for name, one in value.items())
+        return ", ".join(f"{level_label(item)} {name}" for name, item in value.items())
     return value if isinstance(value, str) else str(value)
 
 
@@ -185,7 +185,7 @@ def settings(says: object, at: Reading) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for path, value in says.items():
         if isinstance(value, Mapping) and "." not in path:
-            found |= {f"{path}.{rest}": one for rest, one in settings(value, at).items()}
+            found |= {f"{path}.{rest}": setting for rest, setting in settings(value, at).items()}
         else:
             found[path] = value
     return found
@@ -193,7 +193,7 @@ def settings(says: object, at: Reading) -> dict[str, Any]:
 
 def _paths(says: object, at: Reading) -> tuple[str, ...]:
     paths = says if isinstance(says, list) else [says]
-    if not paths or not all(isinstance(one, str) and one for one in paths):
+    if not paths or not all(isinstance(path, str) and path for path in paths):
         at.wrong(f'path {says!r} is none; write "links.0.down.delay", or a list of such')
     return tuple(paths)
 

@@ -37,10 +37,10 @@ def write(result: "SweepResult", directory: Path, final: Path) -> list[Path]:
     files.write_text(directory / "results.csv", result.frame.to_csv(index=False))
     written.append(directory / "results.csv")
     against = {}
-    for one in result.plan.against:
-        table = result.differences(one.factor, one.level)
-        against[f"{one.factor} against {one.level}"] = changes(result, table)
-        path = directory / f"against-{files.as_name(one.factor)}.csv"
+    for factor in result.plan.against:
+        table = result.differences(factor.factor, factor.level)
+        against[f"{factor.factor} against {factor.level}"] = changes(result, table)
+        path = directory / f"against-{files.as_name(factor.factor)}.csv"
         files.write_text(path, table.to_csv(index=False))
         written.append(path)
     files.write_text(directory / "index.html", _render(result, embedded, against, final))
@@ -84,7 +84,7 @@ def cells(result: "SweepResult") -> tuple[list[str], list[list[str]]]:
     """Return the head and the rows of a table: a row per point, mean and half its interval."""
     scales = {}
     for measure in result.measures:
-        means = [result.estimate(one, measure).mean or 0.0 for one in result.plan.points]
+        means = [result.estimate(item, measure).mean or 0.0 for item in result.plan.points]
         scales[measure] = units.prefixed(max(means, key=abs), result.unit(measure))
     units_of = {name: f"{name.replace('_', ' ')} ({u})" if u else name.replace("_", " ")
                 for name, (_, u) in scales.items()}  # fmt: skip
@@ -94,10 +94,10 @@ def cells(result: "SweepResult") -> tuple[list[str], list[list[str]]]:
     for combination, point, runs in zip(
         result.plan.combinations, result.plan.points, result.runs, strict=True
     ):
-        row = [one.label for one in combination.values()]
+        row = [setting.label for setting in combination.values()]
         for measure, (factor, _) in scales.items():
-            one = result.estimate(point, measure)
-            row.append(cell(one.mean, one.half_width, factor))
+            item = result.estimate(point, measure)
+            row.append(cell(item.mean, item.half_width, factor))
         rows.append([*row, *([f"{runs:,}"] if uneven else [])])
     return head, rows
 
@@ -107,25 +107,25 @@ def changes(result: "SweepResult", table: "pd.DataFrame") -> tuple[list[str], li
     head = [*result.factors, "measure", "difference", "%", "95 % interval (%)", ""]
     rows = []
     labels = [
-        {one.shown(level): level.label for level in one.levels} for one in result.plan.factors
+        {item.shown(level): level.label for level in item.levels} for item in result.plan.factors
     ]
-    for one in table.to_dict("records"):
-        unit = result.unit(one["measure"])
-        factor, shown = units.prefixed(one["difference"], unit)
-        half = (one["ci95_high"] - one["ci95_low"]) / 2
-        apart = cell(one["difference"], half, factor)
+    for row in table.to_dict("records"):
+        unit = result.unit(row["measure"])
+        factor, shown = units.prefixed(row["difference"], unit)
+        half = (row["ci95_high"] - row["ci95_low"]) / 2
+        apart = cell(row["difference"], half, factor)
         named = [
-            texts.get(one[name], str(one[name]))
+            texts.get(row[name], str(row[name]))
             for name, texts in zip(result.factors, labels, strict=True)
         ]
         rows.append(
             [
                 *named,
-                one["measure"].replace("_", " "),
+                row["measure"].replace("_", " "),
                 f"{apart} {shown}".strip(),
-                _signed(one["percent"]),
-                f"{_signed(one['percent_low'])} to {_signed(one['percent_high'])}",
-                verdict(one["ci95_low"], one["ci95_high"]),
+                _signed(row["percent"]),
+                f"{_signed(row['percent_low'])} to {_signed(row['percent_high'])}",
+                verdict(row["ci95_low"], row["ci95_high"]),
             ]
         )
     return head, rows

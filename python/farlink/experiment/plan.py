@@ -83,7 +83,7 @@ class Plan:
     factor: Mapping[str, Factor] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "factor", {one.name: one for one in self.factors})
+        object.__setattr__(self, "factor", {factor.name: factor for factor in self.factors})
 
 
 def read(
@@ -123,7 +123,7 @@ def read(
     points = _points(tree, drawn, combinations, common, chosen, directory, at)
     if kind == "grid":
         _all_differ(points, at)
-    names = [one.name for one in factors]
+    names = [factor.name for factor in factors]
     plan = Plan(
         name=files.as_name(at.text(tree, "name", default=_stem(what))),
         description=at.text(tree, "description", default=""),
@@ -191,15 +191,15 @@ def _design(
     for key in ("points", "seed"):
         if key in says:
             here.wrong(f'{key} has no effect on a grid; leave it out, or write kind = "sobol"')
-    ranged = next((one.name for one in factors if one.range is not None), None)
+    ranged = next((factor.name for factor in factors if factor.range is not None), None)
     if ranged is not None:
         at.at("factors", ranged).wrong(
             'from and to are for drawn designs; write values, or [design] kind = "sobol" and points'
         )
     zipped = says.get("zip", [])
-    if zipped and isinstance(zipped, list) and all(isinstance(one, str) for one in zipped):
+    if zipped and isinstance(zipped, list) and all(isinstance(level, str) for level in zipped):
         zipped = [zipped]
-    _check_zips(zipped, {one.name: one for one in factors}, here.at("zip"))
+    _check_zips(zipped, {factor.name: factor for factor in factors}, here.at("zip"))
     combinations = grid(factors, zipped)
     if len(combinations) > _MOST_POINTS:
         here.wrong(f"{len(combinations):,} points; {_MOST_POINTS:,} are the most")
@@ -238,7 +238,7 @@ def _points(
     if not isinstance(scenario, str | Mapping):
         at.wrong('scenario is missing; write a name of the library ("geo-lossy") or a file')
     where = source.find(_beside(scenario, directory))
-    by_name = {one.name: one for one in factors}
+    by_name = {factor.name: factor for factor in factors}
     points = []
     for combination in combinations:
         sets = dict(common)
@@ -265,18 +265,19 @@ def _beside(scenario: str | Mapping[str, Any], directory: Path) -> str | Path | 
 
 def _all_differ(points: Sequence[Point], at: Reading) -> None:
     seen: dict[str, Point] = {}
-    for one in points:
-        same = seen.setdefault(one.key, one)
-        if same is not one:
+    for point in points:
+        same = seen.setdefault(point.key, point)
+        if same is not point:
             at.at("factors").wrong(
-                f"points {same.label} and {one.label} are the same scenario: what differs between "
+                f"points {same.label} and {point.label} are the same scenario: what differs "
+                f"between "
                 "them changes nothing; leave one out"
             )
 
 
 def _names(tree: Mapping[str, Any], key: str, at: Reading) -> list[str]:
     value = tree.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
         at.at(key).wrong(f'{value!r} is no list of names; write {key} = ["goodput"]')
     return list(value)
 
@@ -286,21 +287,21 @@ def _plots(tree: Mapping[str, Any], factors: Sequence[str], at: Reading) -> list
     if not isinstance(says, list):
         at.at("plots").wrong("no list; write [[plots]] before each plot")
     found = []
-    for number, one in enumerate(says):
+    for number, message in enumerate(says):
         here = at.at(f"plots[{number}]")
-        if not isinstance(one, Mapping):
+        if not isinstance(message, Mapping):
             here.wrong('no table; write [[plots]] and below it x = "loss", y = "goodput"')
-        here.known(one, _PLOT)
+        here.known(message, _PLOT)
         for key in ("x", "y"):
-            if key not in one:
+            if key not in message:
                 here.wrong(f'{key} is missing; write x = "{factors[0]}", y = "goodput"')
-        texts = {key: here.text(one, key, default="") for key in _PLOT if key[:4] != "log_"}
+        texts = {key: here.text(message, key, default="") for key in _PLOT if key[:4] != "log_"}
         for key in ("x", "colour", "panels"):
             if texts[key] and texts[key] not in factors:
                 here.wrong(f"{key} = {texts[key]!r} is no factor; there are {', '.join(factors)}")
         flags = {}
         for key in ("log_x", "log_y"):
-            flags[key] = one.get(key, False)
+            flags[key] = message.get(key, False)
             if not isinstance(flags[key], bool):
                 here.at(key).wrong(f"{flags[key]!r} is not usable; write true or false")
         found.append(Plot(**texts, log_x=flags["log_x"], log_y=flags["log_y"]))
@@ -309,12 +310,12 @@ def _plots(tree: Mapping[str, Any], factors: Sequence[str], at: Reading) -> list
 
 def _against(tree: Mapping[str, Any], factors: Sequence[Factor], at: Reading) -> list[Against]:
     says, here = at.table(tree, "against"), at.at("against")
-    by_name = {one.name: one for one in factors}
+    by_name = {factor.name: factor for factor in factors}
     found = []
     for name, level in says.items():
         if name not in by_name:
             here.wrong(f"factor {name!r} is not there; there are {', '.join(by_name)}")
-        labels = [one.label for one in by_name[name].levels]
+        labels = [item.label for item in by_name[name].levels]
         wanted = (
             level
             if isinstance(level, str)

@@ -42,11 +42,11 @@ class Ranges:
     def add_each(self, numbers: Iterable[int]) -> None:
         """Add numbers one by one."""
         pairs: list[tuple[int, int]] = []
-        for one in numbers:
-            if pairs and pairs[-1][1] == one:
-                pairs[-1] = (pairs[-1][0], one + 1)
+        for number in numbers:
+            if pairs and pairs[-1][1] == number:
+                pairs[-1] = (pairs[-1][0], number + 1)
             else:
-                pairs.append((one, one + 1))
+                pairs.append((number, number + 1))
         self.add(pairs)
 
     def common(self, other: "Ranges") -> "Ranges":

@@ -77,7 +77,7 @@ class Rule:
 
     def next_look(self, runs: int) -> int | None:
         """Return the runs of the first look after so many; None after the last."""
-        return next((one for one in self.looks if one > runs), None)
+        return next((look for look in self.looks if look > runs), None)
 
     def half_width(self, deviation: float, runs: int) -> float:
         """Return half the interval of a mean of so many runs with this standard deviation."""

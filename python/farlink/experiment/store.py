@@ -103,7 +103,7 @@ class Store:
     def _may_be_taken(self) -> bool:
         """Return whether the folder holds only files that another process is about to write."""
         return self.path.is_dir() and all(
-            one.name.startswith(files.TEMPORARY) for one in self.path.iterdir()
+            path.name.startswith(files.TEMPORARY) for path in self.path.iterdir()
         )
 
     @classmethod
@@ -126,10 +126,10 @@ class Store:
     def describe(self, experiment: str, points: Iterable[Point]) -> None:
         """Write down what the points of an experiment are, where it is not yet."""
         self._look()
-        new = [one for one in points if (experiment, one.key) not in self._described]
+        new = [point for point in points if (experiment, point.key) not in self._described]
         if new:
             self._write(table.of_points(experiment, new), "points", {})
-            self._described |= {(experiment, one.key) for one in new}
+            self._described |= {(experiment, point.key) for point in new}
 
     def add(self, numbers: Sequence[Numbers]) -> None:
         """Write numbers as a new part.
@@ -142,8 +142,8 @@ class Store:
         if not numbers:
             return
         covers: dict[str, Ranges] = {}
-        for one in numbers:
-            covers.setdefault(one.point, Ranges()).add_each(one.runs.tolist())
+        for number in numbers:
+            covers.setdefault(number.point, Ranges()).add_each(number.runs.tolist())
         rows = table.of_numbers(numbers)
         name = self._write(rows, "part", {"covers": _plain(covers), "replaces": []})
         self._parts[name] = Content(rows.num_rows, covers, [])
@@ -156,7 +156,7 @@ class Store:
         keys = list(dict.fromkeys(keys))
         asked = "select * from results semi join wanted using (point)"
         if measures is not None:
-            names = {one.rpartition(".")[2] for one in measures} | set(OF_DATAGRAMS)
+            names = {measure.rpartition(".")[2] for measure in measures} | set(OF_DATAGRAMS)
             asked += f" where measure in ({', '.join(map(text, sorted(names)))})"
 
         def read(duck: "duckdb.DuckDBPyConnection", snapshot: Snapshot) -> list[Numbers]:
@@ -232,7 +232,7 @@ class Store:
 
     def _small(self, snapshot: Snapshot) -> list[str]:
         """Return the names of small parts, as many as make one large part."""
-        small = sorted((one.rows, name) for name, one in snapshot.parts.items())
+        small = sorted((part.rows, name) for name, part in snapshot.parts.items())
         chosen: list[str] = []
         rows = 0
         for count, name in small:
@@ -297,7 +297,7 @@ class Store:
                 self._read_points.add(name)
         except FileNotFoundError as error:
             raise _MergedError from error
-        replaced = {name for one in self._parts.values() for name in one.replaces}
+        replaced = {name for part in self._parts.values() for name in part.replaces}
         counting = sorted(self._parts.keys() - replaced)
         points = sorted(names - parts)
         last = self._last
@@ -309,7 +309,7 @@ class Store:
     def _listed(self) -> set[str]:
         try:
             with os.scandir(self.path) as entries:
-                return {one.name for one in entries if _FILE.fullmatch(one.name)}
+                return {entry.name for entry in entries if _FILE.fullmatch(entry.name)}
         except OSError as error:
             raise ScenarioError(f"{self.path}: {files.reason(error)}") from error
 
@@ -337,7 +337,7 @@ class Store:
 
 
 def _plain(covers: Mapping[str, Ranges]) -> dict[str, list[list[int]]]:
-    return {key: [list(one) for one in ranges] for key, ranges in covers.items()}
+    return {key: [list(item) for item in ranges] for key, ranges in covers.items()}
 
 
 def _document(text: str) -> dict[str, Any]:

@@ -106,7 +106,7 @@ class SweepResult:
     @property
     def factors(self) -> list[str]:
         """Names of what was varied."""
-        return [one.name for one in self.plan.factors]
+        return [factor.name for factor in self.plan.factors]
 
     @cached_property
     def measures(self) -> list[str]:
@@ -115,9 +115,11 @@ class SweepResult:
             return asked
         layout = self._numbers[self.plan.points[0].key].layout
         several = sum(scope == "flow" and name == "goodput" for scope, _, name in layout) > 1
-        usual = ["goodput_over_run" if one == "goodput" and several else one for one in _USUAL]
+        usual = [
+            "goodput_over_run" if entry == "goodput" and several else entry for entry in _USUAL
+        ]
         known = {name for _, _, name in layout}
-        return [one for one in usual if one in known]
+        return [entry for entry in usual if entry in known]
 
     def unit(self, measure: str) -> str:
         """Return the unit of a measure."""
@@ -150,12 +152,14 @@ class SweepResult:
         for measure in self.measures:
             unit = self.unit(measure)
             for point in self.plan.points:
-                one = self.estimate(point, measure)
-                rows.append((*point.factors.values(), measure, unit, *_bounds(one)))
+                item = self.estimate(point, measure)
+                rows.append((*point.factors.values(), measure, unit, *_bounds(item)))
         columns = [*self.factors, "measure", "unit", "mean", "ci95_low", "ci95_high", "n"]
         table = pd.DataFrame(rows, columns=pd.Index(columns))
         table[columns[-4:-1]] = table[columns[-4:-1]].astype("float64")
-        table.attrs["units"] = {one.name: one.unit for one in self.plan.factors if one.unit}
+        table.attrs["units"] = {
+            factor.name: factor.unit for factor in self.plan.factors if factor.unit
+        }
         return table
 
     @cached_property
@@ -166,10 +170,10 @@ class SweepResult:
         parts = []
         for point, runs in zip(self.plan.points, self.runs, strict=True):
             part: dict[str, Any] = {**point.factors, "run": np.arange(runs)}
-            part |= {one: self.values_of(point, one) for one in self.measures}
+            part |= {measure: self.values_of(point, measure) for measure in self.measures}
             parts.append(pd.DataFrame(part))
         table = pd.concat(parts, ignore_index=True)
-        table.attrs["units"] = {one: self.unit(one) for one in self.measures}
+        table.attrs["units"] = {measure: self.unit(measure) for measure in self.measures}
         return table
 
     def differences(
@@ -193,8 +197,8 @@ class SweepResult:
             names = ", ".join(self.factors)
             raise ScenarioError(f"factor {factor!r} is not there; there are {names}")
         chosen = self.plan.factor[factor]
-        levels = {one.label: one for one in chosen.levels}
-        shown = {chosen.shown(one): one.label for one in chosen.levels}
+        levels = {item.label: item for item in chosen.levels}
+        shown = {chosen.shown(item): item.label for item in chosen.levels}
         base = shown.get(level, str(level))
         if base not in levels:
             raise ScenarioError(f"{factor}: {level!r} is no level; there are {', '.join(levels)}")
@@ -219,14 +223,14 @@ class SweepResult:
         return table
 
     def _difference(self, point: Point, base: Point, measure: str) -> tuple[float, ...]:
-        ours, theirs = (self.values_of(one, measure) for one in (point, base))
+        ours, theirs = (self.values_of(item, measure) for item in (point, base))
         count = min(len(ours), len(theirs))
         a, b = _listed(ours[:count]), _listed(theirs[:count])
         found = paired_difference(a, b, self._probability)
         mean = mean_ci95(b).mean
         share = 100 / abs(mean) if mean else math.nan
         bounds = _bounds(found)
-        return (*bounds[:3], *(share * one for one in bounds[:3]), bounds[3])
+        return (*bounds[:3], *(share * bound for bound in bounds[:3]), bounds[3])
 
     def to_csv(self, path: str | Path) -> None:
         """Write `frame` as CSV, whole or not at all."""
@@ -256,9 +260,9 @@ class SweepResult:
         found: xr.Dataset = wide.to_xarray()
         for name in found.data_vars:
             found[name].attrs["units"] = self.unit(str(name))
-        for one in self.plan.factors:
-            if one.unit:
-                found[one.name].attrs["units"] = one.unit
+        for factor in self.plan.factors:
+            if factor.unit:
+                found[factor.name].attrs["units"] = factor.unit
         return found
 
     def query(self, sql: str) -> "pd.DataFrame":
@@ -274,7 +278,7 @@ class SweepResult:
         if not isinstance(self.experiment.store, Store):
             raise ScenarioError("the sweep kept no store; give store= to sweep()")
         points = pd.DataFrame(
-            [{"point": one.key, **one.factors} for one in self.plan.points]
+            [{"point": point.key, **point.factors} for point in self.plan.points]
         ).drop_duplicates("point")
 
         def answer(duck: "duckdb.DuckDBPyConnection") -> "pd.DataFrame":
@@ -296,8 +300,8 @@ class SweepResult:
         from farlink.experiment.draw import draw
 
         return {
-            f"{number:02}-{files.as_name(one.y)}": partial(draw, self, one)
-            for number, one in enumerate(self.plan.plots, 1)
+            f"{number:02}-{files.as_name(plot.y)}": partial(draw, self, plot)
+            for number, plot in enumerate(self.plan.plots, 1)
         }
 
     def save(self, directory: str | Path) -> list[Path]:
@@ -319,24 +323,24 @@ class SweepResult:
         from farlink.experiment.page import write
 
         with folder.filling(base, last="index.html") as stage:
-            written = [one.relative_to(stage) for one in write(self, stage, base)]
-        return [base / one for one in written]
+            written = [item.relative_to(stage) for item in write(self, stage, base)]
+        return [base / entry for entry in written]
 
     @cached_property
     def digest(self) -> str:
         """Hash of what the page shows: of the plan and of all estimates."""
         rows = [
-            [one.key, runs, *(repr(self.estimate(one, measure)) for measure in self.measures)]
-            for one, runs in zip(self.plan.points, self.runs, strict=True)
+            [point.key, runs, *(repr(self.estimate(point, measure)) for measure in self.measures)]
+            for point, runs in zip(self.plan.points, self.runs, strict=True)
         ]
         plan = [self.plan.name, self.plan.description, self.plan.text, repr(self.plan.plots),
-                repr(self.plan.against), [one.name for one in self.plan.factors]]  # fmt: skip
+                repr(self.plan.against), [factor.name for factor in self.plan.factors]]  # fmt: skip
         text = json.dumps([_farlink.engine(), plan, self.measures, rows])
         return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        return {one.key: place for place, one in enumerate(self.plan.points)}
+        return {point.key: place for place, point in enumerate(self.plan.points)}
 
     @property
     def _probability(self) -> float:
@@ -410,7 +414,7 @@ def sweep(
         tree |= {"factors": factors}
         what = tree
     given = {"measures": measures and list(measures), "design": design, "set": overrides}
-    given = {key: one for key, one in given.items() if one is not None}
+    given = {key: setting for key, setting in given.items() if setting is not None}
     if given and factors is None:
         raise ScenarioError(
             f"{', '.join(given)}: the sweep file says that; give factors and a scenario instead"
@@ -445,8 +449,8 @@ def sweep_plan(
 
 def asked_of(plan: Plan) -> list[str]:
     """Return the measures that a plan names."""
-    asked = [*plan.measures, *(one.y for one in plan.plots)]
-    return list(dict.fromkeys([*asked, *(one.measure for one in plan.precision)]))
+    asked = [*plan.measures, *(plot.y for plot in plan.plots)]
+    return list(dict.fromkeys([*asked, *(goal.measure for goal in plan.precision)]))
 
 
 class _Field:
@@ -470,14 +474,14 @@ class _Field:
             self._simulate(active, runs, len(plan.points) - len(active))
             if rule is None:
                 break
-            measures = [one.measure for one in plan.precision]
-            values = self._lab.read([plan.points[one] for one in active], measures)
+            measures = [goal.measure for goal in plan.precision]
+            values = self._lab.read([plan.points[entry] for entry in active], measures)
             waiting = []
             for place in active:
                 numbers = values[plan.points[place].key]
                 reached[place] = all(
-                    self._enough(of_run(numbers, one.measure)[: runs[place]], one)
-                    for one in plan.precision
+                    self._enough(of_run(numbers, goal.measure)[: runs[place]], goal)
+                    for goal in plan.precision
                 )
                 later = rule.next_look(runs[place])
                 if not reached[place] and later is not None:
@@ -496,8 +500,8 @@ class _Field:
             columns_of(layout, measure)
 
     def _simulate(self, active: Sequence[int], runs: Sequence[int], over: int) -> None:
-        wanted = [(self._plan.points[one], runs[one]) for one in active]
-        lacking = {one.point: len(one.runs) for one in self._lab.missing(wanted)}
+        wanted = [(self._plan.points[entry], runs[entry]) for entry in active]
+        lacking = {entry.point: len(entry.runs) for entry in self._lab.missing(wanted)}
         total, lacks = sum(runs), sum(lacking.values())
         before = total - lacks
         self.state = State(over, len(runs), before, total, before - self._lab.simulated_runs)
@@ -528,10 +532,12 @@ class _Field:
 
 
 def _listed(values: NDArray[np.float64]) -> list[float | None]:
-    return [None if math.isnan(one) else one for one in values.tolist()]
+    return [None if math.isnan(value) else value for value in values.tolist()]
 
 
-def _bounds(one: Estimate) -> tuple[float, float, float, int]:
-    parts = (math.nan if part is None else part for part in (one.mean, one.low, one.high))
+def _bounds(estimate: Estimate) -> tuple[float, float, float, int]:
+    parts = (
+        math.nan if part is None else part for part in (estimate.mean, estimate.low, estimate.high)
+    )
     mean, low, high = parts
-    return mean, low, high, one.n
+    return mean, low, high, estimate.n

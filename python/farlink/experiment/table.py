@@ -56,11 +56,11 @@ def of_numbers(numbers: Sequence[Numbers]) -> "pa.Table":
     groups: dict[Layout, list[Numbers]] = {}
     # Numbers of one task share their layout: it is hashed once.
     by_layout: dict[int, list[Numbers]] = {}
-    for one in numbers:
-        keys.setdefault(one.point, len(keys))
-        if id(one.layout) not in by_layout:
-            by_layout[id(one.layout)] = groups.setdefault(one.layout, [])
-        by_layout[id(one.layout)].append(one)
+    for number in numbers:
+        keys.setdefault(number.point, len(keys))
+        if id(number.layout) not in by_layout:
+            by_layout[id(number.layout)] = groups.setdefault(number.layout, [])
+        by_layout[id(number.layout)].append(number)
     blocks = [_block(layout, group, keys) for layout, group in groups.items()]
     # Names in the order of the measures: what is asked for together stands together.
     names = sorted(
@@ -76,7 +76,7 @@ def of_numbers(numbers: Sequence[Numbers]) -> "pa.Table":
         none = np.array([], np.int32)
         return _rows([], [], none, none, none, np.array([], np.float64))
     places, points, runs, values = zip(*rows, strict=True)
-    column = np.repeat(np.array(places, np.int32), [len(one) for one in values])
+    column = np.repeat(np.array(places, np.int32), [len(value) for value in values])
     return _rows(
         list(keys),
         names,
@@ -97,11 +97,11 @@ class _Block:
 
 
 def _block(layout: Layout, numbers: Sequence[Numbers], keys: Mapping[str, int]) -> _Block:
-    counts = [len(one.runs) for one in numbers]
-    values = np.ascontiguousarray(np.concatenate([one.values for one in numbers]).T)
+    counts = [len(number.runs) for number in numbers]
+    values = np.ascontiguousarray(np.concatenate([number.values for number in numbers]).T)
     return _Block(
-        np.repeat(np.array([keys[one.point] for one in numbers], np.int32), counts),
-        np.concatenate([one.runs for one in numbers]).astype(np.int32),
+        np.repeat(np.array([keys[number.point] for number in numbers], np.int32), counts),
+        np.concatenate([number.runs for number in numbers]).astype(np.int32),
         dict(zip(layout, values, strict=True)),
     )
 
@@ -126,9 +126,9 @@ def _rows(
         {
             "point": texts(point, keys),
             "run": pa.array(run, pa.int32()),
-            "scope": texts(column, [one[0] for one in names]),
-            "name": texts(column, [one[1] for one in names]),
-            "measure": texts(column, [one[2] for one in names]),
+            "scope": texts(column, [name[0] for name in names]),
+            "name": texts(column, [name[1] for name in names]),
+            "measure": texts(column, [name[2] for name in names]),
             "value": pa.array(value, pa.float64(), from_pandas=True),
         }
     )
@@ -138,10 +138,10 @@ def joined(tables: Sequence["pa.Table"]) -> "pa.Table":
     """Return the rows of several parts, those of a measure together."""
     import pyarrow as pa
 
-    plain = [one.replace_schema_metadata(None) for one in tables]
+    plain = [table.replace_schema_metadata(None) for table in tables]
     rows = pa.concat_tables(plain).unify_dictionaries().combine_chunks()
     keys = [rows.column("run").to_numpy()]
-    keys += [_ranks(rows.column(one).chunk(0)) for one in ("point", "name", "scope", "measure")]
+    keys += [_ranks(rows.column(name).chunk(0)) for name in ("point", "name", "scope", "measure")]
     return rows.take(pa.array(np.lexsort(keys)))
 
 
@@ -181,33 +181,33 @@ def to_numbers(rows: "pa.Table", covered: Mapping[str, Ranges]) -> list[Numbers]
         return []
     rows = rows.combine_chunks()
     point, scope, name, measure = (
-        rows.column(one).combine_chunks().dictionary_encode()
-        for one in ("point", "scope", "name", "measure")
+        rows.column(item).combine_chunks().dictionary_encode()
+        for item in ("point", "scope", "name", "measure")
     )
     order = np.lexsort(
-        [rows.column("run").to_numpy(), *(_ranks(one) for one in (name, scope, measure, point))]
+        [rows.column("run").to_numpy(), *(_ranks(item) for item in (name, scope, measure, point))]
     )
     points = point.indices.to_numpy()[order]
     starts = [0, *(np.flatnonzero(np.diff(points)) + 1).tolist(), len(order)]
     values = rows.column("value").to_numpy(zero_copy_only=False)
     run = rows.column("run").to_numpy()
-    texts = [one.dictionary.to_pylist() for one in (scope, name, measure)]
-    codes = [one.indices.to_numpy() for one in (scope, name, measure)]
+    texts = [item.dictionary.to_pylist() for item in (scope, name, measure)]
+    codes = [item.indices.to_numpy() for item in (scope, name, measure)]
     layouts: dict[bytes, Layout] = {}
     found = []
     for start, end in pairwise(starts):
         part = order[start:end]
         key = str(point.dictionary[int(points[start])])
         ranges = covered.get(key, Ranges())
-        runs = np.array([one for low, past in ranges for one in range(low, past)], np.int64)
+        runs = np.array([number for low, past in ranges for number in range(low, past)], np.int64)
         columns = len(part) // max(len(runs), 1)
         # Every run has a row for each column, so they are a matrix.
         if not columns or not np.array_equal(run[part], np.tile(runs, columns)):
             raise BrokenRowsError(key)
         first = part[:: len(runs)]
-        if any(not np.array_equal(one[part], np.repeat(one[first], len(runs))) for one in codes):
+        if any(not np.array_equal(code[part], np.repeat(code[first], len(runs))) for code in codes):
             raise BrokenRowsError(key)
-        named = np.stack([one[first] for one in codes], axis=1)
+        named = np.stack([code[first] for code in codes], axis=1)
         layout = layouts.get(named.tobytes())
         if layout is None:
             layout = tuple((texts[0][a], texts[1][b], texts[2][c]) for a, b, c in named.tolist())
@@ -222,15 +222,17 @@ def of_points(experiment: str, points: Iterable[Point]) -> "pa.Table":
 
     points = list(points)
     factors = pa.map_(pa.string(), pa.string())
-    written = [[(name, _level(one)) for name, one in point.factors.items()] for point in points]
+    written = [
+        [(name, _level(factor)) for name, factor in point.factors.items()] for point in points
+    ]
     return pa.table(
         {
             "experiment": pa.array([experiment] * len(points), pa.string()),
-            "point": pa.array([one.key for one in points], pa.string()),
+            "point": pa.array([item.key for item in points], pa.string()),
             "factors": pa.array(written, factors),
             "engine": pa.array([_farlink.engine()] * len(points), pa.string()),
-            "seed": pa.array([one.scenario["seed"] for one in points], pa.uint64()),
-            "scenario": pa.array([one.text for one in points], pa.string()),
+            "seed": pa.array([item.scenario["seed"] for item in points], pa.uint64()),
+            "scenario": pa.array([item.text for item in points], pa.string()),
         }
     )
 
@@ -250,7 +252,9 @@ def write(rows: "pa.Table", path: Path) -> None:
     rows = rows.unify_dictionaries().combine_chunks()
     # What questions choose by has statistics, so that they pass over groups of rows; they take
     # half of the time. Values hardly repeat: a dictionary of them is larger than they are.
-    chosen = [one for one in rows.column_names if one in ("point", "measure")]
+    chosen = [
+        column_name for column_name in rows.column_names if column_name in ("point", "measure")
+    ]
     with (
         _Summed(path) as file,
         pq.ParquetWriter(
@@ -258,7 +262,11 @@ def write(rows: "pa.Table", path: Path) -> None:
             rows.schema,
             compression="zstd",
             write_statistics=chosen,
-            use_dictionary=[one for one in rows.column_names if one not in ("run", "value")],
+            use_dictionary=[
+                column_name
+                for column_name in rows.column_names
+                if column_name not in ("run", "value")
+            ],
         ) as out,
     ):
         if "measure" not in rows.column_names or rows.num_rows <= _GROUP:
@@ -296,7 +304,7 @@ def check_sum(path: Path, written: bytes | None) -> None:
     """Raise `ValueError` unless a file has the CRC-32 that its footer names, if it names one."""
     if written is None:  # an older version wrote it
         return
-    size, wanted = (int(one) for one in written.split())
+    size, wanted = (int(word) for word in written.split())
     found = 0
     with path.open("rb") as file:
         while size > 0 and (piece := file.read(min(size, 1 << 20))):

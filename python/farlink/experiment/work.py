@@ -50,7 +50,7 @@ def simulate(
             "on all machines"
         )
     started = time.perf_counter()
-    found = _farlink.simulate([(one.text, list(one.runs)) for one in parts], 1, progress)
+    found = _farlink.simulate([(item.text, list(item.runs)) for item in parts], 1, progress)
     numbers = []
     groups: object = None
     layout: Layout = ()
@@ -63,7 +63,7 @@ def simulate(
         runs = np.asarray(part.runs, dtype=np.int64)
         rows = values.reshape(len(runs), len(layout))
         numbers.append(Numbers(part.point, layout, runs, rows))
-    return Done(numbers, time.perf_counter() - started, sum(one.events for one in found))
+    return Done(numbers, time.perf_counter() - started, sum(match.events for match in found))
 
 
 def _layout(groups: Sequence[tuple[str, Sequence[Sequence[str]], Sequence[str]]]) -> Layout:

@@ -95,8 +95,8 @@ def draw_agent(view: View, tcp: str, number: int) -> Figure:
         there = f"its agents are 0 to {len(agents) - 1}" if agents else "it has no agents"
         raise ScenarioError(f"the scenario has no agent {number}: {there}")
     flow, _here = view.flow_name(tcp), agents[number]
-    places = list(dict.fromkeys((one["at"], one["wireless"]) for one in agents))
-    taps = [places.index((one["at"], one["wireless"])) for one in agents]
+    places = list(dict.fromkeys((agent["at"], agent["wireless"]) for agent in agents))
+    taps = [places.index((agent["at"], agent["wireless"])) for agent in agents]
     table = view.result.trace("passages", tcp, view.run)
     rows = Columns.of(table[table["flow"] == flow])
     way = _Way.of(rows)
@@ -107,7 +107,9 @@ def draw_agent(view: View, tcp: str, number: int) -> Figure:
     limits = _limits(view, tcp, rows, acts.where(acts["agent"] == number), taps[number])
     packets = _packets(rows, acts, way)
     shown = [
-        one for one in packets if one.left <= limits[1] and (one.came or one.left) >= limits[0]
+        packet
+        for packet in packets
+        if packet.left <= limits[1] and (packet.came or packet.left) >= limits[0]
     ]
     if len(shown) > _MOST_PACKETS:
         raise ScenarioError(
@@ -125,7 +127,7 @@ def draw_agent(view: View, tcp: str, number: int) -> Figure:
     _time_lines(axes, limits, ["sender", *inner, "receiver"])
     legend = _draw(axes, shown, packets, limits)
     acts = acts.between(limits)
-    lines = np.array([1 + way.taps.index(taps[int(one)]) for one in acts["agent"]])
+    lines = np.array([1 + way.taps.index(taps[int(item)]) for item in acts["agent"]])
     _kept(axes, acts, lines, legend)
     title(figure, headline(view, f"Sequence diagram of agent {number}", [tcp], of_flow=True))
     remark(figure, "Numbers are the first byte of data and the byte that an ACK asks for.")
@@ -199,7 +201,7 @@ def _packets(rows: Columns, acts: Columns, way: _Way) -> list[_Packet]:
         _Packet(kind, key[0], key[1], start, end, _says(key))
         for key, those in left.items()
         for (start, kind), end in zip(
-            those, _arrivals([one[0] for one in those], came[key], least[key[0]]), strict=True
+            those, _arrivals([entry[0] for entry in those], came[key], least[key[0]]), strict=True
         )
     ]
 
@@ -254,30 +256,33 @@ def _draw(
     labels = len(shown) <= _MOST_LABELS
     placed: list[tuple[float, float, int]] = []
     ways: dict[tuple[int, bool], list[float]] = defaultdict(list)
-    for one in packets:
-        if one.came is not None:
-            ways[one.hop, one.forward].append(one.came - one.left)
+    for packet in packets:
+        if packet.came is not None:
+            ways[packet.hop, packet.forward].append(packet.came - packet.left)
     half = {key: 0.5 * min(times) for key, times in ways.items()}
-    last = max((one.came or one.left for one in packets), default=0.0)
+    last = max((packet.came or packet.left for packet in packets), default=0.0)
     for kind, (shade, width, name) in _LOOKS.items():
         lines, heads = [], []
-        for one in (one for one in shown if one.kind == kind):
-            start = (one.hop if one.forward else one.hop + 1, one.left)
-            way = 1 if one.forward else -1
-            if one.came is None:
+        for entry in (entry for entry in shown if entry.kind == kind):
+            start = (entry.hop if entry.forward else entry.hop + 1, entry.left)
+            way = 1 if entry.forward else -1
+            if entry.came is None:
                 lines.append(
                     [
                         start,
-                        (start[0] + 0.5 * way, one.left + half.get((one.hop, one.forward), 0.0)),
+                        (
+                            start[0] + 0.5 * way,
+                            entry.left + half.get((entry.hop, entry.forward), 0.0),
+                        ),
                     ]
                 )
             else:
-                lines.append([start, (start[0] + way, one.came)])
-                heads.append((start[0] + way, one.came, way))
-            if labels and one.says and _has_room(placed, start, way, limits):
+                lines.append([start, (start[0] + way, entry.came)])
+                heads.append((start[0] + way, entry.came, way))
+            if labels and entry.says and _has_room(placed, start, way, limits):
                 placed.append((*start, way))
                 axes.annotate(
-                    one.says,
+                    entry.says,
                     start,
                     (4 * way, 1.5),
                     textcoords="offset points",
@@ -298,9 +303,10 @@ def _draw(
         legend[name] = Line2D([], [], color=shade, lw=width)
     # What left shortly before the end of the run may still be under way.
     lost = [
-        (one.hop + 0.5, one.left + half.get((one.hop, one.forward), 0.0))
-        for one in shown
-        if one.came is None and one.left + max(ways[one.hop, one.forward], default=0.0) < last
+        (entry.hop + 0.5, entry.left + half.get((entry.hop, entry.forward), 0.0))
+        for entry in shown
+        if entry.came is None
+        and entry.left + max(ways[entry.hop, entry.forward], default=0.0) < last
     ]
     if lost:
         (drawn,) = axes.plot(*zip(*lost, strict=True), "x", color=LOSS, ms=5, mew=1.4, zorder=4)

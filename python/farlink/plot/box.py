@@ -49,7 +49,7 @@ def draw_box(result: "Result", metric: str) -> Figure:
     ratios = [1.25, 1.0] if others else [1.0]
     axes = figure.subplots(1, len(ratios), width_ratios=ratios, squeeze=False)[0]
     unit = registry.unit("flow", metric)
-    largest = max(float(np.nanmax(np.abs(one), initial=0.0)) for one in runs.values())
+    largest = max(float(np.nanmax(np.abs(run), initial=0.0)) for run in runs.values())
     shades = [colour(result, tcp) for tcp in result.tcp]
     far = _far_apart(list(runs.values()))
     if far:
@@ -73,7 +73,7 @@ def draw_box(result: "Result", metric: str) -> Figure:
             low, high = axes[1].get_xlim()
             least = _LEAST_GAP * largest
             axes[1].set_xlim(min(low, -least), max(high, least))
-    has_interval = any(median_ci95(one.tolist()).low is not None for one in runs.values())
+    has_interval = any(median_ci95(run.tolist()).low is not None for run in runs.values())
     bar = "; bar: 95 % interval of the median" if has_interval else ""
     title(
         figure,
@@ -84,8 +84,8 @@ def draw_box(result: "Result", metric: str) -> Figure:
 
 def _far_apart(runs: "list[Array]") -> bool:
     """Return whether a linear axis would press most of the boxes to its end."""
-    medians = [float(np.nanmedian(one)) for one in runs]
-    least = min(float(np.nanmin(one)) for one in runs)
+    medians = [float(np.nanmedian(run)) for run in runs]
+    least = min(float(np.nanmin(run)) for run in runs)
     return least > 0 and max(medians) > _SPREAD * min(medians)
 
 
@@ -102,7 +102,7 @@ def _values(result: "Result", metric: str) -> "tuple[str, dict[str, Array]]":
     runs = {}
     for tcp in result.tcp:
         values = result.per_run(name, tcp, udp=not over_tcp)
-        runs[tcp] = np.array([np.nan if one is None else one for one in values], np.float64)
+        runs[tcp] = np.array([np.nan if item is None else item for item in values], np.float64)
         if np.isnan(runs[tcp]).all():
             raise ScenarioError(f"metric {metric!r} has no values under {tcp}")
     what = name.replace("goodput_over", "goodput over the").replace("_", " ")

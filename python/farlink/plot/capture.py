@@ -162,7 +162,7 @@ class CapturePlots:
 
 def _much(connection: "Connection") -> list[str]:
     """Return the directions that carry much, the one with the most first."""
-    size = {name: one.bytes for name, one in connection.directions.items()}
+    size = {name: direction.bytes for name, direction in connection.directions.items()}
     most = max(size.values())
     return sorted((name for name in size if size[name] >= _SMALL * most), key=lambda n: -size[n])
 

@@ -45,31 +45,31 @@ def draw_pair(comparison: "Comparison") -> Figure:
         ours = (view.end_of(row.tcp, "segments"), view.end_of(row.tcp, "acks"))
         tables = comparison.sequences[row.tcp]
         theirs = (Columns.of(tables["segments"]), Columns.of(tables["acks"]))
-        for one, side, (segments, acks), goodput in (
+        for item, side, (segments, acks), goodput in (
             (left, "simulated", ours, row.simulated[0]),
             (right, "emulated", theirs, row.emulated[0]),
         ):
-            end, top = _draw(one, segments, acks)
+            end, top = _draw(item, segments, acks)
             ends.append(end)
             tops.append(top)
             factor, unit = units.prefixed(goodput, "bit/s")
             again = int(segments["retransmission"].sum())
-            one.set_title(f"{row.tcp} {side}: {goodput / factor:.3g} {unit}, {again:,} sent again")
+            item.set_title(f"{row.tcp} {side}: {goodput / factor:.3g} {unit}, {again:,} sent again")
     top = max(tops)
     axes[0][0].set_ylim(0, 1.12 * top)
     for number, line in enumerate(axes):
-        for one in line:
-            time_axis(one, (0, 1.02 * max(ends)))
-            scale_axis(one, "sequence number", "B", top)
-            if one is not line[0]:
-                one.set_ylabel("")
+        for point in line:
+            time_axis(point, (0, 1.02 * max(ends)))
+            scale_axis(point, "sequence number", "B", top)
+            if point is not line[0]:
+                point.set_ylabel("")
             if number < len(tcp) - 1:
-                one.set_xlabel("")
+                point.set_xlabel("")
     title(
         figure,
         f"Simulated, and emulated with the kernel's TCP: {result.name} (seed {result.seed}, run 0)",
     )
-    handles = {h.get_label(): h for one in axes.ravel() for h in one.get_legend_handles_labels()[0]}
+    handles = {h.get_label(): h for ax in axes.ravel() for h in ax.get_legend_handles_labels()[0]}
     axes[0][0].legend(
         list(handles.values()), [str(label) for label in handles], loc="lower right", frameon=False
     )
@@ -106,5 +106,5 @@ def _draw(axes: "Axes", segments: Columns, acks: Columns) -> tuple[float, float]
             label="retransmission",
             zorder=3,
         )
-    last = max(float(one["time"][-1]) for one in (segments, acks) if len(one))
+    last = max(float(item["time"][-1]) for item in (segments, acks) if len(item))
     return last - zero, float(sent.max(initial=1))

@@ -113,32 +113,32 @@ def draw_cwnd(view: View, tcp: Sequence[str]) -> Figure:
     legend: dict[str, Artist] = {}
     bands: dict[str, Artist] = {}
     notes = []
-    for one, panel, top in zip(axes, drawn, tops, strict=True):
-        caption, note = _draw_panel(one, panel, limits, legend)
+    for ax, panel, top in zip(axes, drawn, tops, strict=True):
+        caption, note = _draw_panel(ax, panel, limits, legend)
         if panel.greatest > top:
             factor, unit = units.prefixed(panel.greatest, "B")
             caption.append(f"cwnd grows to {panel.greatest / factor:.1f} {unit}")
         if ending := view.ending(panel.name, limits):
             caption.append(ending)
         lead = f"{panel.name}: " if len(tcp) > 1 else ""
-        one.set_title(lead + ", ".join(caption))
+        ax.set_title(lead + ", ".join(caption))
         if note:
             notes.append(lead + note)
         if 0 < panel.offered <= top:
-            legend["offered window"] = one.axhline(
+            legend["offered window"] = ax.axhline(
                 panel.offered, color=MUTED, ls=(0, (5, 3)), lw=0.9, zorder=1
             )
         shown = 1.25 * top
-        one.set_ylim(0, shown)
-        scale_axis(one, "cwnd", "B", top)
+        ax.set_ylim(0, shown)
+        scale_axis(ax, "cwnd", "B", top)
         if panel.limited:
-            one.set_ylim(-HEIGHT * shown, shown)
-            one.yaxis.set_major_locator(AtLeastZero())
+            ax.set_ylim(-HEIGHT * shown, shown)
+            ax.yaxis.set_major_locator(AtLeastZero())
             until = max(min(limits[1], view.end(panel.name)), limits[0] + 1e-6)
-            bands |= draw_band(one, list(panel.limited.values()), (limits[0], until), shown)
-        time_axis(one, limits)
-        if one is not axes[-1]:
-            one.set_xlabel("")
+            bands |= draw_band(ax, list(panel.limited.values()), (limits[0], until), shown)
+        time_axis(ax, limits)
+        if ax is not axes[-1]:
+            ax.set_xlabel("")
     what = "Congestion window" if flows == 1 else f"Congestion windows of {flows:,} flows"
     scales = "; scales differ" if len(set(tops)) > 1 else ""
     title(figure, headline(view, what, tcp, of_flow=flows == 1) + scales)

@@ -45,7 +45,7 @@ def draw_delay(view: View, tcp: Sequence[str]) -> Figure:
     highest = []
     named: dict[str, Line2D] = {}
     legend: dict[str, Artist] = {}
-    for one, name in zip(axes, tcp, strict=True):
+    for ax, name in zip(axes, tcp, strict=True):
         count, lost, top = 0, [], 0.0
         points = {}
         for place, flow in enumerate(flows):
@@ -58,7 +58,7 @@ def draw_delay(view: View, tcp: Sequence[str]) -> Figure:
         # The flow with most points comes first: drawn later it would cover the others.
         for flow, (style, arrived) in sorted(points.items(), key=lambda of: -len(of[1][1])):
             few = len(flows) > 1 and len(arrived) * len(flows) < _FEW_POINTS
-            one.plot(
+            ax.plot(
                 arrived["time"],
                 arrived["delay"],
                 style.marker if few else ".",
@@ -73,30 +73,30 @@ def draw_delay(view: View, tcp: Sequence[str]) -> Figure:
         highest.append(top or 1.0)
         losses = np.sort(np.concatenate(lost))
         caption = f"{count:,} arrived, {len(losses):,} lost"
-        crowded = crowd(one, losses, limits, 0.94, LOSS)
+        crowded = crowd(ax, losses, limits, 0.94, LOSS)
         if crowded is not None:
             legend["loss"] = crowded[0]
             caption += f" ({crowded[1]})"
         elif len(losses):
-            (legend["loss"],) = one.plot(
+            (legend["loss"],) = ax.plot(
                 losses,
                 [0.94] * len(losses),
                 "|",
                 color=LOSS,
                 ms=5,
                 mew=0.8,
-                transform=one.get_xaxis_transform(),
+                transform=ax.get_xaxis_transform(),
             )
         lead = f"{name}: " if len(tcp) > 1 else ""
         ending = view.ending(name, limits)
-        one.set_title(f"{lead}{caption}{f', {ending}' if ending else ''}")
-        time_axis(one, limits)
-        if one is not axes[-1]:
-            one.set_xlabel("")
+        ax.set_title(f"{lead}{caption}{f', {ending}' if ending else ''}")
+        time_axis(ax, limits)
+        if ax is not axes[-1]:
+            ax.set_xlabel("")
     tops = own_scales(highest)
-    for one, top in zip(axes, tops, strict=True):
-        one.set_ylim(0, 1.25 * top)
-        scale_axis(one, "delay", "s", top)
+    for ax, top in zip(axes, tops, strict=True):
+        ax.set_ylim(0, 1.25 * top)
+        scale_axis(ax, "delay", "s", top)
     scales = "; scales differ" if len(set(tops)) > 1 else ""
     what = flows[0] if len(flows) == 1 else f"{len(flows):,} flows"
     title(figure, headline(view, f"One-way delay of {what}", tcp) + scales)

@@ -39,13 +39,13 @@ def draw_overlay(found: "Overlay") -> Figure:
     for tcp, runs in found.simulated.items():
         shade = of_tcp(found.result, tcp).colour
         faint = max(0.15, min(0.6, 3 / len(runs)))
-        for one in runs:
-            time, acked = _acked(one)
+        for run in runs:
+            time, acked = _acked(run)
             upper.plot(time, acked, color=shade, lw=0.8, alpha=faint)
-            time, rtt = _trips(one)
+            time, rtt = _trips(run)
             lower.plot(time, rtt, color=shade, lw=0.6, alpha=faint)
             trips.append(float(rtt.max(initial=0)))
-            ends.append(float(one.until - one.since))
+            ends.append(float(run.until - run.since))
             tops.append(float(acked.max(initial=0)))
         handles.append(Line2D([], [], color=shade, lw=1.2))
         labels.append(f"{tcp}, {len(runs)} run{'s' if len(runs) > 1 else ''}")

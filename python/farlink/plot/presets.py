@@ -32,13 +32,13 @@ def draw_presets(presets: Sequence[Mapping[str, Any]], losses: Mapping[str, floa
     """Draw each preset down as a dot and up as a ring, coloured by the loss of full packets."""
     figure = Picture(figsize=(WIDTH, 4.3), layout="constrained")
     axes = figure.subplots()
-    for one in presets:
-        delay = max(1e3 * one["one_way_delay_s"], _LEAST_MS)
-        down, up = (units.parse_rate(one[key]["rate"]) or 1.0 for key in ("down", "up"))
+    for preset in presets:
+        delay = max(1e3 * preset["one_way_delay_s"], _LEAST_MS)
+        down, up = (units.parse_rate(preset[key]["rate"]) or 1.0 for key in ("down", "up"))
         axes.plot([delay, delay], [up, down], color=MUTED, lw=0.8, zorder=1)
         axes.plot(delay, up, "o", mfc="white", mec=MUTED, ms=4, zorder=2)
         # A lossy link is a smaller dot, on that of the same link without loss.
-        loss = losses[one["name"]]
+        loss = losses[preset["name"]]
         size = 5 if loss else 8
         axes.plot(
             delay,
@@ -69,11 +69,11 @@ def draw_presets(presets: Sequence[Mapping[str, Any]], losses: Mapping[str, floa
 def _names(axes: "Axes", presets: Sequence[Mapping[str, Any]], losses: Mapping[str, float]) -> None:
     """Write the names in a column at the right, each with a line to its dot."""
 
-    def place(one: Mapping[str, Any]) -> tuple[float, float]:
-        return units.parse_rate(one["down"]["rate"]) or 1.0, one["one_way_delay_s"]
+    def place(item: Mapping[str, Any]) -> tuple[float, float]:
+        return units.parse_rate(item["down"]["rate"]) or 1.0, item["one_way_delay_s"]
 
-    low, high = (float(one) for one in np.log10(axes.get_ylim()))
-    left, right = (float(one) for one in np.log10(axes.get_xlim()))
+    low, high = (float(item) for item in np.log10(axes.get_ylim()))
+    left, right = (float(item) for item in np.log10(axes.get_xlim()))
     heights = np.linspace(0.975, 0.025, len(presets))
     # As drawn, in units of the height of the axes.
     points = [
@@ -84,11 +84,11 @@ def _names(axes: "Axes", presets: Sequence[Mapping[str, Any]], losses: Mapping[s
         for rate, delay in map(place, presets)
     ]
     bend = _ASPECT * (np.log10(_BEND_MS) - left) / (right - left)
-    for one, number in zip(presets, without_crossings(points, bend, heights), strict=True):
-        rate, delay = place(one)
+    for preset, number in zip(presets, without_crossings(points, bend, heights), strict=True):
+        rate, delay = place(preset)
         x, y = max(1e3 * delay, _LEAST_MS), 10 ** (low + heights[number] * (high - low))
-        loss = losses[one["name"]]
-        label = one["name"] + (f"  {100 * loss:.2g} %" if loss else "")
+        loss = losses[preset["name"]]
+        label = preset["name"] + (f"  {100 * loss:.2g} %" if loss else "")
         axes.plot([x, _BEND_MS, 800], [rate, y, y], color="#B4B4B4", lw=0.5, zorder=0.5)
         axes.text(850, y, label, va="center", fontsize=7)
 

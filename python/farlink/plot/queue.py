@@ -47,7 +47,7 @@ def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | N
     unit, capacity = _limit(view, link, direction)
     highest: list[float] = []
     legend: dict[str, Artist] = {}
-    for one, name in zip(axes, tcp, strict=True):
+    for ax, name in zip(axes, tcp, strict=True):
         waiting = view.link_of(name, "queue", link, direction)
         end = min(limits[1], view.end(name))
         middle, low, mean, high = envelope(
@@ -57,7 +57,7 @@ def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | N
             max(1, round((end - limits[0]) / width)),
         )
         highest.append(max(_LEAST, float(high.max())))
-        legend[f"range in {width:.2g} s"] = one.fill_between(
+        legend[f"range in {width:.2g} s"] = ax.fill_between(
             middle,
             low,
             high,
@@ -66,40 +66,40 @@ def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | N
             lw=0,
             step="mid",
         )
-        (legend["mean"],) = one.plot(middle, mean, color=PALETTE[0], lw=0.9, drawstyle="steps-mid")
+        (legend["mean"],) = ax.plot(middle, mean, color=PALETTE[0], lw=0.9, drawstyle="steps-mid")
         drops = view.link_of(name, "drops", link, direction).between(limits)
         lost = drops.equal(cause="congestion")["time"]
         ending = view.ending(name, limits)
         caption = [f"{len(lost):,} drop{'' if len(lost) == 1 else 's'} by a full queue"]
-        crowded = crowd(one, lost, limits, 0.94, LOSS)
+        crowded = crowd(ax, lost, limits, 0.94, LOSS)
         if crowded is not None:
             legend["drops"] = crowded[0]
             caption[0] += f" ({crowded[1]})"
         elif len(lost):
-            (legend["drop"],) = one.plot(
+            (legend["drop"],) = ax.plot(
                 lost,
                 [0.94] * len(lost),
                 "|",
                 color=LOSS,
                 ms=5,
                 mew=0.8,
-                transform=one.get_xaxis_transform(),
+                transform=ax.get_xaxis_transform(),
             )
         lead = f"{name}: " if len(tcp) > 1 else ""
-        one.set_title(lead + ", ".join([*caption, *filter(None, [ending])]))
+        ax.set_title(lead + ", ".join([*caption, *filter(None, [ending])]))
     tops = own_scales(highest)
-    for one, top in zip(axes, tops, strict=True):
+    for ax, top in zip(axes, tops, strict=True):
         shown = top
         if capacity is not None and capacity < 4 * top:
-            legend["queue limit"] = one.axhline(capacity, color=MUTED, ls=(0, (5, 3)), lw=0.9)
+            legend["queue limit"] = ax.axhline(capacity, color=MUTED, ls=(0, (5, 3)), lw=0.9)
             shown = max(capacity, top)
-        one.set_ylim(0, 1.25 * shown)
+        ax.set_ylim(0, 1.25 * shown)
         # Small panels have no room for more than the unit; the title says of what.
         label = "queue" if len(axes) == 1 else ""
-        scale_axis(one, label, "B" if unit == "bytes" else unit, shown)
-        time_axis(one, limits)
-        if one is not axes[-1]:
-            one.set_xlabel("")
+        scale_axis(ax, label, "B" if unit == "bytes" else unit, shown)
+        time_axis(ax, limits)
+        if ax is not axes[-1]:
+            ax.set_xlabel("")
     scales = "; scales differ" if len(set(tops)) > 1 else ""
     title(figure, headline(view, f"Queue of {link}, {direction}", tcp) + scales)
     legend_above(axes[0], list(legend.values()), list(legend))

@@ -131,9 +131,9 @@ def _of_tcps(view: View, tcp: Sequence[str], limits: tuple[float, float]) -> lis
     for name in tcp:
         acks, segments = (view.each_end_of(name, trace) for trace in ("acks", "segments"))
         time, acked = data.total(
-            [_acked(one, segments[flow], limits) for flow, one in acks.items()]
+            [_acked(ack, segments[flow], limits) for flow, ack in acks.items()]
         )
-        again = sum(int(one["retransmission"].sum()) for one in segments.values())
+        again = sum(int(segment["retransmission"].sum()) for segment in segments.values())
         notes = [f"{again:,} retransmitted", view.ending(name, limits)]
         label = f"{name} ({', '.join(filter(None, notes))})"
         time, acked = _corners(time, acked, limits)

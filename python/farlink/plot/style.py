@@ -222,7 +222,11 @@ class AtLeastZero(AutoLocator):
 
     def tick_values(self, vmin: float, vmax: float) -> Any:  # noqa: ANN401 (as matplotlib has it)
         """Return the ticks of an axis from `vmin` to `vmax`."""
-        return [one for one in super().tick_values(max(vmin, 0.0), vmax) if one >= 0]
+        return [
+            tick_value
+            for tick_value in super().tick_values(max(vmin, 0.0), vmax)
+            if tick_value >= 0
+        ]
 
 
 def scale_axis(axes: "Axes", label: str, unit: str, largest: float) -> None:

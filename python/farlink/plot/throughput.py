@@ -52,11 +52,11 @@ def draw_throughput(
     rate = units.parse_rate(view.link(link, direction).get("rate"))
     if len(tcp) > _MOST_LINES:
         figure, axes = panels(len(tcp), 0.9 + 0.85 * len(tcp))
-        for one, curve in zip(axes, curves, strict=True):
+        for ax, curve in zip(axes, curves, strict=True):
             for other in curves:
-                one.plot(other.time, other.value, color="#D8D8D8", lw=0.6, zorder=1)
-            one.plot(curve.time, curve.value, color=curve.look.colour, label=curve.label)
-            one.set_title(curve.label)
+                ax.plot(other.time, other.value, color="#D8D8D8", lw=0.6, zorder=1)
+            ax.plot(curve.time, curve.value, color=curve.look.colour, label=curve.label)
+            ax.set_title(curve.label)
         note = ""
     else:
         figure = Picture(figsize=(WIDTH, 3.5), layout="constrained")
@@ -65,12 +65,12 @@ def draw_throughput(
         if len(tcp) > 1:
             legend_above(axes[0], handles, labels)
     top = _rate_line(axes, rate, largest)
-    for one in axes:
-        one.set_ylim(0, 1.12 * top)
-        scale_axis(one, "throughput" if len(axes) == 1 else "", "bit/s", top)
-        time_axis(one, limits)
-        if one is not axes[-1]:
-            one.set_xlabel("")
+    for ax in axes:
+        ax.set_ylim(0, 1.12 * top)
+        scale_axis(ax, "throughput" if len(axes) == 1 else "", "bit/s", top)
+        time_axis(ax, limits)
+        if ax is not axes[-1]:
+            ax.set_xlabel("")
     what = f"Throughput of {link}, {direction}, in bins of {width:g} s"
     title(figure, headline(view, what, tcp))
     remark(figure, note)
@@ -104,8 +104,8 @@ def _rate_line(axes: "Sequence[Axes]", rate: float | None, largest: float) -> fl
     text = f"link rate {units.rounded(rate / factor)} {unit}"
     near = largest > (0.4 if len(axes) == 1 else 0.7) * rate
     top = max(largest, rate) if near else largest or 1.0
-    for one in axes if near else []:
-        one.axhline(rate, color=MUTED, ls=(0, (5, 3)), lw=0.9, zorder=1)
+    for ax in axes if near else []:
+        ax.axhline(rate, color=MUTED, ls=(0, (5, 3)), lw=0.9, zorder=1)
     axes[0].annotate(
         text if near else f"{text} (above)",
         (1, rate / (1.12 * top) if near else 0.95),

@@ -41,10 +41,10 @@ def draw_tuned(found: "Tuned") -> Figure:
     rows = -(-count // _COLUMNS)
     figure = Picture(figsize=(WIDTH, 0.6 + 2.4 * rows), layout="constrained")
     axes = list(figure.subplots(rows, _COLUMNS, squeeze=False).ravel())
-    values = np.array([one.mean for one in found.trials])
+    values = np.array([trial.mean for trial in found.trials])
     usable = np.isfinite(values)
     largest = float(np.abs(values[usable]).max(initial=1e-12))
-    for one, knob in zip(axes, found.knobs, strict=False):
+    for ax, knob in zip(axes, found.knobs, strict=False):
         for pruned, shade, size in ((True, "#B8B8B8", 9), (False, DATA, 13)):
             chosen = [
                 (knob.number(t.levels[knob.path]), t.mean)
@@ -52,21 +52,21 @@ def draw_tuned(found: "Tuned") -> Figure:
                 if t.pruned == pruned and np.isfinite(t.mean)
             ]
             if chosen:
-                one.scatter(*zip(*chosen, strict=True), s=size, color=shade, lw=0, alpha=0.8)
+                ax.scatter(*zip(*chosen, strict=True), s=size, color=shade, lw=0, alpha=0.8)
         at = knob.number(found.best.levels[knob.path])
-        one.plot([at], [found.best.mean], "x", color=LOSS, ms=8, mew=1.8, zorder=4)
-        _axis(one, knob, "x")
-        scale_axis(one, found.objective.name, found.objective.unit, largest)
+        ax.plot([at], [found.best.mean], "x", color=LOSS, ms=8, mew=1.8, zorder=4)
+        _axis(ax, knob, "x")
+        scale_axis(ax, found.objective.name, found.objective.unit, largest)
     if pair is not None:
         _surface(figure, axes[len(found.knobs)], found, pair)
-    for one in axes[count:]:
-        one.set_visible(False)
+    for ax in axes[count:]:
+        ax.set_visible(False)
     title(
         figure,
         f"Tuning of {found.scenario} for {found.objective.name} (seed {found.seed}): "
         f"{len(found.trials)} settings",
     )
-    cut = sum(one.pruned for one in found.trials)
+    cut = sum(trial.pruned for trial in found.trials)
     remark(
         figure,
         f"means of {found.runs} runs with the same losses for all; the cross is the setting taken"
@@ -85,7 +85,7 @@ def _axis(axes: "Axes", knob: "Knob", which: str) -> None:
         axis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axis.set_minor_formatter(NullFormatter())
     if not knob.is_range:
-        texts = [str(one) for one in knob.levels]
+        texts = [str(level) for level in knob.levels]
         getattr(axes, f"set_{which}ticks")(range(len(texts)), texts)
         getattr(axes, f"set_{which}lim")(-0.5, len(texts) - 0.5)
 
@@ -98,11 +98,11 @@ def _pair(found: "Tuned") -> "tuple[Knob, Knob] | None":
     def ranks(values: Array) -> Array:
         return np.argsort(np.argsort(values)).astype(np.float64)
 
-    done = [one for one in found.trials if np.isfinite(one.mean)]
-    worth = ranks(np.array([one.mean for one in done]))
+    done = [trial for trial in found.trials if np.isfinite(trial.mean)]
+    worth = ranks(np.array([part.mean for part in done]))
 
     def told(knob: "Knob") -> float:
-        place = np.array([knob.number(one.levels[knob.path]) for one in done])
+        place = np.array([knob.number(part.levels[knob.path]) for part in done])
         if len(done) < 3 or not np.ptp(place):
             return 0.0
         # A best in the middle has no slope: its bend counts too.
@@ -112,21 +112,21 @@ def _pair(found: "Tuned") -> "tuple[Knob, Knob] | None":
         fitted = columns @ np.linalg.lstsq(columns, worth, rcond=None)[0]
         return float(np.var(fitted))
 
-    first, second = sorted(found.knobs, key=lambda one: -told(one))[:2]
+    first, second = sorted(found.knobs, key=lambda item: -told(item))[:2]
     return first, second
 
 
 def _surface(figure: Figure, axes: "Axes", found: "Tuned", pair: "tuple[Knob, Knob]") -> None:
-    done: list[Trial] = [one for one in found.trials if np.isfinite(one.mean)]
+    done: list[Trial] = [trial for trial in found.trials if np.isfinite(trial.mean)]
     x, y = (np.array([k.number(t.levels[k.path]) for t in done]) for k in pair)
-    value = np.array([one.mean for one in done])
+    value = np.array([part.mean for part in done])
     factor = _factor(value, found.objective.unit)
     for knob, which in zip(pair, "xy", strict=True):
         _axis(axes, knob, which)
     shared: dict[str, Any] = {"cmap": "viridis"}
-    if all(one.is_range for one in pair) and len(set(zip(x, y, strict=True))) >= 8:
+    if all(member.is_range for member in pair) and len(set(zip(x, y, strict=True))) >= 8:
         grids = [(np.log(v) if k.is_log else v) for k, v in zip(pair, (x, y), strict=True)]
-        if all(np.ptp(one) > 0 for one in grids):
+        if all(np.ptp(grid) > 0 for grid in grids):
             _shades(axes, pair, grids, value / factor[0], shared)
     drawn = axes.scatter(x, y, c=value / factor[0], s=14, ec="white", lw=0.4, zorder=3, **shared)
     best = [k.number(found.best.levels[k.path]) for k in pair]

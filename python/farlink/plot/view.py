@@ -114,10 +114,10 @@ class View:
 
     def link(self, name: str, direction: str) -> dict[str, Any]:
         """Return what the scenario says of a link direction; nothing if it has none such."""
-        for one in self.result.scenario()["links"]:
-            template = one.get("name") or "-".join(one["between"])
+        for item in self.result.scenario()["links"]:
+            template = item.get("name") or "-".join(item["between"])
             if re.fullmatch(re.escape(template).replace(r"\{\}", r"\d+"), name):
-                return dict(one.get(direction) or one.get("down") or {})
+                return dict(item.get(direction) or item.get("down") or {})
         return {}
 
     def limits(self, tcp: Sequence[str]) -> tuple[float, float]:

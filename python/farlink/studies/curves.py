@@ -30,7 +30,7 @@ def curves(model: Model, data: Mapping[str, Any]) -> Curves:
     said: Sequence[Mapping[str, Any]] = [
         {**measure.sets, **case, x: point} for case in series.values() for point in points
     ]
-    model.lab.prefetch(model.cell(**one) for one in said)
+    model.lab.prefetch(model.cell(**message) for message in said)
     scale = data.get("x_scale", 1.0)
     return Curves(
         x=[scale * point for point in points],
@@ -45,5 +45,5 @@ def curves(model: Model, data: Mapping[str, Any]) -> Curves:
         log_x=data.get("log_x", False),
         log_y=data.get("log_y", False),
         note=data.get("note", ""),
-        points=[Published(**one) for one in data.get("points", ())],
+        points=[Published(**item) for item in data.get("points", ())],
     )

@@ -97,8 +97,8 @@ def numbers(curves: Curves) -> "pd.DataFrame":
         for x, value in zip(curves.x, values, strict=True):
             if value is None:
                 continue
-            one = value.estimate
-            rows.append((name, x, one.mean, one.low, one.high, one.n, value.unit))
+            item = value.estimate
+            rows.append((name, x, item.mean, item.low, item.high, item.n, value.unit))
     columns = ["series", curves.x_label, "mean", "ci95_low", "ci95_high", "n", "unit"]
     return pd.DataFrame(rows, columns=pd.Index(columns))
 
@@ -124,14 +124,14 @@ def _points(
 
 def _published(axes: "Axes", curves: Curves) -> None:
     """Draw what was published: a star, or a line where one coordinate alone is known."""
-    for one in curves.points:
-        label = f"published: {one.says}"
-        if one.x is not None and one.y is not None:
-            axes.plot(one.x, one.y, "*", ms=11, mfc="white", mec="black", label=label, zorder=5)
-        elif one.x is not None:
-            axes.axvline(one.x, color="black", lw=0.9, ls=(0, (1, 2)), label=label)
-        elif one.y is not None:
-            axes.axhline(one.y, color="black", lw=0.9, ls=(0, (1, 2)), label=label)
+    for point in curves.points:
+        label = f"published: {point.says}"
+        if point.x is not None and point.y is not None:
+            axes.plot(point.x, point.y, "*", ms=11, mfc="white", mec="black", label=label, zorder=5)
+        elif point.x is not None:
+            axes.axvline(point.x, color="black", lw=0.9, ls=(0, (1, 2)), label=label)
+        elif point.y is not None:
+            axes.axhline(point.y, color="black", lw=0.9, ls=(0, (1, 2)), label=label)
 
 
 def _range(axes: "Axes", curves: Curves) -> bool:
@@ -176,5 +176,7 @@ def _range(axes: "Axes", curves: Curves) -> bool:
 
 
 def _means(curves: Curves) -> list[float]:
-    means = [one.mean for values in curves.series.values() for one in values if one is not None]
+    means = [
+        value.mean for values in curves.series.values() for value in values if value is not None
+    ]
     return [mean for mean in means if math.isfinite(mean)]

@@ -162,7 +162,7 @@ class _Extreme:
     largest: bool
 
     def compare(self, sign: str, bound: "float | Quantity") -> Evidence:
-        parts = [_stated(_order(one, sign, bound), "a part") for one in self.of]
+        parts = [_stated(_order(item, sign, bound), "a part") for item in self.of]
         return every(parts) if (sign in ("<", "<=")) == self.largest else some(parts)
 
 
@@ -203,12 +203,12 @@ def _evaluate(node: ast.expr, names: Mapping[str, Any]) -> Any:  # noqa: ANN401
             bindings = _bindings(generators, names)
             return {_evaluate(key, bound): _evaluate(value, bound) for bound in bindings}
         case ast.Lambda(arguments, body):
-            parameters = [one.arg for one in arguments.args]
+            parameters = [arg.arg for arg in arguments.args]
             return lambda *given: _evaluate(
                 body, {**names, **dict(zip(parameters, given, strict=True))}
             )
         case ast.Subscript(value, ast.Slice(lower, upper)):
-            ends = [None if one is None else _evaluate(one, names) for one in (lower, upper)]
+            ends = [None if item is None else _evaluate(item, names) for item in (lower, upper)]
             return _evaluate(value, names)[ends[0] : ends[1]]
         case ast.Subscript(value, index):
             return _evaluate(value, names)[_evaluate(index, names)]
@@ -245,9 +245,9 @@ _ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 def _combine(conjunction: bool, parts: Sequence[ast.expr], names: Mapping[str, Any]) -> Any:  # noqa: ANN401, FBT001
     values = [_evaluate(part, names) for part in parts]
-    if not any(isinstance(one, (Evidence, list)) for one in values):
+    if not any(isinstance(value, (Evidence, list)) for value in values):
         return all(values) if conjunction else any(values)
-    evidence = [_stated(one, "a part") for one in values]
+    evidence = [_stated(value, "a part") for value in values]
     return every(evidence) if conjunction else some(evidence)
 
 
@@ -308,8 +308,8 @@ def _equal(a: Any, b: Any) -> "Evidence | bool":  # noqa: ANN401
         return a.among((b,))
     if not isinstance(a, Quantity):
         return bool(a == b)
-    one, other = paired(a, b)
-    difference = np.abs(one - other)
+    item, other = paired(a, b)
+    difference = np.abs(item - other)
     known = difference[~np.isnan(difference)]
     told = b.label if isinstance(b, Quantity) else f"{b:g}"
     line = f"{a.label} = {a.text} == {told} in {int(np.sum(known == 0))} of {len(known)} runs"
@@ -340,8 +340,8 @@ def _bind(target: ast.expr, value: Any) -> dict[str, Any]:  # noqa: ANN401
     if not isinstance(target, ast.Tuple):
         raise TypeError("a loop of this language binds names")
     bound: dict[str, Any] = {}
-    for part, one in zip(target.elts, value, strict=True):
-        bound |= _bind(part, one)
+    for part, item in zip(target.elts, value, strict=True):
+        bound |= _bind(part, item)
     return bound
 
 
@@ -353,7 +353,7 @@ def _stated(value: Any, text: str) -> Evidence:  # noqa: ANN401
     if isinstance(value, bool):
         return fact(value, f"{text}: {'yes' if value else 'no'}")
     if isinstance(value, (list, tuple)):
-        return every(_stated(one, text) for one in value)
+        return every(_stated(item, text) for item in value)
     raise TypeError(f"`{text}` is a value and states nothing")
 
 
@@ -362,16 +362,16 @@ def _stated(value: Any, text: str) -> Evidence:  # noqa: ANN401
 
 def _all(parts: Iterable[Any]) -> Any:  # noqa: ANN401
     values = list(parts)
-    return all(values) if _plain(values) else every(_stated(one, "a part") for one in values)
+    return all(values) if _plain(values) else every(_stated(value, "a part") for value in values)
 
 
 def _any(parts: Iterable[Any]) -> Any:  # noqa: ANN401
     values = list(parts)
-    return any(values) if _plain(values) else some(_stated(one, "a part") for one in values)
+    return any(values) if _plain(values) else some(_stated(value, "a part") for value in values)
 
 
 def _plain(values: Iterable[Any]) -> bool:
-    return all(isinstance(one, (bool, int, float)) for one in values)
+    return all(isinstance(value, (bool, int, float)) for value in values)
 
 
 def _abs(value: Any) -> Any:  # noqa: ANN401
@@ -399,7 +399,7 @@ def _crossing(f: Callable[[float], Quantity], level: Any, xs: Iterable[float]) -
     points = list(xs)
     quantities = [f(x) for x in points]
     *values, bound = paired(*quantities, level)
-    rows = np.array([one - bound for one in values])
+    rows = np.array([value - bound for value in values])
     found = np.full(rows.shape[1], np.nan)
     for run, row in enumerate(rows.T):
         for (x0, y0), (x1, y1) in pairwise(zip(points, row, strict=True)):
@@ -413,7 +413,7 @@ def _crossing(f: Callable[[float], Quantity], level: Any, xs: Iterable[float]) -
 
 def _made(values: Any, label: str, of: Sequence[Any], unit: str = "") -> Quantity:  # noqa: ANN401
     """Return a quantity out of others."""
-    cells = frozenset().union(*(one.cells for one in of if isinstance(one, Quantity)))
+    cells = frozenset().union(*(item.cells for item in of if isinstance(item, Quantity)))
     return Quantity(values, label, unit, cells)
 
 

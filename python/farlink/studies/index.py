@@ -18,9 +18,9 @@ def write(results: Sequence[StudyResult], directory: Path) -> Path:
     OutputError
         If it cannot be written.
     """
-    rows = [(one, one.study.record["study"], counts(one)) for one in results]
-    statuses = sorted({j.status for one in results for j in one.judgements})
-    together = grounds(j for one in results for j in one.judgements)
+    rows = [(result, result.study.record["study"], counts(result)) for result in results]
+    statuses = sorted({j.status for result in results for j in result.judgements})
+    together = grounds(j for result in results for j in result.judgements)
     template = environment().get_template("index.html")
     page = template.render(rows=rows, statuses=statuses, grounds=together)
     path = directory / "index.html"

@@ -82,7 +82,7 @@ class Finding:
     def verdict(self) -> Verdict:
         """Verdict: both hold, the order alone, a tie, neither, or nothing."""
         order, number = (
-            None if one is None else one.at(self.level) for one in (self.order, self.number)
+            None if item is None else item.at(self.level) for item in (self.order, self.number)
         )
         if order is None or order is Verdict.REPRODUCED:
             if number is None:
@@ -103,8 +103,8 @@ class Finding:
     def beside(self, key: str) -> str:
         """Return the same comparison as one of another finding; the deciding one without it."""
         what, bound = key.partition(" = ")[0], key.rpartition(" ")[2]
-        stated = [one for one in (self.number, self.order) if one is not None]
-        lines = [line for one in stated for line in (one.key, *one.details)]
+        stated = [item for item in (self.number, self.order) if item is not None]
+        lines = [line for statement in stated for line in (statement.key, *statement.details)]
         alike = [line for line in lines if line.partition(" = ")[0] == what]
         same = [line for line in alike if line.rpartition(" ")[2] == bound]
         return (same or alike or [self.deciding.key])[0]
@@ -112,15 +112,19 @@ class Finding:
     @property
     def open(self) -> frozenset[str]:
         """Cells of which more runs would help, by their keys (see `Evidence.open`)."""
-        stated = [one for one in (self.order, self.number) if one is not None]
-        open_ = [one.open for one in stated if min(one.p_for, one.p_against) >= SETTLED]
+        stated = [item for item in (self.order, self.number) if item is not None]
+        open_ = [
+            statement.open
+            for statement in stated
+            if min(statement.p_for, statement.p_against) >= SETTLED
+        ]
         return frozenset().union(*open_)
 
     @property
     def off(self) -> Compared | None:
         """Ratio of our number to the published number that is farthest from it."""
-        known = [one for one in self.rows if one.ratio > 0]
-        return max(known, key=lambda one: max(one.ratio, 1 / one.ratio), default=None)
+        known = [row for row in self.rows if row.ratio > 0]
+        return max(known, key=lambda item: max(item.ratio, 1 / item.ratio), default=None)
 
 
 @dataclass(frozen=True)
@@ -156,8 +160,8 @@ class Judgement:
         """The kind of statement that was judged, whatever the verdict; None without one."""
         if self.first is None:
             return None
-        stated = [one for one in (self.first.order, self.first.number) if one is not None]
-        if not any(one.sampled for one in stated):
+        stated = [item for item in (self.first.order, self.first.number) if item is not None]
+        if not any(statement.sampled for statement in stated):
             return Ground.FACT
         if self.first.number is None:
             return Ground.ORDER
@@ -286,10 +290,10 @@ def judge(
 def summary(judgements: Iterable[Judgement]) -> str:
     """Count verdicts in a line; checks of what was fitted are no evidence and stand apart."""
     told = list(judgements)
-    free = Counter(one.status for one in told if not one.claim.calibration)
-    checks = Counter(one.status for one in told if one.claim.calibration)
+    free = Counter(judgement.status for judgement in told if not judgement.claim.calibration)
+    checks = Counter(judgement.status for judgement in told if judgement.claim.calibration)
     always = (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.UNDECIDED)
-    words = [one.value for one in Verdict if one in always or free[one.value]]
+    words = [item.value for item in Verdict if item in always or free[item.value]]
     parts = [f"{free[word]} {word}" for word in words]
     parts += [f"{free[word]} {word}" for word in (UNTESTED, FAILED) if free[word]]
     line = ", ".join(parts)

@@ -254,7 +254,7 @@ def _flow(layout: Layout, point: Point, place: int) -> str:
     A store keeps numbers by name and not in the order of the scenario.
     """
     names = list(dict.fromkeys(of for scope, of, _ in layout if scope == "flow"))
-    said = [str(one["name"]) for one in point.scenario["flows"]]
+    said = [str(flow["name"]) for flow in point.scenario["flows"]]
 
     def order(name: str) -> tuple[int, int]:
         # A flow that is said once for several is "web.0", "web.1", ...

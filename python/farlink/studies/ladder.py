@@ -112,7 +112,7 @@ def draw_panels(panels: Sequence[Panel], *, height: float | None = None) -> "Fig
         ]
         for panel in panels
     ]
-    tall = height or max(_height(one, last - first) for one in texts)
+    tall = height or max(_height(text, last - first) for text in texts)
     line = _INCHES_PER_LINE * (last - first) / (tall - _MARGINS)
     figure = style.Picture(figsize=(style.WIDTH, tall), layout="constrained")
     row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
@@ -184,19 +184,19 @@ def _texts(host: int, arrows: Sequence[Arrow], notes: Sequence[Note]) -> list[_T
     """Return labels and notes of a host in order of time."""
     texts = [_Text(a.start, a.label, _colour(a)) for a in arrows if a.source == host and a.label]
     texts += [_Text(n.time, n.text, style.PALETTE[0]) for n in notes if n.host == host]
-    return sorted(texts, key=lambda one: one.time)
+    return sorted(texts, key=lambda item: item.time)
 
 
 def _merged(texts: Sequence[_Text], within: float) -> list[_Text]:
     """Join texts that come within such a time of the first, in one line."""
     lines: list[_Text] = []
-    for one in texts:
-        if lines and one.time - lines[-1].time < within:
+    for text in texts:
+        if lines and text.time - lines[-1].time < within:
             before = lines[-1]
-            colour = one.colour if before.colour == style.DATA else before.colour
-            lines[-1] = _Text(before.time, f"{before.text}, {one.text}", colour)
+            colour = text.colour if before.colour == style.DATA else before.colour
+            lines[-1] = _Text(before.time, f"{before.text}, {text.text}", colour)
         else:
-            lines.append(one)
+            lines.append(text)
     return lines
 
 
@@ -212,14 +212,14 @@ def _draw_texts(
 ) -> None:
     """Write lines from above to below; one that would cover the one above moves down."""
     below = float("-inf")
-    for one in texts:
-        y = max(one.time, below)
+    for text in texts:
+        y = max(text.time, below)
         below = y + line
         axes.text(
             host + (-0.03 if left else 0.03),
             y,
-            one.text,
-            color=one.colour,
+            text.text,
+            color=text.colour,
             fontsize=7,
             ha="right" if left else "left",
             va="center",

@@ -118,7 +118,9 @@ class Plan:
         for name in measures:
             if name not in study.plan.measures:
                 raise ValueError(f"live: no measure {name!r}")
-        points = [one for row in said.get("points", []) for one in _points(row, study, measures)]
+        points = [
+            point for row in said.get("points", []) for point in _points(row, study, measures)
+        ]
         if not points:
             raise ValueError("live: there are no points")
         runs, together = said.get("runs", RUNS), said.get("together", TOGETHER)
@@ -176,7 +178,7 @@ class LiveRow:
     @cached_property
     def verdict(self) -> str:
         """Verdict on live and simulated, as `farlink compare` gives it; empty for counts of 0."""
-        simulated, live = (tuple(one.tolist()) for one in paired(self.matched, self.live))
+        simulated, live = (tuple(item.tolist()) for item in paired(self.matched, self.live))
         if not any(simulated):
             return ""
         row = Row("", simulated, live)
@@ -204,7 +206,7 @@ class Live:
     @property
     def late_p99_s(self) -> float:
         """In the worst run one packet in a hundred was later than this."""
-        return max(one.late_p99_s for one in self.rows)
+        return max(row.late_p99_s for row in self.rows)
 
     @property
     def behind(self) -> bool:
@@ -218,16 +220,16 @@ class Live:
         columns += ["simulated, this sender", "live", "live / simulated, this sender"]
         rows = [
             [
-                one.label,
-                one.sender,
-                one.measure,
-                "" if one.published is None else short(one.published, 4),
-                "" if one.study is None else one.study.text,
-                one.matched.text,
-                one.live.text,
-                one.verdict,
+                row.label,
+                row.sender,
+                row.measure,
+                "" if row.published is None else short(row.published, 4),
+                "" if row.study is None else row.study.text,
+                row.matched.text,
+                row.live.text,
+                row.verdict,
             ]
-            for one in self.rows
+            for row in self.rows
         ]
         return Table(columns, rows)
 
@@ -272,7 +274,7 @@ def judged(study: Study, claims: Sequence[Claim], lab: LiveLab) -> list[Judgemen
 
     def finding(claim: Claim) -> Finding:
         order, number = (
-            None if one is None else one.evidence(names) for one in (claim.order, claim.number)
+            None if item is None else item.evidence(names) for item in (claim.order, claim.number)
         )
         return Finding(order, number)
 
@@ -325,19 +327,21 @@ def emulate(
     asked = [_Asked(point, model, lab.seed) for point in plan.points]
     check_allowed(asked[0].scenario)
     jobs = [
-        Job(one.label, one.scenario, run, one.kernel, plan.late_s)
-        for one in asked
+        Job(request.label, request.scenario, run, request.kernel, plan.late_s)
+        for request in asked
         for run in range(count)
     ]
     done = run_all(jobs, plan.together, store, tell)
     of = [done[count * place : count * (place + 1)] for place in range(len(asked))]
     measured = {
-        one.cell.key: got for one, got in zip(asked, of, strict=True) if not one.point.extra
+        request.cell.key: got
+        for request, got in zip(asked, of, strict=True)
+        if not request.point.extra
     }
     rows = [
         row
-        for one, got in zip(asked, of, strict=True)
-        for row in one.rows(plan.measures, lab, study, got)
+        for request, got in zip(asked, of, strict=True)
+        for row in request.rows(plan.measures, lab, study, got)
     ]
     live = LiveLab(count, lab.seed, measured)
     return Live(
@@ -347,7 +351,7 @@ def emulate(
         plan.late_s,
         rows,
         judged(study, claims, live),
-        list(dict.fromkeys(one.note for one in asked if one.note)),
+        list(dict.fromkeys(request.note for request in asked if request.note)),
         time.perf_counter() - started,
     )
 
@@ -383,7 +387,7 @@ class _Asked:
         """Return what was measured, and what is simulated of the same."""
         live = study.model(LiveLab(len(runs), lab.seed, {self.matched.key: runs}))
         ours = study.model(lab)
-        late = max(one.late_p99_s for one in runs)
+        late = max(run.late_p99_s for run in runs)
         rows = []
         for name in measures:
             printed = self.point.published.get(name)

@@ -197,7 +197,7 @@ def emulated(job: Job) -> Run:
     for again in tries:
         if best.late_p99_s <= job.late_s:
             break
-        best = min(best, again, key=lambda one: one.late_p99_s)
+        best = min(best, again, key=lambda item: item.late_p99_s)
     return best
 
 

@@ -184,12 +184,12 @@ class Plan:
         changes: dict[str, dict[str, Change]] = {"reading": {}, "mutant": {}}
         for kind, found in changes.items():
             for row in record.get(kind, []):
-                one = _entry(Change, str(row.get("id", "")), row, named="id")
-                if one.hook and one.hook not in hooks:
-                    raise ValueError(f"{kind} {one.id}: the study has no hook {one.hook!r}")
-                if one.id in found:
-                    raise ValueError(f"the record has {kind} {one.id} twice")
-                found[one.id] = one
+                item = _entry(Change, str(row.get("id", "")), row, named="id")
+                if item.hook and item.hook not in hooks:
+                    raise ValueError(f"{kind} {item.id}: the study has no hook {item.hook!r}")
+                if item.id in found:
+                    raise ValueError(f"the record has {kind} {item.id} twice")
+                found[item.id] = item
         return cls(
             tree=record.get("model", {}),
             args=args,
@@ -250,7 +250,7 @@ class Model:
         return {
             **{name: _frozen(value) for name, value in self.plan.constants.items()},
             **{name: partial(self.measure, name) for name in self.plan.measures},
-            **{name: self._function(one) for name, one in self._functions.items()},
+            **{name: self._function(function) for name, function in self._functions.items()},
         }
 
     def _function(self, of: "Callable[..., Any]") -> Callable[..., Any]:
@@ -310,12 +310,12 @@ class Model:
         for name, value in said.items():
             factor = self.plan.factors[name]
             if name not in self.change.ignores:
-                for path, one in factor.settings(value).items():
-                    put(tree, path, one)
+                for path, setting in factor.settings(value).items():
+                    put(tree, path, setting)
             if value is not None and (name in self.plan.args or value != factor.absent):
                 told.append(factor.told(value))
-        for path, one in self.change.sets.items():
-            put(tree, path, one)
+        for path, item in self.change.sets.items():
+            put(tree, path, item)
         for path in self.change.drops:
             put(tree, path, None)
         for hook in self._hooks:
@@ -379,7 +379,7 @@ def put(tree: dict[str, Any], path: str, value: Any) -> None:  # noqa: ANN401
     place: Any = tree
     for part in parents:
         if isinstance(place, list):
-            place = next((one for one in place if one.get("name") == part), None)
+            place = next((item for item in place if item.get("name") == part), None)
             if place is None:
                 raise ScenarioError(f"path {path!r}: there is no {part!r}")
         else:
@@ -391,4 +391,4 @@ def put(tree: dict[str, Any], path: str, value: Any) -> None:  # noqa: ANN401
 
 
 def _frozen(value: Any) -> Any:  # noqa: ANN401
-    return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value

@@ -75,7 +75,7 @@ def document(result: "StudyResult") -> dict[str, Any]:
         "runs": result.runs,
         "quick": result.quick,
         "only": None if result.only is None else list(result.only),
-        "readings": [one.id for one in result.readings],
+        "readings": [reading.id for reading in result.readings],
         "simulated_runs": result.simulated_runs,
         "events": result.events,
         "wall_s": result.wall_s,
@@ -83,8 +83,8 @@ def document(result: "StudyResult") -> dict[str, Any]:
         "counts": {kind: row for kind, row, _ in counts(result)},
         "strong_claims_rest_on": {kind: row for kind, row, _ in grounds(result.judgements)},
         "failures": result.failures,
-        "verdicts": [_verdict(one) for one in result.judgements],
-        "mutants": [_mutation(one, result) for one in result.mutations],
+        "verdicts": [_verdict(judgement) for judgement in result.judgements],
+        "mutants": [_mutation(mutation, result) for mutation in result.mutations],
         "live": None if result.live is None else _live(result.live),
     }
 
@@ -97,20 +97,20 @@ def _live(live: "Live") -> dict[str, Any]:
         "late_p99_s": live.late_p99_s,
         "notes": list(live.notes),
         "summary": summary(live.judgements),
-        "verdicts": [_verdict(one) for one in live.judgements],
+        "verdicts": [_verdict(judgement) for judgement in live.judgements],
         "rows": [
             {
-                "point": one.label,
-                "sender": one.sender,
-                "measure": one.measure,
-                "published": one.published,
-                "simulated_as_in_the_study": None if one.study is None else _finite(one.study.mean),
-                "simulated": one.matched.values.tolist(),  # noqa: PD011
-                "live": one.live.values.tolist(),  # noqa: PD011
-                "live_over_simulated": one.verdict,
-                "late_p99_s": one.late_p99_s,
+                "point": row.label,
+                "sender": row.sender,
+                "measure": row.measure,
+                "published": row.published,
+                "simulated_as_in_the_study": None if row.study is None else _finite(row.study.mean),
+                "simulated": row.matched.values.tolist(),  # noqa: PD011
+                "live": row.live.values.tolist(),  # noqa: PD011
+                "live_over_simulated": row.verdict,
+                "late_p99_s": row.late_p99_s,
             }
-            for one in live.rows
+            for row in live.rows
         ],
     }
 
@@ -118,8 +118,12 @@ def _live(live: "Live") -> dict[str, Any]:
 def render(result: "StudyResult", pictures: Mapping[str, str]) -> str:
     """Return the page; `pictures` are the figures by id, as data URIs."""
     sections, loose = _sections(result)
-    wrong = [one for one in result.judgements if one.cause or one.status == "not reproduced"]
-    stated = [one for one in result.judgements if one.status != UNTESTED]
+    wrong = [
+        judgement
+        for judgement in result.judgements
+        if judgement.cause or judgement.status == "not reproduced"
+    ]
+    stated = [judgement for judgement in result.judgements if judgement.status != UNTESTED]
     return (
         environment()
         .get_template("page.html")
@@ -128,22 +132,22 @@ def render(result: "StudyResult", pictures: Mapping[str, str]) -> str:
             study=result.study.record["study"],
             sections=sections,
             loose=loose,
-            wrong=[one for one in wrong if not one.claim.calibration],
+            wrong=[item for item in wrong if not item.claim.calibration],
             stated=stated,
-            statuses=sorted({one.status for one in result.judgements}),
+            statuses=sorted({judgement.status for judgement in result.judgements}),
             counts=counts(result),
             grounds=grounds(result.judgements),
             sensitive=_sensitive(result),
-            mutations=[_mutation(one, result) for one in result.mutations],
+            mutations=[_mutation(mutation, result) for mutation in result.mutations],
             live=result.live,
             live_verdicts=_beside(result),
             live_summary=summary(result.live.judgements) if result.live else "",
             pictures=pictures,
             choices=result.study.choices,
             reproduced=lambda name: sum(
-                one.findings[name].verdict.value == "reproduced"
-                for one in result.judgements
-                if name in one.findings
+                judgement.findings[name].verdict.value == "reproduced"
+                for judgement in result.judgements
+                if name in judgement.findings
             ),
         )
     )
@@ -151,15 +155,15 @@ def render(result: "StudyResult", pictures: Mapping[str, str]) -> str:
 
 def _sensitive(result: "StudyResult") -> "list[Judgement]":
     """Return what was judged under all readings; those that show a cause stand with it."""
-    asked = {one.id for one in result.readings[1:]}
-    return [one for one in result.judgements if asked & one.findings.keys()]
+    asked = {reading.id for reading in result.readings[1:]}
+    return [judgement for judgement in result.judgements if asked & judgement.findings.keys()]
 
 
 def _beside(result: "StudyResult") -> "list[tuple[Judgement, str]]":
     """Return what is judged on real packets, each with its simulated verdict."""
-    simulated = {one.claim.id: one.status for one in result.judgements}
+    simulated = {judgement.claim.id: judgement.status for judgement in result.judgements}
     live = result.live.judgements if result.live else ()
-    return [(one, simulated.get(one.claim.id, "")) for one in live]
+    return [(row, simulated.get(row.claim.id, "")) for row in live]
 
 
 def environment() -> "Environment":
@@ -179,10 +183,10 @@ def environment() -> "Environment":
 def counts(result: "StudyResult") -> list[tuple[str, dict[str, int], int]]:
     """Count verdicts by strength; what was fitted stands in a row of its own."""
     rows: dict[str, dict[str, int]] = {}
-    for one in result.judgements:
-        kind = "calibration" if one.claim.calibration else one.claim.strength
+    for judgement in result.judgements:
+        kind = "calibration" if judgement.claim.calibration else judgement.claim.strength
         row = rows.setdefault(kind, {})
-        row[one.status] = row.get(one.status, 0) + 1
+        row[judgement.status] = row.get(judgement.status, 0) + 1
     order = [kind for kind in (*STRENGTHS, "calibration") if kind in rows]
     return [(kind, rows[kind], sum(rows[kind].values())) for kind in order]
 
@@ -190,24 +194,28 @@ def counts(result: "StudyResult") -> list[tuple[str, dict[str, int], int]]:
 def grounds(judgements: "Iterable[Judgement]") -> list[tuple[str, dict[str, int], int]]:
     """Count verdicts of strong claims by what they rest on; calibration checks are left out."""
     rows: dict[Ground, dict[str, int]] = {}
-    for one in judgements:
-        if one.ground is None or one.claim.calibration or one.claim.strength != STRENGTHS[0]:
+    for judgement in judgements:
+        if (
+            judgement.ground is None
+            or judgement.claim.calibration
+            or judgement.claim.strength != STRENGTHS[0]
+        ):
             continue
-        row = rows.setdefault(one.ground, {})
-        row[one.status] = row.get(one.status, 0) + 1
-    return [(one.value, rows[one], sum(rows[one].values())) for one in Ground if one in rows]
+        row = rows.setdefault(judgement.ground, {})
+        row[judgement.status] = row.get(judgement.status, 0) + 1
+    return [(item.value, rows[item], sum(rows[item].values())) for item in Ground if item in rows]
 
 
-def _mutation(one: Mutation, result: "StudyResult") -> dict[str, Any]:
-    turned = one.turned(result.judgements)
+def _mutation(mutation: Mutation, result: "StudyResult") -> dict[str, Any]:
+    turned = mutation.turned(result.judgements)
     return {
-        "id": one.mutant.id,
-        "doc": one.mutant.doc,
+        "id": mutation.mutant.id,
+        "doc": mutation.mutant.doc,
         "turned": turned,
-        "undecided": one.opened(result.judgements),
-        "green": [name for name in one.green if not result.study.claims[name].calibration],
-        "judged": one.judged,
-        "unnoticed": one.unnoticed,
+        "undecided": mutation.opened(result.judgements),
+        "green": [name for name in mutation.green if not result.study.claims[name].calibration],
+        "judged": mutation.judged,
+        "unnoticed": mutation.unnoticed,
     }
 
 
@@ -230,7 +238,9 @@ def _sections(result: "StudyResult") -> "tuple[list[dict[str, Any]], list[Judgem
                 "headline": _headline(mine),
             }
         )
-    loose = [one for one in result.judgements if one.claim.figure not in result.made]
+    loose = [
+        judgement for judgement in result.judgements if judgement.claim.figure not in result.made
+    ]
     return sections, loose
 
 
@@ -239,11 +249,11 @@ def _headline(judgements: Sequence[Judgement]) -> list[str]:
     lines = [
         f"{row.what}: published {_number(row.published)} {row.unit}".rstrip()
         + f", ours {row.ours.text}"
-        for one in judgements
-        if one.first is not None
-        for row in one.first.rows
+        for judgement in judgements
+        if judgement.first is not None
+        for row in judgement.first.rows
     ]
-    keys = [one.key for one in judgements if one.first is not None]
+    keys = [judgement.key for judgement in judgements if judgement.first is not None]
     return list(dict.fromkeys(lines)) or keys[:1]
 
 
@@ -257,10 +267,10 @@ def _published(item: Item) -> list[str]:
         # Rows stand in the table itself, beside ours.
         if key in _SHOWN or (isinstance(value, list) and any(isinstance(v, list) for v in value)):
             continue
-        if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        if isinstance(value, list) and value and all(isinstance(entry, str) for entry in value):
             lines += value
         elif isinstance(value, list):
-            ends = " to ".join(f"{one:g}" for one in value)
+            ends = " to ".join(f"{entry:g}" for entry in value)
             lines.append(f"{_NAMES.get(key, key.replace('_', ' '))}: {ends}")
         else:
             lines.append(str(value))
@@ -279,8 +289,8 @@ def _slug(name: str) -> str:
     return re.sub(r"[^\w.-]", "-", name)
 
 
-def _verdict(one: Judgement) -> dict[str, Any]:
-    claim: Claim = one.claim
+def _verdict(judgement: Judgement) -> dict[str, Any]:
+    claim: Claim = judgement.claim
     return {
         "id": claim.id,
         "figure": claim.figure,
@@ -288,18 +298,19 @@ def _verdict(one: Judgement) -> dict[str, Any]:
         "says": claim.title,
         "strength": claim.strength,
         "calibration": claim.calibration,
-        "rests_on": None if one.ground is None else one.ground.value,
+        "rests_on": None if judgement.ground is None else judgement.ground.value,
         "order": None if claim.order is None else claim.order.text,
         "number": None if claim.number is None else claim.number.text,
         "published": claim.published,
         "tolerance": claim.tolerance,
-        "verdict": one.status,
-        "key": one.key,
-        "cause": one.cause,
+        "verdict": judgement.status,
+        "key": judgement.key,
+        "cause": judgement.cause,
         "shown_by": [
-            {"reading": name, "verdict": verdict, "key": key} for name, verdict, key in one.shown
+            {"reading": name, "verdict": verdict, "key": key}
+            for name, verdict, key in judgement.shown
         ],
-        "findings": {name: _finding(found) for name, found in one.findings.items()},
+        "findings": {name: _finding(found) for name, found in judgement.findings.items()},
     }
 
 
@@ -350,7 +361,9 @@ def _numbers(made: "Made") -> "dict[str, pd.DataFrame]":
         return {"": numbers(made.content)}
     if isinstance(made.content, Drawing):
         tables = made.content.tables
-        return {f"-{_slug(name)}" if len(tables) > 1 else "": one for name, one in tables.items()}
+        return {
+            f"-{_slug(name)}" if len(tables) > 1 else "": table for name, table in tables.items()
+        }
     return {}
 
 

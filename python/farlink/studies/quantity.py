@@ -135,7 +135,7 @@ class Evidence:
         return Evidence(
             self.p_against,
             self.p_for,
-            tuple(f"not: {one}" for one in self.details),
+            tuple(f"not: {detail}" for detail in self.details),
             f"not: {self.key_against}",
             f"not: {self.key_for}",
             self.p_tie,
@@ -187,7 +187,7 @@ class Quantity:
     @property
     def estimate(self) -> Estimate:
         """Mean over the runs that have a value, with its 95 % interval."""
-        return mean_ci95([None if math.isnan(one) else float(one) for one in self.values])
+        return mean_ci95([None if math.isnan(value) else float(value) for value in self.values])
 
     @property
     def mean(self) -> float:
@@ -284,46 +284,53 @@ class Nothing(Quantity):
 
 def paired(*of: Number) -> "list[NDArray[np.float64]]":
     """Return values run by run: of the runs that all of these have, numbers repeated."""
-    runs = min(len(one.values) for one in of if isinstance(one, Quantity))
+    runs = min(len(item.values) for item in of if isinstance(item, Quantity))
     return [
-        one.values[:runs] if isinstance(one, Quantity) else np.full(runs, float(one)) for one in of
+        item.values[:runs] if isinstance(item, Quantity) else np.full(runs, float(item))
+        for item in of
     ]
 
 
 def every(*parts: Evidence | Iterable[Evidence]) -> Evidence:
     """Evidence that all of these hold; `ValueError` without any."""
     flat = _flat(parts)
-    weakest, worst = max(flat, key=lambda one: one.p_for), min(flat, key=lambda one: one.p_against)
+    weakest, worst = (
+        max(flat, key=lambda item: item.p_for),
+        min(flat, key=lambda item: item.p_against),
+    )
     return Evidence(
         weakest.p_for,
         min(1.0, len(flat) * worst.p_against),
-        tuple(line for one in flat for line in one.details),
+        tuple(line for number in flat for line in number.details),
         weakest.key_for,
         worst.key_against,
         # Equal as a whole: what does not hold is a tie.
-        max(min(one.p_for, one.p_tie) for one in flat),
-        any(one.few for one in flat),
+        max(min(number.p_for, number.p_tie) for number in flat),
+        any(number.few for number in flat),
         # A part that does not hold yet may hold, or refute the whole.
-        frozenset().union(*(one.open for one in flat if one.p_for >= SETTLED)),
-        any(one.sampled for one in flat),
+        frozenset().union(*(number.open for number in flat if number.p_for >= SETTLED)),
+        any(number.sampled for number in flat),
     )
 
 
 def some(*parts: Evidence | Iterable[Evidence]) -> Evidence:
     """Evidence that one of these holds at least; `ValueError` without any."""
     flat = _flat(parts)
-    surest, mildest = min(flat, key=lambda one: one.p_for), max(flat, key=lambda one: one.p_against)
+    surest, mildest = (
+        min(flat, key=lambda item: item.p_for),
+        max(flat, key=lambda item: item.p_against),
+    )
     return Evidence(
         min(1.0, len(flat) * surest.p_for),
         mildest.p_against,
-        tuple(line for one in flat for line in one.details),
+        tuple(line for number in flat for line in number.details),
         surest.key_for,
         mildest.key_against,
         # Equal, all of them, or worse: none holds.
-        max(min(one.p_against, one.p_tie) for one in flat),
-        any(one.few for one in flat),
-        open=frozenset().union(*(one.open for one in flat if one.p_against >= SETTLED)),
-        sampled=any(one.sampled for one in flat),
+        max(min(number.p_against, number.p_tie) for number in flat),
+        any(number.few for number in flat),
+        open=frozenset().union(*(number.open for number in flat if number.p_against >= SETTLED)),
+        sampled=any(number.sampled for number in flat),
     )
 
 
@@ -416,7 +423,7 @@ def short(x: float, digits: int) -> str:
 
 
 def _cells(*of: Number) -> frozenset[str]:
-    return frozenset().union(*(one.cells for one in of if isinstance(one, Quantity)))
+    return frozenset().union(*(item.cells for item in of if isinstance(item, Quantity)))
 
 
 def _label(x: Number) -> str:

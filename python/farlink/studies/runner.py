@@ -135,7 +135,9 @@ class StudyResult:
     @property
     def failures(self) -> list[str]:
         """Things that should have been made or judged and were not, a line each."""
-        lines = [f"{name}: {one.failure}" for name, one in self.made.items() if one.failure]
+        lines = [
+            f"{name}: {figure.failure}" for name, figure in self.made.items() if figure.failure
+        ]
         judged = [*self.judgements, *(self.live.judgements if self.live else ())]
         return lines + [f"{j.claim.id}: {j.failure}" for j in judged if j.status == FAILED]
 
@@ -157,7 +159,7 @@ class StudyResult:
     @property
     def _only_live(self) -> bool:
         """Return whether only claims are asked for that real packets can judge."""
-        mine = [one.claim.id for one in self.live.judgements] if self.live else []
+        mine = [judgement.claim.id for judgement in self.live.judgements] if self.live else []
         return bool(mine) and list(self.only or ()) == mine
 
     @cached_property
@@ -166,9 +168,9 @@ class StudyResult:
         import pandas as pd
 
         rows = []
-        for one in self.judgements:
-            claim = one.claim
-            first = None if one.first is None else one.first.deciding
+        for judgement in self.judgements:
+            claim = judgement.claim
+            first = None if judgement.first is None else judgement.first.deciding
             rows.append(
                 {
                     "claim": claim.id,
@@ -177,11 +179,11 @@ class StudyResult:
                     "says": claim.title,
                     "strength": claim.strength,
                     "calibration": claim.calibration,
-                    "verdict": one.status,
+                    "verdict": judgement.status,
                     "p_for": None if first is None else first.p_for,
                     "p_against": None if first is None else first.p_against,
-                    "runs": None if one.first is None else one.first.runs,
-                    "key": one.key,
+                    "runs": None if judgement.first is None else judgement.first.runs,
+                    "key": judgement.key,
                 }
             )
         columns = pd.Index(list(rows[0]) if rows else ["claim"])
@@ -198,11 +200,13 @@ class StudyResult:
         from farlink.studies.draw import draw
 
         makers: dict[str, Callable[[], Figure]] = {}
-        for name, one in self.made.items():
-            if isinstance(one.content, Curves):
-                makers[name] = partial(draw, one.content, self.heading(one.item), self.fine_print)
-            elif isinstance(one.content, Drawing):
-                makers[name] = partial(getattr, one.content, "figure")
+        for name, figure in self.made.items():
+            if isinstance(figure.content, Curves):
+                makers[name] = partial(
+                    draw, figure.content, self.heading(figure.item), self.fine_print
+                )
+            elif isinstance(figure.content, Drawing):
+                makers[name] = partial(getattr, figure.content, "figure")
         return makers
 
     @property
@@ -335,11 +339,11 @@ def study(
     found = find(name)
     real = None
     if live:
-        chosen = [one.item for one in select(found, words) if isinstance(one.item, Claim)]
+        chosen = [item.item for item in select(found, words) if isinstance(item.item, Claim)]
         folder_of_it = None if store is None else Path(store) / "live"
         real = emulate(found, lab, chosen, runs=live_runs, store=folder_of_it, tell=tell)
         if words is None:
-            words = [one.claim.id for one in real.judgements]
+            words = [judgement.claim.id for judgement in real.judgements]
     return replace(
         run_study(
             found,
@@ -391,8 +395,10 @@ def run_study(
         for mutant in study.plan.mutants.values():
             if watch is not None:
                 watch(Step([f"wrong model {mutant.id!r}"], 0, 0, done, total))
-            asked = [one for one in judgements if worth_asking(mutant, one)]
-            mutations.append(Mutation(mutant, [bench.judge_once(one, mutant) for one in asked]))
+            asked = [judgement for judgement in judgements if worth_asking(mutant, judgement)]
+            mutations.append(
+                Mutation(mutant, [bench.judge_once(request, mutant) for request in asked])
+            )
             lab.forget_traces()
     return StudyResult(
         study=study,
@@ -488,7 +494,7 @@ class _Bench:
         if claim.untested or judgement.failure or not others:
             return judgement
 
-        rest = judge(claim, {one.id: self._looks(claim, one) for one in others}, looks[:1])
+        rest = judge(claim, {other.id: self._looks(claim, other) for other in others}, looks[:1])
         findings = {**judgement.findings, **rest.findings}
         return Judgement(claim, findings, rest.failure)
 
@@ -526,11 +532,16 @@ class _Bench:
     def _finding(self, claim: Claim, change: Change, lab: Lab) -> Finding:
         names = self._study.model(lab, change).names
         order, number = (
-            None if one is None else one.evidence(names) for one in (claim.order, claim.number)
+            None if item is None else item.evidence(names) for item in (claim.order, claim.number)
         )
         rows = [
-            Compared(one.what, one.published, one.unit, _quantity(one.ours.value(names)))
-            for one in claim.compare
+            Compared(
+                reference.what,
+                reference.published,
+                reference.unit,
+                _quantity(reference.ours.value(names)),
+            )
+            for reference in claim.compare
         ]
         return Finding(order, number, rows)
 

@@ -24,8 +24,10 @@ def all_work(study: Study) -> list[Work]:
     for kind, items in (("table", study.tables), ("figure", study.figures)):
         for name, item in items.items():
             work.append(Work(kind, item))
-            work += [Work("claim", one) for one in study.claims.values() if one.figure == name]
-    return work + [Work("claim", one) for one in study.claims.values() if not one.figure]
+            work += [
+                Work("claim", claim) for claim in study.claims.values() if claim.figure == name
+            ]
+    return work + [Work("claim", claim) for claim in study.claims.values() if not claim.figure]
 
 
 def select(study: Study, only: Sequence[str] | None, *, quick: bool = False) -> list[Work]:
@@ -45,9 +47,9 @@ def select(study: Study, only: Sequence[str] | None, *, quick: bool = False) -> 
     """
     named = only or ()
     work = [
-        one
-        for one in all_work(study)
-        if one.item.id in named or not (quick and one.item.data.get("full", False))
+        item
+        for item in all_work(study)
+        if item.item.id in named or not (quick and item.item.data.get("full", False))
     ]
     if only is None:
         return work
@@ -55,12 +57,14 @@ def select(study: Study, only: Sequence[str] | None, *, quick: bool = False) -> 
     for word in only:
         wanted |= _found(study, work, word)
     # A figure or table brings its claims.
-    wanted |= {one.id for one in study.claims.values() if one.figure and one.figure in wanted}
-    return [one for one in work if one.item.id in wanted]
+    wanted |= {
+        claim.id for claim in study.claims.values() if claim.figure and claim.figure in wanted
+    }
+    return [part for part in work if part.item.id in wanted]
 
 
 def _found(study: Study, work: Sequence[Work], word: str) -> set[str]:
-    names = {one.item.id: one.item.id for one in work}
+    names = {part.item.id: part.item.id for part in work}
     names |= {name.removeprefix(f"{study.id}."): name for name in study.claims}
     if word in names:
         return {names[word]}

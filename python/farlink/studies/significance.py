@@ -58,7 +58,7 @@ def above(a: Values, b: Values | float, *, or_equal: bool = False) -> tuple[floa
         tests.append(_lognormal(x, bound))
     if _rare(x) or (pairs and _rare(y)):
         tests.append(_counts(x, bound))
-    return max(one for one, _ in tests), max(one for _, one in tests)
+    return max(test for test, _ in tests), max(test for _, test in tests)
 
 
 _FEWEST = 2
@@ -100,11 +100,11 @@ def _student(x: Values, *, or_equal: bool, rounding: float) -> tuple[float, floa
 
 def _skewed(x: Values, y: Values | None) -> bool:
     """Return whether either has a tail above, and is spread enough for that to matter."""
-    one = _spread_above(x)
+    item = _spread_above(x)
     if y is None:
-        return one > _SPREAD
+        return item > _SPREAD
     other = _spread_above(y)
-    return max(one, other) > _SPREAD_OF_PAIRS or abs(one - other) > _SPREAD
+    return max(item, other) > _SPREAD_OF_PAIRS or abs(item - other) > _SPREAD
 
 
 def _spread_above(x: Values) -> float:

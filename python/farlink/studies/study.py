@@ -282,8 +282,8 @@ class Study:
             If an expression is wrong.
         """
         tree: dict[str, Any] = {}
-        files = [one for one in resources.files(package).iterdir() if one.name.endswith(".toml")]
-        for file in sorted(files, key=lambda one: one.name):
+        files = [path for path in resources.files(package).iterdir() if path.name.endswith(".toml")]
+        for file in sorted(files, key=lambda item: item.name):
             for key, part in tomllib.loads(file.read_text(encoding="utf-8")).items():
                 if isinstance(part, list):
                     tree[key] = tree.get(key, []) + part
@@ -296,7 +296,7 @@ class Study:
         """Join a record with its code; see `read`."""
         rows = [row for part in _ITEMS for row in record.get(part, [])]
         ids = [_need(row, "id", "an entry") for row in rows]
-        if repeated := {one for one in ids if ids.count(one) > 1}:
+        if repeated := {item for item in ids if ids.count(item) > 1}:
             raise ValueError(f"the record has {', '.join(sorted(repeated))} twice")
         plan = Plan.of(record, registry.hooks)
         names = {*plan.constants, *plan.measures, *registry.functions}
@@ -305,17 +305,17 @@ class Study:
         if unused := causes.keys() - {row.get("because") for row in record.get("claim", [])}:
             raise ValueError(f"cause {', '.join(sorted(unused))}: no claim has it")
         known = {row["id"] for part in ("figure", "table") for row in record.get(part, [])}
-        for one in claims:
-            if one.strength not in STRENGTHS:
-                raise ValueError(f"{one.id}: strength {one.strength!r} is none of {STRENGTHS}")
-            if one.figure and one.figure not in known:
-                raise ValueError(f"{one.id}: the record has no figure {one.figure!r}")
-            if one.shown_by and not one.cause:
-                raise ValueError(f"{one.id}: shown_by, and no cause")
-            if missing := set(one.shown_by) - plan.readings.keys():
-                raise ValueError(f"{one.id}: no reading {', '.join(sorted(missing))}")
+        for claim in claims:
+            if claim.strength not in STRENGTHS:
+                raise ValueError(f"{claim.id}: strength {claim.strength!r} is none of {STRENGTHS}")
+            if claim.figure and claim.figure not in known:
+                raise ValueError(f"{claim.id}: the record has no figure {claim.figure!r}")
+            if claim.shown_by and not claim.cause:
+                raise ValueError(f"{claim.id}: shown_by, and no cause")
+            if missing := set(claim.shown_by) - plan.readings.keys():
+                raise ValueError(f"{claim.id}: no reading {', '.join(sorted(missing))}")
         for mutant in plan.mutants.values():
-            if missing := set(mutant.turns) - {one.id for one in claims}:
+            if missing := set(mutant.turns) - {claim.id for claim in claims}:
                 raise ValueError(f"mutant {mutant.id}: no claim {', '.join(sorted(missing))}")
         return cls(
             id=record["study"]["id"],
@@ -323,7 +323,7 @@ class Study:
             plan=plan,
             figures=_items(record.get("figure", [])),
             tables=_items(record.get("table", [])),
-            claims={one.id: one for one in claims},
+            claims={claim.id: claim for claim in claims},
             choices=[_choice(row) for row in record.get("choice", [])],
             registry=registry,
         )
@@ -340,8 +340,8 @@ class Study:
         or says what curves it has, no function.
         """
         needed = {
-            "figure": {n for n, one in self.figures.items() if not _MADE & one.data.keys()},
-            "table": {n for n, one in self.tables.items() if not _MADE & one.data.keys()},
+            "figure": {n for n, figure in self.figures.items() if not _MADE & figure.data.keys()},
+            "table": {n for n, table in self.tables.items() if not _MADE & table.data.keys()},
         }
         known = {"figure": set(self.figures), "table": set(self.tables)}
         functions = {"figure": set(self.registry.figures), "table": set(self.registry.tables)}
@@ -349,11 +349,11 @@ class Study:
         for kind, ids in needed.items():
             lines += [f"{kind} {n}: no function" for n in sorted(ids - functions[kind])]
             lines += [f"{kind} {n}: no entry" for n in sorted(functions[kind] - known[kind])]
-        for name, one in self.claims.items():
-            stated = one.order is not None or one.number is not None
-            if not stated and not one.untested:
+        for name, claim in self.claims.items():
+            stated = claim.order is not None or claim.number is not None
+            if not stated and not claim.untested:
                 lines.append(f"claim {name}: neither order nor number")
-            if stated and one.untested:
+            if stated and claim.untested:
                 lines.append(f"claim {name}: untested, and an expression")
         return lines
 
@@ -414,12 +414,14 @@ def _claim(row: Mapping[str, Any], names: Iterable[str]) -> Claim:
             given[key] = _expression(row[key], f"claim {id}, {key}", names)
     given["compare"] = [
         Comparison(
-            what=_need(one, "what", f"claim {id}, compare"),
-            published=float(_need(one, "published", f"claim {id}, compare")),
-            ours=_expression(_need(one, "ours", f"claim {id}"), f"claim {id}, compare", names),
-            unit=one.get("unit", ""),
+            what=_need(reference, "what", f"claim {id}, compare"),
+            published=float(_need(reference, "published", f"claim {id}, compare")),
+            ours=_expression(
+                _need(reference, "ours", f"claim {id}"), f"claim {id}, compare", names
+            ),
+            unit=reference.get("unit", ""),
         )
-        for one in row.get("compare", [])
+        for reference in row.get("compare", [])
     ]
     return Claim(id, says, where, row, **given)
 

@@ -74,7 +74,9 @@ class Question:
         said = [self.place[place], self.mechanism[mechanism], self.stack[stack]]
         if self.study:
             model = find(self.study).model(Lab())
-            point = {key: value for one in said for key, value in one.get("point", {}).items()}
+            point = {
+                key: value for message in said for key, value in message.get("point", {}).items()
+            }
             # What a place says of the whole network stands over what its arguments say.
             point = {
                 key: point[key] for key in sorted(point, key=lambda key: key not in model.plan.args)
@@ -82,12 +84,12 @@ class Question:
             tree = copy.deepcopy(dict(model.cell(**point).scenario))
         else:
             tree = copy.deepcopy(dict(self.model))
-        for one in said:
-            if "tcp" in one:
-                tree["tcp"] = {"mss": tree["tcp"]["mss"], **one["tcp"]}
-            for path, value in one.get("sets", {}).items():
+        for message in said:
+            if "tcp" in message:
+                tree["tcp"] = {"mss": tree["tcp"]["mss"], **message["tcp"]}
+            for path, value in message.get("sets", {}).items():
                 put(tree, path, value)
-            for path in one.get("drops", ()):
+            for path in message.get("drops", ()):
                 put(tree, path, None)
         name = ", ".join(part for part in (self.id, place, mechanism, stack) if part)
         return Cell(name, tree)
@@ -140,27 +142,27 @@ def answer(question: Question, lab: Lab) -> Answer:
     for key, cell in cells.items():
         quantity = lab.flow(cell, question.measure)
         values[key] = Quantity(quantity.values * question.scale, cell.label, question.unit)
-    gains = [one for of, over in question.gains for one in _gains(values, of, over)]
+    gains = [gain for of, over in question.gains for gain in _gains(values, of, over)]
     return Answer(question, values, gains)
 
 
 def _gains(values: Mapping[tuple[str, str, str], Quantity], of: str, over: str) -> Iterator[Gain]:
-    for key, one in values.items():
+    for key, value in values.items():
         for axis in range(len(_AXES)):
             a, b, c = (over if place == axis else name for place, name in enumerate(key))
             other = (a, b, c)
             if key[axis] == of and other in values:
                 left = [name for place, name in enumerate(key) if place != axis]
-                yield Gain((left[0], left[1]), of, over, _ratio(one, values[other]))
+                yield Gain((left[0], left[1]), of, over, _ratio(value, values[other]))
 
 
 def _ratio(a: Quantity, b: Quantity) -> Estimate:
     """Geometric mean of the ratios run by run, with the interval of its logarithm."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(a.values / b.values)
-    found = mean_ci95([float(one) if math.isfinite(one) else None for one in logs])
+    found = mean_ci95([float(log) if math.isfinite(log) else None for log in logs])
     mean, low, high = (
-        None if one is None else math.exp(one) for one in (found.mean, found.low, found.high)
+        None if item is None else math.exp(item) for item in (found.mean, found.low, found.high)
     )
     return Estimate(mean, low, high, found.n)
 
@@ -200,11 +202,11 @@ def _markdown(found: Answer) -> str:
             text += _row([name, *cells])
     text += "\n"
     for of, over in question.gains:
-        rows = [one for one in found.gains if (one.of, one.over) == (of, over)]
+        rows = [gain for gain in found.gains if (gain.of, gain.over) == (of, over)]
         text += f"{of} over {over}:\n\n" + _row(["", "ratio"]) + _row(["---"] * 2)
-        for one in rows:
-            where = ", ".join(part for part in one.where if part)
-            text += _row([where, _ratio_text(one.ratio)])
+        for row in rows:
+            where = ", ".join(part for part in row.where if part)
+            text += _row([where, _ratio_text(row.ratio)])
         text += "\n"
     return text
 
@@ -215,8 +217,10 @@ def _csv(found: Answer) -> str:
     writer.writerow([*_AXES, "measure", "unit", "mean", "ci95_low", "ci95_high", "n"])
     question = found.question
     for key, quantity in found.values.items():
-        one = quantity.estimate
-        writer.writerow([*key, question.measure, question.unit, one.mean, one.low, one.high, one.n])
+        item = quantity.estimate
+        writer.writerow(
+            [*key, question.measure, question.unit, item.mean, item.low, item.high, item.n]
+        )
     return out.getvalue()
 
 
@@ -244,13 +248,13 @@ def _draw(found: Answer, path: Path) -> None:
             for i, mechanism in enumerate(mechanisms):
                 shift = (i - (len(mechanisms) - 1) / 2) * step
                 for j, stack in enumerate(question.stack):
-                    one = found.values[place, mechanism, stack].estimate
-                    if one.mean is None:
+                    item = found.values[place, mechanism, stack].estimate
+                    if item.mean is None:
                         continue
                     axes.errorbar(
-                        one.mean,
+                        item.mean,
                         j + shift,
-                        xerr=one.half_width,
+                        xerr=item.half_width,
                         color=PALETTE[i],
                         marker="os^Dv"[i],
                         ms=4,

@@ -111,8 +111,13 @@ class Tuned:
 
         return pd.DataFrame(
             [
-                {**one.levels, "value": one.mean, "runs": len(one.values), "pruned": one.pruned}
-                for one in self.trials
+                {
+                    **trial.levels,
+                    "value": trial.mean,
+                    "runs": len(trial.values),
+                    "pruned": trial.pruned,
+                }
+                for trial in self.trials
             ]
         )
 
@@ -120,8 +125,8 @@ class Tuned:
     def data(self) -> dict[str, Any]:
         """Data as JSON can hold it."""
 
-        def estimate(one: Estimate) -> dict[str, Any]:
-            return {"mean": one.mean, "ci95": [one.low, one.high], "n": one.n}
+        def estimate(item: Estimate) -> dict[str, Any]:
+            return {"mean": item.mean, "ci95": [item.low, item.high], "n": item.n}
 
         return {
             "format": "farlink-tuned/1",
@@ -139,22 +144,22 @@ class Tuned:
             "runs_to_confirm": self.gain.n,
             "front": [
                 {
-                    "levels": dict(one.levels),
+                    "levels": dict(item.levels),
                     **{
                         name: estimate(value)
                         for name, value in zip(self.goals, values, strict=True)
                     },
                 }
-                for one, values in zip(self.front, self.front_values, strict=True)
+                for item, values in zip(self.front, self.front_values, strict=True)
             ],
             "trials": [
                 {
-                    "levels": dict(one.levels),
-                    "mean": one.mean if np.isfinite(one.mean) else None,
-                    "runs": len(one.values),
-                    "pruned": one.pruned,
+                    "levels": dict(trial.levels),
+                    "mean": trial.mean if np.isfinite(trial.mean) else None,
+                    "runs": len(trial.values),
+                    "pruned": trial.pruned,
                 }
-                for one in self.trials
+                for trial in self.trials
             ],
         }
 
@@ -269,9 +274,9 @@ class _Search:
 
     def check(self) -> None:
         """Both ends of each range must be settings that there can be."""
-        for one in self.knobs:
+        for knob in self.knobs:
             for share in (0.0, 1.0):
-                self.point({one.path: one.at(share)})
+                self.point({knob.path: knob.at(share)})
 
     def best(self, wanted: Objective, trials: int, confirm: int) -> Tuned:
         optuna = _optuna()
@@ -289,7 +294,7 @@ class _Search:
         study = optuna.create_study(sampler=sampler, pruner=pruner, direction=direction)
         for number in range(trials):
             asked = study.ask()
-            levels = {one.path: _suggest(asked, one) for one in self.knobs}
+            levels = {knob.path: _suggest(asked, knob) for knob in self.knobs}
             trial = self._try(levels, wanted, asked)
             if trial.pruned:
                 study.tell(asked, state=optuna.trial.TrialState.PRUNED)
@@ -319,23 +324,23 @@ class _Search:
 
     def _say(self, number: int, trials: int, wanted: Objective) -> None:
         if self.tell:
-            whole_ones = [one for one in self.done.values() if not one.pruned]
-            best = max(whole_ones, key=lambda one: _worth(one.mean, wanted), default=None)
+            whole_ones = [part for part in self.done.values() if not part.pruned]
+            best = max(whole_ones, key=lambda item: _worth(item.mean, wanted), default=None)
             found = "" if best is None else f": best {best.mean:.5g} {wanted.unit}, {_text(best)}"
             self.tell(f"trial {number + 1} of {trials}{found}")
 
     def _confirm(self, wanted: Objective, confirm: int) -> Tuned:
         ranked = sorted(
-            (one for one in self.done.values() if not one.pruned),
-            key=lambda one: -_worth(one.mean, wanted),
+            (part for part in self.done.values() if not part.pruned),
+            key=lambda item: -_worth(item.mean, wanted),
         )
         finalists = ranked[:_FINALISTS]
         twice, total = 2 * self.runs, 2 * self.runs + confirm
-        self.lab.simulate([(one.point, twice) for one in finalists])
+        self.lab.simulate([(finalist.point, twice) for finalist in finalists])
 
-        def over_all(one: Trial) -> float:
+        def over_all(trial: Trial) -> float:
             return _worth(
-                float(np.mean(wanted.values(self.lab, one.point, self.base, twice))), wanted
+                float(np.mean(wanted.values(self.lab, trial.point, self.base, twice))), wanted
             )
 
         best = max(finalists, key=over_all)
@@ -361,29 +366,29 @@ class _Search:
     def front(self, names: list[str], trials: int, confirm: int) -> Tuned:
         if not 2 <= len(names) <= 3:
             raise ScenarioError(f"--pareto {','.join(names)}: write two or three goals")
-        goals = [goal(one) for one in names]
+        goals = [goal(name) for name in names]
         optuna = _optuna()
         self.check()
         study = optuna.create_study(
             sampler=optuna.samplers.NSGAIISampler(
                 seed=self.base.scenario["seed"] % 2**32, population_size=max(8, trials // 8)
             ),
-            directions=["maximize" if one.more else "minimize" for one in goals],
+            directions=["maximize" if item.more else "minimize" for item in goals],
         )
-        singles = [Objective(((one, 1.0),)) for one in goals]
+        singles = [Objective(((item, 1.0),)) for item in goals]
         means: dict[str, list[float]] = {}
         for number in range(trials):
             asked = study.ask()
-            levels = {one.path: _suggest(asked, one) for one in self.knobs}
+            levels = {knob.path: _suggest(asked, knob) for knob in self.knobs}
             point = self.point(levels)
-            each = [one.values(self.lab, point, self.base, self.runs) for one in singles]
-            means[point.key] = [float(np.clip(np.mean(one), -1e300, 1e300)) for one in each]
+            each = [single.values(self.lab, point, self.base, self.runs) for single in singles]
+            means[point.key] = [float(np.clip(np.mean(item), -1e300, 1e300)) for item in each]
             self.done[point.key] = Trial(levels, point, tuple(each[0].tolist()))
             study.tell(asked, means[point.key])
             if self.tell:
                 self.tell(f"trial {number + 1} of {trials}")
-        signs = np.array([one.sign for one in goals])
-        rows = {key: signs * np.array(one) for key, one in means.items()}
+        signs = np.array([item.sign for item in goals])
+        rows = {key: signs * np.array(mean) for key, mean in means.items()}
         keys = [
             key
             for key, row in rows.items()
@@ -392,13 +397,15 @@ class _Search:
         keys.sort(key=lambda key: -rows[key][0])
         total = self.runs + confirm
         front = [self.done[key] for key in keys]
-        self.lab.simulate([(point, total) for point in [self.base, *(one.point for one in front)]])
+        self.lab.simulate(
+            [(point, total) for point in [self.base, *(item.point for item in front)]]
+        )
         fresh = [
             tuple(
                 mean_ci95(
-                    _present(one.values(self.lab, trial.point, self.base, total)[self.runs :])
+                    _present(single.values(self.lab, trial.point, self.base, total)[self.runs :])
                 )
-                for one in singles
+                for single in singles
             )
             for trial in front
         ]
@@ -430,12 +437,12 @@ class _Search:
         """Return what the scenario says of each knob, as it is resolved."""
         tree = self.base.scenario
         found: dict[str, Level] = {}
-        for one in self.knobs:
-            if one.path == TCP:
+        for knob in self.knobs:
+            if knob.path == TCP:
                 found[TCP] = self.tcp or str(tree["resolved_tcp"][0]["variant"])
                 continue
             at: Any = tree
-            parts = one.path.split(".")
+            parts = knob.path.split(".")
             if parts[0] == "tcp":
                 at, parts = tree["resolved_tcp"][0], parts[1:]
             for part in parts:
@@ -444,12 +451,12 @@ class _Search:
                     at = named[0] if named else at[int(part)] if part.isdigit() else None
                 else:
                     at = at.get(part) if isinstance(at, Mapping) else None
-            found[one.path] = at if isinstance(at, str | int | float | bool) else "-"
+            found[knob.path] = at if isinstance(at, str | int | float | bool) else "-"
         return found
 
 
 def _present(values: Any) -> list[float | None]:  # noqa: ANN401 (an array)
-    return [float(one) if np.isfinite(one) else None for one in values]
+    return [float(value) if np.isfinite(value) else None for value in values]
 
 
 def _worth(value: float, wanted: Objective) -> float:
@@ -460,13 +467,15 @@ def _text(trial: Trial) -> str:
     return ", ".join(f"{path} {level}" for path, level in trial.levels.items())
 
 
-def _suggest(asked: "optuna.trial.Trial", one: Knob) -> Level:
-    if not one.is_range:
-        place = asked.suggest_categorical(one.path, list(range(len(one.levels))))
-        return one.levels[int(place)]
-    if one.whole:
-        return one.write(asked.suggest_int(one.path, int(one.low), int(one.high), log=one.is_log))
-    return one.write(asked.suggest_float(one.path, one.low, one.high, log=one.is_log))
+def _suggest(asked: "optuna.trial.Trial", knob: Knob) -> Level:
+    if not knob.is_range:
+        place = asked.suggest_categorical(knob.path, list(range(len(knob.levels))))
+        return knob.levels[int(place)]
+    if knob.whole:
+        return knob.write(
+            asked.suggest_int(knob.path, int(knob.low), int(knob.high), log=knob.is_log)
+        )
+    return knob.write(asked.suggest_float(knob.path, knob.low, knob.high, log=knob.is_log))
 
 
 def _optuna() -> Any:  # noqa: ANN401 (a module)
@@ -535,7 +544,7 @@ def sensitivity(
     )  # fmt: skip
     search.check()
     wanted = _objective(objective)
-    names = [one.path for one in search.knobs]
+    names = [knob.path for knob in search.knobs]
     problem = {"num_vars": len(names), "names": names, "bounds": [[0.0, 1.0]] * len(names)}
     number = int(search.base.scenario["seed"]) % 2**31
     with warnings.catch_warnings():
@@ -546,15 +555,15 @@ def sensitivity(
             shares = sobol_points.sample(problem, samples, calc_second_order=False, seed=number)
         points = [
             search.point(
-                {one.path: one.at(float(x)) for one, x in zip(search.knobs, row, strict=True)}
+                {knob.path: knob.at(float(x)) for knob, x in zip(search.knobs, row, strict=True)}
             )
             for row in shares
         ]
         if tell:
             tell(f"{len(points):,} points of {runs} runs")
-        search.lab.simulate([(one, runs) for one in points])
+        search.lab.simulate([(point, runs) for point in points])
         values = np.array(
-            [wanted.values(search.lab, one, search.base, runs).mean() for one in points]
+            [wanted.values(search.lab, point, search.base, runs).mean() for point in points]
         )
         if not np.isfinite(values).all():
             raise ScenarioError(

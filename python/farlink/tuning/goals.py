@@ -50,7 +50,7 @@ class Objective:
         """Goals and weights as they are written."""
         if len(self.goals) == 1:
             return self.goals[0][0].name
-        return ",".join(f"{one.name}={weight:g}" for one, weight in self.goals)
+        return ",".join(f"{item.name}={weight:g}" for item, weight in self.goals)
 
     @property
     def unit(self) -> str:
@@ -68,18 +68,18 @@ class Objective:
         A run that did not end has no time, for example.
         """
         if len(self.goals) == 1:
-            one = self.goals[0][0]
-            values = lab.values(point, one.measure, runs)
-            return np.where(np.isnan(values), -one.sign * np.inf, values)
+            item = self.goals[0][0]
+            values = lab.values(point, item.measure, runs)
+            return np.where(np.isnan(values), -item.sign * np.inf, values)
         total = np.zeros(runs)
-        for one, weight in self.goals:
-            values = lab.values(point, one.measure, runs)
-            usual = float(np.nanmean(lab.values(base, one.measure, runs)))
+        for item, weight in self.goals:
+            values = lab.values(point, item.measure, runs)
+            usual = float(np.nanmean(lab.values(base, item.measure, runs)))
             if not np.isfinite(usual) or usual == 0:
                 raise ScenarioError(
-                    f"objective {one.name}: the default has no value above 0 to count in parts of"
+                    f"objective {item.name}: the default has no value above 0 to count in parts of"
                 )
-            part = weight * one.sign * values / usual
+            part = weight * item.sign * values / usual
             total += np.where(np.isnan(values), -np.inf, part)
         return total
 

@@ -49,9 +49,9 @@ class Knob:
     def write(self, number: float) -> Level:
         """Return a number of the range as a scenario writes it."""
         value: int | float = round(number) if self.whole else float(f"{number:.4g}")
-        one = units.parse_size(f"1 {self.unit}") if self.unit else None
-        if one is not None and not float(value * one).is_integer():
-            return f"{round(value * one)} B"  # sizes are whole bytes
+        item = units.parse_size(f"1 {self.unit}") if self.unit else None
+        if item is not None and not float(value * item).is_integer():
+            return f"{round(value * item)} B"  # sizes are whole bytes
         return f"{value} {self.unit}" if self.unit else value
 
     def at(self, share: float) -> Level:
@@ -85,9 +85,9 @@ def knob(path: str, says: object) -> Knob:
         return _of_levels(path, list(says))
     text = str(says)
     if ".." not in text:
-        return _of_levels(path, [_level(one) for one in text.split("|")])
+        return _of_levels(path, [_level(word) for word in text.split("|")])
     low, _, high = text.partition("..")
-    ends = [_NUMBER.fullmatch(one) for one in (low, high)]
+    ends = [_NUMBER.fullmatch(item) for item in (low, high)]
     if ends[0] is None or ends[1] is None:
         raise ScenarioError(f"{path} = {text!r}: not a range; write for example 16kB..128kB")
     unit = ends[1][2]

@@ -57,7 +57,7 @@ def write(to: TextIO, engine: str, program: str, tcp: str, seeds: int) -> None:
                 runs = [{**fixed, "delay": f"{24.5 + 0.1 * k:.1f}"} for k in range(PHASES)]
             else:
                 runs = [{**fixed, "run": str(seed)} for seed in range(1, seeds + 1)]
-            values = [run(program, one) for one in runs]
+            values = [run(program, item) for item in runs]
             row = [name, engine, tcp, sack, options["delack"], options["window"], "2"]
             row += [options.get("queue", "100000"), options.get("ber", "0")]
             row += [options.get("per", "0"), str(len(values))]

@@ -15,7 +15,7 @@ _TIMED_EACH = 256
 
 
 def _link(scenario: dict[str, Any], name: str) -> dict[str, Any]:
-    found: dict[str, Any] = next(one for one in scenario["links"] if one["name"] == name)
+    found: dict[str, Any] = next(link for link in scenario["links"] if link["name"] == name)
     return found
 
 
@@ -24,7 +24,7 @@ def _mss(scenario: dict[str, Any]) -> int:
 
 
 def _is_mobile(scenario: dict[str, Any]) -> bool:
-    return any("mobile" in one["down"].get("channel", {}) for one in scenario["links"])
+    return any("mobile" in link["down"].get("channel", {}) for link in scenario["links"])
 
 
 @REGISTRY.hook("as_read")
@@ -38,7 +38,7 @@ def _as_read(scenario: dict[str, Any]) -> None:
 
 def _satellite(scenario: dict[str, Any]) -> None:
     """Add the queue's mean to the delay, and let ACKs meet the same rain as data."""
-    scenario["links"] = [one for one in scenario["links"] if one["name"] != "radio"]
+    scenario["links"] = [item for item in scenario["links"] if item["name"] != "radio"]
     link = _link(scenario, "satellite")
     channel = link["down"].get("channel", {})
     if "extra" in channel:
@@ -57,7 +57,7 @@ def _mobile(scenario: dict[str, Any]) -> None:
 
     A handoff stops "the end-to-end communications" (3.2.1), data and ACKs at the same time.
     """
-    scenario["links"] = [one for one in scenario["links"] if one["name"] != "satellite"]
+    scenario["links"] = [item for item in scenario["links"] if item["name"] != "satellite"]
     (flow,) = scenario["flows"]
     flow.update(to="mobile", size="10 MB")
     _link(scenario, "lan")["down"].pop("mtu")
@@ -159,9 +159,9 @@ def _one_window(scenario: dict[str, Any]) -> None:
 def _one_segment(scenario: dict[str, Any]) -> None:
     """Give every connection segments of 512 bytes, of which PLR is then the loss."""
     scenario["tcp"]["mss"] = "512 B"
-    for one in scenario["links"]:
+    for link in scenario["links"]:
         for direction in ("down", "up"):
-            rain = one.get(direction, {}).get("channel", {}).get("satellite", {})
+            rain = link.get(direction, {}).get("channel", {}).get("satellite", {})
             if "loss_size" in rain:
                 rain["loss_size"] = "552 B"
 
@@ -240,7 +240,7 @@ def _vegas_per_second(scenario: dict[str, Any]) -> None:
             base = 0.0274 + (size + 40) * 8 / 19_200
         else:
             way = _link(scenario, "satellite")
-            out, back = (int(str(way[one]["delay"]).split()[0]) for one in ("down", "up"))
+            out, back = (int(str(way[name]["delay"]).split()[0]) for name in ("down", "up"))
             base = 0.0254 + (out + back) / 1000 + (size + 40) * 8 / 1_544_000
         vegas = scenario["tcp"]["control"]["vegas"]
         vegas.update(alpha=round(base, 4), beta=round(3 * base, 4), gamma=round(base, 4))

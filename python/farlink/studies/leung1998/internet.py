@@ -23,8 +23,8 @@ def _with_conversations(model: Model, users: int, tcp: str, over: dict[str, Any]
     """Return the file of section 4.7's setting beside so many users of FTP, and all others."""
     alone = model.cell(tcp, **said(model, "4.7", tcp, {"plr": 0.0, **over}))
     tree: dict[str, Any] = dict(alone.scenario)
-    links = [dict(one) for one in tree["links"]]
-    router = next(one for one in links if one["name"] == "internet")
+    links = [dict(link) for link in tree["links"]]
+    router = next(link for link in links if link["name"] == "internet")
     fast = {"rate": "1 Gbit/s", "delay": "10 ms", "queue": "unlimited"}
     # The delay of section 3.3.2 is that of a connection. Were it before the others as well, in
     # order, each of 10,000 packets a second would wait for the slowest of the last second.
@@ -33,8 +33,8 @@ def _with_conversations(model: Model, users: int, tcp: str, over: dict[str, Any]
         channel = {k: v for k, v in router[direction]["channel"].items() if k != "loss"}
         delays[direction] = {**fast, "delay": "0 s", "channel": channel}
         router[direction] = {
-            key: "0 s" if key == "delay" else one
-            for key, one in router[direction].items()
+            key: "0 s" if key == "delay" else item
+            for key, item in router[direction].items()
             if key != "channel"
         }
     router["between"] = ["router", "core"]
@@ -54,7 +54,7 @@ def _with_conversations(model: Model, users: int, tcp: str, over: dict[str, Any]
         }
         for app, count in {"ftp": users, **_USERS}.items()
     ]
-    bulk = {key: one for key, one in file.items() if key != "size"}
+    bulk = {key: entry for key, entry in file.items() if key != "size"}
     # First, so that its place does not hang on how many others there are.
     flows.insert(0, {**bulk, "app": "bulk", "duration": f"{_SECONDS} s", "tcp": tree["tcp"]})
     # What the others speak is not printed.
@@ -97,6 +97,6 @@ def _internet(model: Model) -> Table:
     rows = []
     for users in model.plan.constants["USERS"]:
         measured = [_conversations(model, what, users) for what in ("loss", "busy", "lost", "file")]
-        rows.append([str(users), *(one.text for one in measured)])
+        rows.append([str(users), *(measurement.text for measurement in measured)])
     columns = ["users of FTP", "loss at the router", "busy", "lost of the file", "the file (KB/s)"]
     return Table(columns, rows, note="Printed: a congestion probability of 0.05, and 138.56 KB/s.")

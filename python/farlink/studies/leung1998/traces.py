@@ -95,7 +95,7 @@ def _median_loss_cut_fraction(_: Cell, trace: Trace) -> float:
 def _cwnd_after_timeout(cell: Cell, trace: Trace) -> float:
     """Return the window after a time-out, in segments."""
     time, window = _windows(trace)
-    at = [np.searchsorted(time, one, "left") for one in _marks(trace, "timeout")]
+    at = [np.searchsorted(time, mark, "left") for mark in _marks(trace, "timeout")]
     return float(np.median([window[i] for i in at])) / _data(cell) if at else float("nan")
 
 
@@ -105,7 +105,7 @@ def _drops(cell: Cell, trace: Trace) -> float:
     A second time-out in a row finds it there and drops nothing.
     """
     time, window = _windows(trace)
-    at = [np.searchsorted(time, one, "left") - 1 for one in _marks(trace, "timeout")]
+    at = [np.searchsorted(time, mark, "left") - 1 for mark in _marks(trace, "timeout")]
     falls = sum(window[max(i, 0)] > _data(cell) for i in at)
     return float(100 * falls / time[-1])
 

@@ -23,9 +23,9 @@ def said(model: Model, scene: str, tcp: str, over: Mapping[str, Any]) -> dict[st
     """
     factors = dict(model.plan.constants["SCENES"][scene])
     if over.keys() & _SIZES:
-        factors = {name: one for name, one in factors.items() if name not in _TIMES}
+        factors = {name: factor for name, factor in factors.items() if name not in _TIMES}
     if over.keys() & _TIMES:
-        factors = {name: one for name, one in factors.items() if name not in _SIZES}
+        factors = {name: factor for name, factor in factors.items() if name not in _SIZES}
         if "a" not in factors:
             factors |= {"a": 140, "b": 3.5}
     factors |= over
@@ -51,7 +51,7 @@ def _over(
     model: Model, scene: str, tcp: str, factor: str, grid: Sequence[float], over: Mapping[str, Any]
 ) -> dict[float, Quantity]:
     """Return the throughput at each value of a factor."""
-    return {one: throughput(model, scene, tcp, **{**over, factor: one}) for one in grid}
+    return {point: throughput(model, scene, tcp, **{**over, factor: point}) for point in grid}
 
 
 @REGISTRY.function("near")
@@ -68,7 +68,7 @@ def _near(
     """Say whether a value is as good as any of a grid, to within a share."""
     found = _over(model, scene, tcp, factor, grid, over)
     ours = throughput(model, scene, tcp, **{**over, factor: value})
-    return every(ours >= (1 - slack) * one for key, one in found.items() if key != value)
+    return every(ours >= (1 - slack) * match for key, match in found.items() if key != value)
 
 
 @REGISTRY.function("best_is")
@@ -87,9 +87,9 @@ def _best_is(
 
 def _rows(found: Mapping[float, Quantity]) -> tuple[Any, Any, frozenset[str]]:
     """Return the points, a row of values for each, and the cells that they are of."""
-    runs = min(len(one.values) for one in found.values())
-    rows = np.array([one.values[:runs] for one in found.values()])
-    cells = frozenset[str]().union(*(one.cells for one in found.values()))
+    runs = min(len(match.values) for match in found.values())
+    rows = np.array([match.values[:runs] for match in found.values()])
+    cells = frozenset[str]().union(*(match.cells for match in found.values()))
     return np.array(list(found)), rows, cells
 
 
@@ -143,23 +143,23 @@ def _top(
 
 
 def _highest(given: Sequence[Quantity]) -> Quantity:
-    return max(given, key=lambda one: np.nan_to_num(one.mean))
+    return max(given, key=lambda item: np.nan_to_num(item.mean))
 
 
 @REGISTRY.function("spread_of")
 def _spread_of(_: Model, given: Sequence[Quantity]) -> Quantity:
     """Return the highest less the lowest mean, of the highest; noise makes it too large."""
     high = _highest(given)
-    low = min(given, key=lambda one: np.nan_to_num(one.mean))
+    low = min(given, key=lambda item: np.nan_to_num(item.mean))
     return ((high - low) / high).named(f"spread({high.label} ...)")
 
 
 @REGISTRY.function("gm")
 def _gm(_: Model, given: Sequence[Quantity]) -> Quantity:
     """Return the geometric mean of quantities; where some run has none below 0, of their means."""
-    runs = min(len(one.values) for one in given)
-    rows = np.array([one.values[:runs] for one in given])
-    cells = frozenset[str]().union(*(one.cells for one in given))
+    runs = min(len(setting.values) for setting in given)
+    rows = np.array([setting.values[:runs] for setting in given])
+    cells = frozenset[str]().union(*(setting.cells for setting in given))
     with np.errstate(invalid="ignore", divide="ignore"):
         # The first order of log(mean + deviation): its mean is exact, its spread as good as that.
         means = rows.mean(axis=1, keepdims=True)
@@ -218,7 +218,7 @@ def _of_channel(
     def find(scene: str, tcp: str, over: Mapping[str, Any]) -> float:
         cell = model.cell(tcp, **said(model, scene, tcp, over))
         links: Any = cell.scenario["links"]
-        down = next(one for one in links if one["name"] == link)["down"]
+        down = next(item for item in links if item["name"] == link)["down"]
         # That both directions share it says nothing about one.
         stage = {k: v for k, v in down["channel"].get(kind, {}).items() if k != "shared"}
         if name in stage:
@@ -237,7 +237,7 @@ def _fragments(model: Model, mss: int, header: int) -> float:
     """
     cell = model.cell("reno", mss=mss, mtws=16, mad=1)
     links: Any = cell.scenario["links"]
-    lan = next(one for one in links if one["name"] == "lan")["down"]
+    lan = next(link for link in links if link["name"] == "lan")["down"]
     longest = int(str(lan["mtu"]).split()[0]) + 22 - header
     data = mss + 20
     return 1 if data + 20 <= longest else math.ceil(data / (8 * ((longest - 20) // 8)))

@@ -61,15 +61,15 @@ def _rates(model: Model, kind: str) -> list[Quantity]:
 
 def _sum(of: list[Quantity]) -> Quantity:
     total = of[0]
-    for one in of[1:]:
-        total = total + one
+    for item in of[1:]:
+        total = total + item
     return total
 
 
 @REGISTRY.function("jain")
 def jain(model: Model, kind: str) -> Quantity:
     """Return Jain's index of the six goodputs, each over its own download (eq. 2)."""
-    rates = np.array([one.values for one in _rates(model, kind)])
+    rates = np.array([rate.values for rate in _rates(model, kind)])
     index = rates.sum(axis=0) ** 2 / (len(rates) * (rates**2).sum(axis=0))
     return Quantity(index, f"Jain's index({kind})")
 

@@ -72,7 +72,9 @@ def _resolved(model: Model, ack: str = "n", **factors: Any) -> dict[str, Any]:  
 
 def _side_by_side(id: str, ours: list[str], note: str = "") -> Table:  # noqa: A002
     published = _entry(id)["published"]
-    rows = [[name, text, one] for (name, text), one in zip(published.items(), ours, strict=True)]
+    rows = [
+        [name, text, value] for (name, text), value in zip(published.items(), ours, strict=True)
+    ]
     return Table(["", "published", "ours"], rows, note=note)
 
 
@@ -82,7 +84,7 @@ def _tcp(model: Model) -> Table:
     ours = [tcp[key] for key in ("mss", "initial_window", "receive_window", "rto_tick")]
     ours.append(f"{tcp['delayed_ack']} ({delayed['delayed_ack']})")
     ours += [f"1 ({delayed['ack_every']})", tcp["dupack_threshold"]]
-    return _side_by_side("table1", [str(one) for one in ours])
+    return _side_by_side("table1", [str(value) for value in ours])
 
 
 @REGISTRY.table("table2")
@@ -96,7 +98,7 @@ def _pages(model: Model) -> Table:
 def _file(model: Model) -> Table:
     scenario = _resolved(model)
     ours = [scenario["flows"][0]["size"], scenario["max_duration"]]
-    return _side_by_side("table3", [str(one) for one in ours])
+    return _side_by_side("table3", [str(value) for value in ours])
 
 
 @REGISTRY.hook("both_ways")

@@ -75,9 +75,9 @@ def _over_time(model: Model, label: str, congested: bool, scale: float = 1e-3) -
     names = {"TCP-ADaLR SACK": "adalr_sack", "TCP-ADaLR NewReno": "adalr_newreno"}
     for name, tcp in {**names, "TCP SACK": "sack", "TCP NewReno": "newreno"}.items():
         time, rate = _rate(model, model.cell(tcp, "n", congested=congested))
-        at = [float(np.mean(rate[np.abs(time - one) <= _BIN_S / 2])) for one in x]
+        at = [float(np.mean(rate[np.abs(time - item) <= _BIN_S / 2])) for item in x]
         series[name] = [_same(model, value, name) for value in at]
-    return Curves([float(one) for one in x], "time (s)", label, series, scale)
+    return Curves([float(item) for item in x], "time (s)", label, series, scale)
 
 
 @REGISTRY.figure("fig8")

@@ -89,7 +89,7 @@ def _wins(model: Model, tcp: str) -> Quantity:
     total = None
     for row in model.plan.constants["ROWS"]:
         for delay in model.plan.constants["DELAYS"]:
-            ours, theirs = (model.thr(one, row, delay) for one in (tcp, other))
+            ours, theirs = (model.thr(item, row, delay) for item in (tcp, other))
             n = min(len(ours.values), len(theirs.values))
             ahead = (ours.values[:n] > theirs.values[:n]).astype(float)
             total = ahead if total is None else total[: len(ahead)] + ahead[: len(total)]
@@ -121,7 +121,7 @@ def _graph1(model: Model) -> Curves:
         name: [Quantity([float(v)] * runs, name) if math.isfinite(v) else None for v in values]
         for name, values in {"cwnd": cwnd / _DATA, "ssthresh": threshold / _DATA}.items()
     }
-    return Curves([float(one) for one in t], "time (s)", "segments", series)
+    return Curves([float(item) for item in t], "time (s)", "segments", series)
 
 
 @REGISTRY.hook("tahoe")

@@ -17,8 +17,8 @@ _ROUND_TRIP_S = 0.701
 
 
 def _of_days(model: Model, measure: str, tcp: str) -> Quantity:
-    one, two = (model.measure(measure, tcp, 0, 0, place=day) for day in _DAYS)
-    return ((one + two) / 2).named(f"{measure}({tcp}, both days)")
+    item, two = (model.measure(measure, tcp, 0, 0, place=day) for day in _DAYS)
+    return ((item + two) / 2).named(f"{measure}({tcp}, both days)")
 
 
 @REGISTRY.function("sat_thr")

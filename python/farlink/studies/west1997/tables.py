@@ -121,7 +121,7 @@ def _schemes(model: Model) -> Table:
             cells = [replace(model.cell(scheme, err, net=net), runs=1) for err in ERRORS]
             found = [model.lab.flow(cell, "goodput") / 8192 for cell in cells]
             found.append(model.lab.flow(cells[-1], "timeouts"))
-            rows.append([scheme, net, *(one.named("", "").text for one in found)])
+            rows.append([scheme, net, *(match.named("", "").text for match in found)])
     columns = ["scheme", "link", *(f"{err} (KB/s)" for err in ERRORS), "expirations, burst6"]
     return Table(
         columns=columns,
@@ -157,8 +157,8 @@ def of_all(model: Model, cell: Cell, first: int, last: int) -> Quantity:
     """Return the throughput of some of the transfers together, in KB/s."""
     values = [model.lab.flow(cell, "goodput", flow=k) / 8192 for k in range(first, last)]
     total = values[0]
-    for one in values[1:]:
-        total = total + one
+    for value in values[1:]:
+        total = total + value
     return total.named("throughput", "KB/s")
 
 
@@ -171,7 +171,7 @@ def _connections(model: Model) -> Table:
             all_lossy = connections(model, scheme, err)
             half = connections(model, scheme, err, CONNECTIONS // 2)
             shares = [model.lab.flow(all_lossy, "goodput", flow=k) for k in range(CONNECTIONS)]
-            least = min(one.mean for one in shares) / max(one.mean for one in shares)
+            least = min(share.mean for share in shares) / max(share.mean for share in shares)
             rows.append(
                 [
                     scheme,

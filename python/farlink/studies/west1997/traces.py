@@ -79,7 +79,7 @@ def _share_of_stalls(
     holds: "Callable[[tuple[int, bool, bool]], bool]",
 ) -> "Callable[[Trace], float]":
     def share(trace: "Trace") -> float:
-        found = [holds(one) for one in _stalls(trace)]
+        found = [holds(stall) for stall in _stalls(trace)]
         return sum(found) / len(found) if found else float("nan")
 
     return share
@@ -88,21 +88,21 @@ def _share_of_stalls(
 @REGISTRY.function("too_few_duplicates")
 def _too_few_duplicates(model: Model, scheme: str, err: str) -> Quantity:
     """Share of the time-outs before which fewer than three duplicate ACKs had come."""
-    share = _share_of_stalls(lambda one: one[0] < _DUPLICATES)
+    share = _share_of_stalls(lambda item: item[0] < _DUPLICATES)
     return _of_runs(model, model.cell(scheme, err), "too few duplicates", share)
 
 
 @REGISTRY.function("losses_together")
 def _losses_together(model: Model, scheme: str, err: str) -> Quantity:
     """Share of the time-outs before which two losses or more were in one window."""
-    share = _share_of_stalls(lambda one: one[1])
+    share = _share_of_stalls(lambda item: item[1])
     return _of_runs(model, model.cell(scheme, err), "losses together", share)
 
 
 @REGISTRY.function("halved_away")
 def _halved_away(model: Model, scheme: str, err: str) -> Quantity:
     """Share of the time-outs that losses in one window and halvings led to."""
-    share = _share_of_stalls(lambda one: one[2])
+    share = _share_of_stalls(lambda item: item[2])
     return _of_runs(model, model.cell(scheme, err), "halved away", share)
 
 
@@ -173,8 +173,8 @@ def scripted(
 def _same_as_reno(model: Model, scheme: str, window: int, lost: int) -> Evidence:
     """Return whether a scheme sends what Reno sends, when one packet of a window is lost."""
     sent = [
-        sender(scripted(model, one, window, [lost]), "segments")[["time", "seq", "len"]].to_numpy()
-        for one in ("reno", scheme)
+        sender(scripted(model, item, window, [lost]), "segments")[["time", "seq", "len"]].to_numpy()
+        for item in ("reno", scheme)
     ]
     same = sent[0].shape == sent[1].shape and bool(np.all(sent[0] == sent[1]))
     return fact(same, f"{scheme} sends as Reno with packet {lost} of {window} lost")
@@ -202,7 +202,7 @@ def _resent_a_round(model: Model, scheme: str, window: int, lost: Sequence[int])
     news = acks["time"][acks["ack"] > acks["ack"].cummax().shift(fill_value=0)].to_numpy()
     edges = [again[0], *news[news > again[0]]]
     counts, _ = np.histogram(again, bins=[*edges, again[-1] + 1.0])
-    return tuple(int(one) for one in counts if one)
+    return tuple(int(count) for count in counts if count)
 
 
 @REGISTRY.function("acks_of")
@@ -212,7 +212,7 @@ def _acks_of(model: Model, window: int, lost: Sequence[int]) -> tuple[int, ...]:
     acks = sender(trace, "acks")
     first = _marks(trace, "fast_retransmit") + _marks(trace, "timeout")
     rows = acks[(acks["time"] <= min(first, default=np.inf)) & (acks["ack"] > 0)]
-    return tuple(int(one) + 1 for one in rows["ack"])
+    return tuple(int(item) + 1 for item in rows["ack"])
 
 
 @REGISTRY.function("blocks_of")
@@ -269,7 +269,7 @@ def _regained_s(model: Model, packets: int, round_ms: float) -> float:
 
 def _told(trace: "Trace", action: str) -> tuple[int, ...]:
     agent = trace.table("agent")
-    return tuple(int(one) for one in agent["seq"][agent["action"] == action])
+    return tuple(int(item) for item in agent["seq"][agent["action"] == action])
 
 
 SCENARIOS: Mapping[int, tuple[Sequence[int], Sequence[int]]] = {
@@ -328,8 +328,8 @@ def _only_the_timer(model: Model) -> Evidence:
         segments, windows = sender(trace, "segments"), sender(trace, "cwnd")
         found.append(
             (
-                [int(one) for one in segments["seq"]],
-                [float(one) for one in windows["cwnd"].drop_duplicates()],
+                [int(item) for item in segments["seq"]],
+                [float(drop_duplicate) for drop_duplicate in windows["cwnd"].drop_duplicates()],
                 len(sender(trace, "rtt")),
                 len(_told(trace, "partial")) > 0,
             )

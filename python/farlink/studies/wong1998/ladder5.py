@@ -75,7 +75,7 @@ def _label(frame: Mapping[Hashable, Any]) -> str:
 
 @REGISTRY.figure("fig5.1")
 def _anew(model: Model) -> Drawing:
-    (original, few), (modified, many) = (_play(model, best_effort=one) for one in (False, True))
+    (original, few), (modified, many) = (_play(model, best_effort=item) for item in (False, True))
     panels = [
         _panel("original", original, ("discards all", "from 0")),
         _panel("modified", modified, ("hands on 2 to 5", "from 6")),

@@ -118,7 +118,7 @@ def _arrival(trace: "Trace", loss: tuple[int, int]) -> int:
     place = _transmission(trace, loss)
     if came[place] is None:
         raise ValueError(f"transmission {loss} is lost")
-    return sum(one is not None for one in came[:place])
+    return sum(item is not None for item in came[:place])
 
 
 def _came(trace: "Trace") -> list[float | None]:

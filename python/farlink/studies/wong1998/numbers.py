@@ -91,7 +91,7 @@ def _mean_congestion(trace: Trace) -> float:
 def _max_rtt(model: Model, n2: int) -> Quantity:
     """Return the RTT over MDLP with this N2 at the loss at which its mean is greatest."""
     at = [model.rtt_given_up(p, n2) for p in model.plan.constants["PER"]]
-    return max(at, key=lambda one: -math.inf if math.isnan(one.mean) else one.mean)
+    return max(at, key=lambda item: -math.inf if math.isnan(item.mean) else item.mean)
 
 
 @REGISTRY.function("repeated")
@@ -101,6 +101,6 @@ def _repeated(model: Model, inet: str) -> Quantity:
     points = (0.0, *model.plan.constants["HIGH"])
     rates = [model.repeated_rate(p, 5, inet=inet) / periods for p in points]
     total = rates[0]
-    for one in rates[1:]:
-        total = total + one
+    for rate in rates[1:]:
+        total = total + rate
     return (total / len(rates)).named(f"repeated time-outs per congestion({inet})")

@@ -73,10 +73,10 @@ def _no_recovery(scenario: dict[str, Any]) -> None:
     radio["arq"] = {"protocol": "none", "mac": radio["arq"]["mac"]}
 
 
-def _become(scenario: dict[str, Any], one: str, other: str) -> None:
+def _become(scenario: dict[str, Any], item: str, other: str) -> None:
     """Exchange two protocols; what only one of them knows goes."""
     radio = _radio(scenario)
-    names = {one: other, other: one}
+    names = {item: other, other: item}
     arq = radio["arq"]
     if arq["protocol"] in names:
         kept = {key: arq[key] for key in ("mac", "window") if key in arq}

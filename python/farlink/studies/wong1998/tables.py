@@ -72,8 +72,8 @@ def _side_by_side(id: str, ours: Sequence[str], note: str = "") -> Table:  # noq
     pairs = list(zip(_published(id), ours, strict=True))
     return Table(
         columns=["", "published", "ours"],
-        rows=[[name, text, one] for (name, text), one in pairs],
-        agrees=[math.isclose(amount(text), amount(one)) for (_, text), one in pairs],
+        rows=[[name, text, pair] for (name, text), pair in pairs],
+        agrees=[math.isclose(amount(text), amount(pair)) for (_, text), pair in pairs],
         note=note,
     )
 
@@ -173,13 +173,13 @@ def _published_length(model: Model) -> Table:
     ):
         for p in _PER:
             found = {unit.format(v): model.measure(measure, p, v, inet=inet) for v in values}
-            shares = chances({name: one.values for name, one in found.items()})
+            shares = chances({name: match.values for name, match in found.items()})
             rows.append(
                 [
                     figure,
                     said,
                     f"{100 * p:g} %",
-                    ", ".join((1e-3 * one).named("", "").text for one in found.values()),
+                    ", ".join((1e-3 * match).named("", "").text for match in found.values()),
                     max(found, key=lambda name: found[name].mean),
                     ", ".join(f"{name}: {share:.0%}" for name, share in shares.items()),
                 ]

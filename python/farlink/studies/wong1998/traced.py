@@ -171,7 +171,7 @@ def small_window(model: Model) -> Iterator[tuple[Run, float, list[float]]]:
 
 def most_recoveries(model: Model) -> tuple[Run, float, list[float]] | None:
     """Return the time-out that most fast recoveries lead to."""
-    return max(small_window(model), key=lambda one: len(one[2]), default=None)
+    return max(small_window(model), key=lambda item: len(item[2]), default=None)
 
 
 def grouped(rows: "pd.DataFrame") -> list[tuple[float, list[int]]]:

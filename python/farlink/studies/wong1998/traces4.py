@@ -107,7 +107,7 @@ def _fast_retransmit_and_timeouts(model: Model) -> tuple[Run, tuple[float, float
                 found.append((not doubles, abs(b - a - 4), run.run, (a, b, c), run))
     if not found:
         return Run(model, lossy(model), 0), (10.0, 14.0, 22.0)
-    best = min(found, key=lambda one: one[:3])
+    best = min(found, key=lambda item: item[:3])
     return best[4], best[3]
 
 
