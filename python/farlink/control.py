@@ -53,7 +53,7 @@ class Running:
     def stats(self) -> dict[str, Any]:
         """Return the counters of links and hosts, and what each TCP connection does.
 
-        `docs/emulator.md` has the names and units.
+        `docs/emulator/control.md` has the names and units.
         """
         return self._ask({"do": "stats"})
 

@@ -53,7 +53,7 @@ class Emulated:
 
     `data` holds exit_code, duration_s, lateness, hosts, links, packets (where all of them are),
     servers (with the exit codes of those that ended early) and endpoints (what hosts in user space
-    sent, fetched and dropped); docs/emulator.md describes it.
+    sent, fetched and dropped); docs/emulator/packets.md describes it.
     """
 
     def __init__(self, data: dict[str, Any]) -> None:

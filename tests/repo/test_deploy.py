@@ -42,7 +42,7 @@ def test_units_start_commands_with_options_that_there_are(path: Path) -> None:
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)
 def test_units_do_not_start_again_what_is_wrong(path: Path) -> None:
-    """Exit codes as docs/emulator.md has them: 2 is bad input, 130 the end by SIGINT."""
+    """Exit codes as docs/emulator/control.md has them: 2 is bad input, 130 the end by SIGINT."""
     service = unit(path)["Service"]
     assert service["RestartPreventExitStatus"] == "2"
     assert (service["KillSignal"], service["SuccessExitStatus"]) == ("SIGINT", "130")
@@ -61,6 +61,6 @@ def test_the_image_is_made_of_files_that_there_are() -> None:
 
 
 def test_the_emulators_page_leads_to_them() -> None:
-    page = (ROOT / "docs" / "emulator.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "emulator" / "machines.md").read_text(encoding="utf-8")
     for path in [*UNITS, DEPLOY / "Containerfile"]:
-        assert f"(../deploy/{path.name})" in page
+        assert f"(../../deploy/{path.name})" in page

@@ -153,7 +153,7 @@ impl Report {
         }
     }
 
-    /// Returns the report as JSON; docs/emulator.md describes it.
+    /// Returns the report as JSON; docs/emulator/packets.md describes it.
     pub fn to_json(&self) -> Value {
         json!(self)
     }
