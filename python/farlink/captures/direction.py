@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from farlink.captures.ranges import Covered, Holes
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -140,13 +142,14 @@ class Direction:
             return 0, 0.0
         fresh = segments["kind"] != Kind.AGAIN
         ends = segments["seq"] + segments["len"]
-        edge = np.maximum.accumulate(ends)
+        # Data from before the SYN is damaged, or of an earlier connection.
+        edge = np.maximum(np.maximum.accumulate(ends), 0)
         before = np.append(0.0, edge[:-1])
         grown = np.maximum(edge - before, 0)
         filled = np.isin(segments["kind"], (Kind.FILLED, Kind.LATE))
         holes = np.maximum(segments["seq"] - before, 0)
         total = float(grown.sum() - holes.sum() + segments["len"][filled].sum())
-        return int(total), float(segments["time"][fresh][-1])
+        return int(total), float(segments["time"][fresh].max(initial=0.0))
 
     @property
     def sent_again(self) -> int:
@@ -270,28 +273,23 @@ def _segments(sent: list[Sent], round_trip: float | None) -> dict[str, Array]:
     """Tell what was sent again from what was overtaken."""
     kinds = np.zeros(len(sent), dtype=np.int8)
     edge = 0
-    holes: list[tuple[int, int, float, int]] = []
+    holes = Holes[tuple[float, int]]()
     for number, segment in enumerate(sent):
         end = segment.at + segment.length
         if segment.at >= edge:
             if segment.at > edge:
-                holes.append((edge, segment.at, segment.time, number))
+                holes.append(edge, segment.at, (segment.time, number))
             edge = end
             continue
-        found = [hole for hole in holes if hole[0] < end and segment.at < hole[1]]
-        if found:
-            since, when = found[0][2:]
+        hole = holes.cut(segment.at, end)
+        if hole is not None:
+            since, when = hole
             early = (
                 segment.time - since < _EARLY * round_trip
                 if round_trip is not None
                 else number - when < _REORDERED
             )
             kinds[number] = Kind.LATE if early else Kind.FILLED
-            for hole in found:
-                holes.remove(hole)
-                left = [(hole[0], segment.at), (end, hole[1])]
-                holes += [(a, b, hole[2], hole[3]) for a, b in left if a < b]
-            holes.sort()
         else:
             kinds[number] = Kind.AGAIN
         edge = max(edge, end)
@@ -306,32 +304,19 @@ def _segments(sent: list[Sent], round_trip: float | None) -> dict[str, Array]:
 def _acks(told: list[Told]) -> dict[str, Array]:
     """Return the ACKs, and how many bytes each and those before it cover, SACK blocks too."""
     covered, highest = np.empty(len(told)), -(2**62)
-    blocks: list[tuple[int, int]] = []
+    blocks = Covered()
     for number, message in enumerate(told):
         highest = max(highest, message.ack)
-        if message.sacks or blocks:
-            blocks = _union([*blocks, *message.sacks], highest)
-        covered[number] = highest + sum(right - left for left, right in blocks)
+        for left, right in message.sacks:
+            blocks.add(max(left, highest), right)
+        blocks.forget_below(highest)
+        covered[number] = highest + blocks.size
     return {
         "time": np.array([message.time for message in told]),
         "ack": np.array([message.ack for message in told], dtype=np.float64),
         "window": np.array([message.window for message in told], dtype=np.float64),
         "covered": covered,
     }
-
-
-def _union(blocks: list[tuple[int, int]], above: int) -> list[tuple[int, int]]:
-    """Return what the blocks cover above an offset, as blocks that do not touch."""
-    merged: list[tuple[int, int]] = []
-    for left, right in sorted(blocks):
-        low = max(left, above)
-        if right <= low:
-            continue
-        if merged and low <= merged[-1][1]:
-            merged[-1] = merged[-1][0], max(right, merged[-1][1])
-        else:
-            merged.append((low, right))
-    return merged
 
 
 def _sacks(told: list[Told]) -> dict[str, Array]:

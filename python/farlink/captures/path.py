@@ -1,6 +1,7 @@
 """A path that explains a captured connection: rate, delay, buffer, losses, and what TCP did."""
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 
 from farlink.captures import Connection
 from farlink.captures.direction import Array, Direction, Kind
+from farlink.captures.ranges import check_missing
 from farlink.errors import ScenarioError
 from farlink.estimate import Fit, fit, in_toml
 
@@ -17,6 +19,9 @@ __all__ = ["FittedPath", "fit_path"]
 _HEADERS = {"v4": 40, "v6": 60}
 """Bytes of the headers of IP and TCP; timestamps take 12 more."""
 _STAMPS = 12
+
+_LEAST_MSS = 28
+"""Bytes of data that the least MTU of IPv4 leaves (RFC 791, 3.2); an MSS below is damaged."""
 
 _TRAIN = 8
 """Segments one behind the other whose distance tells the rate of the slowest link."""
@@ -178,7 +183,7 @@ def fit_path(connection: Connection, direction: str | None = None) -> FittedPath
     if least is None or least <= 0:
         raise ScenarioError(f"{what} shows no round trip: capture the handshake, or use timestamps")
     mss = _mss(way)
-    lost, when = _units(way, mss)
+    lost, when = _units(way, mss, what)
     rtt = way.rtt
     wait = np.maximum(rtt["rtt"] - least, 0)
     rate, filled, notes = _rate(way, least, wait, mss)
@@ -233,17 +238,20 @@ def _mss(way: Direction) -> int:
     """Bytes of data of a full segment: the most frequent length, and no more than agreed on."""
     lengths, counts = np.unique(way.segments["len"], return_counts=True)
     usual = int(lengths[np.argmax(counts * lengths)])
-    most = (way.mss or 1460) - (_STAMPS if way.stamped else 0)
+    most = max((way.mss or 1460) - (_STAMPS if way.stamped else 0), _LEAST_MSS)
     return max(min(usual, most), 1)
 
 
-def _units(way: Direction, mss: int) -> tuple[Array, Array]:
+def _units(way: Direction, mss: int, what: str) -> tuple[Array, Array]:
     """Return of each segment, in the order sent for the first time, whether it was lost, and when.
 
     What a card joined is cut again.
     """
     rows = way.segments
     fresh = np.flatnonzero(rows["kind"] == Kind.NEW)
+    span = float((rows["seq"] + rows["len"])[fresh].max(initial=0.0))
+    held = math.ceil(float(rows["len"].sum()) / mss)
+    check_missing(what, max(held, len(fresh)), span / mss - held)
     repaired = np.flatnonzero(np.isin(rows["kind"], (Kind.AGAIN, Kind.FILLED)))
     covered = list(_pieces(rows["seq"][repaired], rows["len"][repaired]))
     starts = np.array([start for start, _ in covered])

@@ -16,6 +16,9 @@ _TCP, _FRAGMENT = 6, 44
 _EXTENSIONS = (0, 43, 60)
 """Headers of IPv6 between its own and TCP's: hop by hop, routing, destination (RFC 8200, 4)."""
 
+_LONGEST = 2**20
+"""A longer packet is a damaged one: cards take at most 512 KiB (Linux, `gso_max_size`)."""
+
 _FIXED = struct.Struct("!HHIIBBH")
 _OPTIONS = {2: 2, 3: 1, 4: 0, 8: 8}
 """Options with a length of their own: MSS, window scale, SACK permitted, timestamps."""
@@ -42,7 +45,7 @@ class Segment(NamedTuple):
 
 
 def parse(packet: Packet, origin_ns: int = 0) -> Segment | None:
-    """Return the TCP segment of a packet; None if it carries none or is cut within its header.
+    """Return the TCP segment of a packet; None if it carries none or its headers are not whole.
 
     Its time is from `origin_ns` on: seconds since 1970 as they are have no nanoseconds.
     """
@@ -63,6 +66,8 @@ def parse(packet: Packet, origin_ns: int = 0) -> Segment | None:
         return None
     # What is handed to a card to be cut into segments (TSO) may have no length yet.
     whole = whole or packet.length
+    if whole > _LONGEST:
+        return None
     near, far, sequence, ack, offset, flags, window = _FIXED.unpack_from(data, start)
     header = 4 * (offset >> 4)
     if header < 20 or whole < start + header:

@@ -1,6 +1,7 @@
 """Matching of the packets of two captures, with every guess reported."""
 
 import math
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -88,10 +89,19 @@ def _by_delay(
     slack = (most - least) / 2 + _TICK_S
     ways: dict[int, float] = {}
     for time in times:
-        able = [
-            at for at, segment in enumerate(sent) if least - slack <= time - segment <= most + slack
-        ]
-        if len(able) != 1 or able[0] in ways:
+        # Delays fall from each packet to the next: those that fit are segment stretch.
+        first = _first_below(sent, time, most + slack, equal=True)
+        behind = _first_below(sent, time, least - slack, equal=False)
+        if behind - first != 1 or first in ways:
             return None
-        ways[able[0]] = time
+        ways[first] = time
     return ways
+
+
+def _first_below(sent: Sequence[float], time: float, delay: float, *, equal: bool) -> int:
+    """Return the first packet that took less than `delay` until `time`, or as long if `equal`."""
+
+    def below(sent_at: float) -> int:
+        return int(time - sent_at < delay or (equal and time - sent_at == delay))
+
+    return bisect_left(sent, 1, key=below)

@@ -3,6 +3,7 @@
 import csv
 import ipaddress
 import math
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from farlink.captures.file import Packet, packets
+from farlink.captures.ranges import check_missing
 from farlink.captures.segment import ACK, SYN, Segment, parse
 from farlink.errors import ScenarioError
 from farlink.estimate.matching import match
@@ -207,7 +209,7 @@ def one_end(receiver: Path) -> Observed:
     _refuse_senders_side(receiver, by_flow, flow)
     size = Counter(segment.length for segment in segments).most_common(1)[0][0]
     round_trip = _handshake(by_flow, flow)
-    lost = _holes(segments, size, round_trip)
+    lost = _holes(str(receiver), segments, size, round_trip)
     source = ipaddress.ip_address(flow[0])
     notes = [
         f"one end, TCP from {source} port {flow[2]}: {len(segments):,} segments of {size} B; "
@@ -293,9 +295,15 @@ def _offsets(segments: list[Segment]) -> list[int]:
     return offsets
 
 
-def _holes(segments: list[Segment], size: int, round_trip: float | None) -> Array:
+def _holes(source: str, segments: list[Segment], size: int, round_trip: float | None) -> Array:
     """Return for each segment sent for the first time whether it was lost."""
     offset = _offsets(segments)
+    missing, edge = 0.0, 0
+    for segment, at in zip(segments, offset, strict=True):
+        missing += max(at - edge, 0) / size
+        edge = max(edge, at + segment.length)
+    check_missing(source, len(segments), missing)
+    starts: list[int] = []
     first_seen: dict[int, int] = {}
     edge = 0
     fates: list[tuple[int, bool]] = []
@@ -303,13 +311,15 @@ def _holes(segments: list[Segment], size: int, round_trip: float | None) -> Arra
     for number, (segment, at) in enumerate(zip(segments, offset, strict=True)):
         if at >= edge:
             for start in range(edge, at, size):
+                starts.append(start)
                 holes[start] = (segment.time, number)
                 first_seen[start] = len(fates)
                 fates.append((start, True))
             fates.append((at, False))
             edge = at + segment.length
             continue
-        for start in [start for start in range(at, at + segment.length, size) if start in holes]:
+        inside = starts[bisect_left(starts, at) : bisect_left(starts, at + segment.length)]
+        for start in [start for start in inside if (start - at) % size == 0 and start in holes]:
             seen, when = holes.pop(start)
             early = (
                 segment.time - seen < 0.9 * round_trip

@@ -1,0 +1,99 @@
+"""Sets of ranges of bytes, with the work of a change bounded by what the change touches."""
+
+from bisect import bisect_left, bisect_right, insort
+from typing import Generic, TypeVar
+
+from farlink.errors import ScenarioError
+
+__all__ = ["Covered", "Holes", "check_missing"]
+
+Mark = TypeVar("Mark")
+
+_MISSING, _EACH = 10_000, 10
+"""Segments that a capture may lack: this many, or so many for each that it holds."""
+
+
+def check_missing(source: str, held: int, missing: float) -> None:
+    """Refuse a capture that lacks far more segments than it holds.
+
+    A transfer that lost 90 % of its segments is below the bound. Above are damaged sequence
+    numbers, which leave out up to 2 GiB at once, and captures that paused.
+
+    Raises
+    ------
+    ScenarioError
+        If `missing` segments are too many beside `held`.
+    """
+    if missing > max(_MISSING, _EACH * held):
+        raise ScenarioError(
+            f"{source}: its sequence numbers leave out {missing:,.0f} segments, and {held:,} are "
+            "there: it is damaged, or it paused; cut it before and behind that with "
+            "`editcap -A TIME -B TIME`"
+        )
+
+
+class Holes(Generic[Mark]):
+    """Ranges that do not overlap, each with a mark of what made it."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._rows: dict[int, tuple[int, Mark]] = {}
+
+    def append(self, start: int, end: int, mark: Mark) -> None:
+        """Add a range behind all others."""
+        self._starts.append(start)
+        self._rows[start] = end, mark
+
+    def cut(self, start: int, end: int) -> Mark | None:
+        """Take a range out; return the mark of the first hole that it touched, None for none."""
+        first = bisect_right(self._starts, start) - 1
+        if first < 0 or self._rows[self._starts[first]][0] <= start:
+            first += 1
+        last = bisect_left(self._starts, end)
+        if first >= last:
+            return None
+        touched = self._starts[first:last]
+        rows = [(at, *self._rows.pop(at)) for at in touched]
+        (low, _, mark), (_, high, behind) = rows[0], rows[-1]
+        left = [(low, start, mark)] if low < start else []
+        left += [(end, high, behind)] if end < high else []
+        self._starts[first:last] = [at for at, _, _ in left]
+        self._rows.update({at: (stop, own) for at, stop, own in left})
+        return mark
+
+
+class Covered:
+    """Union of ranges above an offset that only grows, and its size."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: dict[int, int] = {}
+        self.size = 0
+
+    def add(self, start: int, end: int) -> None:
+        """Add a range."""
+        if end <= start:
+            return
+        first = bisect_left(self._starts, start)
+        if first and self._ends[self._starts[first - 1]] >= start:
+            first -= 1
+        last = bisect_right(self._starts, end)
+        for at in self._starts[first:last]:
+            stop = self._ends.pop(at)
+            self.size -= stop - at
+            start, end = min(start, at), max(end, stop)
+        del self._starts[first:last]
+        insort(self._starts, start)
+        self._ends[start] = end
+        self.size += end - start
+
+    def forget_below(self, offset: int) -> None:
+        """Take out all below an offset."""
+        last = bisect_left(self._starts, offset)
+        if not last:
+            return
+        for at in self._starts[:last]:
+            stop = self._ends.pop(at)
+            self.size -= stop - at
+        del self._starts[:last]
+        self.add(offset, stop)
