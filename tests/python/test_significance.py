@@ -111,7 +111,7 @@ def test_totals_of_counts_are_compared_with_poissons_law(total: int) -> None:
     assert _counts(x, 0.0) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize(("one", "other"), [(0, 3), (1, 3), (6, 2), (5, 0)])
+@pytest.mark.parametrize(("item", "other"), [(0, 3), (1, 3), (6, 2), (5, 0)])
 def test_totals_of_pairs_are_compared_with_a_fair_coin(item: int, other: int) -> None:
     """Given their sum n, P(Binomial(n, 1/2) >= total) and P(Binomial(n, 1/2) <= total)."""
     x, y = np.zeros(4), np.zeros(4)
