@@ -33,8 +33,8 @@ def build(tree: Path) -> Path:
     """Build the bench of a tree and return the program."""
     cargo = os.environ.get("CARGO", "cargo")
     command = [cargo, "bench", "--no-run", "--locked", "-p", "farlink-sim", "--bench", "workloads"]
-    said = run([*command, "--message-format=json"], cwd=tree)
-    programs = [json.loads(line).get("executable") for line in said.splitlines()]
+    output = run([*command, "--message-format=json"], cwd=tree)
+    programs = [json.loads(line).get("executable") for line in output.splitlines()]
     return Path(next(p for p in reversed(programs) if p))
 
 
@@ -50,12 +50,14 @@ def of_commit(commit: str) -> Path:
 
 def once(program: Path, case: str, runs: int | None) -> dict[str, Any]:
     """Run a case in a process of its own."""
-    said = run([str(program)], env=asking(case, runs))
+    output = run([str(program)], env=asking(case, runs))
     try:
-        told: dict[str, Any] = json.loads(said)
+        data: dict[str, Any] = json.loads(output)
     except ValueError:
-        raise SystemExit(f"bench-against: {program}: {said.strip() or f'no case {case}'}") from None
-    return told
+        raise SystemExit(
+            f"bench-against: {program}: {output.strip() or f'no case {case}'}"
+        ) from None
+    return data
 
 
 def asking(case: str, runs: int | None) -> dict[str, str]:
@@ -80,10 +82,10 @@ def instructions(program: Path, case: str) -> int:
         text=True,
         check=True,
     )
-    found = re.search(r"refs:\s+([\d,]+)", counted.stderr)
-    if found is None:
+    match = re.search(r"refs:\s+([\d,]+)", counted.stderr)
+    if match is None:
         raise SystemExit("bench-against: valgrind counted nothing")
-    return int(found[1].replace(",", ""))
+    return int(match[1].replace(",", ""))
 
 
 def main() -> None:
@@ -106,21 +108,21 @@ def main() -> None:
     say(f"{'case':<29} {columns}")
     turns, runs = (1, 1) if options.instructions else (options.turns, options.runs)
     for name in names:
-        told: dict[Path, list[dict[str, Any]]] = {base: [], head: []}
+        table: dict[Path, list[dict[str, Any]]] = {base: [], head: []}
         for turn in range(turns):
             # Who is first changes: what warms a cache or heats a processor favours one.
             for program in (base, head) if turn % 2 else (head, base):
-                told[program].append(once(program, name, runs))
-        if len({t["segments"] for each in told.values() for t in each}) != 1:
+                table[program].append(once(program, name, runs))
+        if len({t["segments"] for each in table.values() for t in each}) != 1:
             say(f"{name}: NOT the same segments, so not the same results")
-        segments = told[head][0]["segments"]
+        segments = table[head][0]["segments"]
         if options.instructions:
-            cost = {p: [instructions(p, name) / segments] for p in told}
+            cost = {p: [instructions(p, name) / segments] for p in table}
         else:
-            cost = {p: [1e6 * t["seconds"] / segments for t in told[p]] for p in told}
+            cost = {p: [1e6 * t["seconds"] / segments for t in table[p]] for p in table}
         a, b = (statistics.median(cost[p]) for p in (base, head))
         least = min(cost[head]) / min(cost[base])
-        peaks = "/".join(f"{told[p][0]['peak_mb'] or math.nan:.1f}" for p in (base, head))
+        peaks = "/".join(f"{table[p][0]['peak_mb'] or math.nan:.1f}" for p in (base, head))
         say(f"{name:<29} {a:>15.4g} {b:>15.4g} {b / a:>7.3f} {least:>9.3f} {peaks:>13}")
 
 

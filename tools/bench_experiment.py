@@ -137,12 +137,12 @@ def kills() -> None:
 
 def _best(work: Callable[[], object]) -> tuple[float, float]:
     """Return the least seconds of the clock, and of all processors, of a few times."""
-    found = []
+    entries = []
     for _ in range(3):
         before = time.process_time()
         wall = timed(work)
-        found.append((wall, time.process_time() - before))
-    return min(match for match, _ in found), min(match for _, match in found)
+        entries.append((wall, time.process_time() - before))
+    return min(match for match, _ in entries), min(match for _, match in entries)
 
 
 def _layer(points: Sequence[Point], jobs: int) -> None:

@@ -22,8 +22,8 @@ def main() -> None:
     columns = f"{'ns-3':>7} {'htsim':>7} {'farlink':>8} {'now':>7} {'then/now':>9}"
     say(f"{'us per segment':<38} {columns} {'ns-3/now':>9} {'htsim/now':>10}")
     for work in peers["work"]:
-        told = [once(program, work["case"], None) for _ in range(TURNS)]
-        now = min(1e6 * t["seconds"] / t["segments"] for t in told)
+        results = [once(program, work["case"], None) for _ in range(TURNS)]
+        now = min(1e6 * t["seconds"] / t["segments"] for t in results)
         ns3, htsim = work.get("ns3", math.nan), work.get("htsim", math.nan)
         line = (
             f"{work['name']:<38} {ns3:>7.3g} {htsim:>7.3g} {work['farlink']:>8.3f} {now:>7.3f}"

@@ -148,12 +148,12 @@ class Copy:
         while True:
             tried = [m for m in wanted if m.number not in alone | broken]
             places = self.write_switches(tried, constant)
-            found = self.cargo("check", packages, ["--lib"])
-            if found.returncode == 0:
+            result = self.cargo("check", packages, ["--lib"])
+            if result.returncode == 0:
                 return broken, alone
-            refused, called = faults(found.stdout, places)
+            refused, called = faults(result.stdout, places)
             if not refused and called <= constant:
-                raise CompileError(found.stdout + found.stderr)
+                raise CompileError(result.stdout + result.stderr)
             broken |= refused
             constant |= called
             alone |= {number for number, name in names.items() if name in called}
@@ -251,11 +251,11 @@ def body_of(text: str, start: int) -> int:
 def lines(text: str) -> list[tuple[int, Span]]:
     """Return which lines of a file belong to which mutant."""
     begin: dict[int, int] = {}
-    found = []
+    entries = []
     for line, content in enumerate(text.split("\n"), start=1):
         begin |= {int(m[1]): line for m in BEGIN.finditer(content)}
-        found += [(int(m[1]), (begin[int(m[1])], line)) for m in END.finditer(content)]
-    return found
+        entries += [(int(m[1]), (begin[int(m[1])], line)) for m in END.finditer(content)]
+    return entries
 
 
 def faults(output: str, places: dict[str, list[tuple[int, Span]]]) -> tuple[set[int], set[str]]:
@@ -265,8 +265,8 @@ def faults(output: str, places: dict[str, list[tuple[int, Span]]]) -> tuple[set[
     for message in (json.loads(line).get("message") for line in output.splitlines()):
         if not message or message["level"] != "error":
             continue
-        if found := IN_CONSTANT.search(message["message"]):
-            called.add(found[1])
+        if match := IN_CONSTANT.search(message["message"]):
+            called.add(match[1])
             continue
         for span in (span for span in message["spans"] if span["is_primary"]):
             for number, (first, last) in places.get(span["file_name"], []):

@@ -51,15 +51,17 @@ def _inside(where: str) -> Iterator[None]:
 def _outputs(source: str, space: dict[str, Any], count: int, name: str) -> list[dict[str, Any]]:
     tree = ast.parse(source, name)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    said = io.StringIO()
+    output = io.StringIO()
     value = None
-    with contextlib.redirect_stdout(said):
+    with contextlib.redirect_stdout(output):
         exec(compile(tree, name, "exec"), space)  # noqa: S102 (our own notebooks)
         if isinstance(last, ast.Expr):
             value = eval(compile(ast.Expression(last.value), name, "eval"), space)  # noqa: S307
     outputs: list[dict[str, Any]] = []
-    if said.getvalue():
-        outputs.append({"output_type": "stream", "name": "stdout", "text": _lines(said.getvalue())})
+    if output.getvalue():
+        outputs.append(
+            {"output_type": "stream", "name": "stdout", "text": _lines(output.getvalue())}
+        )
     if value is not None:
         outputs.append(
             {
@@ -80,10 +82,10 @@ def _shown(value: Any) -> dict[str, Any]:  # noqa: ANN401 (whatever a cell gives
             "image/png": base64.b64encode(file.getvalue()).decode(),
             "text/plain": ["<a figure>"],
         }
-    found: dict[str, Any] = {"text/plain": _lines(repr(value))}
+    table: dict[str, Any] = {"text/plain": _lines(repr(value))}
     if hasattr(value, "_repr_html_"):
-        found["text/html"] = _lines(value._repr_html_())
-    return found
+        table["text/html"] = _lines(value._repr_html_())
+    return table
 
 
 def _lines(text: str) -> list[str]:

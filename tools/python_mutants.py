@@ -332,14 +332,14 @@ MUTANTS = [
     Mutant(JUDGE, 'f"{type(error).__name__}: {error}"', "str(error)", "an error without its kind"),
     Mutant(
         JUDGE,
-        "for judgement in told if not judgement.claim.calibration)",
-        "for judgement in told)",
+        "for judgement in members if not judgement.claim.calibration)",
+        "for judgement in members)",
         "checks count as evidence",
     ),
     Mutant(
         JUDGE,
-        "for judgement in told if judgement.claim.calibration)",
-        "for judgement in told)",
+        "for judgement in members if judgement.claim.calibration)",
+        "for judgement in members)",
         "evidence counts as checks",
     ),
     Mutant(
@@ -550,9 +550,9 @@ def failing(place: Path, file: str) -> str:
     if not copy.exists():
         shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     tests = [str(ROOT / "tests" / "python" / name) for name in TESTS[file]]
-    found = "import farlink, sys; sys.exit(farlink.__file__ != sys.argv[1])"
+    text = "import farlink, sys; sys.exit(farlink.__file__ != sys.argv[1])"
     env = {**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
-    subprocess.run([sys.executable, "-c", found, str(copy / "__init__.py")], check=True, env=env)  # noqa: S603
+    subprocess.run([sys.executable, "-c", text, str(copy / "__init__.py")], check=True, env=env)  # noqa: S603
     command = [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider", *tests]
     done = subprocess.run(command, cwd=ROOT, env=env, check=False, capture_output=True, text=True)  # noqa: S603
     return done.stdout if done.returncode else ""

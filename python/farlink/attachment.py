@@ -44,7 +44,7 @@ def _process(option: str, container: str) -> int:
         raise ScenarioError(
             f"{option}: there is neither docker nor podman to ask; write netns:/proc/PID/ns/net"
         )
-    said = []
+    messages = []
     for program in programs:
         try:
             asked = subprocess.run(  # noqa: S603 (the user's own programs)
@@ -64,7 +64,7 @@ def _process(option: str, container: str) -> int:
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            said.append(f"{Path(program).name}: {error}")
+            messages.append(f"{Path(program).name}: {error}")
             continue
         answer = asked.stdout.strip()
         if asked.returncode == 0 and answer.isdecimal():
@@ -72,5 +72,5 @@ def _process(option: str, container: str) -> int:
                 return int(answer)
             raise ScenarioError(f"{option}: the container does not run; start it first")
         lines = (asked.stderr.strip() or f"exit code {asked.returncode}").splitlines()
-        said.append(f"{Path(program).name}: {lines[-1]}")
-    raise ScenarioError(f"{option}: {'; '.join(said)}")
+        messages.append(f"{Path(program).name}: {lines[-1]}")
+    raise ScenarioError(f"{option}: {'; '.join(messages)}")

@@ -42,10 +42,10 @@ def tables(
 
     from farlink import captures
 
-    found = captures.capture(path)
+    capture = captures.capture(path)
     ways = [
         (item.start_ns, way)
-        for item in found.connections
+        for item in capture.connections
         for way in item.directions.values()
         if way.sender.rpartition(":")[0] == sender
     ]

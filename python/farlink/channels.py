@@ -87,7 +87,7 @@ class ChannelSample:
     ) -> None:
         import pyarrow as pa
 
-        told = json.loads(sampled["told"])
+        data = json.loads(sampled["told"])
         columns = pa.record_batch(sampled["columns"])
         self.name = name
         self.scenario = scenario
@@ -97,12 +97,12 @@ class ChannelSample:
         self.lost: Array = self.fate != _DELIVERED
         dropped = self.fate >= _DROPPED
         self.delay: Array = np.where(dropped, np.nan, columns.column("delay").to_numpy() / 1e9)
-        self.causes: list[str] = told["causes"]
-        self.spacing_s = float(told["spacing_s"])
-        self.bytes = int(told["bytes"])
-        self.rate: tuple[int, int, int] = tuple(told["rate"])
-        self.theory: dict[str, Any] = told["theory"]
-        self.derived: list[dict[str, Any]] = told["derived"]
+        self.causes: list[str] = data["causes"]
+        self.spacing_s = float(data["spacing_s"])
+        self.bytes = int(data["bytes"])
+        self.rate: tuple[int, int, int] = tuple(data["rate"])
+        self.theory: dict[str, Any] = data["theory"]
+        self.derived: list[dict[str, Any]] = data["derived"]
 
     def __repr__(self) -> str:
         loss = self.loss.mean or 0.0
@@ -249,9 +249,9 @@ class ChannelSample:
     def by_cause(self) -> dict[str, int]:
         """Return how many packets were lost for each cause; `corrupt` came with changed bits."""
         counts = np.bincount(self.fate, minlength=_DROPPED + len(self.causes))
-        found = {"corrupt": int(counts[_CORRUPT])}
-        found |= {name: int(counts[_DROPPED + i]) for i, name in enumerate(self.causes)}
-        return {name: count for name, count in found.items() if count}
+        table = {"corrupt": int(counts[_CORRUPT])}
+        table |= {name: int(counts[_DROPPED + i]) for i, name in enumerate(self.causes)}
+        return {name: count for name, count in table.items() if count}
 
     def plot(self) -> "Figure":
         """Draw a sample path, the bursts and gaps, the autocorrelation and the delays."""
@@ -277,11 +277,11 @@ class ChannelSample:
         product, square = centred[:-lag] * centred[lag:], centred[:-lag] ** 2
         ratio = float(product.sum() / square.sum())
         left = _batch_means(product - ratio * square)
-        found = Estimate(ratio, None, None, n)
+        estimate = Estimate(ratio, None, None, n)
         if left.half_width is not None:
             half = left.half_width / (mean * (1 - mean))
-            found = Estimate(ratio, ratio - half, ratio + half, n)
-        return Row(f"autocorrelation, lag {lag}", "", found, theory)
+            estimate = Estimate(ratio, ratio - half, ratio + half, n)
+        return Row(f"autocorrelation, lag {lag}", "", estimate, theory)
 
     def _delay_rows(self) -> list[Row]:
         distribution = self.theory["delay"]
@@ -428,8 +428,8 @@ def _find(
         return source.find({**_carrier({"channel": dict(what)}), "name": "channel"}), [], True
     if isinstance(what, str) and what in stages():
         changes = _parameters(what, parameters)
-        found = source.find({**_carrier({}), "name": what})
-        return replace(found, origin=what), changes, True
+        text = source.find({**_carrier({}), "name": what})
+        return replace(text, origin=what), changes, True
     if parameters:
         names = ", ".join(stages())
         raise ScenarioError(

@@ -306,10 +306,10 @@ def _memory(keys: Mapping[str, str]) -> dict[str, str]:
     """
 
     def size(key: str) -> int:
-        found = units.whole_size(keys[f"tcp.{key}"])
-        if found is None:
+        result = units.whole_size(keys[f"tcp.{key}"])
+        if result is None:
             raise ScenarioError(f"tcp.{key} is {keys[f'tcp.{key}']}; write a size such as 4 MiB")
-        return found
+        return result
 
     first, most = (round(_OF_DATA * size(key)) for key in ("receive_window", "receive_window_max"))
     send = size("send_buffer")

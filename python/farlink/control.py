@@ -109,12 +109,12 @@ class Running:
 
 def running() -> list[Running]:
     """Return the emulations at work on this machine."""
-    found = []
+    emulations = []
     for path in sorted(_FILES.glob("farlink-*.ctl")) if _FILES.is_dir() else []:
         match = _NAME.fullmatch(path.name)
         if match and _alive(path):
-            found.append(Running(match[2], int(match[1]), path))
-    return found
+            emulations.append(Running(match[2], int(match[1]), path))
+    return emulations
 
 
 def find(which: str | None = None) -> Running:

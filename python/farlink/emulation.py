@@ -76,7 +76,7 @@ class Emulated:
         """Packets that came into being and are nowhere: 0, or the engine has an error."""
         packets: dict[str, int] = self.data["packets"]
         made = ("offered", "copied", "cut", "answered", "injected")
-        found = (
+        result = (
             "not_ip",
             "no_host",
             "overflowed",
@@ -86,7 +86,7 @@ class Emulated:
             "absorbed",
             "inside",
         )
-        return sum(packets[key] for key in made) - sum(packets[key] for key in found)
+        return sum(packets[key] for key in made) - sum(packets[key] for key in result)
 
     @property
     def behind(self) -> bool:

@@ -56,9 +56,9 @@ def check_name(name: str) -> None:
             if not (_WINDOWS and _DEVICES.fullmatch(name)):
                 return
             raise ScenarioError(f"{name!r} is the name of a device on this system; take another")
-    said = repr(name if len(name) <= 2 * _LONGEST_NAME else name[:_LONGEST_NAME] + "...")
+    text = repr(name if len(name) <= 2 * _LONGEST_NAME else name[:_LONGEST_NAME] + "...")
     raise ScenarioError(
-        f"{said} is not a name; write 1 to {_LONGEST_NAME} letters, digits, '.', '_', '-' or "
+        f"{text} is not a name; write 1 to {_LONGEST_NAME} letters, digits, '.', '_', '-' or "
         "'+', not beginning with '.'"
     )
 
@@ -245,14 +245,14 @@ def _stream(path: Path) -> Path | int | None:
     what is written follows what is there already.
     """
     try:
-        found = path.stat()
+        status = path.stat()
     except (OSError, ValueError):
         return None
-    if not stat.S_ISREG(found.st_mode):
-        return None if stat.S_ISDIR(found.st_mode) else path
+    if not stat.S_ISREG(status.st_mode):
+        return None if stat.S_ISDIR(status.st_mode) else path
     for number in (1, 2):
         with suppress(OSError):
-            if os.path.samestat(found, os.fstat(number)):
+            if os.path.samestat(status, os.fstat(number)):
                 return number
     return None
 

@@ -109,7 +109,7 @@ def sentences(result: Result, busiest: str, used: Mapping[str, float]) -> list[s
     groups: dict[tuple[str | None, bool], list[_Shares]] = {}
     for row in rows:
         groups.setdefault((row.kind, used.get(row.tcp, 0.0) >= _FULL), []).append(row)
-    said = []
+    lines_said = []
     for (kind, full), group in groups.items():
         if kind is None:
             lines = [_mixed(row) for row in group]
@@ -122,8 +122,8 @@ def sentences(result: Result, busiest: str, used: Mapping[str, float]) -> list[s
             bound = kind == "receive_window" and not full
             lines = [text + (_bound(group) if bound else "")]
         end = f"; {busiest}, is full" if full else ""
-        said += [line[0].upper() + line[1:] + end for line in lines]
-    return said
+        lines_said += [line[0].upper() + line[1:] + end for line in lines]
+    return lines_said
 
 
 def _all(result: Result) -> list[_Shares]:

@@ -112,10 +112,10 @@ def gateway(
 def places(text: str) -> list[tuple[float, float, float]]:
     """Read where a gateway is: "X,Y" in metres, or @FILE with rows of seconds, X and Y."""
     if not text.startswith("@"):
-        found = _numbers(text, 2)
-        if found is None:
+        numbers = _numbers(text, 2)
+        if numbers is None:
             raise ScenarioError(f"--position {text!r}: write metres as X,Y, or @FILE")
-        return [(0.0, found[0], found[1])]
+        return [(0.0, numbers[0], numbers[1])]
     try:
         rows = Path(text[1:]).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -124,14 +124,14 @@ def places(text: str) -> list[tuple[float, float, float]]:
     for number, row in enumerate(rows, 1):
         if not row.strip() or row.lstrip().startswith("#"):
             continue
-        found = _numbers(row, 3)
-        if found is None:
+        numbers = _numbers(row, 3)
+        if numbers is None:
             raise ScenarioError(
                 f"--position {text}: line {number} is not TIME,X,Y in seconds and metres: {row!r}"
             )
-        if track and found[0] <= track[-1][0]:
+        if track and numbers[0] <= track[-1][0]:
             raise ScenarioError(f"--position {text}: line {number} is not later than that before")
-        track.append((found[0], found[1], found[2]))
+        track.append((numbers[0], numbers[1], numbers[2]))
     if not track:
         raise ScenarioError(f"--position {text}: there is no place in it; write rows of TIME,X,Y")
     return track
@@ -164,32 +164,34 @@ def address(option: str, text: str) -> tuple[str, int]:
     """Split HOST[:PORT] (default `PORT`); an IPv6 address with a port stands in brackets."""
     bracketed = re.fullmatch(r"\[([^\]]+)\](?::(\d+))?", text)
     plain = re.fullmatch(r"([^:\s]+)(?::(\d+))?", text)
-    found = bracketed or plain
-    if found is None:
+    match = bracketed or plain
+    if match is None:
         if text.count(":") > 1 and re.fullmatch(r"[0-9a-fA-F:.]+", text):
             return text, PORT
         raise ScenarioError(
             f"{option} {text!r}: not an address; write HOST:PORT, or [ADDRESS]:PORT for IPv6"
         )
-    number = int(found[2]) if found[2] else PORT
+    number = int(match[2]) if match[2] else PORT
     if not 1 <= number <= 65_535:
         raise ScenarioError(f"{option} {text!r}: the port is 1 to 65535")
-    return found[1], number
+    return match[1], number
 
 
 def _numbers(text: str, count: int) -> list[float] | None:
     """Read numbers between commas that are no more than what is a place, in metres or seconds."""
     try:
-        found = [float(part) for part in text.split(",")]
+        results = [float(part) for part in text.split(",")]
     except ValueError:
         return None
     return (
-        found if len(found) == count and all(abs(match) <= _FARTHEST for match in found) else None
+        results
+        if len(results) == count and all(abs(match) <= _FARTHEST for match in results)
+        else None
     )
 
 
 def _engine(name: str) -> Callable[..., str]:
-    found: Callable[..., str] | None = getattr(_farlink, name, None)
-    if found is None:
+    result: Callable[..., str] | None = getattr(_farlink, name, None)
+    if result is None:
         raise FarlinkError("emulation needs Linux: it is made of network namespaces")
-    return found
+    return result

@@ -79,7 +79,7 @@ def read_tle(text: str, origin: str = "elements") -> list[Elements]:
         for number, line in enumerate(text.splitlines(), 1)
         if line.strip() and not line.startswith("#")
     ]
-    found: list[Elements] = []
+    entries: list[Elements] = []
     name = ""
     place = 0
     while place < len(lines):
@@ -94,12 +94,12 @@ def read_tle(text: str, origin: str = "elements") -> list[Elements]:
         for at, item in ((number, line), (lines[place + 1][0], second)):
             if len(item) < 69 or _checksum(item) != item[68]:
                 raise ScenarioError(f"{origin}:{at}: not 69 characters with a right checksum")
-        found.append(Elements(name or line[2:7], line, second))
+        entries.append(Elements(name or line[2:7], line, second))
         name = ""
         place += 2
-    if not found:
+    if not entries:
         raise ScenarioError(f"{origin}: no two-line elements in it")
-    return found
+    return entries
 
 
 def walker(

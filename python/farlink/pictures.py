@@ -28,12 +28,12 @@ def optional(figure: str, *, refuses: bool = False) -> Iterator[None]:
 
 def failure(error: Exception) -> str:
     """Return the reason of an error in one line: for a bug with the line of code."""
-    said = " ".join(str(error).split())
+    text = " ".join(str(error).split())
     if isinstance(error, FarlinkError):
-        return said
+        return text
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {said}{place}"
+    return f"{type(error).__name__}: {text}{place}"
 
 
 def warn(figure: str, reason: str) -> None:

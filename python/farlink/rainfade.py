@@ -66,7 +66,7 @@ class Rain:
                 f"{percent:g} % of the year is out of range; P.618 is for {PERCENT[-1]:g} to "
                 f"{PERCENT[0]:g} %"
             )
-        found = _itur().models.itu618.rain_attenuation(
+        result = _itur().models.itu618.rain_attenuation(
             self.latitude,
             self.longitude,
             self.frequency_ghz,
@@ -75,7 +75,7 @@ class Rain:
             p=percent,
             tau=self.tilt,
         )
-        return float(found.value)
+        return float(result.value)
 
     def probability(self, margin_db: float) -> float:
         """Return the share of the year in which rain takes more than the margin.

@@ -180,8 +180,8 @@ class _Check:
             self.wrong(f"{key} = {_shown(document[key])} is no {what}")
         return document[key]
 
-    def wrong(self, says: str) -> NoReturn:
-        raise ScenarioError(f"{self.path}: a damaged result: {says}")
+    def wrong(self, message: str) -> NoReturn:
+        raise ScenarioError(f"{self.path}: a damaged result: {message}")
 
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")

@@ -200,7 +200,7 @@ def _check_tcp(name: str) -> None:
         raise ScenarioError(
             f"tcp {text_of(name)} is not known; of profile {profile!r} there are {names}"
         )
-    prefixed = [f"{item}-{tcp}" for item, found in profiles().items() for tcp in found["tcp"]]
+    prefixed = [f"{item}-{tcp}" for item, element in profiles().items() for tcp in element["tcp"]]
     # "westwood+" among TCPs is "westwood_plus" among congestion controls.
     spelled = {entry.replace("+", "_plus"): entry for entry in [*known, *prefixed]}
     import difflib

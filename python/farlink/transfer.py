@@ -141,10 +141,10 @@ def main(arguments: list[str]) -> int:
     """Do what the command line says."""
     # Ctrl-C ends it without a word: the emulation that it is part of has one.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    said = {"--output": "", "--counters": "", "--ip": "", "--memory": ""}
-    while arguments[0] in said:
-        said[arguments[0]], arguments = arguments[1], arguments[2:]
-    output, counters, ip, memory = said.values()
+    options = {"--output": "", "--counters": "", "--ip": "", "--memory": ""}
+    while arguments[0] in options:
+        options[arguments[0]], arguments = arguments[1], arguments[2:]
+    output, counters, ip, memory = options.values()
     if memory:
         set_memory(json.loads(memory))
     if arguments[0] == "serve":

@@ -119,13 +119,13 @@ def data_end(connection: Connection) -> int:
 
 def retransmissions(connection: Connection) -> list[Packet]:
     """Packets with data below the highest that the host had sent before."""
-    isn, high, found = connection.sent_from(), 0, []
+    isn, high, result = connection.sent_from(), 0, []
     for packet in connection.left():
         start = offset(packet.seq, isn)
         if packet.len and start < high:
-            found.append(packet)
+            result.append(packet)
         high = max(high, start + packet.space)
-    return found
+    return result
 
 
 def ends(connection: Connection) -> bool:

@@ -43,10 +43,10 @@ def test_what_happens_while_the_engine_is_stopped_is_in_its_results(tmp_path: Pa
     stop_while(run, tmp_path, 0.2)
     time.sleep(0.5)
     (tmp_path / "end").touch()
-    _, told = run.communicate(timeout=20)
+    _, output = run.communicate(timeout=20)
     assert run.returncode == 1
-    assert "fell behind" in told
-    assert "a host's device dropped them" in " ".join(told.split())
+    assert "fell behind" in output
+    assert "a host's device dropped them" in " ".join(output.split())
     done = Emulated(json.loads(out.read_text()))
     (client,) = (row for row in done.data["hosts"] if row["host"] == "client")
     assert client["overflowed"] > 0
@@ -130,8 +130,8 @@ def test_a_packet_is_delayed_from_when_it_came_and_not_from_when_it_was_read(
         text=True,
     )
     stop_while(run, tmp_path, 0.3)
-    _, told = run.communicate(timeout=20)
-    assert run.returncode == 0, told
+    _, output = run.communicate(timeout=20)
+    assert run.returncode == 0, output
     assert 0.8 <= float((tmp_path / "took").read_text()) < 0.95
     # It left in time, and so nothing was late.
     assert json.loads(out.read_text())["lateness"]["p99_s"] < 0.1
@@ -175,8 +175,8 @@ def test_what_came_to_several_hosts_at_once_enters_without_going_back_in_time(
         text=True,
     )
     stop_while(run, tmp_path, 0.1)
-    _, told = run.communicate(timeout=20)
-    assert run.returncode == 0, told
+    _, output = run.communicate(timeout=20)
+    assert run.returncode == 0, output
     done = Emulated(json.loads(out.read_text()))
     assert done.missing == 0
     assert sum(row["sent"] for row in done.data["hosts"]) >= 3

@@ -231,9 +231,9 @@ def test_a_device_that_is_taken_away_ends_the_run_with_one_line(
     run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     until(lambda: carries(run.pid))
     machine.ip("link", "del", "farlink0")
-    _, said = run.communicate(timeout=30)
-    assert (run.returncode, said.count("\n")) == (1, 1), said
-    assert "the device of client is gone: somebody took it away" in said
+    _, output = run.communicate(timeout=30)
+    assert (run.returncode, output.count("\n")) == (1, 1), output
+    assert "the device of client is gone: somebody took it away" in output
 
 
 def attached(machine: Machine, tmp_path: Path) -> "subprocess.Popen[bytes]":
@@ -289,8 +289,8 @@ def test_a_packet_waits_three_seconds_for_its_machine(machine: Machine, tmp_path
     """The machine is asked for again without another packet; one that is older is dropped, or when
     a hundred wait. What waits was refused, as far as a look can say."""
     command = [IP, "netns", "exec", machine.name, sys.executable, "-c", HEAR]
-    heard = tmp_path / "heard"
-    with heard.open("w") as out:
+    received = tmp_path / "heard"
+    with received.open("w") as out:
         machine.programs.append(subprocess.Popen(command, stdout=out))
     run = attached(machine, tmp_path)
     try:
@@ -309,8 +309,8 @@ def test_a_packet_waits_three_seconds_for_its_machine(machine: Machine, tmp_path
         assert running.execute("server", [sys.executable, "-c", SAY, "found", "1"]) == 0
         time.sleep(0.2)
         machine.has("10.0.0.3/24")
-        until(lambda: heard.read_text() != "")
-        assert heard.read_text() == "found\n"
+        until(lambda: received.read_text() != "")
+        assert received.read_text() == "found\n"
         assert client() == (1, 105)
     finally:
         run.send_signal(signal.SIGINT)
@@ -520,7 +520,7 @@ def test_what_the_machine_is_reached_by_is_not_attached(
 ) -> None:
     """A default route of either IP, a connection to SSH's port, and the one that sshd names."""
     machine.has("192.0.2.7/24", "2001:db8::7/64")
-    reason, told = "default route goes by it", {}
+    reason, environment = "default route goes by it", {}
     if way == "IPv4":
         machine.ip("route", "add", "default", "via", "192.0.2.1")
     elif way == "IPv6":
@@ -528,7 +528,7 @@ def test_what_the_machine_is_reached_by_is_not_attached(
     else:
         reason = "an SSH session comes by it"
     if way == "login":
-        told = {"SSH_CONNECTION": "192.0.2.1 50000 192.0.2.7 2222"}
+        environment = {"SSH_CONNECTION": "192.0.2.1 50000 192.0.2.7 2222"}
     if way == "session":
         machine.ip("link", "set", "lo", "up")
         command = [IP, "netns", "exec", machine.name, sys.executable, "-c", SESSION]
@@ -545,7 +545,7 @@ def test_what_the_machine_is_reached_by_is_not_attached(
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, **told},
+        env={**os.environ, **environment},
     )
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), refused.stderr
     assert reason in refused.stderr

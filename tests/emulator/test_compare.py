@@ -24,16 +24,16 @@ def test_goodputs_agree_over_the_geostationary_link(tmp_path: Path) -> None:
     done = compare(
         "geo-omueti2007", "--tcp", "reno", "--transfer", "500kB", "--quiet", "--out", str(tmp_path)
     )
-    found = json.loads((tmp_path / "comparison.json").read_text())
-    assert done.returncode == (0 if found["judged"] else 1), done.stderr
-    (row,) = found["rows"]
-    if found["judged"]:
+    data = json.loads((tmp_path / "comparison.json").read_text())
+    assert done.returncode == (0 if data["judged"] else 1), done.stderr
+    (row,) = data["rows"]
+    if data["judged"]:
         assert "undecided (one run)" in done.stdout
         assert abs(row["ratio"] - 1) < 0.05
     assert len(row["late_p99_s"]) == 1
     assert "both sides: send_buffer 64 MiB, receive_window 80 KiB" in done.stdout
-    assert found["sides"]["emulated"]["tcp_rmem"] == "4096 131072 67108864"
-    assert not found["sides"]["offloads"]
+    assert data["sides"]["emulated"]["tcp_rmem"] == "4096 131072 67108864"
+    assert not data["sides"]["offloads"]
     assert {path.name for path in tmp_path.iterdir()} == {
         folder.LIST,
         "comparison.json",
@@ -44,11 +44,11 @@ def test_goodputs_agree_over_the_geostationary_link(tmp_path: Path) -> None:
 
 def test_the_picture_goes_to_the_last_acknowledgment() -> None:
     """The network ends with the receiver's program, which waits for what acknowledges its end."""
-    found = comparison.compare("geo-omueti2007", ["reno"], size="60 kB")
-    tables = found.sequences["linux-reno"]
+    outcome = comparison.compare("geo-omueti2007", ["reno"], size="60 kB")
+    tables = outcome.sequences["linux-reno"]
     assert tables["acks"]["ack"].max() >= 60_000
     zero = tables["segments"]["time"].iloc[0]
-    (left, right) = draw_pair(found).axes
+    (left, right) = draw_pair(outcome).axes
     assert right.get_xlim()[1] >= tables["acks"]["time"].max() - zero
     assert left.get_xlim() == right.get_xlim()
 
@@ -65,15 +65,15 @@ def test_a_busy_machine_judges_nothing() -> None:
 
 def test_both_sides_have_the_buffers_that_are_set() -> None:
     """The kernel held windows of 40 MiB where ours ended at 4 MiB: bbr "differed" by 1.431."""
-    found = comparison.compare(
+    outcome = comparison.compare(
         "geo-omueti2007",
         ["reno"],
         size="300 kB",
         overrides={"tcp.receive_window": "40 KiB", "tcp.receive_window_max": "60 KiB"},
     )
-    assert found.sides.emulated["tcp_rmem"] == "4096 65536 98304"
+    assert outcome.sides.emulated["tcp_rmem"] == "4096 65536 98304"
     # A window of 60 KiB in 0.52 s and more.
-    (row,) = found.rows
+    (row,) = outcome.rows
     assert max(*row.simulated, *row.emulated) < 8 * 60 * 1024 / 0.52
     if row.is_judged:
         assert row.ratio.mean == pytest.approx(1, abs=0.1)
@@ -99,11 +99,11 @@ def test_goodputs_agree_where_packets_are_lost(tmp_path: Path) -> None:
         "geo-lossy", "--tcp", "cubic", "--transfer", "1MB", "--runs", "5", "--out", str(tmp_path)
     )
     assert done.returncode in (0, 1), done.stderr
-    found = json.loads((tmp_path / "comparison.json").read_text())
-    assert found["judged"] == (done.returncode == 0)
-    if not found["judged"]:
-        pytest.skip(f"the machine is too busy: packets {1e3 * found['late_p99_s']:.1f} ms late")
-    (row,) = found["rows"]
+    data = json.loads((tmp_path / "comparison.json").read_text())
+    assert data["judged"] == (done.returncode == 0)
+    if not data["judged"]:
+        pytest.skip(f"the machine is too busy: packets {1e3 * data['late_p99_s']:.1f} ms late")
+    (row,) = data["rows"]
     assert abs(row["ratio"] - 1) < 0.1, row
 
 
@@ -169,16 +169,16 @@ def test_goodputs_agree_behind_snoop(tmp_path: Path) -> None:
     file.write_text(SNOOP)
     done = compare(str(file), "--tcp", "reno", "--runs", "6", "--out", str(tmp_path / "out"))
     assert done.returncode in (0, 1), done.stderr
-    found = json.loads((tmp_path / "out" / "comparison.json").read_text())
-    assert found["judged"] == (done.returncode == 0)
-    if not found["judged"]:
-        pytest.skip(f"the machine is too busy: packets {1e3 * found['late_p99_s']:.1f} ms late")
-    (row,) = found["rows"]
+    data = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert data["judged"] == (done.returncode == 0)
+    if not data["judged"]:
+        pytest.skip(f"the machine is too busy: packets {1e3 * data['late_p99_s']:.1f} ms late")
+    (row,) = data["rows"]
     assert abs(row["ratio"] - 1) < 0.25, row
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["--tcp", "tahoe"], "the kernel has no TCP 'tahoe'"),
         (["--tcp", "moon"], "the kernel has no TCP 'moon'"),
@@ -187,8 +187,8 @@ def test_goodputs_agree_behind_snoop(tmp_path: Path) -> None:
         (["--tcp", "reno", "--set", "links.9.down.delay=1ms"], "links.9.down.delay"),
     ],
 )
-def test_bad_input_is_one_line(arguments: list[str], says: str) -> None:
+def test_bad_input_is_one_line(arguments: list[str], message: str) -> None:
     done = compare("geo-omueti2007", *arguments)
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert says in line
+    assert message in line

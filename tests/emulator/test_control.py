@@ -40,11 +40,11 @@ def running(*arguments: str) -> Iterator[control.Running]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             for _ in range(600):
-                found = [entry for entry in control.running() if entry.pid == process.pid]
-                if found:
+                emulations = [entry for entry in control.running() if entry.pid == process.pid]
+                if emulations:
                     break
                 time.sleep(0.05)
-            (emulation,) = found
+            (emulation,) = emulations
             for _ in range(100):
                 try:
                     emulation.show()
@@ -123,7 +123,7 @@ def test_what_is_shown_can_be_set() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["set", "links.1.down.channel.ber=2"], "is not a probability"),
         (["set", "links.1.down.delay=5"], "links.1.down.delay=5"),
@@ -140,13 +140,13 @@ def test_what_is_shown_can_be_set() -> None:
     ],
 )
 def test_bad_input_is_one_line_and_changes_nothing(
-    geo: control.Running, arguments: list[str], says: str
+    geo: control.Running, arguments: list[str], message: str
 ) -> None:
     before = geo.show()
     done = ctl(geo, *arguments)
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert says in line
+    assert message in line
     assert geo.show() == before
 
 
@@ -190,14 +190,14 @@ def test_a_request_without_end_is_none(geo: control.Running) -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_line", "says"),
+    ("request_line", "message"),
     [
         ('{"version": 3, "do": "dance"}', "the request is of version 3"),
         ('{"do": "show"}', "the request is of no version"),
     ],
 )
 def test_a_request_of_another_version_is_told_so(
-    geo: control.Running, request_line: str, says: str
+    geo: control.Running, request_line: str, message: str
 ) -> None:
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(geo.path))
@@ -205,7 +205,7 @@ def test_a_request_of_another_version_is_told_so(
         answer = json.loads(client.makefile().readline())
     assert answer.keys() == {"version", "error"}
     assert "which speaks version 2 of the control protocol" in answer["error"]
-    assert says in answer["error"]
+    assert message in answer["error"]
 
 
 def test_an_emulation_of_another_version_is_told_in_one_line(tmp_path: Path) -> None:

@@ -52,9 +52,9 @@ def test_every_packet_is_modelled_and_a_changed_bit_reaches_the_receiver(
         realtime=mode == "realtime",
     )
     assert done.exit_code == 0
-    found = json.loads(out.read_text())
-    assert found["right"] is True
-    assert int(found["InCsumErrors"]) > 20
+    data = json.loads(out.read_text())
+    assert data["right"] is True
+    assert int(data["InCsumErrors"]) > 20
     hosts = {row["host"]: row for row in done.data["hosts"]}
     (down,) = (
         row["metrics"]

@@ -303,7 +303,7 @@ USER_SPACE = ["--endpoint", "server=sack", "--endpoint", "client=sack"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["--in", "moon", "--", "true"], 'there is no host "moon"; the hosts of this scenario'),
         (["--tcp", "nosuch", "--", "true"], 'cannot make "nosuch" the TCP of a host'),
@@ -324,7 +324,7 @@ USER_SPACE = ["--endpoint", "server=sack", "--endpoint", "client=sack"]
         ([], "write what is to run"),
     ],
 )
-def test_bad_input_is_one_line(arguments: list[str], says: str) -> None:
+def test_bad_input_is_one_line(arguments: list[str], message: str) -> None:
     done = subprocess.run(
         [*FARLINK, "emulate", "geo-omueti2007", *arguments],
         capture_output=True,
@@ -333,7 +333,7 @@ def test_bad_input_is_one_line(arguments: list[str], says: str) -> None:
     )
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert says in line
+    assert message in line
 
 
 EMULATE = "emulate geo-omueti2007 -- true"
@@ -343,7 +343,7 @@ GATEWAY = f"gateway --join 127.0.0.1:9 --as client --key {KEY}"
 
 
 @pytest.mark.parametrize(
-    ("change", "command", "says"),
+    ("change", "command", "message"),
     [
         ("mount -t tmpfs none /dev", EMULATE, "there is no /dev/net/tun"),
         ("mount -t tmpfs none /etc", EMULATE, "there is no /etc/hosts"),
@@ -353,7 +353,7 @@ GATEWAY = f"gateway --join 127.0.0.1:9 --as client --key {KEY}"
         ),
     ],
 )
-def test_what_the_machine_lacks_is_named(change: str, command: str, says: str) -> None:
+def test_what_the_machine_lacks_is_named(change: str, command: str, message: str) -> None:
     if "capsh" in change and not shutil.which("capsh"):
         pytest.skip("no capsh")
     apart = [shutil.which("unshare") or "unshare", "-m", "sh", "-c", f'{change}; exec "$@"', "sh"]
@@ -366,4 +366,4 @@ def test_what_the_machine_lacks_is_named(change: str, command: str, says: str) -
     )
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert says in line
+    assert message in line

@@ -43,21 +43,21 @@ STAY = HIDE + "\ntime.sleep(100)"
 
 
 def processes(mark: str) -> list[int]:
-    found = []
+    entries = []
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and mark.encode() in (entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
+                entries.append(int(entry.name))
         except OSError:
             pass  # it has just ended
-    return found
+    return entries
 
 
 def names(process: int) -> list[str]:
     """Names of the run of this process: namespaces, sockets and files."""
     start = f"farlink-{process}-"
-    found = [p.name for d in (NAMES, FILES) for p in d.glob(start + "*") if d.is_dir()]
-    return found + [m for m in Path("/proc/self/mountinfo").read_text().split() if start in m]
+    results = [p.name for d in (NAMES, FILES) for p in d.glob(start + "*") if d.is_dir()]
+    return results + [m for m in Path("/proc/self/mountinfo").read_text().split() if start in m]
 
 
 def gone(mark: str, process: int) -> None:

@@ -96,7 +96,7 @@ def test_programs_talk_to_a_host_in_user_space() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["--endpoint", "moon=sack"], 'endpoint "moon": no flow of the scenario begins or ends'),
         (["--endpoint", "server=nosuch"], "nosuch"),
@@ -109,7 +109,7 @@ def test_programs_talk_to_a_host_in_user_space() -> None:
         (["--endpoint", "server=sack", "--set", "tcp.mss=9000 B"], "does not fit packets of 1500"),
     ],
 )
-def test_bad_endpoints_are_one_line(arguments: list[str], says: str) -> None:
+def test_bad_endpoints_are_one_line(arguments: list[str], message: str) -> None:
     done = subprocess.run(
         [*FARLINK, "emulate", "geo-omueti2007", "--transfer", "1kB", *arguments],
         capture_output=True,
@@ -118,7 +118,7 @@ def test_bad_endpoints_are_one_line(arguments: list[str], says: str) -> None:
     )
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert says in line
+    assert message in line
 
 
 def test_no_program_runs_in_a_host_in_user_space() -> None:

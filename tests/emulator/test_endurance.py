@@ -92,8 +92,8 @@ def entries(directory: str) -> int:
 def missing(packets: Mapping[str, int]) -> int:
     """Packets that came into being and are nowhere."""
     made = ("entered", "copied", "cut", "answered")
-    found = ("left", "lost", "for_routers", "absorbed", "inside")
-    return sum(packets[key] for key in made) - sum(packets[key] for key in found)
+    result = ("left", "lost", "for_routers", "absorbed", "inside")
+    return sum(packets[key] for key in made) - sum(packets[key] for key in result)
 
 
 def check_balance(data: Mapping[str, Any]) -> None:

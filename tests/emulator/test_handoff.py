@@ -119,9 +119,9 @@ def test_agents_are_switched_while_a_host_moves(tmp_path: Path) -> None:
         try:
             item = started(process.pid)
             assert ctl(item, "set", "agents.0.enabled=false").returncode == 0
-            found = item.stats()["agents"]
-            before = found[0]["metrics"]["local_retransmissions"]
-            last = found
+            result = item.stats()["agents"]
+            before = result[0]["metrics"]["local_retransmissions"]
+            last = result
             while process.poll() is None:
                 time.sleep(0.1)
                 try:

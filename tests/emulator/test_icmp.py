@@ -76,18 +76,18 @@ def test_kernels_hear_how_far_a_packet_came(tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = fl.emulate(path(), python(PROBE, str(out)), host="server")
     assert done.exit_code == 0
-    found = json.loads(out.read_text())
+    data = json.loads(out.read_text())
     exceeded, port, network = (11, 0), (3, 3), (3, 0)
     # The message holds 576 bytes: 520 of data behind the headers of IP, ICMP, IP and UDP.
-    assert found["route"] == [
+    assert data["route"] == [
         [errno.EHOSTUNREACH, ICMP, *exceeded, ROUTE[0], 40],
         [errno.EHOSTUNREACH, ICMP, *exceeded, ROUTE[1], 520],
         [errno.ECONNREFUSED, ICMP, *port, ROUTE[2], 40],
     ]
-    assert found["router"][:5] == [errno.ECONNREFUSED, ICMP, *port, ROUTE[1]]
-    assert found["nowhere"][:5] == [errno.ENETUNREACH, ICMP, *network, ROUTE[0]]
-    assert found["tcp to a router"] == errno.ENOPROTOOPT
-    assert found["tcp to nowhere"] == errno.ENETUNREACH
+    assert data["router"][:5] == [errno.ECONNREFUSED, ICMP, *port, ROUTE[1]]
+    assert data["nowhere"][:5] == [errno.ENETUNREACH, ICMP, *network, ROUTE[0]]
+    assert data["tcp to a router"] == errno.ENOPROTOOPT
+    assert data["tcp to nowhere"] == errno.ENETUNREACH
     packets = done.data["packets"]
     assert packets["for_routers"] == 2
     # Of the two that go nowhere, TCP may ask again.

@@ -76,10 +76,10 @@ class Machines:
     def said(self, out: str, what: str, times: int = 1) -> str:
         """Wait until a program has said something, and return all that it said."""
         end = time.monotonic() + PATIENCE
-        while len(re.findall(what, said := (self.directory / out).read_text())) < times:
-            assert time.monotonic() < end, f"{out} does not say {what!r}, but: {said}"
+        while len(re.findall(what, text := (self.directory / out).read_text())) < times:
+            assert time.monotonic() < end, f"{out} does not say {what!r}, but: {text}"
             time.sleep(0.05)
-        return said
+        return text
 
     def gone(self) -> None:
         for program in self.programs:
@@ -174,9 +174,9 @@ def start_unit(laboratory: Machines, scenario: Path, *options: str) -> str:
     out = str(laboratory.directory / "unit.json")
     unit = [*FARLINK, "unit", str(scenario), "--listen", "192.0.2.1", "--json", out, *options]
     laboratory.start("u", unit, "unit")
-    said = laboratory.said("unit", "listening on 192.0.2.1:47800")
-    assert "--join THIS-MACHINE:47800 --as HOST" in said
-    key = re.search("key: (.*)", said)
+    text = laboratory.said("unit", "listening on 192.0.2.1:47800")
+    assert "--join THIS-MACHINE:47800 --as HOST" in text
+    key = re.search("key: (.*)", text)
     assert key is not None
     return key[1]
 
@@ -288,11 +288,11 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
         ({"attach": "eth1", "command": ["true"]}, "runs its own programs: leave out"),
         ({"seconds": 0.0}, "write a time above 0"),
     ]
-    for options, says in wrongs:
+    for options, message in wrongs:
         given = {**DEFAULT, "key": key, **options}
         with pytest.raises(fl.ScenarioError) as wrong:
             cli_machines.gateway(**given)
-        assert says in str(wrong.value), options
+        assert message in str(wrong.value), options
     track = tmp_path / "track"
     track.write_text("# seconds, x, y\n0,1,2\n\n5,3,4\n")
     assert machines.places(f"@{track}") == [(0, 1, 2), (5, 3, 4)]
@@ -363,8 +363,8 @@ def test_ctrl_c_ends_a_gateway_that_waits_for_a_unit(program: list[str]) -> None
     run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     time.sleep(1)
     run.send_signal(signal.SIGINT)
-    _, said = run.communicate(timeout=5)
-    assert (run.returncode, said) == (130, "farlink: interrupted\n")
+    _, output = run.communicate(timeout=5)
+    assert (run.returncode, output) == (130, "farlink: interrupted\n")
 
 
 DEFAULT: dict[str, Any] = {
@@ -390,12 +390,12 @@ def test_a_gateway_that_cannot_be_says_why(laboratory: Machines, tmp_path: Path)
     key = start_unit(laboratory, scenario)
     laboratory.start("b", gateway(key, "right"), "right")
     laboratory.said("right", "joined as right")
-    for host, says in (
+    for host, item in (
         ("middle", 'the unit refuses: there is no host "middle"; gateways can be left, right'),
         ("right", 'the unit refuses: "right" is another gateway at 192.0.2.3'),
     ):
         assert laboratory.start("a", gateway(key, host), host + "-2").wait(30) == 2
-        assert says in laboratory.said(host + "-2", "refuses")
+        assert item in laboratory.said(host + "-2", "refuses")
     other = laboratory.start("a", gateway(machines.key(None), "left"), "stranger")
     assert other.wait(30) == 1
     assert "no answer from 192.0.2.1:47800 within 10 s" in laboratory.said("stranger", "answer")

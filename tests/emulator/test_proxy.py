@@ -81,10 +81,10 @@ def fetch(scenario: dict[str, Any], folder: Path) -> tuple[list[tuple[float, int
     )
     assert done.exit_code == 0
     assert done.missing == 0
-    found = json.loads(out.read_text())
+    data = json.loads(out.read_text())
     sent = b"".join(i.to_bytes(4, "big") for i in range(SIZE // 4))
-    assert found["digest"] == hashlib.sha256(sent[: found["times"][-1][1]]).hexdigest()
-    return found["times"], done
+    assert data["digest"] == hashlib.sha256(sent[: data["times"][-1][1]]).hexdigest()
+    return data["times"], done
 
 
 def rate(times: list[tuple[float, int]]) -> float:

@@ -154,28 +154,28 @@ def iperf(rate: float, report: Path, *arguments: str) -> tuple[dict[str, Any], d
         servers=[("server", ["iperf3", "-s", "-1"])],
         tcp="reno",
     )
-    found: dict[str, Any] = json.loads(report.read_text())["end"]
+    data: dict[str, Any] = json.loads(report.read_text())["end"]
     (down,) = (row["metrics"] for row in done.data["links"] if row["direction"] == "down")
-    return found, down
+    return data, down
 
 
 @iperf3
 @pytest.mark.parametrize("rate", RATES)
 def test_iperf3_sees_the_same_tcp(rate: float, tmp_path: Path) -> None:
     """iperf3 counts whole blocks in whole intervals: less exact than the times of packets."""
-    found, _ = iperf(rate, tmp_path / "report")
+    result, _ = iperf(rate, tmp_path / "report")
     goodput = rate * MSS / PACKET
-    assert abs(found["sum_received"]["bits_per_second"] / goodput - 1) < 0.05
+    assert abs(result["sum_received"]["bits_per_second"] / goodput - 1) < 0.05
 
 
 @iperf3
 @pytest.mark.parametrize("rate", RATES)
 def test_iperf3_sees_the_same_udp(rate: float, tmp_path: Path) -> None:
     offered = f"{1.5 * rate * PAYLOAD / PACKET:.0f}"
-    found, down = iperf(rate, tmp_path / "report", "-u", "-b", offered, "-l", str(PAYLOAD))
+    result, down = iperf(rate, tmp_path / "report", "-u", "-b", offered, "-l", str(PAYLOAD))
     every = down["packets"] + down["drops_congestion"]
     # A third, but for those that the queue took before it was full.
     assert abs((down["drops_congestion"] + room(rate)) / every - 1 / 3) < 0.05
     # It leaves the first seconds out, and counts what its own socket has no room for on a busy
     # machine.
-    assert found["sum"]["lost_percent"] / 100 > 1 / 3 - 0.05
+    assert result["sum"]["lost_percent"] / 100 > 1 / 3 - 0.05

@@ -62,9 +62,9 @@ def test_kernels_and_our_tcp_give_live_numbers_and_verdicts(tmp_path: Path) -> N
     what a store has is not run again."""
     study = Study.of(RECORD, Registry())
     claims = list(study.claims.values())
-    told: list[str] = []
-    live = emulate(study, Lab(runs=2), claims, store=tmp_path, tell=told.append)
-    assert len(told) == 4
+    lines: list[str] = []
+    live = emulate(study, Lab(runs=2), claims, store=tmp_path, tell=lines.append)
+    assert len(lines) == 4
     assert [item.sender for item in live.rows][::2] == ["kernel, reno", "farlink"]
     for row in live.rows:
         if row.measure == "thr":
@@ -73,8 +73,8 @@ def test_kernels_and_our_tcp_give_live_numbers_and_verdicts(tmp_path: Path) -> N
             assert row.live.mean == row.matched.mean == 0
     assert [judgement.claim.id for judgement in live.judgements] == ["faster"]
     assert "= " in live.judgements[0].key
-    again = emulate(study, Lab(runs=2), claims, store=tmp_path, tell=told.append)
-    assert len(told) == 4
+    again = emulate(study, Lab(runs=2), claims, store=tmp_path, tell=lines.append)
+    assert len(lines) == 4
     assert [item.live.mean for item in again.rows] == [item.live.mean for item in live.rows]
 
 
@@ -91,12 +91,12 @@ def test_an_end_by_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
                 mine |= {int(pid) for pid in children.split()}
                 time.sleep(0.05)
             os.killpg(process.pid, signal.SIGINT)
-            _, said = process.communicate(timeout=60)
+            _, output = process.communicate(timeout=60)
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
-    assert process.returncode == 130, said
-    assert b"Traceback" not in said
+    assert process.returncode == 130, output
+    assert b"Traceback" not in output
     assert mine
     assert not _names(mine)
     assert not any(Path(f"/proc/{pid}").exists() for pid in mine)

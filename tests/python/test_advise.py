@@ -133,17 +133,17 @@ def test_where_nothing_helps_nothing_is_advised() -> None:
         ],
         "flows": [{"from": "a", "to": "b", "size": "4 MB"}],
     }
-    found = fl.advise(tree, runs=3)
-    assert found.present.tcp == "linux-cubic"
-    share = (found.present.goodput.mean or 0) / 1e7
+    advice = fl.advise(tree, runs=3)
+    assert advice.present.tcp == "linux-cubic"
+    share = (advice.present.goodput.mean or 0) / 1e7
     assert share > 0.9
-    gain = (found.best.gain.mean or 0) / (found.present.goodput.mean or 1)
+    gain = (advice.best.gain.mean or 0) / (advice.present.goodput.mean or 1)
     assert abs(gain) < 0.05
-    assert [remedy.what[:7] for remedy in found.remedies] == ["a proxy", "spoofin"]
-    assert "all runs of a setting are the same" in found.markdown
-    if found.best.verdict != "more":
-        assert "Keep what you have" in found.markdown
-        assert "### Nothing needs to be set" in found.markdown
+    assert [remedy.what[:7] for remedy in advice.remedies] == ["a proxy", "spoofin"]
+    assert "all runs of a setting are the same" in advice.markdown
+    if advice.best.verdict != "more":
+        assert "Keep what you have" in advice.markdown
+        assert "### Nothing needs to be set" in advice.markdown
 
 
 def test_the_slowest_link_of_the_way_is_found() -> None:
@@ -157,12 +157,12 @@ def test_the_slowest_link_of_the_way_is_found() -> None:
         ],
         "flows": [{"from": "a", "to": "b"}],
     }  # fmt: skip
-    found = bottleneck(tree)
-    assert (found.name, found.direction, found.rate_bit_s) == ("sat", "down", 2e6)
-    assert found.delay_s == pytest.approx(0.302)
-    assert found.between == ("m", "b")
-    assert found.queue == 75_000
-    assert found.bdp == 151_000
+    result = bottleneck(tree)
+    assert (result.name, result.direction, result.rate_bit_s) == ("sat", "down", 2e6)
+    assert result.delay_s == pytest.approx(0.302)
+    assert result.between == ("m", "b")
+    assert result.queue == 75_000
+    assert result.bdp == 151_000
 
 
 def test_lines_of_systems_follow_the_setting() -> None:
@@ -196,9 +196,9 @@ def test_a_preset_and_a_capture_are_links_too(
     capture = tmp_path / "x.pcapng"
     capture.write_bytes(result.probe(snaplen=96).pcaps["client"])
     assert farlink("advise", "--capture", str(capture), *options) == 0
-    said = capsys.readouterr().out
-    assert "the path is fitted to x.pcapng" in said
-    assert "farlink run path.toml" in said
+    output = capsys.readouterr().out
+    assert "the path is fitted to x.pcapng" in output
+    assert "farlink run path.toml" in output
 
 
 @pytest.mark.parametrize(
@@ -254,16 +254,16 @@ def test_sizes_are_those_of_the_path() -> None:
     tree = geo("3 MB")
     path = bottleneck(tree)
     assert path.bdp == 675_000
-    deciding, told = sizes(tree, path, [])
-    assert told == []
+    deciding, text = sizes(tree, path, [])
+    assert text == []
     assert [(item.label, item.bytes) for item in deciding] == [
         ("short", 70_000),
         ("the scenario's", 3_000_000),
         ("long", 20_000_000),
     ]
-    deciding, told = sizes(tree, path, ["50 MB"])
+    deciding, text = sizes(tree, path, ["50 MB"])
     assert [item.bytes for item in deciding] == [50_000_000]
-    assert [message.bytes for message in told] == [70_000, 2_000_000, 20_000_000]
+    assert [message.bytes for message in text] == [70_000, 2_000_000, 20_000_000]
     # A line of 19.2 kbit/s holds nothing: then segments count.
     slow = bottleneck(geo("3 MB", rate="19.2 kbit/s", delay="5 ms"))
     assert [size.bytes for size in sizes(tree, slow, [])[0]] == [15_000, 150_000, 3_000_000]
@@ -272,17 +272,17 @@ def test_sizes_are_those_of_the_path() -> None:
 def test_ends_that_stay_are_told_what_a_proxy_does() -> None:
     """Does a proxy help cubic servers: that is the first answer, and it is a fresh run's."""
     tree = geo("2 MB", channel={"loss": 0.01})
-    found = fl.advise(tree, server="cubic", runs=4)
-    assert found.present.tcp == "linux-cubic"
-    assert found.tcps == ()
-    assert found.remedies == ()
-    proxy = next(item for item in found.fixed if item.what.startswith("a proxy"))
+    advice = fl.advise(tree, server="cubic", runs=4)
+    assert advice.present.tcp == "linux-cubic"
+    assert advice.tcps == ()
+    assert advice.remedies == ()
+    proxy = next(item for item in advice.fixed if item.what.startswith("a proxy"))
     assert proxy.verdict == "more"
-    assert found.best in found.fixed
-    assert {item.tcp for item in found.fixed} == {"linux-cubic"}
-    first = found.markdown[:700]
+    assert advice.best in advice.fixed
+    assert {item.tcp for item in advice.fixed} == {"linux-cubic"}
+    first = advice.markdown[:700]
     assert "If the ends have to stay linux-cubic as it is: " in first
-    assert "At the ends nothing: they stay as they are." in found.markdown
+    assert "At the ends nothing: they stay as they are." in advice.markdown
     with pytest.raises(fl.ScenarioError, match="write one of them"):
         fl.advise(tree, server="cubic", tcp="cubic")
 
@@ -295,13 +295,13 @@ def test_a_setting_that_halves_another_size_is_told(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(work, "_INITIAL_WINDOWS", (40,))
     monkeypatch.setattr(work, "_WINDOW_SHARES", (2.0,))
     tree = geo("20 MB", rate="20 Mbit/s", channel={"loss": 1e-4})
-    found = fl.advise(tree, tcp="linux-cubic", size="30 MB", runs=3)
-    middle = next(size for size in found.sizes if size.label == "middle")
+    answer = fl.advise(tree, tcp="linux-cubic", size="30 MB", runs=3)
+    middle = next(size for size in answer.sizes if size.label == "middle")
     assert not middle.decides
     now, advised = middle.options[:2]
     assert advised.tcp == "linux-hybla"
     assert (advised.goodput.mean or 0) < 0.6 * (now.goodput.mean or 0)
-    assert "Middle transfer, 4 MB, told beside: slower than now" in found.markdown[:1200]
+    assert "Middle transfer, 4 MB, told beside: slower than now" in answer.markdown[:1200]
 
 
 def test_what_others_lose_is_in_the_first_lines(page: fl.Advice) -> None:
@@ -330,13 +330,13 @@ to = "terminal"
 size = "400 kB"
 """.replace("\\\n", "")
     )
-    found = fl.advise(file, runs=3)
+    advice = fl.advise(file, runs=3)
     # 12 dB less 1 dB carries 2.966728 bits a symbol, 2 dB less 1 dB 0.988858; 50 and 10 of 60 s.
-    assert found.path.rate_bit_s == pytest.approx((5 * 2_966_728 + 988_858) / 6, rel=1e-5)
-    assert found.path.bounds == pytest.approx((988_858, 2_966_728))
-    assert "in the mean of a trace" in found.markdown
-    assert "--set links.0.down.rate_trace.random_offset=true" in found.present.command
-    assert found.extra["random"]
+    assert advice.path.rate_bit_s == pytest.approx((5 * 2_966_728 + 988_858) / 6, rel=1e-5)
+    assert advice.path.bounds == pytest.approx((988_858, 2_966_728))
+    assert "in the mean of a trace" in advice.markdown
+    assert "--set links.0.down.rate_trace.random_offset=true" in advice.present.command
+    assert advice.extra["random"]
 
 
 def test_the_page_is_a_pdf_too(page: fl.Advice, tmp_path: Path) -> None:

@@ -106,19 +106,21 @@ def test_a_run_that_fell_behind_is_emulated_again(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(emulation, "transfer", transfer)
     monkeypatch.setattr(emulation, "check_kernel", lambda _: None)
     monkeypatch.setattr(comparison, "_sequence", lambda *_: {})
-    told: list[str] = []
-    found = comparison.compare("geo-omueti2007", ["reno"], size="10 kB", runs=2, tell=told.append)
+    lines: list[str] = []
+    outcome = comparison.compare(
+        "geo-omueti2007", ["reno"], size="10 kB", runs=2, tell=lines.append
+    )
     assert tried == [0, 0, 1, 1, 1]
-    assert [line.endswith("again: it fell behind the clock") for line in told] == [
+    assert [line.endswith("again: it fell behind the clock") for line in lines] == [
         False,
         True,
         False,
         True,
         True,
     ]
-    assert found.rows[0].emulated == (2e5, 5e5)
-    assert found.rows[0].tcp == "linux-reno"
-    (whole,) = found.result.scenario("linux-reno")["resolved_tcp"]
+    assert outcome.rows[0].emulated == (2e5, 5e5)
+    assert outcome.rows[0].tcp == "linux-reno"
+    (whole,) = outcome.result.scenario("linux-reno")["resolved_tcp"]
     # The profile that users can name, whole: the scenario's own keys are left out.
     (named,) = fl.run(_tree(), tcp="linux-reno").scenario()["resolved_tcp"]
     assert whole["profile"] == "linux"
@@ -127,4 +129,4 @@ def test_a_run_that_fell_behind_is_emulated_again(monkeypatch: pytest.MonkeyPatc
     assert {
         key for key in whole.keys() | named.keys() if whole.get(key) != named.get(key)
     } <= shared
-    assert found.late_p99_s == 4e-2
+    assert outcome.late_p99_s == 4e-2

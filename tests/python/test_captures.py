@@ -115,8 +115,8 @@ LINKS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("six", [0, 1])
 def test_every_kind_of_link_and_file_gives_the_same(link: str, six: int, tmp_path: Path) -> None:
     how = LINKS[link]
-    found = fl.capture(write(tmp_path / "x.pcap", exchange(six=bool(six)), **how))
-    (item,) = found.connections
+    capture = fl.capture(write(tmp_path / "x.pcap", exchange(six=bool(six)), **how))
+    (item,) = capture.connections
     assert (item.opener, item.responder) == (
         ("[::1]:40000", "[::2]:80") if six else ("10.0.0.1:40000", "10.0.0.2:80")
     )
@@ -136,8 +136,8 @@ def test_every_kind_of_link_and_file_gives_the_same(link: str, six: int, tmp_pat
 
 
 def test_numbers_that_wrap_go_on(tmp_path: Path) -> None:
-    found = fl.capture(write(tmp_path / "x.pcap", exchange(first=2**32 - 500)))
-    way = found.connections[0].directions["a2b"]
+    capture = fl.capture(write(tmp_path / "x.pcap", exchange(first=2**32 - 500)))
+    way = capture.connections[0].directions["a2b"]
     assert way.segments["seq"].tolist() == [0, 1000, 0, 2000]
     assert way.acks["ack"].tolist() == [2000, 3000]
 
@@ -172,8 +172,11 @@ def test_what_is_missing_for_a_round_trip_was_lost_and_less_was_overtaken(tmp_pa
 
 def test_a_port_that_is_used_again_is_another_connection(tmp_path: Path) -> None:
     later = [(time + 10, data) for time, data in exchange(first=500_000)]
-    found = fl.capture(write(tmp_path / "x.pcap", exchange() + later))
-    assert [connection.directions["a2b"].bytes for connection in found.connections] == [3000, 3000]
+    capture = fl.capture(write(tmp_path / "x.pcap", exchange() + later))
+    assert [connection.directions["a2b"].bytes for connection in capture.connections] == [
+        3000,
+        3000,
+    ]
 
 
 def test_packets_captured_twice_count_once(tmp_path: Path) -> None:
@@ -183,21 +186,21 @@ def test_packets_captured_twice_count_once(tmp_path: Path) -> None:
         for copy in (0, 1)
         for data in [data[:4] + struct.pack("!H", number + 1) + data[6:]]
     ]
-    found = fl.capture(write(tmp_path / "x.pcap", rows))
-    assert found.connections[0].directions["a2b"].sent_again == 1
-    assert found.notes[0].startswith("9 copies of packets are left out")
+    capture = fl.capture(write(tmp_path / "x.pcap", rows))
+    assert capture.connections[0].directions["a2b"].sent_again == 1
+    assert capture.notes[0].startswith("9 copies of packets are left out")
 
 
 def test_without_a_handshake_windows_are_scaled_by_what_was_sent(tmp_path: Path) -> None:
-    found = fl.capture(write(tmp_path / "x.pcap", exchange()[3:]))
-    way = found.connections[0].directions["a2b"]
+    capture = fl.capture(write(tmp_path / "x.pcap", exchange()[3:]))
+    way = capture.connections[0].directions["a2b"]
     assert way.shift == 0
     rows = exchange()[3:]
     rows.insert(0, (0.0, segment(7001, 1001, back=True, window=300)))
     # The end that is seen first counts as the opener.
     way = fl.capture(write(tmp_path / "x.pcap", rows)).connections[0].directions["b2a"]
     assert way.shift == 3  # 2000 B were sent above a window of 300
-    assert found.connections[0].notes[0].startswith("no handshake in the capture")
+    assert capture.connections[0].notes[0].startswith("no handshake in the capture")
 
 
 @pytest.mark.parametrize("stamps", [0, 1])
@@ -215,8 +218,8 @@ def test_a_run_is_told_as_it_was(host: str, stamps: int, tmp_path: Path) -> None
     trace = result.probe(snaplen=96)
     path = tmp_path / "x.pcapng"
     path.write_bytes(trace.pcaps[host])
-    found = fl.capture(path)
-    way = found.connections[0].directions[found.connections[0].main]
+    capture = fl.capture(path)
+    way = capture.connections[0].directions[capture.connections[0].main]
     assert way.place == ("sender" if host == "server" else "receiver")
     assert way.bytes == 300_000
     segments = trace.table("segments")
@@ -292,8 +295,8 @@ def test_damaged_files_are_said(tmp_path: Path) -> None:
             path = tmp_path / "y.pcap"
             path.write_bytes(text)
             try:
-                found = fl.capture(path)
-                assert len(found.summary) >= 0
+                capture = fl.capture(path)
+                assert len(capture.summary) >= 0
             except fl.ScenarioError as error:
                 assert str(path) in str(error)  # noqa: PT017 (most of them can be read)
 

@@ -38,10 +38,10 @@ def test_the_closed_form_is_inside_the_interval_19_times_of_20(name: str, seeds:
             if row.agrees is not None:
                 inside.setdefault(row.quantity, []).append(row.agrees)
     assert "mean loss" in inside
-    for quantity, found in inside.items():
+    for quantity, item in inside.items():
         # By chance as few as this once in 10,000; intervals of batch means are
         # good to about a point.
-        assert sum(found) >= binom.ppf(1e-4, len(found), 0.94), (quantity, sum(found))
+        assert sum(item) >= binom.ppf(1e-4, len(item), 0.94), (quantity, sum(item))
 
 
 def test_a_mean_loss_of_five_per_cent_stays_so_at_any_correlation() -> None:
@@ -56,7 +56,7 @@ def test_a_sample_that_is_short_for_its_process_has_no_interval(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Delays that wait for each other change slowly: 0.1 ms apart, 20 s wide.
-    told = []
+    lines = []
     for seed in range(1, 21):
         sample = fl.channel(
             "jitter",
@@ -66,10 +66,10 @@ def test_a_sample_that_is_short_for_its_process_has_no_interval(
             packets=5000,
             seed=seed,
         )
-        told += [
+        lines += [
             row.sampled.low is None for row in sample.rows if row.quantity.startswith("mean e")
         ]
-    assert sum(told) >= 18
+    assert sum(lines) >= 18
     options = ["--set", "distribution=exponential", "--set", "mean=2 s", "--packets", "5000"]
     monkeypatch.setenv("COLUMNS", "80")  # no verdict is cut in a narrow terminal
     assert farlink("channel", "jitter", *options) == 0
@@ -214,9 +214,9 @@ def test_the_command_lists_the_keys(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_json_has_the_closed_form(capsys: pytest.CaptureFixture[str]) -> None:
     assert farlink("channel", "loss", "--set", "loss=0.1", "--packets", "5000", "--json") == 0
-    told: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert told["theory"]["loss"] == 0.1
-    assert told["quantities"][0]["quantity"] == "mean loss"
+    data: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert data["theory"]["loss"] == 0.1
+    assert data["quantities"][0]["quantity"] == "mean loss"
 
 
 @pytest.mark.parametrize("name", ["gilbert", "jitter", "loss"])

@@ -397,11 +397,11 @@ def test_control_c_among_many_short_runs_keeps_those_that_are_done(
     options = [*MANY, "--json", str(path), "--out", str(out)]
     with started("run", str(small), *options) as process:
         process.send_signal(signal.SIGINT)
-        told, err = process.communicate(timeout=60)
+        output, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     kept = fl.load(path)
     assert 0 < kept.runs < 300_000
-    assert f"{kept.runs} runs per TCP" in told
+    assert f"{kept.runs} runs per TCP" in output
     assert err == (
         f"farlink: interrupted when {kept.runs} of 300000 runs of each TCP were done; "
         f"{path} and {out / 'result.json'} has them, without traces\n"

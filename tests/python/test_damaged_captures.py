@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import farlink as fl
-from farlink.captures.direction import Half, Sent, Told, build
+from farlink.captures.direction import Acknowledgment, Half, Sent, build
 from farlink.captures.file import packets
 from farlink.captures.path import fit_path
 from farlink.captures.ranges import Covered, Holes
@@ -249,7 +249,9 @@ def test_many_holes_and_many_blocks_cost_a_search_each() -> None:
     order = [*range(0, 2 * count, 2), *range(2 * count - 1, 0, -2)]
     half, other = Half(), Half()
     half.sent = [Sent(n / 1e3, 10 * at, 10, None) for n, at in enumerate(order)]
-    half.told = [Told(n / 1e3, 0, 1000, None, ((20 * n + 20, 20 * n + 30),)) for n in range(count)]
+    half.acknowledgments = [
+        Acknowledgment(n / 1e3, 0, 1000, None, ((20 * n + 20, 20 * n + 30),)) for n in range(count)
+    ]
     with Work(60 * 3 * count):
         way = build(("a", "b"), half, other, (None, None))
     assert way.sent_again + way.overtaken == count - 1

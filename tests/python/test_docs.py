@@ -47,8 +47,8 @@ def traces() -> str:
     for trace in registry.traces().values():
         names = tuple(column["name"] for column in trace.columns)
         common = next(some for some in sorted(COMMON, key=len)[::-1] if names[: len(some)] == some)
-        told = "; ".join(column_of(column) for column in trace.columns[len(common) :])
-        lines.append(f"| `{trace.name}` | {told} | {trace.when} |")
+        text = "; ".join(column_of(column) for column in trace.columns[len(common) :])
+        lines.append(f"| `{trace.name}` | {text} | {trace.when} |")
     return "\n" + "\n".join(lines) + "\n\n"
 
 
@@ -56,8 +56,8 @@ def column_of(column: Mapping[str, Any]) -> str:
     unit = f" ({column['unit']})" if column["unit"] not in ("", column["name"]) else ""
     # Those of quantities have a table of their own.
     names = ", ".join(column["names"]) if column["name"] != "quantity" else ""
-    told = "; ".join(filter(None, [names, column["definition"]]))
-    return f"`{column['name']}`{unit}" + (f": {told}" if told else "")
+    text = "; ".join(filter(None, [names, column["definition"]]))
+    return f"`{column['name']}`{unit}" + (f": {text}" if text else "")
 
 
 def quantities() -> str:

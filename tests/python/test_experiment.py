@@ -101,8 +101,8 @@ def test_parts_that_a_merge_replaced_do_not_count(points: list[Point], tmp_path:
     store.tidy(at_least=2)
     for path, data in kept.items():
         path.write_bytes(data)
-    found = Store(store.path).query("select count(*) n from results where measure = 'goodput'")
-    assert found["n"].tolist() == [4]
+    result = Store(store.path).query("select count(*) n from results where measure = 'goodput'")
+    assert result["n"].tolist() == [4]
 
 
 def _cut(numbers: Numbers, first: int, past: int) -> Numbers:
@@ -250,7 +250,7 @@ def test_a_study_goes_on_from_its_store(tmp_path: Path) -> None:
     for place in (0, 1, 2):
         wanted = held.flow(cell, "goodput_over_run", flow=place).values.tolist()
         assert first.flow(cell, "goodput_over_run", flow=place).values.tolist() == wanted
-        found = again.flow(cell, "goodput_over_run", flow=place).values.tolist()
-        assert found[:2] == wanted
+        result = again.flow(cell, "goodput_over_run", flow=place).values.tolist()
+        assert result[:2] == wanted
     assert (first.simulated_runs, again.simulated_runs) == (2, 1)
     assert first.events > again.events > 0

@@ -111,7 +111,7 @@ def test_loops_bind_several_names_and_filter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("thr('rlp'", "is no expression"),
         ("__import__('os').system('x')", "calls what is no name"),
@@ -122,9 +122,9 @@ def test_loops_bind_several_names_and_filter() -> None:
         ("", "there is nothing"),
     ],
 )
-def test_what_is_refused(text: str, told: str) -> None:
+def test_what_is_refused(text: str, message: str) -> None:
     """Anything else of Python is refused when it is read, with the place and the words."""
-    with pytest.raises(ScenarioError, match=told) as error:
+    with pytest.raises(ScenarioError, match=message) as error:
         Expression(text, "claim c").check(NAMES)
     assert str(error.value).startswith("claim c: ")
 
@@ -185,8 +185,8 @@ def test_a_loop_has_all_of_its_conditions() -> None:
 def test_a_crossing_is_the_first_and_lies_between_points() -> None:
     """Of 0, 4, -4 at 0, 1, 2 the level 1 is passed at 0.25 first; 4 to -4 pass it at 1.375."""
     of = {0.0: 0.0, 1.0: 4.0, 2.0: -4.0}
-    found = value("crossing(f, 1, (0.0, 1.0, 2.0))", f=lambda x: Quantity([of[x]] * 3, "f"))
-    assert found.values == pytest.approx([0.25] * 3)
+    spec = value("crossing(f, 1, (0.0, 1.0, 2.0))", f=lambda x: Quantity([of[x]] * 3, "f"))
+    assert spec.values == pytest.approx([0.25] * 3)
 
 
 def test_statistics_of_quantities_have_their_textbook_values() -> None:
@@ -208,9 +208,9 @@ def test_statistics_of_quantities_have_their_textbook_values() -> None:
 
 def test_a_share_counts_the_ends_and_leaves_out_what_has_no_value() -> None:
     q = Quantity([1.0, 2.0, 3.0, 4.0, np.nan], "q")
-    found = value("share(q, 2, 3)", q=q).values
-    assert found[:4] == pytest.approx([0, 1, 1, 0])
-    assert np.isnan(found[4])
+    spec = value("share(q, 2, 3)", q=q).values
+    assert spec[:4] == pytest.approx([0, 1, 1, 0])
+    assert np.isnan(spec[4])
 
 
 def test_runs_that_are_all_the_same_are_as_sure_as_a_sign_test() -> None:

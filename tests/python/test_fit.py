@@ -24,9 +24,9 @@ def coverage(hits: dict[str, list[bool]]) -> None:
 
     By chance once in 1000 on either side, exactly (binomial).
     """
-    for name, found in hits.items():
-        low, high = binom.ppf(0.001, len(found), 0.95), binom.ppf(0.999, len(found), 0.95)
-        assert low <= sum(found) <= high, (name, sum(found), len(found))
+    for name, hit in hits.items():
+        low, high = binom.ppf(0.001, len(hit), 0.95), binom.ppf(0.999, len(hit), 0.95)
+        assert low <= sum(hit) <= high, (name, sum(hit), len(hit))
 
 
 def holds(item: Any, value: float) -> bool:  # noqa: ANN401 (an Estimate)
@@ -51,9 +51,9 @@ def test_the_chain_recovers_its_parameters_95_times_of_100(
     hits: dict[str, list[bool]] = {"loss": [], "burst": [], "p": [], "r": []}
     true = {"loss": loss, "burst": burst, "r": 1 / burst, "p": loss / (1 - loss) / burst}
     for seed in range(1, seeds + 1):
-        found = fl.fit(chain(loss, burst, seed, packets), model="gilbert")
+        fit = fl.fit(chain(loss, burst, seed, packets), model="gilbert")
         for name, value in true.items():
-            hits[name].append(holds(found.loss.parameters[name], value))
+            hits[name].append(holds(fit.loss.parameters[name], value))
     coverage(hits)
 
 
@@ -61,9 +61,9 @@ def test_the_chain_recovers_its_parameters_95_times_of_100(
 def test_independent_losses_are_told_and_their_rate_recovered(seeds: int) -> None:
     models, inside = [], []
     for seed in range(1, seeds + 1):
-        found = fl.fit(fl.channel("loss", loss=0.02, seed=seed, packets=20_000).lost)
-        models.append(found.loss.model == "independent")
-        inside.append(holds(estimate.fit_independent(found.observed.lost).parameters["loss"], 0.02))
+        fit = fl.fit(fl.channel("loss", loss=0.02, seed=seed, packets=20_000).lost)
+        models.append(fit.loss.model == "independent")
+        inside.append(holds(estimate.fit_independent(fit.observed.lost).parameters["loss"], 0.02))
     coverage({"loss": inside})
     # One more parameter wins by chance if chi-square is above 2, on one side: 8 times of 100.
     assert sum(models) >= binom.ppf(1e-4, len(models), 0.90)
@@ -80,11 +80,11 @@ def test_bursts_in_time_are_recovered_whatever_the_times_of_sending(seeds: int) 
         # A sender that is now fast, now slow.
         kept = np.sort(random.choice(len(whole), 30_000, replace=False))
         table = pd.DataFrame({"sent": kept * 1e-3, "lost": whole.lost[kept]})
-        found = fl.fit(table, model="time")
-        hits["loss"].append(holds(found.loss.parameters["loss"], 0.0256))
-        hits["burst_s"].append(holds(found.loss.parameters["burst_s"], 0.0167))
+        fit = fl.fit(table, model="time")
+        hits["loss"].append(holds(fit.loss.parameters["loss"], 0.0256))
+        hits["burst_s"].append(holds(fit.loss.parameters["burst_s"], 0.0167))
     coverage(hits)
-    assert found.channel["gilbert"]["burst"].endswith(" ms")
+    assert fit.channel["gilbert"]["burst"].endswith(" ms")
 
 
 FOUR: dict[str, Any] = {"p": 0.02, "r": 0.1, "h": 0.3, "k": 0.995}
@@ -96,17 +96,15 @@ def four(seed: int) -> estimate.Fit:
 
 
 def test_all_four_probabilities_are_near_what_they_were() -> None:
-    found = four(1)
+    fit = four(1)
     for name, value in FOUR.items():
-        parameter = found.loss.parameters[name]
+        parameter = fit.loss.parameters[name]
         assert parameter.half_width is not None
         assert parameter.mean is not None
         assert abs(parameter.mean - value) < 2 * parameter.half_width
-    simple = next(
-        alternative for alternative in found.alternatives if alternative.model == "gilbert"
-    )
-    assert found.loss.aic < simple.aic - 10
-    assert set(found.channel["gilbert"]) == set(FOUR)
+    simple = next(alternative for alternative in fit.alternatives if alternative.model == "gilbert")
+    assert fit.loss.aic < simple.aic - 10
+    assert set(fit.channel["gilbert"]) == set(FOUR)
 
 
 @pytest.mark.long
@@ -114,7 +112,7 @@ def test_all_four_probabilities_are_recovered_95_times_of_100() -> None:
     fits = [four(seed) for seed in range(1, 41)]
     coverage(
         {
-            name: [holds(found.loss.parameters[name], value) for found in fits]
+            name: [holds(fit.loss.parameters[name], value) for fit in fits]
             for name, value in FOUR.items()
         }
     )
@@ -155,10 +153,10 @@ def test_a_uniform_law_and_none_are_told() -> None:
         "jitter", distribution="uniform", mean="8 ms", spread="8 ms", packets=5000, spacing="1 s"
     )
     sent = np.arange(len(sample)) * 1.0
-    found = fl.fit(pd.DataFrame({"sent": sent, "received": sent + 0.1 + sample.delay}))
-    assert found.delay is not None
-    assert found.delay.distribution == "uniform"
-    assert found.delay.parameters["spread"].mean == pytest.approx(0.008, rel=0.01)
+    fit = fl.fit(pd.DataFrame({"sent": sent, "received": sent + 0.1 + sample.delay}))
+    assert fit.delay is not None
+    assert fit.delay.distribution == "uniform"
+    assert fit.delay.parameters["spread"].mean == pytest.approx(0.008, rel=0.01)
     constant = fl.fit(pd.DataFrame({"sent": sent, "received": sent + 0.25}))
     assert constant.channel == {}
     assert constant.stanza.splitlines()[1:] == ['delay = "250 ms"', "channel = {}"]
@@ -220,31 +218,31 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, fl.R
 
 def test_two_captures_are_matched(captures: tuple[Path, Path, fl.Result]) -> None:
     before, after, result = captures
-    found = fl.fit(before, after)
+    fit = fl.fit(before, after)
     (link,) = [row for row in result.data["links"] if row["direction"] == "down"]
     packets = link["metrics"]["packets"]["mean"]
     drops = link["metrics"]["drops"]["mean"]
-    assert len(found) == pytest.approx(packets, abs=3)
-    assert found.observed.lost.sum() == pytest.approx(drops, abs=1)
-    assert found.delay is not None
+    assert len(fit) == pytest.approx(packets, abs=3)
+    assert fit.observed.lost.sum() == pytest.approx(drops, abs=1)
+    assert fit.delay is not None
     # The transmitter takes 1.2 ms for a full packet, less for the first ones.
-    assert 0.1 <= found.delay.base_s <= 0.1015
-    assert found.loss.model == "gilbert"
-    assert holds(found.loss.parameters["loss"], drops / packets)
+    assert 0.1 <= fit.delay.base_s <= 0.1015
+    assert fit.loss.model == "gilbert"
+    assert holds(fit.loss.parameters["loss"], drops / packets)
     other = fl.fit(after, before)
     assert not other.observed.lost.any()
 
 
 def test_one_capture_at_the_receiver_tells_losses(captures: tuple[Path, Path, fl.Result]) -> None:
     _, after, result = captures
-    found = fl.fit(after)
+    fit = fl.fit(after)
     drops = result.data["links"][0]["metrics"]["drops"]["mean"]
     # Retransmissions that were lost again are not seen, nor is a loss at the end
     # of a window that is sent again before anything new.
-    assert 0.9 * drops <= found.observed.lost.sum() <= drops
-    assert found.loss.parameters["burst"].mean == pytest.approx(3, rel=0.4)
-    assert found.delay is None
-    assert any("retransmissions are left out" in note for note in found.notes)
+    assert 0.9 * drops <= fit.observed.lost.sum() <= drops
+    assert fit.loss.parameters["burst"].mean == pytest.approx(3, rel=0.4)
+    assert fit.delay is None
+    assert any("retransmissions are left out" in note for note in fit.notes)
 
 
 def test_a_capture_of_the_sender_is_refused(captures: tuple[Path, Path, fl.Result]) -> None:
@@ -307,11 +305,11 @@ def test_packets_sent_twice_are_matched_by_what_delays_leave(tmp_path: Path) -> 
     contents = [datagram(i % 65536, i.to_bytes(4, "big")) for i in range(len(lost))]
     for i in range(0, len(contents) - 20, 50):
         contents[i + 10] = contents[i]
-    found = fl.fit(*pair(tmp_path, lost, contents))
-    assert found.observed.lost.sum() == lost.sum()
-    assert found.delay is not None
-    assert found.delay.distribution is None
-    assert any("leave one way to match them" in note for note in found.notes)
+    fit = fl.fit(*pair(tmp_path, lost, contents))
+    assert fit.observed.lost.sum() == lost.sum()
+    assert fit.delay is not None
+    assert fit.delay.distribution is None
+    assert any("leave one way to match them" in note for note in fit.notes)
 
 
 @pytest.mark.parametrize("kind", ["pcap", "pcapng"])
@@ -347,10 +345,10 @@ def test_few_packets_that_are_not_clear_are_left_out_and_said(tmp_path: Path) ->
     spread = [
         (time + 0.02 * (-1) ** i * (i % 7 == 0), data) for i, (time, data) in enumerate(packets)
     ]
-    found = fl.fit(before, pcap(after, sorted(spread)))
-    assert len(found) == 4998
+    fit = fl.fit(before, pcap(after, sorted(spread)))
+    assert len(fit) == 4998
     assert any(
-        "2 packets have the same content" in note and "left out" in note for note in found.notes
+        "2 packets have the same content" in note and "left out" in note for note in fit.notes
     )
 
 
@@ -410,15 +408,15 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_json_has_the_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path / "t.csv", fl.channel("loss", loss=0.1, packets=2000))
     assert farlink("fit", str(path), "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["packets"] == 2000
-    assert told["channel"]["loss"] == pytest.approx(0.1, abs=0.03)
+    data = json.loads(capsys.readouterr().out)
+    assert data["packets"] == 2000
+    assert data["channel"]["loss"] == pytest.approx(0.1, abs=0.03)
 
 
 def test_units_of_columns_are_taken(tmp_path: Path) -> None:
     rows = "".join(f"{i * 10},{'' if i % 7 == 0 else i * 10 + 30}\n" for i in range(100))
-    found = fl.fit(csv(tmp_path, "sent_ms,received_ms\n" + rows))
-    assert found.delay is not None
-    assert found.delay.base_s == pytest.approx(0.03)
-    assert found.summary.loc["least delay", "estimate"] == pytest.approx(0.03)
-    assert "100 packets" in repr(found)
+    fit = fl.fit(csv(tmp_path, "sent_ms,received_ms\n" + rows))
+    assert fit.delay is not None
+    assert fit.delay.base_s == pytest.approx(0.03)
+    assert fit.summary.loc["least delay", "estimate"] == pytest.approx(0.03)
+    assert "100 packets" in repr(fit)

@@ -21,8 +21,8 @@ def fill(directory: Path, **content: str) -> None:
 
 
 def names(directory: Path) -> list[str]:
-    found = (path.relative_to(directory) for path in directory.rglob("*") if path.is_file())
-    return sorted(path.as_posix() for path in found if path.name != folder.LIST)
+    result = (path.relative_to(directory) for path in directory.rglob("*") if path.is_file())
+    return sorted(path.as_posix() for path in result if path.name != folder.LIST)
 
 
 def test_a_new_folder_comes_at_once_with_the_usual_mode(tmp_path: Path) -> None:
@@ -124,11 +124,11 @@ with folder.filling(Path(sys.argv[1]), last="result.json") as stage:
     sys.addaudithook(watched)
 """
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
-    found = {name: (tmp_path / name).read_text() for name in names(tmp_path)}
-    found = {name: text for name, text in found.items() if not name.startswith(".farlink-")}
-    if "result.json" in found:
-        assert set(found.values()) == {found["result.json"]}
-        assert len(found) == 4
+    table = {name: (tmp_path / name).read_text() for name in names(tmp_path)}
+    table = {name: text for name, text in table.items() if not name.startswith(".farlink-")}
+    if "result.json" in table:
+        assert set(table.values()) == {table["result.json"]}
+        assert len(table) == 4
     else:
         assert done.returncode == 9
     fill(tmp_path, result_json="3", e_csv="3")

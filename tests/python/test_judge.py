@@ -97,13 +97,13 @@ def test_looks_are_taken_until_it_is_decided() -> None:
 
         return look
 
-    found = judge(claim(), {"x": make(LEVEL / 3)}, [10, 20, 40]).findings["x"]
+    judgement = judge(claim(), {"x": make(LEVEL / 3)}, [10, 20, 40]).findings["x"]
     assert seen == [10]
-    assert found.level == LEVEL / 2
-    found = judge(claim(), {"x": make(0.6 * LEVEL)}, [10, 20, 40]).findings["x"]
+    assert judgement.level == LEVEL / 2
+    judgement = judge(claim(), {"x": make(0.6 * LEVEL)}, [10, 20, 40]).findings["x"]
     assert seen == [10, 10, 20, 40]
-    assert (found.runs, found.level) == (40, LEVEL / 4)
-    assert found.verdict is Verdict.REPRODUCED
+    assert (judgement.runs, judgement.level) == (40, LEVEL / 4)
+    assert judgement.verdict is Verdict.REPRODUCED
 
 
 def test_what_is_settled_is_so_at_every_look() -> None:
@@ -255,13 +255,13 @@ def test_looks_keep_the_level(name: str, samples: int) -> None:
     That goes for a part beside others that hold, which keep their first runs, too.
     """
     random = np.random.default_rng(2)
-    found = []
+    entries = []
     for _ in range(samples):
         a, b = LAWS[name](random)
         cells = {"a": a, "b": b, "c": 9 + a, "d": 1 + b}
-        found.append(judged(Cells(cells, lambda a, b, c, d: every(c > d, a > b))))
-    assert found.count("reproduced") / samples < most(samples)
-    assert found.count("not reproduced") / samples < most(samples)
+        entries.append(judged(Cells(cells, lambda a, b, c, d: every(c > d, a > b))))
+    assert entries.count("reproduced") / samples < most(samples)
+    assert entries.count("not reproduced") / samples < most(samples)
 
 
 @pytest.mark.usefixtures("few_draws")
@@ -269,12 +269,12 @@ def test_looks_keep_the_level(name: str, samples: int) -> None:
 def test_looks_at_the_best_of_equals_name_none(samples: int) -> None:
     """Four candidates with the same mean have a best one in few samples."""
     random = np.random.default_rng(4)
-    found = []
+    entries = []
     for _ in range(samples):
         cells = dict(zip("abcd", random.normal(1, 0.2, (4, 40)), strict=True))
-        found.append(judged(Cells(cells, lambda **of: best(of, ("a",)))))
-    assert found.count("reproduced") / samples < most(samples)
-    assert found.count("not reproduced") / samples < most(samples)
+        entries.append(judged(Cells(cells, lambda **of: best(of, ("a",)))))
+    assert entries.count("reproduced") / samples < most(samples)
+    assert entries.count("not reproduced") / samples < most(samples)
 
 
 def test_the_first_reading_counts_and_the_others_are_kept() -> None:
@@ -313,20 +313,20 @@ def test_a_cause_is_told_of_what_does_not_hold_alone(evidence: Evidence, cause: 
 
 
 def test_a_summary_has_every_verdict_and_checks_apart() -> None:
-    found = [
+    entries = [
         judge(claim("a"), {"x": told(YES)}, [2]),
         judge(claim("b"), {"x": told(NO)}, [2]),
         judge(claim("c"), {"x": told(NO)}, [2]),
         judge(claim("d"), {"x": told(OPEN)}, [2]),
     ]
-    assert summary(found) == "1 reproduced, 2 not reproduced, 1 undecided"
-    found.append(judge(claim("e", untested="why"), {}, [2]))
-    assert summary(found).endswith("1 undecided, 1 untested")
-    found.append(judge(claim("f"), {"x": fail}, [2]))
-    assert summary(found).endswith("1 undecided, 1 untested, 1 failed")
-    found.append(judge(claim("g", calibration=True), {"x": told(YES)}, [2]))
-    found.append(judge(claim("h", calibration=True), {"x": told(YES)}, [2]))
-    assert summary(found) == (
+    assert summary(entries) == "1 reproduced, 2 not reproduced, 1 undecided"
+    entries.append(judge(claim("e", untested="why"), {}, [2]))
+    assert summary(entries).endswith("1 undecided, 1 untested")
+    entries.append(judge(claim("f"), {"x": fail}, [2]))
+    assert summary(entries).endswith("1 undecided, 1 untested, 1 failed")
+    entries.append(judge(claim("g", calibration=True), {"x": told(YES)}, [2]))
+    entries.append(judge(claim("h", calibration=True), {"x": told(YES)}, [2]))
+    assert summary(entries) == (
         "1 reproduced, 2 not reproduced, 1 undecided, 1 untested, 1 failed; "
         "calibration checks apart: 2 reproduced"
     )

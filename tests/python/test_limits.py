@@ -23,12 +23,12 @@ def test_the_receive_window_of_geo() -> None:
     result = fl.run("geo-omueti2007", tcp=tcps, overrides=GEO)
     (sentence,) = said(result)
     assert sentence.startswith("The receive window limits all five (")
-    found = re.search(r"65,535 B per ([\d.]+) ms is ([\d.]+) kbit/s", sentence)
-    found = found or re.search(
+    match = re.search(r"65,535 B per ([\d.]+) ms is ([\d.]+) kbit/s", sentence)
+    match = match or re.search(
         r"65,535 B per ([\d.]+) to [\d.]+ ms is .*to ([\d.]+) kbit/s", sentence
     )
-    assert found
-    trip, rate = float(found[1]), float(found[2])
+    assert match
+    trip, rate = float(match[1]), float(match[2])
     assert 8 * 65_535 / trip == pytest.approx(rate, rel=0.005)
     # Goodput has no headers and begins with a slow start.
     assert 0.8 * rate < result.summary["goodput"]["mean"].max() / 1e3 < rate
@@ -50,29 +50,29 @@ def test_the_receive_window_of_geo() -> None:
 def test_what_limits_others(scenario: str, overrides: dict[str, object], sentence: str) -> None:
     """The sentence names the greatest share, and its percentage is that of the metrics."""
     result = fl.run(scenario, tcp="sack", overrides=overrides)
-    (told,) = said(result)
-    assert told.startswith(sentence)
+    (text,) = said(result)
+    assert text.startswith(sentence)
     metrics = result.data["results"][0]["metrics"]
     greatest = max(metrics[f"limited_{kind}"]["mean"] for kind in limits.KINDS)
-    assert f"({100 * greatest:.0f} % of the time" in told
+    assert f"({100 * greatest:.0f} % of the time" in text
 
 
 def test_tcps_that_differ_are_told_apart() -> None:
     """Under losses one TCP waits for its congestion window, another for no one thing."""
     tcps = ["tahoe", "sack", "hybla"]
     result = fl.run("geo-lossy", tcp=tcps, overrides=GEO)
-    told = said(result)
-    assert told[0].startswith("The congestion window limits tahoe and sack (")
-    assert told[1].startswith("No one thing limits hybla for most of the time: receive window ")
+    text = said(result)
+    assert text[0].startswith("The congestion window limits tahoe and sack (")
+    assert text[1].startswith("No one thing limits hybla for most of the time: receive window ")
 
 
 def test_flows_are_averaged_and_a_full_link_is_told() -> None:
     result = fl.run("fairness-omueti2007", tcp="sack", overrides={"flows.0.size": "1 MB"})
-    (told,) = said(result)
-    assert re.search(r"65,535 B per [\d.]+ to [\d.]+ ms is [\d.,]+ to [\d.,]+ .bit/s a flow", told)
+    (text,) = said(result)
+    assert re.search(r"65,535 B per [\d.]+ to [\d.]+ ms is [\d.,]+ to [\d.,]+ .bit/s a flow", text)
     # With a full link in the way the window is no longer what the rate follows from.
-    (told,) = said(result, used=0.99)
-    assert re.search(r"\(\d+ % of the time, mean of 6 flows\); satellite, down, is full$", told)
+    (text,) = said(result, used=0.99)
+    assert re.search(r"\(\d+ % of the time, mean of 6 flows\); satellite, down, is full$", text)
 
 
 def test_results_without_the_shares_say_nothing(result: fl.Result) -> None:

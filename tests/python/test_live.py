@@ -88,8 +88,8 @@ def test_claims_are_judged_on_live_numbers_and_on_nothing_else() -> None:
         r1=[run(10 + k / 10) for k in range(6)],
         r2=[run(20 + k / 10) for k in range(6)],
     )
-    found = {item.claim.id: item.status for item in judged(of, list(of.claims.values()), live)}
-    assert found == {
+    table = {item.claim.id: item.status for item in judged(of, list(of.claims.values()), live)}
+    assert table == {
         "order": "reproduced",
         "number": "order only",
         "wrong": "not reproduced",
@@ -113,12 +113,12 @@ def test_a_live_lab_simulates_nothing() -> None:
 
 def test_lists_of_a_point_are_all_combinations() -> None:
     first, second = Plan.of(study()).points
-    assert (first.says, first.published) == ({"rate": 1}, {"thr": 10})
-    assert (second.says, second.published) == ({"rate": 2}, {"thr": 20})
+    assert (first.settings, first.published) == ({"rate": 1}, {"thr": 10})
+    assert (second.settings, second.published) == ({"rate": 2}, {"thr": 20})
 
 
 @pytest.mark.parametrize(
-    ("live", "says"),
+    ("live", "message"),
     [
         ({"seconds": 1}, "live: seconds is no key"),
         ({"measures": ["speed"]}, "no measure 'speed'"),
@@ -129,8 +129,8 @@ def test_lists_of_a_point_are_all_combinations() -> None:
         ({"points": []}, "no points"),
     ],
 )
-def test_a_wrong_live_table_is_told(live: dict[str, Any], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
+def test_a_wrong_live_table_is_told(live: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         Plan.of(study(**live))
 
 
@@ -138,21 +138,21 @@ def test_who_sends_is_simulated_with_its_own_settings() -> None:
     """A kernel as the profile of Linux; what a kernel lacks is sent by the study's own TCP."""
     of = studies.find("west1997")
     model = of.model(Lab(runs=2))
-    says = {"scheme": "snoop", "err": "bit64k"}
-    kernel = _Asked(Point(says, "reno"), model, 7)
+    table = {"scheme": "snoop", "err": "bit64k"}
+    kernel = _Asked(Point(table, "reno"), model, 7)
     assert kernel.scenario["tcp"] == {"profile": "linux", "variant": "reno"}
     assert kernel.scenario["seed"] == 7
     assert [agent["kind"] for agent in kernel.scenario["agents"]] == ["snoop"]
     assert kernel.scenario["flows"][0]["opens"] == "receiver"
     assert not kernel.note
-    lacking = _Asked(Point(says, "nosuchtcp"), model, 7)
+    lacking = _Asked(Point(table, "nosuchtcp"), model, 7)
     assert "no nosuchtcp" in lacking.note
     assert lacking.sender == "farlink"
-    assert lacking.scenario["tcp"] == model.cell(**says).scenario["tcp"]
+    assert lacking.scenario["tcp"] == model.cell(**table).scenario["tcp"]
 
 
 @pytest.mark.parametrize(
-    ("simulated", "live", "says"),
+    ("simulated", "live", "message"),
     [
         ([10, 10, 10, 50], [10, 10, 10], "1 ± 0, within 5 %"),
         ([10, 11], [20, 22, 21], "2 ± 0, differs"),
@@ -160,12 +160,12 @@ def test_who_sends_is_simulated_with_its_own_settings() -> None:
     ],
 )
 def test_live_and_simulated_are_compared_over_the_runs_that_both_have(
-    simulated: list[float], live: list[float], says: str
+    simulated: list[float], live: list[float], message: str
 ) -> None:
     """More runs are simulated than emulated, and counts may be 0 in all runs of both."""
     matched, real = Quantity(simulated, "simulated"), Quantity(live, "live")
     row = LiveRow("", "", "", None, None, matched, real, 0.0)
-    assert row.verdict == says
+    assert row.verdict == message
 
 
 def test_a_comparison_keeps_agents() -> None:
@@ -184,7 +184,7 @@ def test_live_points_of_studies_are_scenarios(name: str) -> None:
     of = studies.find(name)
     model = of.model(Lab(runs=2))
     for point in Plan.of(of).points:
-        assert model.lab.text(model.cell(**point.says))
+        assert model.lab.text(model.cell(**point.settings))
 
 
 def test_a_study_without_live_points_says_so() -> None:
@@ -193,7 +193,7 @@ def test_a_study_without_live_points_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["wong1998", "--live"], "has no points with real packets"),
         (["--all", "--live"], "--live is of one study"),
@@ -202,12 +202,12 @@ def test_a_study_without_live_points_says_so() -> None:
     ],
 )
 def test_wrong_options_are_a_line(
-    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as stopped:
         cli.main(["study", *arguments])
     assert stopped.value.code == 2
-    assert says in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may emulate")

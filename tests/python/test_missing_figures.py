@@ -157,18 +157,18 @@ def test_captures_presets_and_channels_print_what_they_know(
 
 def test_an_emulation_keeps_its_traces(tmp_path: Path) -> None:
     seen: Any = SimpleNamespace(plots=lambda *_: 1 / 0)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         emulate._draw(seen, "kernel", tmp_path, tmp_path)
-    assert [str(message.message).split(":")[0] for message in told] == [
+    assert [str(message.message).split(":")[0] for message in warned] == [
         "figure cwnd is missing",
         "figure sequence is missing",
     ]
 
 
 def test_comparisons_keep_their_numbers(tmp_path: Path) -> None:
-    found: Any = SimpleNamespace(data={}, path=SimpleNamespace(toml=str), plot=lambda: 1 / 0)
+    result: Any = SimpleNamespace(data={}, path=SimpleNamespace(toml=str), plot=lambda: 1 / 0)
     for kind, name in ((comparison.Comparison, "comparison"), (overlay.Overlay, "overlay")):
         with pytest.warns(fl.FigureWarning, match="is missing"):
-            kind.save(found, tmp_path / name)
+            kind.save(result, tmp_path / name)
         assert (tmp_path / name / f"{name}.json").exists()

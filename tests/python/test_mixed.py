@@ -74,13 +74,13 @@ def over_run(result: fl.Result, tcp: str) -> list[float]:
 def test_the_medians_are_those_of_the_first_table(mixed: fl.Result) -> None:
     """No datagram is counted as goodput of a TCP."""
     _, medians = table(mixed).split("median goodput")
-    found = re.search(r"sack +([\d.]+) \[", medians)
-    assert found
-    assert float(found[1]) == pytest.approx(np.median(over_run(mixed, "sack")) / 1e3, rel=0.01)
-    found = re.search(r"linux-cubic.*\] +([+-][\d.]+) \[", medians)
-    assert found
+    match = re.search(r"sack +([\d.]+) \[", medians)
+    assert match
+    assert float(match[1]) == pytest.approx(np.median(over_run(mixed, "sack")) / 1e3, rel=0.01)
+    match = re.search(r"linux-cubic.*\] +([+-][\d.]+) \[", medians)
+    assert match
     gaps = np.subtract(over_run(mixed, "linux-cubic"), over_run(mixed, "sack"))
-    assert float(found[1]) == pytest.approx(np.median(gaps) / 1e3, rel=0.01)
+    assert float(match[1]) == pytest.approx(np.median(gaps) / 1e3, rel=0.01)
 
 
 def test_statistics_may_be_of_either_kind(mixed: fl.Result) -> None:
@@ -116,24 +116,24 @@ def test_metrics_of_datagrams_have_a_figure_too(mixed: fl.Result) -> None:
 def test_the_share_lost_is_of_all_datagrams(mixed: fl.Result) -> None:
     """A slow flow that loses much has few datagrams: it must not count as half of them."""
     rows = [row["metrics"] for row in mixed.data["results"] if row["tcp"] == "sack"][2:]
-    for run, told in enumerate(mixed.per_run("loss_rate", "sack", udp=True)):
+    for run, item in enumerate(mixed.per_run("loss_rate", "sack", udp=True)):
         lost, came = (
             sum(row[f"datagrams_{name}"]["values"][run] for row in rows)
             for name in ("lost", "received")
         )
-        assert told == pytest.approx(lost / (lost + came))
+        assert item == pytest.approx(lost / (lost + came))
     assert "delays and jitter are means over the flows" in table(mixed)
 
 
 def test_goodput_of_datagrams_is_no_matter_of_how_long_tcp_takes(mixed: fl.Result) -> None:
     """Datagrams end after 20 s, the files later and under each TCP at another time."""
     shown = table(mixed).split("datagrams", 1)[1]
-    found = re.search(r"sack +[\d,]+ +(?:±\d+ +)?([\d.]+) ", shown)
-    assert found, shown
+    match = re.search(r"sack +[\d,]+ +(?:±\d+ +)?([\d.]+) ", shown)
+    assert match, shown
     expected = mixed.total("goodput", "sack", udp=True).mean
     assert expected is not None
     assert expected > 3.5e6
-    assert float(found[1]) == pytest.approx(expected / 1e6, rel=0.01)
+    assert float(match[1]) == pytest.approx(expected / 1e6, rel=0.01)
 
 
 def test_one_flow_over_tcp_has_its_own_goodput(mixed: fl.Result) -> None:

@@ -32,8 +32,8 @@ def test_the_example_is_what_walker_makes() -> None:
 
 def test_sidereal_time_is_that_of_the_almanac() -> None:
     # 280.46062 degrees at J2000.
-    found = math.degrees(float(orbit._sidereal(np.array([0.0]))[0]))
-    assert found == pytest.approx(280.46062, abs=1e-5)
+    result = math.degrees(float(orbit._sidereal(np.array([0.0]))[0]))
+    assert result == pytest.approx(280.46062, abs=1e-5)
     # A sidereal day later it is the same.
     again = math.degrees(float(orbit._sidereal(np.array([86164.0905 / 86400]))[0]))
     assert again == pytest.approx(280.46062, abs=1e-4)

@@ -18,11 +18,11 @@ def _here(number: int) -> tuple[int, int]:
 
 
 def test_tasks_are_shared_and_each_is_done_once_in_order() -> None:
-    told: list[int] = []
-    done = done_by(3, [partial(_here, number) for number in range(9)], told.append)
+    lines: list[int] = []
+    done = done_by(3, [partial(_here, number) for number in range(9)], lines.append)
     assert [number for number, _ in done] == list(range(9))
     assert len({process for _, process in done}) == 3
-    assert told == [number for number, process in done if process == os.getpid()]
+    assert lines == [number for number, process in done if process == os.getpid()]
 
 
 def test_what_a_copy_cannot_do_is_done_here_and_fails_here() -> None:

@@ -77,10 +77,10 @@ def test_the_rate_of_the_link_is_shown(result: fl.Result) -> None:
 def test_figures_are_saved_as_png_and_svg_and_the_same_figure_is_the_same_file(
     result: fl.Result, tmp_path: Path
 ) -> None:
-    told: list[str] = []
-    written = result.plot.save(tmp_path / "a", tell=told.append)
+    lines: list[str] = []
+    written = result.plot.save(tmp_path / "a", tell=lines.append)
     # Drawing takes longer than the run, so each figure is told before it is drawn.
-    assert {"figure sequence", "figure cwnd", "figure queue"} <= set(told)
+    assert {"figure sequence", "figure cwnd", "figure queue"} <= set(lines)
     assert {path.suffix for path in written} == {".png", ".svg"}
     stems = {path.stem for path in written}
     assert stems >= {"sequence", "sequence-sack", "first-loss-sack", "cwnd", "throughput", "queue"}

@@ -86,7 +86,7 @@ def test_a_saved_result_keeps_its_profiles(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("name", "message"),
     [
         (
             "linux-tahoe",
@@ -96,14 +96,14 @@ def test_a_saved_result_keeps_its_profiles(tmp_path: Path) -> None:
         ("linx-cubic", "tcp 'linx-cubic' is not known; did you mean 'linux-cubic'?"),
     ],
 )
-def test_unknown_names_are_told(name: str, says: str) -> None:
+def test_unknown_names_are_told(name: str, message: str) -> None:
     with pytest.raises(fl.ScenarioError) as raised:
         fl.run(_tree(), tcp=name)
-    assert str(raised.value) == says
+    assert str(raised.value) == message
 
 
 @pytest.mark.parametrize(
-    ("tcp", "says"),
+    ("tcp", "message"),
     [
         (
             {"profile": "linux", "variant": "tahoe"},
@@ -121,21 +121,21 @@ def test_unknown_names_are_told(name: str, says: str) -> None:
         ),
     ],
 )
-def test_wrong_keys_are_told(tcp: dict[str, object], says: str) -> None:
+def test_wrong_keys_are_told(tcp: dict[str, object], message: str) -> None:
     with pytest.raises(fl.ScenarioError) as raised:
         fl.run(_tree(**tcp))
-    assert str(raised.value) == says
+    assert str(raised.value) == message
 
 
 def test_the_table_tells_what_stood_before_the_profile(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         cli.main(["run", "geo-omueti2007", "--tcp", "linux-cubic", "--set", "flows.0.size=20kB"])
     assert stopped.value.code == 0
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     assert (
         "linux-cubic: the scenario's own initial_window, delayed_ack, receive_window, not those "
         "of profile linux\n"
-    ) in said
+    ) in output
 
 
 def test_profiles_are_listed() -> None:

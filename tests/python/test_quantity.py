@@ -34,9 +34,9 @@ def share(evidence: list[Evidence], verdict: Verdict) -> float:
 
 def test_p_values_are_those_of_students_t() -> None:
     a, b = [3.1, 2.7, 4.4, 3.9, 3.0], [2.0, 2.9, 3.1, 2.2, 2.8]
-    found = q(*a) > q(*b, label="b")
-    assert found.p_for == pytest.approx(reference.ttest_rel(a, b, alternative="greater").pvalue)
-    assert found.p_against == pytest.approx(reference.ttest_rel(a, b, alternative="less").pvalue)
+    result = q(*a) > q(*b, label="b")
+    assert result.p_for == pytest.approx(reference.ttest_rel(a, b, alternative="greater").pvalue)
+    assert result.p_against == pytest.approx(reference.ttest_rel(a, b, alternative="less").pvalue)
     near = [3.1, 2.9, 3.3, 3.2, 3.0]
     single = q(*near) <= 3.0
     assert single.p_for == pytest.approx(reference.ttest_1samp(near, 3, alternative="less").pvalue)
@@ -44,48 +44,48 @@ def test_p_values_are_those_of_students_t() -> None:
 
 def test_a_false_claim_is_called_reproduced_one_time_in_forty() -> None:
     # At the border of the claim: 2000 binomial trials at 2.5 %, standard deviation 0.35 %.
-    found = [sample > 0.0 for sample in samples(0.0, 2000)]
-    assert share(found, Verdict.REPRODUCED) == pytest.approx(LEVEL, abs=0.012)
-    assert share(found, Verdict.NOT_REPRODUCED) == pytest.approx(LEVEL, abs=0.012)
+    results = [sample > 0.0 for sample in samples(0.0, 2000)]
+    assert share(results, Verdict.REPRODUCED) == pytest.approx(LEVEL, abs=0.012)
+    assert share(results, Verdict.NOT_REPRODUCED) == pytest.approx(LEVEL, abs=0.012)
 
 
 def test_a_clear_difference_is_seen() -> None:
     # Non-central t: mean 2 sigma, 10 runs.
     power = 1 - reference.nct.cdf(reference.t.ppf(1 - LEVEL, 9), 9, 2.0 * math.sqrt(10))
-    found = [sample > 0.0 for sample in samples(2.0, 500)]
-    assert share(found, Verdict.REPRODUCED) == pytest.approx(power, abs=0.01)
+    results = [sample > 0.0 for sample in samples(2.0, 500)]
+    assert share(results, Verdict.REPRODUCED) == pytest.approx(power, abs=0.01)
 
 
 def test_every_is_no_easier_with_many_parts() -> None:
     # All parts true but one, which is at its border: its level is the level of all.
     edge, clear = samples(0.0, 1000), samples(3.0, 1000 * 5, seed=2)
-    found = [
+    results = [
         every(edge[i] > 0.0, *(item > 0.0 for item in clear[5 * i : 5 * i + 5]))
         for i in range(1000)
     ]
-    assert share(found, Verdict.REPRODUCED) == pytest.approx(LEVEL, abs=0.012)
+    assert share(results, Verdict.REPRODUCED) == pytest.approx(LEVEL, abs=0.012)
 
 
 def test_every_is_seldom_refuted_by_chance() -> None:
     # Twelve parts, all at their border: without Bonferroni one in four would be refuted.
     edge = samples(0.0, 12 * 600)
-    found = [every(number > 0.0 for number in edge[i : i + 12]) for i in range(0, len(edge), 12)]
+    results = [every(number > 0.0 for number in edge[i : i + 12]) for i in range(0, len(edge), 12)]
     expected = 1 - (1 - LEVEL / 12) ** 12
-    assert share(found, Verdict.NOT_REPRODUCED) == pytest.approx(expected, abs=0.02)
+    assert share(results, Verdict.NOT_REPRODUCED) == pytest.approx(expected, abs=0.02)
 
 
 def test_some_is_seldom_found_by_chance() -> None:
     edge = samples(0.0, 12 * 600)
-    found = [some(number > 0.0 for number in edge[i : i + 12]) for i in range(0, len(edge), 12)]
+    results = [some(number > 0.0 for number in edge[i : i + 12]) for i in range(0, len(edge), 12)]
     expected = 1 - (1 - LEVEL / 12) ** 12
-    assert share(found, Verdict.REPRODUCED) == pytest.approx(expected, abs=0.02)
+    assert share(results, Verdict.REPRODUCED) == pytest.approx(expected, abs=0.02)
 
 
 def test_close_to_is_two_one_sided_tests() -> None:
     # The mean lies on the border of the band: found to be inside one time in forty.
     rows = np.random.default_rng(3).normal(110.0, 1.0, size=(2000, 10))
-    found = [Quantity(row, "x").close_to(100.0, 0.10) for row in rows]
-    assert share(found, Verdict.REPRODUCED) == pytest.approx(LEVEL, abs=0.012)
+    results = [Quantity(row, "x").close_to(100.0, 0.10) for row in rows]
+    assert share(results, Verdict.REPRODUCED) == pytest.approx(LEVEL, abs=0.012)
     assert q(100.0, 101.0, 99.0, 100.5).close_to(100.0, 0.10).verdict is Verdict.REPRODUCED
     assert q(120.0, 121.0, 119.0, 120.5).within(90, 110).verdict is Verdict.NOT_REPRODUCED
 
@@ -103,10 +103,10 @@ def test_pairs_remove_what_runs_share() -> None:
     [(1, Verdict.UNDECIDED), (5, Verdict.UNDECIDED), (6, Verdict.REPRODUCED)],
 )
 def test_runs_that_all_agree_count_as_a_sign_test(runs: int, verdict: Verdict) -> None:
-    found = q(*[4.0] * runs) > 3.0
-    assert found.verdict is verdict
+    result = q(*[4.0] * runs) > 3.0
+    assert result.verdict is verdict
     if runs > 1:
-        assert found.p_for == 0.5**runs
+        assert result.p_for == 0.5**runs
 
 
 def test_a_tie_is_not_above_and_not_below() -> None:
@@ -136,11 +136,11 @@ def test_rounding_is_no_difference() -> None:
 
 def test_runs_without_a_value_are_left_out_and_told_of() -> None:
     a = q(2.0, math.nan, 2.2, 2.1, 1.9)
-    found = a > 1.0
-    assert found.p_for == pytest.approx(
+    result = a > 1.0
+    assert result.p_for == pytest.approx(
         reference.ttest_1samp([2.0, 2.2, 2.1, 1.9], 1, alternative="greater").pvalue
     )
-    assert "(4 of 5 runs)" in found.details[0]
+    assert "(4 of 5 runs)" in result.details[0]
     assert (q(math.nan, math.nan) > 1.0).verdict is Verdict.FEW_EVENTS
     assert q(math.nan, math.nan).text == "no value"
 
@@ -165,10 +165,10 @@ def test_numbers_read_well(values: list[float], text: str) -> None:
 
 
 def test_the_other_way_round() -> None:
-    found = ~(q(4.0, 4.1, 4.2, 3.9) > 3.0)
-    assert found.verdict is Verdict.NOT_REPRODUCED
-    assert found.details[0].startswith("not: a = 4.05")
-    assert found.key == found.details[0]
+    result = ~(q(4.0, 4.1, 4.2, 3.9) > 3.0)
+    assert result.verdict is Verdict.NOT_REPRODUCED
+    assert result.details[0].startswith("not: a = 4.05")
+    assert result.key == result.details[0]
 
 
 def test_the_key_is_the_comparison_that_decides() -> None:
@@ -200,11 +200,11 @@ def test_best_is_the_top_or_as_good() -> None:
 def test_a_flat_optimum_does_not_make_a_winner_of_chance() -> None:
     # Four alike, without a margin: allowed ones come out on top by chance, half of the time.
     rows = np.random.default_rng(9).normal(100.0, 5.0, size=(200, 4, 10))
-    found = [
+    results = [
         best({k: Quantity(row[k], str(k)) for k in range(4)}, [0, 1], margin=0.0) for row in rows
     ]
-    assert share(found, Verdict.REPRODUCED) < LEVEL
-    assert share(found, Verdict.NOT_REPRODUCED) < LEVEL
+    assert share(results, Verdict.REPRODUCED) < LEVEL
+    assert share(results, Verdict.NOT_REPRODUCED) < LEVEL
 
 
 def test_of_equals_none_is_the_best() -> None:
@@ -216,9 +216,9 @@ def test_of_equals_none_is_the_best() -> None:
 
 def test_nothing_that_is_said_of_nothing_holds() -> None:
     item = Quantity([1.0, 1.0], "one")
-    for said in (Nothing() > 1, item < Nothing(), Nothing() / 2 - item <= 3, Nothing()[2] >= item):
-        assert isinstance(said, Evidence)
-        assert said.verdict is Verdict.NOT_REPRODUCED
+    for entry in (Nothing() > 1, item < Nothing(), Nothing() / 2 - item <= 3, Nothing()[2] >= item):
+        assert isinstance(entry, Evidence)
+        assert entry.verdict is Verdict.NOT_REPRODUCED
 
 
 def test_what_makes_no_sense_is_refused() -> None:

@@ -77,8 +77,8 @@ def test_a_margin_and_a_duration_make_a_channel(capsys: pytest.CaptureFixture[st
     for word in ("exceeded in a year", "more than 3 dB", "a margin of", 'burst = "60 s"'):
         assert word in out
     assert farlink("rain", *options, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["fade_probability"] == pytest.approx(place.probability(3))
+    data = json.loads(capsys.readouterr().out)
+    assert data["fade_probability"] == pytest.approx(place.probability(3))
 
 
 @pytest.mark.usefixtures("recorded")

@@ -64,9 +64,9 @@ def test_what_is_named_is_told_whole(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     assert farlink("presets", "geo-omueti2007") == 0
-    told = capsys.readouterr().out
-    assert "Omueti and Trajkovic 2007" in told
-    assert max(map(len, told.splitlines())) <= 60
+    output = capsys.readouterr().out
+    assert "Omueti and Trajkovic 2007" in output
+    assert max(map(len, output.splitlines())) <= 60
     assert farlink("metrics", "rtt", "--json") == 0
     names = [row["name"] for row in json.loads(capsys.readouterr().out)]
     assert names == ["rtt_mean", "rtt_min", "rtt_max"]

@@ -61,8 +61,8 @@ def test_pairs_that_share_their_runs() -> None:
     b = common * random.lognormal(0, 0.1, (SAMPLES, 10))
     p = np.array([above(x, y) for x, y in zip(a, b, strict=True)])
     assert np.all(np.mean(p < LEVEL, axis=0) <= MOST)
-    found = np.array([above(1.5 * x, y)[0] for x, y in zip(a, b, strict=True)])
-    assert np.mean(found < LEVEL) > 0.8
+    values = np.array([above(1.5 * x, y)[0] for x, y in zip(a, b, strict=True)])
+    assert np.mean(values < LEVEL) > 0.8
 
 
 @pytest.mark.parametrize("name", ["normal", "lognormal 0.3", "poisson 5"])

@@ -26,13 +26,13 @@ def numbers(key: str, runs: list[int]) -> Numbers:
     return Numbers(key, LAYOUT, np.array(runs, np.int64), np.array(values))
 
 
-def check(found: list[Numbers], least: int) -> int:
+def check(rows: list[Numbers], least: int) -> int:
     """Check that every number is at its place; return how many runs there are in all."""
-    for match in found:
+    for match in rows:
         assert match.layout == LAYOUT
         assert match.runs.tolist()[:least] == list(range(least))
         assert match.values.tolist() == numbers(match.point, match.runs.tolist()).values.tolist()
-    return sum(len(match.runs) for match in found)
+    return sum(len(match.runs) for match in rows)
 
 
 @pytest.fixture
@@ -171,9 +171,9 @@ def test_a_reader_beside_two_busy_writers_gets_right_numbers(
             assert len(rows) >= seen
             seen = len(rows)
             continue
-        found = check(store.numbers(KEYS, ["goodput"]), least=3)
-        assert found >= seen
-        seen = found
+        numbers = check(store.numbers(KEYS, ["goodput"]), least=3)
+        assert numbers >= seen
+        seen = numbers
     assert all(writer.poll() is None for writer in writers)
 
 
@@ -241,9 +241,9 @@ def test_a_damaged_part_is_named_by_a_merge_too(store: Store) -> None:
 
 def cut(path: Path, rows: int) -> None:
     """Write the first rows of a part again, under the same runs and without a CRC-32."""
-    found = pq.ParquetFile(path).read()
-    told = {damage.META: found.schema.metadata[damage.META]}
-    pq.write_table(found.slice(0, rows).replace_schema_metadata(told), path)
+    result = pq.ParquetFile(path).read()
+    table = {damage.META: result.schema.metadata[damage.META]}
+    pq.write_table(result.slice(0, rows).replace_schema_metadata(table), path)
 
 
 def test_a_number_that_parquet_still_reads_but_that_differs_is_refused(tmp_path: Path) -> None:

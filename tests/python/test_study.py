@@ -471,8 +471,8 @@ def test_an_undecided_claim_gets_more_runs() -> None:
     result = run_study(
         toy(claim=rows, mutant=[], reading=[]), Lab(runs=2), only=["fig1.1.loss_hurts"]
     )
-    (found,) = result.judgements[0].findings.values()
-    assert found.runs == 8
+    (values,) = result.judgements[0].findings.values()
+    assert values.runs == 8
     rows[0]["looks"] = [1, 3, 9]
     longer = run_study(
         toy(claim=rows, mutant=[], reading=[]), Lab(runs=2), only=["fig1.1.loss_hurts"]

@@ -64,8 +64,8 @@ def test_mutants_change_what_they_name() -> None:
         if mutant.constants:
             continue
         wrong = STUDY.model(Lab(runs=2), mutant)
-        said = {"app": "http", "congested": True}
-        cells = [m.cell("adalr_sack", "d", 1e-6, **said).scenario for m in (base, wrong)]
+        table = {"app": "http", "congested": True}
+        cells = [m.cell("adalr_sack", "d", 1e-6, **table).scenario for m in (base, wrong)]
         assert cells[0] != cells[1], mutant.id
 
 

@@ -21,8 +21,8 @@ def west() -> Model:
 
 def value(model: Model, text: str) -> Quantity:
     """Evaluate an expression of the record."""
-    found: Quantity = Expression(text, "a test").value(model.names)
-    return found
+    result: Quantity = Expression(text, "a test").value(model.names)
+    return result
 
 
 def test_the_testbeds_without_errors_are_those_of_the_report(west: Model) -> None:
@@ -57,8 +57,8 @@ def test_every_scheme_runs_to_the_end_over_both_links(west: Model) -> None:
 def test_definitions_hold_exactly(west: Model, claim: str) -> None:
     order = STUDY.claims[f"west1997.{claim}"].order
     assert order is not None
-    found = order.evidence(west.names)
-    assert (found.p_for, found.p_against) == (0.0, 1.0)
+    result = order.evidence(west.names)
+    assert (result.p_for, result.p_against) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -138,8 +138,8 @@ def test_the_spread_of_a_sample_covers_its_law() -> None:
     # The deviation of a normal law lies in the 95 % interval of its jackknife in some 95 %.
     random, hits = np.random.default_rng(2), 0
     for _ in range(400):
-        found = Expression("spread(x)", "s").value({"x": Quantity(random.normal(0, 2, 40), "x")})
-        low, high = found.estimate.low, found.estimate.high
+        result = Expression("spread(x)", "s").value({"x": Quantity(random.normal(0, 2, 40), "x")})
+        low, high = result.estimate.low, result.estimate.high
         assert low is not None
         assert high is not None
         hits += low <= 2 <= high

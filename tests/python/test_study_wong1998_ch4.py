@@ -192,9 +192,9 @@ def test_functions_of_pieces_have_a_value_in_each_run(wong: Model) -> None:
         ("recovery_delay", ("timeout",), 2.0, 100.0),
         ("shortest_recovery", ("timeout",), 2.0, 20.0),
     ):
-        found = STUDY.registry.functions[name](wong, *args)
-        assert isinstance(found, Quantity)
-        assert low <= found.mean <= high, (name, found)
+        result = STUDY.registry.functions[name](wong, *args)
+        assert isinstance(result, Quantity)
+        assert low <= result.mean <= high, (name, result)
     small = STUDY.registry.functions["small_window_before_timeout"](wong)
     assert isinstance(small, Evidence)
 

@@ -94,8 +94,8 @@ def test_a_model_of_constants_leaves_hardly_a_claim_green() -> None:
     lab = Lab(runs=10)
     bench = _Bench(STUDY, lab, [])
     constants = STUDY.plan.mutants["constants"]
-    found = [bench.judge_once(Judgement(claim), constants) for claim in STUDY.claims.values()]
-    words = [match.status for match in found]
+    results = [bench.judge_once(Judgement(claim), constants) for claim in STUDY.claims.values()]
+    words = [match.status for match in results]
     assert "failed" not in words
     assert words.count("reproduced") <= len(words) / 10
     assert lab.simulated_runs == 0

@@ -35,7 +35,7 @@ SET = {"flows.0.size": "30 kB"}
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> fl.SweepResult:
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> fl.SweepResult:
     from conftest import SMALL
 
     where = tmp_path_factory.mktemp("sweep")
@@ -62,19 +62,19 @@ def command(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
 # What comes out.
 
 
-def test_means_and_intervals_are_those_of_run(found: fl.SweepResult, small: Path) -> None:
+def test_means_and_intervals_are_those_of_run(sweep: fl.SweepResult, small: Path) -> None:
     result = fl.run(small, tcp="reno", runs=6, overrides=SET)
-    row = found.frame.query("tcp == 'reno' and loss == 0.02 and measure == 'goodput'").iloc[0]
+    row = sweep.frame.query("tcp == 'reno' and loss == 0.02 and measure == 'goodput'").iloc[0]
     item = result.total("goodput", "reno")
     assert (row["mean"], row["ci95_low"], row["ci95_high"]) == (item.mean, item.low, item.high)
     assert (row["n"], row["unit"]) == (6, "bit/s")
-    assert len(found.frame) == 4 * 2
+    assert len(sweep.frame) == 4 * 2
 
 
-def test_differences_are_paired(found: fl.SweepResult, small: Path) -> None:
+def test_differences_are_paired(sweep: fl.SweepResult, small: Path) -> None:
     result = fl.run(small, tcp=["sack", "reno"], runs=6, overrides=SET)
     item = result.difference("goodput", "sack", "reno")
-    table = found.differences("tcp", "reno", ["goodput"])
+    table = sweep.differences("tcp", "reno", ["goodput"])
     row = table[table["loss"] == 0.02].iloc[0]
     assert (row["difference"], row["ci95_low"]) == (item.mean, item.low)
     mean = result.total("goodput", "reno").mean
@@ -82,30 +82,30 @@ def test_differences_are_paired(found: fl.SweepResult, small: Path) -> None:
     assert mean is not None
     assert row["percent"] == pytest.approx(100 * item.mean / mean)
     with pytest.raises(ScenarioError, match="'vegas' is no level; there are sack, reno"):
-        found.differences("tcp", "vegas")
+        sweep.differences("tcp", "vegas")
 
 
-def test_it_is_an_array_with_the_factors_as_its_axes(found: fl.SweepResult) -> None:
-    array = found.to_xarray()
+def test_it_is_an_array_with_the_factors_as_its_axes(sweep: fl.SweepResult) -> None:
+    array = sweep.to_xarray()
     item = array["goodput"].sel(tcp="sack", loss=0.02, stat="mean")
-    row = found.frame.query("tcp == 'sack' and loss == 0.02 and measure == 'goodput'")
+    row = sweep.frame.query("tcp == 'sack' and loss == 0.02 and measure == 'goodput'")
     assert float(item) == row["mean"].item()
     assert array["goodput"].attrs["units"] == "bit/s"
 
 
-def test_the_store_is_asked_by_factors(found: fl.SweepResult) -> None:
-    asked = found.query(
+def test_the_store_is_asked_by_factors(sweep: fl.SweepResult) -> None:
+    asked = sweep.query(
         "select tcp, loss, avg(value) mean, count(*) n from runs where measure = 'goodput' "
         "group by all order by all"
     )
     assert asked["n"].tolist() == [6] * 4
-    means = found.frame.query("measure == 'goodput'").sort_values(["tcp", "loss"])["mean"]
+    means = sweep.frame.query("measure == 'goodput'").sort_values(["tcp", "loss"])["mean"]
     assert asked["mean"].tolist() == pytest.approx(means.tolist(), rel=1e-14)
 
 
-def test_page_and_files(found: fl.SweepResult, tmp_path: Path) -> None:
+def test_page_and_files(sweep: fl.SweepResult, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    found.save(out)
+    sweep.save(out)
     page = (out / "index.html").read_text(encoding="utf-8")
     assert page.count("<img") == 2
     assert 'src="http' not in page
@@ -115,20 +115,20 @@ def test_page_and_files(found: fl.SweepResult, tmp_path: Path) -> None:
     )
     assert len(list((out / "plots").iterdir())) == 4
     stamp = (out / "index.html").stat().st_mtime_ns
-    found.save(out)
+    sweep.save(out)
     assert (out / "index.html").stat().st_mtime_ns == stamp  # the same numbers: not drawn again
-    assert found._repr_html_().count("<tr>") == 5
+    assert sweep._repr_html_().count("<tr>") == 5
 
 
-def test_plots_have_a_bar_at_each_mean(found: fl.SweepResult) -> None:
-    figure = found.figures["01-goodput"]
+def test_plots_have_a_bar_at_each_mean(sweep: fl.SweepResult) -> None:
+    figure = sweep.figures["01-goodput"]
     axes = figure.axes[0]
     assert len(axes.containers) == 2
     means = _bars(axes)[0].get_ydata()
-    wanted = found.frame.query("measure == 'goodput' and tcp == 'sack'")["mean"]
+    wanted = sweep.frame.query("measure == 'goodput' and tcp == 'sack'")["mean"]
     assert list(means) == pytest.approx(wanted.tolist())
     low, high = (_bars(axes)[1][end].get_ydata()[1] for end in (0, 1))
-    row = found.frame.query("measure == 'goodput' and tcp == 'sack' and loss == 0.02").iloc[0]
+    row = sweep.frame.query("measure == 'goodput' and tcp == 'sack' and loss == 0.02").iloc[0]
     assert (low, high) == pytest.approx((row["ci95_low"], row["ci95_high"]))
 
 
@@ -139,8 +139,8 @@ def _bars(axes: Any) -> Any:  # noqa: ANN401 (what errorbar draws: the marks, an
 # What a file says.
 
 
-def factor(name: str, says: object) -> Factor:
-    return read_factor(name, says, Reading("f"))
+def factor(name: str, value: object) -> Factor:
+    return read_factor(name, value, Reading("f"))
 
 
 def test_levels_with_units_are_numbers_in_the_basic_unit() -> None:
@@ -239,11 +239,13 @@ ERRORS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("changed", "says"), ERRORS, ids=[says[:40] for _, says in ERRORS])
-def test_what_is_wrong_is_said_in_a_line(changed: dict[str, Any], says: str, small: Path) -> None:
+@pytest.mark.parametrize(("changed", "message"), ERRORS, ids=[error[:40] for _, error in ERRORS])
+def test_what_is_wrong_is_said_in_a_line(
+    changed: dict[str, Any], message: str, small: Path
+) -> None:
     tree = {"scenario": str(small), "factors": FACTORS, "set": SET}
     runs = None if {"runs", "precision"} & changed.keys() else 1
-    with pytest.raises(ScenarioError, match=re.escape(says)) as raised:
+    with pytest.raises(ScenarioError, match=re.escape(message)) as raised:
         fl.sweep({**tree, **changed}, runs=runs)
     assert "\n" not in str(raised.value)
 
@@ -299,24 +301,24 @@ def test_the_level_of_looks_is_that_of_the_tables() -> None:
 
     for count, constant in ((1, 1.960), (2, 2.178), (3, 2.289), (5, 2.413)):
         looks = tuple(range(10, 10 * count + 1, 10))
-        found = float(ndtri((1 + _level(looks)) / 2))
-        assert found == pytest.approx(constant, abs=0.0011)
+        result = float(ndtri((1 + _level(looks)) / 2))
+        assert result == pytest.approx(constant, abs=0.0011)
 
 
 def test_a_precision_runs_each_point_as_long_as_it_needs(small: Path) -> None:
-    found = fl.sweep(
+    result = fl.sweep(
         small,
         factors={"loss": {"path": "links.0.down.channel.loss", "values": [0.0, 0.02]}},
         overrides=SET,
         precision={"goodput": "5 %", "least": 20, "most": 400},
         jobs=2,
     )
-    assert found.runs[0] == 20
-    assert found.runs[1] > 28
-    assert found.reached == [True, True]
-    lossy = found.frame.iloc[1]
+    assert result.runs[0] == 20
+    assert result.runs[1] > 28
+    assert result.reached == [True, True]
+    lossy = result.frame.iloc[1]
     assert lossy["ci95_high"] - lossy["mean"] <= 0.05 * lossy["mean"]
-    assert lossy["n"] == found.runs[1]
+    assert lossy["n"] == result.runs[1]
     short = fl.sweep(
         small,
         factors={"loss": {"path": "links.0.down.channel.loss", "values": [0.1, 0.05]}},
@@ -380,10 +382,10 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(file: Path) -> None:
     while len(list(store.glob("part-*"))) < 2 and time.monotonic() < until:
         time.sleep(0.05)
     going.send_signal(signal.SIGINT)
-    _, said = going.communicate(timeout=120)
+    _, output = going.communicate(timeout=120)
     assert going.returncode == 130
     assert re.search(r"interrupted when [0-9,]+ of 400,000 runs were done; they are in .*store; "
-                     "the same command goes on from there", said)  # fmt: skip
+                     "the same command goes on from there", output)  # fmt: skip
     done = sum(len(item) for item in Store(store).covered().values())
     assert 0 < done < 400_000
 
@@ -403,16 +405,17 @@ def test_a_stopped_sweep_tells_its_state(small: Path, tmp_path: Path) -> None:
 
 
 def test_diff_of_two_scenarios_is_paired(small: Path) -> None:
-    found = fl.diff(small, small, overrides_a=SET, overrides_b={**SET, "tcp.initial_window": 10},
-                    runs=8, measures=["duration"])  # fmt: skip
-    (row,) = found.rows
+    wider = {**SET, "tcp.initial_window": 10}
+    difference = fl.diff(
+        small, small, overrides_a=SET, overrides_b=wider, runs=8, measures=["duration"]
+    )
+    (row,) = difference.rows
     a, b = (
-        Experiment().values(Point.of(small, overrides=sets), "duration", 8)
-        for sets in (SET, {**SET, "tcp.initial_window": 10})
+        Experiment().values(Point.of(small, overrides=sets), "duration", 8) for sets in (SET, wider)
     )
     assert row.difference.mean == pytest.approx(float((b - a).mean()))
-    assert [setting[0] for setting in found.settings] == ["tcp.initial_window"]
-    assert found.settings[0][2] == "10"
+    assert [setting[0] for setting in difference.settings] == ["tcp.initial_window"]
+    assert difference.settings[0][2] == "10"
     half = 2.3646 * float((b - a).std(ddof=1)) / math.sqrt(8)
     assert row.difference.half_width == pytest.approx(half, rel=1e-4)
 
@@ -491,18 +494,18 @@ def test_on_dask_with_a_worker_that_is_killed(small: Path) -> None:
                 killed.append(state.runs)
                 os.kill(pids[0], signal.SIGKILL)
 
-        found = fl.sweep(
+        result = fl.sweep(
             small, factors=factors, runs=400, executor=client.get_executor(), progress=kill
         )
     assert killed
-    assert found.frame.equals(reference)
+    assert result.frame.equals(reference)
 
 
 def test_a_cluster_that_does_not_answer_is_said() -> None:
     from farlink.experiment.execute import on_cluster
 
-    says = "--cluster nowhere: no scheduler answers there"
-    with pytest.raises(ScenarioError, match=says), on_cluster("nowhere"):
+    text = "--cluster nowhere: no scheduler answers there"
+    with pytest.raises(ScenarioError, match=text), on_cluster("nowhere"):
         pass
 
 

@@ -32,36 +32,36 @@ PATH: dict[str, Any] = {
 
 def test_the_window_that_bounds_a_transfer_is_opened() -> None:
     """8 kB over 200 ms are 0.33 Mbit/s; a round trip holds 50 kB."""
-    found = fl.tune(PATH, {"tcp.receive_window": "4 kB..256 kB"}, trials=12, runs=4, confirm=8)
-    assert found.verdict == "better"
-    assert found.default == {"tcp.receive_window": "8 kB"}
-    best = knob("w", "4 kB..256 kB").number(found.best.levels["tcp.receive_window"])
+    tuned = fl.tune(PATH, {"tcp.receive_window": "4 kB..256 kB"}, trials=12, runs=4, confirm=8)
+    assert tuned.verdict == "better"
+    assert tuned.default == {"tcp.receive_window": "8 kB"}
+    best = knob("w", "4 kB..256 kB").number(tuned.best.levels["tcp.receive_window"])
     assert best > 24
     # What is told is of runs 8 to 15, which chose nothing: a run of the best gives the same.
-    (value,) = found.overrides.values()
+    (value,) = tuned.overrides.values()
     again = fl.run(PATH, runs=16, overrides={"tcp.receive_window": value})
     fresh = again.per_run("goodput", "sack")[8:]
-    assert found.best_value.mean == pytest.approx(
+    assert tuned.best_value.mean == pytest.approx(
         np.mean([item for item in fresh if item]), rel=1e-12
     )
     usual = fl.run(PATH, runs=16).per_run("goodput", "sack")[8:]
-    assert found.default_value.mean == pytest.approx(np.mean([entry for entry in usual if entry]))
-    assert found.gain.n == 8
-    assert "<table" in found._repr_html_()
-    assert len(found.plot().axes) >= 1
-    assert set(found.table.columns) == {"tcp.receive_window", "value", "runs", "pruned"}
+    assert tuned.default_value.mean == pytest.approx(np.mean([entry for entry in usual if entry]))
+    assert tuned.gain.n == 8
+    assert "<table" in tuned._repr_html_()
+    assert len(tuned.plot().axes) >= 1
+    assert set(tuned.table.columns) == {"tcp.receive_window", "value", "runs", "pruned"}
 
 
 def test_the_luck_of_the_best_of_many_is_not_told() -> None:
     """A knob that does nothing here: its best looks better in the search, and is not."""
     tree = {**PATH, "tcp": {"variant": "sack"}}
-    found = fl.tune(tree, {"tcp.max_retransmits": "10..15"}, trials=6, runs=2, confirm=6)
-    assert found.verdict == "undecided"
-    assert found.gain.mean == 0
+    tuned = fl.tune(tree, {"tcp.max_retransmits": "10..15"}, trials=6, runs=2, confirm=6)
+    assert tuned.verdict == "undecided"
+    assert tuned.gain.mean == 0
 
 
 def test_a_pareto_front_has_what_none_beats() -> None:
-    found = fl.tune(
+    tuned = fl.tune(
         PATH,
         {"tcp.receive_window": "8 kB..512 kB"},
         pareto=["goodput", "delay"],
@@ -70,10 +70,10 @@ def test_a_pareto_front_has_what_none_beats() -> None:
         confirm=3,
         overrides={"flows.0.size": "500 kB"},
     )
-    assert len(found.front) > 1
-    rates = [front_value[0].mean for front_value in found.front_values]
+    assert len(tuned.front) > 1
+    rates = [front_value[0].mean for front_value in tuned.front_values]
     assert rates[0] == max(rate for rate in rates if rate is not None)
-    assert [item["goodput"]["mean"] for item in found.data["front"]] == rates
+    assert [item["goodput"]["mean"] for item in tuned.data["front"]] == rates
 
 
 def test_the_knob_that_matters_comes_first() -> None:
@@ -147,10 +147,10 @@ def test_the_command_writes_what_it_found(
     options = ("--set", "flows.0.size=300 kB", "--vary", "tcp.initial_window=2..40")
     counts = ("--trials", "6", "--runs", "2", "--confirm", "4", "--tcp", "sack,linux-bbr")
     assert farlink("tune", "geo-bursts", *options, *counts, "--out", str(out)) == 0
-    said = capsys.readouterr()
-    assert "trial 6 of 6" in said.err
-    assert "4 fresh runs that had no part in the choice" in said.out
-    assert "to run it: farlink run geo-bursts --tcp" in said.out
+    output = capsys.readouterr()
+    assert "trial 6 of 6" in output.err
+    assert "4 fresh runs that had no part in the choice" in output.out
+    assert "to run it: farlink run geo-bursts --tcp" in output.out
     data = json.loads((out / "tuned.json").read_text())
     assert data["runs_to_confirm"] == 4
     assert {path.name for path in out.iterdir()} >= {"trials.csv", "response.png", "response.svg"}
@@ -174,7 +174,7 @@ def test_the_joint_optimisation_of_leung1998_is_found(variant: str, plr: float) 
     down = {"rate": "1.544 Mbit/s", "delay": "298 ms", **({"channel": channel} if plr else {})}
     up = {"rate": "1.544 Mbit/s", "delay": "298 ms"}
     window, delay = _SATELLITE[variant]
-    found, apart = _against(
+    result, apart = _against(
         _download(variant, down, up, "5 MB"),
         {
             "tcp.receive_window": "16 KiB..256 KiB",
@@ -183,7 +183,7 @@ def test_the_joint_optimisation_of_leung1998_is_found(variant: str, plr: float) 
         },
         {"tcp.receive_window": window, "tcp.delayed_ack": delay, "tcp.mss": "1458 B"},
     )
-    assert found.verdict == "better"
+    assert result.verdict == "better"
     assert apart.high is not None
     assert apart.high >= 0
 
@@ -199,7 +199,7 @@ def test_the_joint_optimisation_over_a_mobile_link_is_found(variant: str, window
         }
     }  # fmt: skip
     down = {"rate": "19.2 kbit/s", "delay": "1 ms", "channel": channel}
-    found, apart = _against(
+    result, apart = _against(
         _download(variant, down, down, "2 MB"),
         {
             "tcp.receive_window": "1 KiB..32 KiB",
@@ -208,7 +208,7 @@ def test_the_joint_optimisation_over_a_mobile_link_is_found(variant: str, window
         },
         {"tcp.receive_window": window, "tcp.delayed_ack": "1 ms", "tcp.mss": "896 B"},
     )
-    assert found.verdict != "worse"
+    assert result.verdict != "worse"
     assert apart.high is not None
     assert apart.high >= 0
 
@@ -229,7 +229,7 @@ def _against(
     tree: Mapping[str, object], vary: Mapping[str, object], table: Mapping[str, object]
 ) -> tuple[Tuned, Estimate]:
     """Return what is found, and how far it is above the table's setting, over fresh runs."""
-    found = fl.tune(tree, vary, trials=40, runs=5, confirm=20)
-    runs = [fl.run(tree, runs=30, overrides=item) for item in (found.overrides, table)]
+    tuned = fl.tune(tree, vary, trials=40, runs=5, confirm=20)
+    runs = [fl.run(tree, runs=30, overrides=item) for item in (tuned.overrides, table)]
     ours, theirs = (run.per_run("goodput", run.tcp[0])[10:] for run in runs)
-    return found, paired_difference(ours, theirs)
+    return tuned, paired_difference(ours, theirs)

@@ -39,7 +39,7 @@ class Module:
         uses = [(bool(public), leaf) for public, tree in USE.findall(text) for leaf in leaves(tree)]
         self.exports = {new: path for public, (path, new) in uses if public}
         self.paths = {path for _, (path, _) in uses}
-        self.paths |= {tuple(found.split("::")) for found in INLINE.findall(USE.sub("", text))}
+        self.paths |= {tuple(match.split("::")) for match in INLINE.findall(USE.sub("", text))}
 
 
 def leaves(tree: str) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -48,8 +48,8 @@ def leaves(tree: str) -> Iterator[tuple[tuple[str, ...], str]]:
     prefix = tuple(part for part in head.strip().split("::") if part)
     if not brace:
         *start, last = prefix or ("",)
-        found, _, alias = last.partition(" as ")
-        yield (*start, found), alias or found
+        name, _, alias = last.partition(" as ")
+        yield (*start, name), alias or name
         return
     depth, part = 0, ""
     for letter in rest[: rest.rindex("}")] + ",":
@@ -66,12 +66,12 @@ def leaves(tree: str) -> Iterator[tuple[tuple[str, ...], str]]:
 @cache
 def modules(crate: str) -> dict[tuple[str, ...], Module]:
     source = ROOT / "crates" / crate / "src"
-    found = {}
+    table = {}
     for path in source.rglob("*.rs"):
         parts = path.relative_to(source).with_suffix("").parts
         name = parts[:-1] if parts[-1] in {"mod", "lib"} else parts
-        found[name] = Module(path, name)
-    return found
+        table[name] = Module(path, name)
+    return table
 
 
 def defined_in(crate: str, module: Module, path: tuple[str, ...], seen: int = 0) -> Module | None:
@@ -90,8 +90,8 @@ def defined_in(crate: str, module: Module, path: tuple[str, ...], seen: int = 0)
         if again := target.exports.get(rest[0]):
             return defined_in(crate, target, again, seen + 1)
         for new, globbed in target.exports.items():
-            if new == "*" and (found := defined_in(crate, target, globbed[:-1])):
-                return found
+            if new == "*" and (result := defined_in(crate, target, globbed[:-1])):
+                return result
     return target
 
 
@@ -106,15 +106,15 @@ def circles(uses: dict[str, set[str]]) -> list[set[str]]:
             if more:
                 targets |= more
                 changed = True
-    found = []
+    entries = []
     left = set(reach)
     while left:
         name = left.pop()
         circle = {other for other in reach[name] if name in reach[other]}
         if circle - {name}:
-            found.append(circle | {name})
+            entries.append(circle | {name})
             left -= circle
-    return found
+    return entries
 
 
 @pytest.mark.parametrize("crate", CRATES)

@@ -45,12 +45,12 @@ def tracked() -> frozenset[str]:
 @cache
 def endings() -> frozenset[str]:
     """Every file and folder, by each way to name it from some folder on."""
-    found = set()
+    names = set()
     for name in tracked():
         parts = name.split("/")
         for last in range(1, len(parts) + 1):
-            found |= {"/".join(parts[first:last]) for first in range(last)}
-    return frozenset(found)
+            names |= {"/".join(parts[first:last]) for first in range(last)}
+    return frozenset(names)
 
 
 @cache
@@ -70,8 +70,8 @@ def defines(module: str, name: str) -> bool:
     """Return whether a source of the module defines an item of this name."""
     return any(
         re.search(DEFINED.format(name), (ROOT / path).read_text(encoding="utf-8"))
-        for path, found in sources().items()
-        if name in found and module in re.split(r"[/.]", path.replace("-", "_"))
+        for path, item in sources().items()
+        if name in item and module in re.split(r"[/.]", path.replace("-", "_"))
     )
 
 
@@ -143,10 +143,10 @@ print(*missing)
 def test_what_documents_call_by_the_packages_name_needs_no_further_import() -> None:
     """`farlink.module.name` after `import farlink` alone, each in a process of its own."""
     names = {
-        found[1]
+        match[1]
         for document in DOCUMENTS
         for item in quoted(document)
-        for found in re.finditer(r"(?<![\w/-])(?:farlink|fl)\.([a-z_]\w*(?:\.[A-Za-z_]\w*)*)", item)
+        for match in re.finditer(r"(?<![\w/-])(?:farlink|fl)\.([a-z_]\w*(?:\.[A-Za-z_]\w*)*)", item)
     }
     assert "emulation.Options" in names
     done = subprocess.run(

@@ -40,7 +40,7 @@ def test_source_files_have_one_subject() -> None:
 
 
 def test_no_file_names_a_machine_or_a_registry() -> None:
-    found = []
+    entries = []
     for path in tracked_files():
         if path.name == "Cargo.lock":
             continue  # Cargo writes its index's address into it
@@ -50,8 +50,8 @@ def test_no_file_names_a_machine_or_a_registry() -> None:
             continue
         for number, line in enumerate(text.splitlines(), 1):
             if MACHINE_PATH.search(line) or REGISTRY_HOST.search(line):
-                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}")
-    assert not found
+                entries.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}")
+    assert not entries
 
 
 def test_every_direct_dependency_says_what_it_earns() -> None:

@@ -198,12 +198,12 @@ def listed(cells: Iterable[tuple[str, Cell, float]]) -> str:
     for tcp, cell, value in cells:
         by_tcp.setdefault(tcp, []).append((cell, value))
     texts = []
-    for tcp, found in by_tcp.items():
-        least = min(value for _, value in found)
+    for tcp, item in by_tcp.items():
+        least = min(value for _, value in item)
         where = (
-            "; ".join(str(cell) for cell, _ in found)
-            if len(found) <= len(LOSSES) * len(FLOWS)
-            else f"{len(found)} of {len(CELLS)} cells"
+            "; ".join(str(cell) for cell, _ in item)
+            if len(item) <= len(LOSSES) * len(FLOWS)
+            else f"{len(item)} of {len(CELLS)} cells"
         )
         texts.append(f"`{tcp}` ({where}; least {least:.2g})")
     return "Below a fifth: " + ", ".join(texts) + "."

@@ -38,8 +38,8 @@ def timeouts(row: str, agent: dict[str, object], tcp: dict[str, object]) -> floa
     scenario = tomllib.loads(SCENARIO.replace("CHANNEL", FADE))
     scenario["agents"][0].update(agent)
     scenario["tcp"].update(tcp)
-    (found,) = fl.run(scenario, tcp=[row]).rows("results")
-    (value,) = values_of(found, "timeouts")
+    (output,) = fl.run(scenario, tcp=[row]).rows("results")
+    (value,) = values_of(output, "timeouts")
     assert value is not None
     return value
 

@@ -55,11 +55,11 @@ def test_repairs_at_the_station_come_before_marks_and_those_before_reno(
 ) -> None:
     """Tables 1 and 3: snoop with and without ACKP within 1 % of each other, then what tells the
     sender, then Reno; a split connection has Reno's wireless half. Without Reno's time-outs."""
-    found = {scheme: measured(scenario, scheme, distance=distance) for scheme in SCHEMES}
-    rate = {scheme: match[0] for scheme, match in found.items()}
+    table = {scheme: measured(scenario, scheme, distance=distance) for scheme in SCHEMES}
+    rate = {scheme: match[0] for scheme, match in table.items()}
     for scheme in CACHES:
         assert rate[scheme] == pytest.approx(rate["snoop"], rel=0.01), scheme
-        assert found[scheme][1] <= 0.1, scheme
+        assert table[scheme][1] <= 0.1, scheme
     for scheme in ("eln", "seqcache"):
         assert rate["reno"] * 1.05 < rate[scheme] < rate["snoop"], scheme
     assert rate["eln"] < rate["seqcache"] * 1.01

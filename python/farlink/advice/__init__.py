@@ -214,7 +214,7 @@ def data(advice: Advice) -> dict[str, Any]:
             "command": item.command,
         }
 
-    found: dict[str, Any] = json.loads(
+    entry: dict[str, Any] = json.loads(
         json.dumps(
             {
                 "format": "farlink-advice/2",
@@ -233,7 +233,7 @@ def data(advice: Advice) -> dict[str, Any]:
                         "bytes": size.bytes,
                         "decides": size.decides,
                         "options": [option(row) for row in size.options],
-                        "tried": {tcp: estimate(found) for tcp, found in size.tried.items()},
+                        "tried": {tcp: estimate(entry) for tcp, entry in size.tried.items()},
                     }
                     for size in advice.sizes
                 ],
@@ -258,4 +258,4 @@ def data(advice: Advice) -> dict[str, Any]:
             }
         )
     )
-    return found
+    return entry

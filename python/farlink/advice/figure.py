@@ -44,9 +44,9 @@ def _rows(advice: "Advice", size: "SizeResult") -> "list[tuple[str, Estimate, st
         rows.append(("advised: " + advice.best.tcp, options["advised"], PALETTE[1]))
     names = [tcp.tcp for tcp in advice.tcps if tcp.tcp != advice.present.tcp]
     for name in names:
-        found = size.tried.get(name) or options.get(f"{name}, as it is")
-        if found is not None:
-            rows.append((name, found, MUTED))
+        entry = size.tried.get(name) or options.get(f"{name}, as it is")
+        if entry is not None:
+            rows.append((name, entry, MUTED))
     for what, option in options.items():
         if what not in ("now", "advised") and not what.endswith("as it is"):
             rows.append((what.partition(", ")[2], option, PALETTE[2]))
@@ -57,13 +57,13 @@ def _size(axes: "Axes", advice: "Advice", size: "SizeResult", *, is_first: bool)
     rows = _rows(advice, size)
     factor, unit = units.prefixed(max(row.mean or 0.0 for _, row, _ in rows) or 1.0, "bit/s")
     names = [name for name, _, _ in _longest(advice)]
-    for name, found, colour in rows:
+    for name, entry, colour in rows:
         place = names.index(name)
-        if found.mean is None:
+        if entry.mean is None:
             continue
-        half = (found.half_width or 0.0) / factor
+        half = (entry.half_width or 0.0) / factor
         axes.errorbar(
-            found.mean / factor, place, xerr=half, fmt="o", ms=4, color=colour, lw=1.2, capsize=2
+            entry.mean / factor, place, xerr=half, fmt="o", ms=4, color=colour, lw=1.2, capsize=2
         )
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_yticks(range(len(names)), names if is_first else [])
@@ -82,7 +82,7 @@ def _beside(axes: "Axes", advice: "Advice") -> None:
     most = max((item.ours.mean or 0.0) + (item.other.mean or 0.0) for item in advice.beside)
     factor, unit = units.prefixed(most or 1.0, "bit/s")
     for place, item in enumerate(advice.beside):
-        ours, other = ((found.mean or 0.0) / factor for found in (item.ours, item.other))
+        ours, other = ((entry.mean or 0.0) / factor for entry in (item.ours, item.other))
         first = place == 0
         axes.barh(
             place, ours, height=0.6, color=PALETTE[1], label="the transfer" if first else None

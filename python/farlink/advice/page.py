@@ -215,13 +215,13 @@ def _others_answer(advice: "Advice") -> Iterator[str]:
 
 
 def _of_size(size: "SizeResult") -> str:
-    told = "" if size.decides else ", told beside"
+    text = "" if size.decides else ", told beside"
     if size.bytes is None:
-        return size.label[0].upper() + size.label[1:] + told
+        return size.label[0].upper() + size.label[1:] + text
     name = {"the scenario's": "The scenario's transfer"}.get(
         size.label, f"{size.label[0].upper()}{size.label[1:]} transfer"
     )
-    return f"{name}, {size_text(size.bytes)}{told}"
+    return f"{name}, {size_text(size.bytes)}{text}"
 
 
 def _beside(advice: "Advice") -> list[tuple[str, ...]]:
@@ -294,10 +294,10 @@ def _options(options: "Sequence[Option]", against: str) -> list[tuple[str, ...]]
     for option in options:
         what = option.what
         if what == "the setting advised":
-            said = ", ".join(
+            text = ", ".join(
                 f"{path.removeprefix('tcp.')} {v}" for path, v in option.overrides.items()
             )
-            what = f"{option.tcp}: {said}"
+            what = f"{option.tcp}: {text}"
         same = option.gain.mean == 0 and option.gain.half_width in (0, None)
         rows.append(
             (

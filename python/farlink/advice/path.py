@@ -80,7 +80,7 @@ def bottleneck(tree: Mapping[str, Any]) -> Bottleneck:
     flow = next(item for item in tree["flows"] if item.get("app") not in ("cbr", "onoff", "xtp"))
     begin, end = source.ends(flow)
     way = _way(tree["links"], begin.replace("{}", "0"), end.replace("{}", "0"))
-    found: list[tuple[float, int, str, tuple[float, float] | None]] = []
+    entries: list[tuple[float, int, str, tuple[float, float] | None]] = []
     delay = 0.0
     for place, direction in way:
         item = tree["links"][place][direction]
@@ -90,10 +90,10 @@ def bottleneck(tree: Mapping[str, Any]) -> Bottleneck:
             rate, *ends = _traced(tree, place, direction)
             bounds = (ends[0], ends[1])
         if rate is not None:
-            found.append((rate, place, direction, bounds))
-    if not found:
+            entries.append((rate, place, direction, bounds))
+    if not entries:
         raise ScenarioError("no link on the way of the first flow has a rate")
-    rate, place, direction, bounds = min(found, key=lambda row: row[0])
+    rate, place, direction, bounds = min(entries, key=lambda row: row[0])
     link = tree["links"][place]
     here = link[direction]
     nodes = tuple(link["between"])
@@ -125,7 +125,7 @@ def anywhere(tree: Mapping[str, Any]) -> dict[str, str]:
 
     Without them all runs would begin at the first row: one storm, seen from its beginning.
     """
-    found = {}
+    table = {}
     for place, link in enumerate(tree["links"]):
         for direction in ("down", "up"):
             trace = (link.get(direction) or {}).get("rate_trace")
@@ -133,9 +133,9 @@ def anywhere(tree: Mapping[str, Any]) -> dict[str, str]:
                 continue
             base = f"links.{place}.{direction}.rate_trace"
             if "," in str(trace.get("data", "")).splitlines()[0]:
-                found[f"{base}.repeat"] = "true"
-            found[f"{base}.random_offset"] = "true"
-    return found
+                table[f"{base}.repeat"] = "true"
+            table[f"{base}.random_offset"] = "true"
+    return table
 
 
 @dataclass(frozen=True)
@@ -244,15 +244,15 @@ def _way(links: Any, begin: str, end: str) -> list[tuple[int, str]]:  # noqa: AN
     raise ScenarioError(f"there is no way from {begin} to {end}")
 
 
-def _queue(says: Any, rate: float, delay: float) -> int | None:  # noqa: ANN401 (of JSON)
-    if not isinstance(says, Mapping):
+def _queue(value: Any, rate: float, delay: float) -> int | None:  # noqa: ANN401 (of JSON)
+    if not isinstance(value, Mapping):
         return None
-    if "packets" in says:
-        return int(says["packets"]) * _PACKET
-    if "bytes" in says:
-        return units.whole_size(says["bytes"])
-    if "bdp" in says:
-        return round(float(says["bdp"]) * rate / 8 * 2 * delay)
+    if "packets" in value:
+        return int(value["packets"]) * _PACKET
+    if "bytes" in value:
+        return units.whole_size(value["bytes"])
+    if "bdp" in value:
+        return round(float(value["bdp"]) * rate / 8 * 2 * delay)
     return None
 
 
@@ -274,10 +274,10 @@ def with_arq(tree: Mapping[str, Any], path: Bottleneck) -> Iterator[tuple[str, d
             timers[1]: "20 ms",
         }
         ceiling = window * _PACKET * 8 / max(down + up, 1e-6)
-        says = f"link ARQ: {protocol.upper()}, {window} frames"
+        text = f"link ARQ: {protocol.upper()}, {window} frames"
         if path.rate_bit_s and ceiling < path.rate_bit_s:
-            says += f" (its numbers allow {ceiling / 1e6:.3g} Mbit/s here)"
-        yield says, changed
+            text += f" (its numbers allow {ceiling / 1e6:.3g} Mbit/s here)"
+        yield text, changed
 
 
 def with_proxy(tree: Mapping[str, Any], path: Bottleneck) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -102,8 +102,8 @@ class Work:
         self._say("link repair and proxies")
         kept = self._remedies(present)
         added = [] if self.fixed or best is present else self._remedies(best)
-        told = [present, best, *tcps]
-        self._simulate([message.points[0] for message in told], 2 * self.runs)
+        lines = [present, best, *tcps]
+        self._simulate([line.points[0] for line in lines], 2 * self.runs)
         options = [self._option(item.tcp, item, present) for item in tcps]
         options.sort(key=lambda item: -(item.goodput.mean or 0.0))
         fixed = self._screen(kept, present)
@@ -171,7 +171,7 @@ class Work:
         own = next((i for i, item in enumerate(deciding) if item.label == "the scenario's"), 0)
         scenario = Size(deciding[own].label, deciding[own].bytes, self.tree)
         self.deciding = [scenario, *deciding[:own], *deciding[own + 1 :]]
-        self.told = beside
+        self.beside = beside
 
     def _count_runs(self, present: Setting) -> None:
         """Take three runs where the first four of all sizes are the same to the bit."""
@@ -235,7 +235,7 @@ class Work:
     def _score(self, setting: Setting, runs: int) -> Any:  # noqa: ANN401 (an array)
         """Return the mean logarithm of goodput over the sizes, run by run."""
         values = [self.lab.values(point, self.measure, runs) for point in setting.points]
-        return np.mean([np.log(np.fmax(np.nan_to_num(found), 1.0)) for found in values], axis=0)
+        return np.mean([np.log(np.fmax(np.nan_to_num(value), 1.0)) for value in values], axis=0)
 
     def _common(self, setting: Setting, other: Setting) -> tuple[list[float], list[float]]:
         """Return the scores of two settings over the runs that both have."""
@@ -263,9 +263,9 @@ class Work:
     def _gain(self, setting: Setting, present: Setting, place: int) -> tuple[float, float, float]:
         """Return low, mean and high of the gain at a size, in parts of the present goodput."""
         points = (setting.points[place], present.points[place])
-        found = [self.lab.values(point, self.measure) for point in points]
-        runs = min(len(found[0]), len(found[1]), self.runs)
-        ours, theirs = (np.nan_to_num(values[:runs]) for values in found)
+        results = [self.lab.values(point, self.measure) for point in points]
+        runs = min(len(results[0]), len(results[1]), self.runs)
+        ours, theirs = (np.nan_to_num(values[:runs]) for values in results)
         apart = paired_difference(ours.tolist(), theirs.tolist())
         mean = float(theirs.mean()) or 1.0
         low, middle, high = (x or 0.0 for x in (apart.low, apart.mean, apart.high))
@@ -314,7 +314,7 @@ class Work:
         )
 
     def _settings(self, pool: Sequence[Setting]) -> list[Setting]:
-        found = []
+        entries = []
         for item in pool:
             for share in _WINDOW_SHARES:
                 for initial in _INITIAL_WINDOWS:
@@ -324,17 +324,17 @@ class Work:
                         "tcp.initial_window": initial,
                     }
                     try:
-                        found.append(self._setting(item.tcp, changes))
+                        entries.append(self._setting(item.tcp, changes))
                     except ScenarioError:
                         continue  # a window that this TCP cannot have
-        if not found:
+        if not entries:
             raise ScenarioError("none of the windows to try suits this scenario")
-        return found
+        return entries
 
     def _remedies(self, setting: Setting) -> list[tuple[str, Setting]]:
         """Return what could stand between the ends, with these ends."""
-        found = []
-        trees = [list(self._with(size.tree)) for size in (*self.deciding, *self.told)]
+        entries = []
+        trees = [list(self._with(size.tree)) for size in (*self.deciding, *self.beside)]
         for place, (what, _) in enumerate(trees[0]):
             try:
                 points = [
@@ -345,28 +345,28 @@ class Work:
                 if line not in self.refused:
                     self.refused.append(line)
                 continue
-            found.append((what, Setting(setting.tcp, setting.changes, tuple(points))))
-        return found
+            entries.append((what, Setting(setting.tcp, setting.changes, tuple(points))))
+        return entries
 
     def _screen(self, rows: Sequence[tuple[str, Setting]], base: Setting) -> list[Option]:
         """Tell remedies by the first runs; those that are shown to be worse stop after a few."""
         few, more = min(_FIRST, self.runs), max(3, self.runs // 2)
         self._simulate([row.points[0] for _, row in rows], few)
-        found = []
+        entries = []
         for what, row in rows:
             option = self._early(what, row, base, few)
             if not (self.is_random and option.gain.high is not None and option.verdict == "less"):
                 self._simulate([row.points[0]], more)
                 option = self._early(what, row, base, more)
-            found.append(option)
-        return found
+            entries.append(option)
+        return entries
 
     def _early(self, what: str, item: Setting, base: Setting, runs: int) -> Option:
         """Return an option by the first runs, none of which chose anything of a remedy."""
 
         def values(setting: Setting, measure: str) -> list[float | None]:
-            found = self.lab.values(setting.points[0], measure, runs)
-            return _known(found)
+            values = self.lab.values(setting.points[0], measure, runs)
+            return _known(values)
 
         ours, theirs = values(item, self.measure), values(base, self.measure)
         return Option(
@@ -402,8 +402,8 @@ class Work:
                 rows.append((f"{champion.tcp}, as it is", champion))
         rows += extra
         runs = max(3, self.runs // 2)
-        every = [*self.deciding, *self.told]
-        found = []
+        every = [*self.deciding, *self.beside]
+        entries = []
         for place, size in enumerate(every):
             points = [
                 row.points[place]
@@ -421,8 +421,8 @@ class Work:
             for item in getattr(self, "tcps", []) if decides else []:
                 values = self.lab.values(item.points[place], self.measure)[: self.runs]
                 tried[item.tcp] = mean_ci95(np.nan_to_num(values).tolist())
-            found.append(SizeResult(size.label, size.bytes, decides, options, tried))
-        return tuple(sorted(found, key=lambda item: item.bytes or 2**60))
+            entries.append(SizeResult(size.label, size.bytes, decides, options, tried))
+        return tuple(sorted(entries, key=lambda item: item.bytes or 2**60))
 
     def _beside(
         self, present: Setting, best: Setting, champions: Mapping[int, tuple[Setting, str]]
@@ -464,7 +464,7 @@ class Work:
             most = max(rows, key=lambda item: item["metrics"]["utilisation"]["mean"])
             busiest = f"{most['link']}, {most['direction']}"
             used = {self.now: float(most["metrics"]["utilisation"]["mean"])}
-        said = limits.sentences(result, busiest, used)
+        sentences = limits.sentences(result, busiest, used)
         flow = next(item for item in result.data["results"] if item["tcp"] == self.now)
         shares = {
             key.removeprefix("limited_").replace("_", " "): metric["mean"]
@@ -472,8 +472,8 @@ class Work:
             if key.startswith("limited_") and metric["mean"]
         }
         parts = sorted(shares.items(), key=lambda item: -item[1])[:4]
-        told = ", ".join(f"{name} {100 * share:.0f} %" for name, share in parts)
-        return (*said, f"of its time: {told}" if told else "")
+        text = ", ".join(f"{name} {100 * share:.0f} %" for name, share in parts)
+        return (*sentences, f"of its time: {text}" if text else "")
 
     def _delays(self, tcps: Sequence[str], best: Setting) -> dict[str, tuple[Estimate, Estimate]]:
         """Return what a small call sees beside the transfer, and alone."""
@@ -485,15 +485,15 @@ class Work:
         if best.changes:
             wanted[f"{best.tcp}, as advised"] = self._point(best.tcp, best.changes, beside)
         self._simulate(wanted.values(), runs)
-        found = {}
+        table = {}
         for what, point in wanted.items():
             # A run in which nothing of the call arrived has no delay.
             values = [
                 _known(self.lab.values(point, f"{_CALL}.{measure}", runs))
                 for measure in ("delay_mean", "delay_p99")
             ]
-            found[what] = (mean_ci95(values[0]), mean_ci95(values[1]))
-        return found
+            table[what] = (mean_ci95(values[0]), mean_ci95(values[1]))
+        return table
 
     def _left_out(self) -> tuple[str, ...]:
         lines = [
@@ -571,8 +571,8 @@ def _own_tcp(given: str | Path | Mapping[str, object], point: Point) -> str | No
     row = point.scenario["resolved_tcp"][0]
     where = source.find(given)
     read = json.loads if where.text.lstrip().startswith("{") else tomllib.loads
-    says = row if where.saved else read(where.text).get("tcp", {})
-    if not isinstance(says, Mapping) or "variant" not in says:
+    tcp = row if where.saved else read(where.text).get("tcp", {})
+    if not isinstance(tcp, Mapping) or "variant" not in tcp:
         return None
     profile, variant = row.get("profile", "rfc"), str(row["variant"])
     return variant if profile == "rfc" else f"{profile}-{variant}"

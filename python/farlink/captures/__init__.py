@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from farlink.captures.direction import Direction, Half, Sent, Told, build
+from farlink.captures.direction import Acknowledgment, Direction, Half, Sent, build
 from farlink.captures.file import packets
 from farlink.captures.segment import ACK, FIN, RST, SYN, Ends, Segment, parse
 from farlink.errors import ScenarioError
@@ -175,9 +175,9 @@ def capture(path: str | Path) -> Capture:
     where, segments, origin_ns = Path(path), list[Segment](), None
     for packet in packets(where):
         origin_ns = packet.time_ns if origin_ns is None else origin_ns
-        found = parse(packet, origin_ns)
-        if found is not None:
-            segments.append(found)
+        segment = parse(packet, origin_ns)
+        if segment is not None:
+            segments.append(segment)
     return of_segments(where, segments, origin_ns or 0)
 
 
@@ -213,24 +213,24 @@ def of_segments(where: Path, segments: Iterable[Segment], origin_ns: int) -> Cap
 def _reading(known: dict[Ends, _Reading], readings: list[_Reading], segment: Segment) -> _Reading:
     """Return the connection of a segment; a SYN with another number than before opens a new one."""
     back: Ends = (segment.flow[1], segment.flow[0], segment.flow[3], segment.flow[2])
-    found = known.get(segment.flow) or known.get(back)
+    entry = known.get(segment.flow) or known.get(back)
     opens = segment.flags & (SYN | ACK) == SYN
-    again = found is not None and found.first_sequence in (None, segment.sequence)
-    if found is None or (opens and (not again or (found.first_sequence is None and _used(found)))):
+    again = entry is not None and entry.first_sequence in (None, segment.sequence)
+    if entry is None or (opens and (not again or (entry.first_sequence is None and _used(entry)))):
         # Without a SYN the end that answers it, or else the first to be seen, is the other.
         opener = back if segment.flags & (SYN | ACK) == SYN | ACK else segment.flow
-        found = _Reading(opener, segment.time, segment.time)
+        entry = _Reading(opener, segment.time, segment.time)
         known.pop(back, None)
-        known[segment.flow] = found
-        readings.append(found)
+        known[segment.flow] = entry
+        readings.append(entry)
     if opens:
-        found.first_sequence = segment.sequence
-    found.last = max(found.last, segment.time)
-    return found
+        entry.first_sequence = segment.sequence
+    entry.last = max(entry.last, segment.time)
+    return entry
 
 
 def _used(reading: _Reading) -> bool:
-    return any(half.sent or half.told for half in reading.halves)
+    return any(half.sent or half.acknowledgments for half in reading.halves)
 
 
 def _take(reading: _Reading, segment: Segment) -> None:
@@ -262,12 +262,14 @@ def _take(reading: _Reading, segment: Segment) -> None:
     if segment.flags & ACK and not segment.flags & (SYN | RST):
         at = theirs.place(segment.ack)
         blocks = tuple((theirs.place(a), theirs.place(b)) for a, b in segment.sacks)
-        theirs.told.append(Told(segment.time, at, segment.window, segment.stamp, blocks))
+        theirs.acknowledgments.append(
+            Acknowledgment(segment.time, at, segment.window, segment.stamp, blocks)
+        )
         theirs.edge = max(theirs.edge, at)
 
 
 def _told(half: Half) -> int:
-    return half.told[-1].ack if half.told else 0
+    return half.acknowledgments[-1].ack if half.acknowledgments else 0
 
 
 def _connection(number: int, reading: _Reading, origin_ns: int) -> Connection:
@@ -317,10 +319,10 @@ def _shift(half: Half, start: float) -> None:
     for segment in half.sent:
         segment.time -= start
         segment.at -= first
-    for told in half.told:
-        told.time -= start
-        told.ack -= first
-        told.sacks = tuple((a - first, b - first) for a, b in told.sacks)
+    for item in half.acknowledgments:
+        item.time -= start
+        item.ack -= first
+        item.sacks = tuple((a - first, b - first) for a, b in item.sacks)
     for stamps in (half.stamps, half.echoes):
         for value in stamps:
             stamps[value] -= start

@@ -13,7 +13,7 @@ from farlink.captures.ranges import Covered, Holes
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Direction", "Half", "Kind", "Sent", "Told", "build"]
+__all__ = ["Acknowledgment", "Direction", "Half", "Kind", "Sent", "build"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -50,7 +50,7 @@ class Sent:
         self.time, self.at, self.length, self.stamp = time, at, length, stamp
 
 
-class Told:
+class Acknowledgment:
     """Header fields of the other end: acknowledgment, window (not scaled), timestamps."""
 
     __slots__ = ("ack", "sacks", "stamp", "time", "window")
@@ -73,7 +73,7 @@ class Half:
     base: int | None = None
     edge: int = 0
     sent: list[Sent] = field(default_factory=list)
-    told: list[Told] = field(default_factory=list)
+    acknowledgments: list[Acknowledgment] = field(default_factory=list)
     stamps: dict[int, float] = field(default_factory=dict)
     """When the sender's TSval was first seen."""
     echoes: dict[int, float] = field(default_factory=dict)
@@ -205,10 +205,10 @@ class Direction:
         order = np.argsort(times, kind="stable")
         times = times[order]
         sent = np.searchsorted(segments["time"], times, side="right")
-        told = np.searchsorted(known, times, side="right")
+        places = np.searchsorted(known, times, side="right")
         start = segments["seq"][0]
         highest = np.append(start, edge)[sent]
-        done = np.append(start, covered)[told]
+        done = np.append(start, covered)[places]
         return {"time": times, "flight": np.maximum(highest - done, 0)}
 
     def table(self, name: str) -> "pd.DataFrame":
@@ -233,7 +233,7 @@ def build(
     other: Half,
     handshake: tuple[float | None, float | None],
 ) -> Direction:
-    """Put together what `half` sent and what the other end told of it.
+    """Put together what `half` sent and what the other end acknowledged.
 
     `handshake` are its round trips from here to the receiver and to the sender, None if unknown.
     """
@@ -244,7 +244,7 @@ def build(
     )
     least_behind = _least(behind, handshake[1])
     segments = _segments(half.sent, least_behind)
-    acks = _acks(half.told)
+    acks = _acks(half.acknowledgments)
     shift = other.shift or 0
     if half.syns and other.syns and (half.shift is None or other.shift is None):
         shift = 0  # RFC 7323, 2.2: both ends or none
@@ -252,18 +252,18 @@ def build(
         shift = _needed(segments, acks)
     acks["window"] = acks["window"] * float(2**shift)
     ahead = _echoed(half) if half.stamps and other.stamps else _acknowledged(segments, acks)
-    told = [item for item in (half.mss, other.mss) if item is not None]
+    sizes = [item for item in (half.mss, other.mss) if item is not None]
     return Direction(
         *names,
         segments,
         acks,
-        _sacks(half.told),
+        _sacks(half.acknowledgments),
         ahead,
         behind,
         _least(ahead, handshake[0]),
         least_behind,
         shift,
-        min(told) if told else None,
+        min(sizes) if sizes else None,
         bool(half.stamps and other.stamps),
         half.sack is not False and other.sack is not False,
     )
@@ -301,26 +301,26 @@ def _segments(sent: list[Sent], round_trip: float | None) -> dict[str, Array]:
     }
 
 
-def _acks(told: list[Told]) -> dict[str, Array]:
+def _acks(acknowledgments: list[Acknowledgment]) -> dict[str, Array]:
     """Return the ACKs, and how many bytes each and those before it cover, SACK blocks too."""
-    covered, highest = np.empty(len(told)), -(2**62)
+    covered, highest = np.empty(len(acknowledgments)), -(2**62)
     blocks = Covered()
-    for number, message in enumerate(told):
-        highest = max(highest, message.ack)
-        for left, right in message.sacks:
+    for number, ack in enumerate(acknowledgments):
+        highest = max(highest, ack.ack)
+        for left, right in ack.sacks:
             blocks.add(max(left, highest), right)
         blocks.forget_below(highest)
         covered[number] = highest + blocks.size
     return {
-        "time": np.array([message.time for message in told]),
-        "ack": np.array([message.ack for message in told], dtype=np.float64),
-        "window": np.array([message.window for message in told], dtype=np.float64),
+        "time": np.array([ack.time for ack in acknowledgments]),
+        "ack": np.array([ack.ack for ack in acknowledgments], dtype=np.float64),
+        "window": np.array([ack.window for ack in acknowledgments], dtype=np.float64),
         "covered": covered,
     }
 
 
-def _sacks(told: list[Told]) -> dict[str, Array]:
-    rows = [(message.time, left, right) for message in told for left, right in message.sacks]
+def _sacks(acknowledgments: list[Acknowledgment]) -> dict[str, Array]:
+    rows = [(ack.time, left, right) for ack in acknowledgments for left, right in ack.sacks]
     columns = np.array(rows, dtype=np.float64).reshape(-1, 3)
     return {"time": columns[:, 0], "left": columns[:, 1], "right": columns[:, 2]}
 
@@ -344,9 +344,9 @@ def _echoed(half: Half) -> dict[str, Array]:
         if segment.stamp is not None:
             sent.setdefault(segment.stamp[0], segment.time)
     return _series(
-        (told.time, told.time - time)
-        for told in half.told
-        if told.stamp is not None and (time := sent.pop(told.stamp[1], None)) is not None
+        (ack.time, ack.time - time)
+        for ack in half.acknowledgments
+        if ack.stamp is not None and (time := sent.pop(ack.stamp[1], None)) is not None
     )
 
 

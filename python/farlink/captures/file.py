@@ -182,13 +182,13 @@ def _block(file: _Input, order: str, head: bytes, read: int) -> bytes:
 def _interface(file: _Input, order: str, body: bytes) -> _Interface:
     if len(body) < 8:
         raise file.refuse()
-    found = _Interface(struct.unpack_from(order + "H", body)[0])
+    result = _Interface(struct.unpack_from(order + "H", body)[0])
     for code, value in _options(file, order, body[8:]):
         if code == _RESOLUTION and len(value) == 1:
-            found.per_second = 2 ** (value[0] & 127) if value[0] & 128 else 10 ** value[0]
+            result.per_second = 2 ** (value[0] & 127) if value[0] & 128 else 10 ** value[0]
         elif code == _OFFSET and len(value) == 8:
-            (found.offset_s,) = struct.unpack(order + "q", value)
-    return found
+            (result.offset_s,) = struct.unpack(order + "q", value)
+    return result
 
 
 def _options(file: _Input, order: str, body: bytes) -> Iterator[tuple[int, bytes]]:

@@ -57,10 +57,10 @@ def parse(packet: Packet, origin_ns: int = 0) -> Segment | None:
             return None
         identity = int.from_bytes(data[4:6])
     else:
-        found = _after_extensions(data)
-        if found is None:
+        result = _after_extensions(data)
+        if result is None:
             return None
-        start, payload = found, int.from_bytes(data[4:6])
+        start, payload = result, int.from_bytes(data[4:6])
         whole = 40 + payload if payload else 0
     if len(data) < start + 20:
         return None

@@ -103,7 +103,7 @@ def advise(
             *notes,
         )
     with on_cluster(cluster) as executor:
-        found = advice.advise(
+        answer = advice.advise(
             tree,
             tcp=text.one_name(tcp),
             server=server or None,
@@ -116,15 +116,15 @@ def advise(
             name=name,
             tell=None if quiet else _tell,
         )
-    text.line(found.markdown.rstrip())
+    text.line(answer.markdown.rstrip())
     if out is not None and out.suffix == ".pdf":
-        found.save_pdf(out)
+        answer.save_pdf(out)
         sys.stderr.write(text.printable(f"wrote {out}") + "\n")
     elif out is not None:
         made = {
-            ".html": lambda: found.html,
-            ".md": lambda: found.markdown,
-            ".json": lambda: json.dumps(advice.data(found), indent=1) + "\n",
+            ".html": lambda: answer.html,
+            ".md": lambda: answer.markdown,
+            ".json": lambda: json.dumps(advice.data(answer), indent=1) + "\n",
         }
         files.write_text(out, made[out.suffix]())
         sys.stderr.write(text.printable(f"wrote {out}") + "\n")

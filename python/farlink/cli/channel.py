@@ -181,15 +181,15 @@ def _notes(sample: "ChannelSample") -> list[str]:
 
 def _verdict(sample: "ChannelSample", outside: list[str], again: "ChannelSample") -> str:
     compared = sum(row.agrees is not None for row in sample.rows)
-    said = f"{len(outside)} of {compared} outside"
+    text = f"{len(outside)} of {compared} outside"
     still = [name for name in again.outside() if name in outside]
     if still:
         return (
-            f"{said}, and in run {again.run}, with other random numbers, again: "
+            f"{text}, and in run {again.run}, with other random numbers, again: "
             f"{'; '.join(still)}. That is hardly chance: once in 400 for each"
         )
     return (
-        f"{said}, by chance: in run {again.run}, with other random numbers, they agree (one in 20 "
+        f"{text}, by chance: in run {again.run}, with other random numbers, they agree (one in 20 "
         "is outside, and what depends on each other goes out together)"
     )
 

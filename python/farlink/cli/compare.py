@@ -111,7 +111,7 @@ def compare(
         raise ScenarioError("--tcp: name at least one, for example --tcp cubic,reno")
     from farlink import comparison
 
-    found = comparison.compare(
+    outcome = comparison.compare(
         scenario,
         names,
         size=transfer or None,
@@ -122,9 +122,9 @@ def compare(
         offloads=offloads,
         tell=None if quiet else _tell,
     )
-    show(found, text.console(sys.stdout))
-    _save(found, out)
-    if not found.is_judged:
+    show(outcome, text.console(sys.stdout))
+    _save(outcome, out)
+    if not outcome.is_judged:
         raise typer.Exit(1)
 
 
@@ -134,9 +134,9 @@ def _refuse(given: Mapping[str, object], where: str) -> None:
             raise ScenarioError(f"{option} has no effect {where}; leave it out")
 
 
-def _save(found: "comparison.Comparison | overlays.Overlay", out: Path | None) -> None:
+def _save(comparison: "comparison.Comparison | overlays.Overlay", out: Path | None) -> None:
     if out is not None:
-        for path in found.save(out):
+        for path in comparison.save(out):
             text.line(f"wrote {path}")
 
 
@@ -144,12 +144,12 @@ def _tell(line: str) -> None:
     sys.stderr.write(line + "\n")
 
 
-def show(found: "comparison.Comparison", out: "Sink") -> None:
+def show(comparison: "comparison.Comparison", out: "Sink") -> None:
     """Print a row per TCP: both goodputs and their ratio."""
     from rich import box
     from rich.table import Table
 
-    largest = max(value for row in found.rows for value in row.simulated + row.emulated)
+    largest = max(value for row in comparison.rows for value in row.simulated + row.emulated)
     factor, unit = units.prefixed(largest, "bit/s")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("tcp", no_wrap=True)
@@ -157,7 +157,7 @@ def show(found: "comparison.Comparison", out: "Sink") -> None:
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("late (ms):\nhalf, 99 %", justify="right", no_wrap=True)
     table.add_column("")
-    for row in found.rows:
+    for row in comparison.rows:
         table.add_row(
             row.tcp,
             goodputs(row.simulated, factor),
@@ -167,15 +167,16 @@ def show(found: "comparison.Comparison", out: "Sink") -> None:
             row.verdict,
         )
     out.print(table)
-    count = len(found.rows[0].simulated)
+    count = len(comparison.rows[0].simulated)
     out.print(
-        f"{found.result.name}, seed {found.result.seed}, {count} run{'s' if count > 1 else ''} of "
+        f"{comparison.result.name}, seed {comparison.result.seed}, "
+        f"{count} run{'s' if count > 1 else ''} of "
         f"each TCP on each side{_MEANING.get(count, _INTERVAL)}",
         soft_wrap=True,
     )
-    out.print(_sides(found), soft_wrap=True)
-    if not found.is_judged:
-        bearable = found.rows[0].bearable_s
+    out.print(_sides(comparison), soft_wrap=True)
+    if not comparison.is_judged:
+        bearable = comparison.rows[0].bearable_s
         out.print(
             "NOT JUDGED: on this path one packet in a hundred may be "
             f"{1e3 * bearable:.3g} ms late; "
@@ -184,9 +185,9 @@ def show(found: "comparison.Comparison", out: "Sink") -> None:
         )
 
 
-def _sides(found: "comparison.Comparison") -> str:
+def _sides(comparison: "comparison.Comparison") -> str:
     """Say what both sides were given."""
-    sides = found.sides
+    sides = comparison.sides
     ours = ", ".join(f"{key.removeprefix('tcp.')} {item}" for key, item in sides.simulated.items())
     theirs = ", ".join(f"{key} {item}" for key, item in sides.emulated.items())
     segments = "several at once in the kernel" if sides.offloads else "one by one"
@@ -200,7 +201,7 @@ def _sides(found: "comparison.Comparison") -> str:
     )
 
 
-def show_overlay(found: "overlays.Overlay", out: "Sink") -> None:
+def show_overlay(overlay: "overlays.Overlay", out: "Sink") -> None:
     """Print the path that was fitted, and what of the capture the simulation gives."""
     from rich import box
     from rich.table import Table
@@ -210,7 +211,7 @@ def show_overlay(found: "overlays.Overlay", out: "Sink") -> None:
     path = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
     path.add_column("what", no_wrap=True)
     path.add_column("value")
-    for name, value in found.path.rows:
+    for name, value in overlay.path.rows:
         path.add_row(name, value)
     out.print("the path that explains the capture:", soft_wrap=True)
     out.print(path)
@@ -221,7 +222,7 @@ def show_overlay(found: "overlays.Overlay", out: "Sink") -> None:
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     before = ""
-    for verdict in found.verdicts:
+    for verdict in overlay.verdicts:
         name, unit = overlays.MEASURES[verdict.measure]
         factor, shown = units.prefixed(max(verdict.captured, verdict.mean, 1e-12), unit)
         low, high = verdict.range
@@ -236,17 +237,17 @@ def show_overlay(found: "overlays.Overlay", out: "Sink") -> None:
         )
         before = verdict.tcp
     out.print(table)
-    rows = [verdict for verdict in found.verdicts if verdict.tcp == found.closest]
+    rows = [verdict for verdict in overlay.verdicts if verdict.tcp == overlay.closest]
     fitting = sum(row.fits for row in rows)
-    count = len(next(iter(found.simulated.values())))
+    count = len(next(iter(overlay.simulated.values())))
     out.print(
-        f"closest is {found.closest}: {fitting} of {len(rows)} measures fit; {count} "
-        f"run{'s' if count > 1 else ''} of each, seed {found.result.seed}",
+        f"closest is {overlay.closest}: {fitting} of {len(rows)} measures fit; {count} "
+        f"run{'s' if count > 1 else ''} of each, seed {overlay.result.seed}",
         soft_wrap=True,
     )
     if count < 3:
         out.print("fewer than three runs have no range: what is within 5 % fits", soft_wrap=True)
-    for note in found.path.notes:
+    for note in overlay.path.notes:
         out.print(note, soft_wrap=True)
 
 

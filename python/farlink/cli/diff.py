@@ -63,7 +63,7 @@ def diff(
         raise ScenarioError("--measures: a name is empty; write --measures goodput,duration")
     both = dict(text.assignments(changes))
     with progress.simulating(quiet) as watch:
-        found = work.diff(
+        difference = work.diff(
             a,
             b,
             tcp=text.names(tcp),
@@ -76,25 +76,25 @@ def diff(
             progress=watch,
         )
     if csv is not None:
-        files.write_text(csv, found.frame.to_csv(index=False))
+        files.write_text(csv, difference.frame.to_csv(index=False))
     if not quiet:
-        show(found, text.console(sys.stdout))
+        show(difference, text.console(sys.stdout))
 
 
-def show(found: "Diff", out: "Sink") -> None:
+def show(difference: "Diff", out: "Sink") -> None:
     """Print what differs in the scenarios, and a row per TCP and measure."""
     from rich import box
     from rich.table import Table
 
-    if found.settings:
+    if difference.settings:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for title in ("what differs", "A", "B"):
             table.add_column(title, overflow="fold")
-        for row in found.settings[:_MOST_SETTINGS]:
+        for row in difference.settings[:_MOST_SETTINGS]:
             table.add_row(*row)
         out.print(table)
-        if len(found.settings) > _MOST_SETTINGS:
-            out.print(f"and {len(found.settings) - _MOST_SETTINGS} more keys", soft_wrap=True)
+        if len(difference.settings) > _MOST_SETTINGS:
+            out.print(f"and {len(difference.settings) - _MOST_SETTINGS} more keys", soft_wrap=True)
     else:
         out.print("the scenarios are the same", soft_wrap=True)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
@@ -103,16 +103,17 @@ def show(found: "Diff", out: "Sink") -> None:
     for title in ("A", "B", "B - A", "%"):
         table.add_column(title, no_wrap=True, justify="right")
     table.add_column("")
-    for item in found.rows:
+    for item in difference.rows:
         table.add_row(*_cells(item))
     out.print(table)
     how = (
         "paired: the same losses run by run"
-        if found.paired
-        else f"not paired, since the seeds are {found.a.seed} and {found.b.seed} (Welch)"
+        if difference.paired
+        else f"not paired, since the seeds are {difference.a.seed} and {difference.b.seed} (Welch)"
     )
     out.print(
-        f"A: {found.a.name}, B: {found.b.name}; {found.runs} runs, {how}; mean ± half of the "
+        f"A: {difference.a.name}, B: {difference.b.name}; {difference.runs} runs, {how}; "
+        "mean ± half of the "
         "95 % interval",
         soft_wrap=True,
     )

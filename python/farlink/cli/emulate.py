@@ -390,15 +390,15 @@ def _packets(packets: dict[str, int]) -> str:
     for key, what in others.items():
         if packets[key]:
             made.append(f"{packets[key]:,} {what}")
-    found = [f"{packets['left']:,} left", f"{packets['lost']:,} lost"]
+    entries = [f"{packets['left']:,} left", f"{packets['lost']:,} lost"]
     if packets["overflowed"]:
-        found.append(f"{packets['overflowed']:,} dropped by devices")
+        entries.append(f"{packets['overflowed']:,} dropped by devices")
     if packets["for_routers"]:
-        found.append(f"{packets['for_routers']:,} for routers")
+        entries.append(f"{packets['for_routers']:,} for routers")
     if packets["absorbed"]:
-        found.append(f"{packets['absorbed']:,} taken by agents")
-    found.append(f"{packets['inside']:,} under way")
-    return f"packets: {', '.join(made)}; {', '.join(found)}"
+        entries.append(f"{packets['absorbed']:,} taken by agents")
+    entries.append(f"{packets['inside']:,} under way")
+    return f"packets: {', '.join(made)}; {', '.join(entries)}"
 
 
 def _lost(metrics: dict[str, float]) -> str:

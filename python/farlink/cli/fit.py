@@ -45,19 +45,19 @@ def fit(
 
     if out is not None:
         files.check_file(out)
-    found = estimate.fit(measured, receiver, model=model, source=source)
+    fit = estimate.fit(measured, receiver, model=model, source=source)
     if out is not None:
-        files.write_text(out, found.stanza)
+        files.write_text(out, fit.stanza)
     if as_json:
-        text.line(json.dumps(found.data, indent=2))
+        text.line(json.dumps(fit.data, indent=2))
         return
-    show(found, text.console(sys.stdout))
-    text.line(found.stanza.rstrip())
+    show(fit, text.console(sys.stdout))
+    text.line(fit.stanza.rstrip())
     if out is not None:
         text.line(f"written: {out}")
 
 
-def show(found: "Fit", out: "Sink") -> None:
+def show(fit: "Fit", out: "Sink") -> None:
     """Print the parameters with their intervals."""
     from rich import box
     from rich.table import Table
@@ -65,7 +65,7 @@ def show(found: "Fit", out: "Sink") -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("parameter", "estimate", "95 % interval"):
         table.add_column(name, justify="left" if name == "parameter" else "right", no_wrap=True)
-    for name, unit, row in found.rows:
+    for name, unit, row in fit.rows:
         factor, shown = (1e-3, "ms") if unit == "s" else (1.0, unit)
         label = f"{name.removesuffix('_s')} ({shown})" if shown else name
         mean = "-" if row.mean is None else f"{row.mean / factor:.5g}"
@@ -74,10 +74,10 @@ def show(found: "Fit", out: "Sink") -> None:
             interval = f"{row.low / factor:.5g} to {row.high / factor:.5g}"
         table.add_row(label, mean, interval)
     out.print(table)
-    lost = int(found.observed.lost.sum())
+    lost = int(fit.observed.lost.sum())
     out.print(
-        f"{len(found):,} packets, {lost:,} lost; model of loss: {found.loss.model}", soft_wrap=True
+        f"{len(fit):,} packets, {lost:,} lost; model of loss: {fit.loss.model}", soft_wrap=True
     )
-    for note in found.notes:
+    for note in fit.notes:
         out.print(note, soft_wrap=True)
     out.print("")

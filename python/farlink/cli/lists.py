@@ -147,12 +147,12 @@ def _named(rows: list[Mapping[str, Any]], words: Sequence[str]) -> list[Mapping[
     chosen = []
     for word in words:
         exact = [row for row in rows if row["name"] == word]
-        found = exact or [row for row in rows if word in row["name"]]
-        if not found:
+        result = exact or [row for row in rows if word in row["name"]]
+        if not result:
             near = get_close_matches(word, [str(row["name"]) for row in rows], n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             raise ScenarioError(f"{word}: no name in this list has that in it{hint}")
-        chosen += [row for row in found if row not in chosen]
+        chosen += [row for row in result if row not in chosen]
     return chosen
 
 

@@ -31,35 +31,35 @@ def options_of_run(arguments: list[str]) -> dict[str, Any] | None:
     """Read the arguments of the command; None if they are for the general reader."""
     if arguments[:1] != ["run"] or "_FARLINK_COMPLETE" in os.environ:
         return None
-    found: dict[str, Any] = {}
+    table: dict[str, Any] = {}
     rest = iter(arguments[1:])
     for argument in rest:
         if not argument.startswith("-"):
-            if "scenario" in found:
+            if "scenario" in table:
                 return None
-            found["scenario"] = argument
+            table["scenario"] = argument
         elif argument in _SWITCHES:
-            found[_SWITCHES[argument]] = True
+            table[_SWITCHES[argument]] = True
         else:
             name, equals, value = argument.partition("=")
             if not equals:
                 value = next(rest, "")
-            if not _take(found, name, value):
+            if not _take(table, name, value):
                 return None
-    return found if "scenario" in found else None
+    return table if "scenario" in table else None
 
 
-def _take(found: dict[str, Any], name: str, value: str) -> bool:
+def _take(table: dict[str, Any], name: str, value: str) -> bool:
     """Note the value of an option. Returns whether both are plain."""
     if not value or value.startswith("-"):
         return False
     if name in _MANY:
-        found.setdefault(_MANY[name], []).append(value)
+        table.setdefault(_MANY[name], []).append(value)
         return True
     if name not in _ONCE:
         return False
     key, read = _ONCE[name]
     if read is int and not (value.isascii() and value.isdecimal() and len(value) < 19):
         return False
-    found[key] = read(value)
+    table[key] = read(value)
     return True

@@ -55,25 +55,25 @@ def plot(
         raise ScenarioError(f"--out {out} has no effect beside --list, which draws nothing")
     if not only_list:
         files.check_directory(where)
-    found = captures.capture(path)
-    chosen = found.connection(connection)
+    capture = captures.capture(path)
+    chosen = capture.connection(connection)
     if as_json:
-        text.line(json.dumps(_data(found), indent=1))
+        text.line(json.dumps(_data(capture), indent=1))
     else:
-        show(found, text.console(sys.stdout))
+        show(capture, text.console(sys.stdout))
     if only_list:
         return
     with folder.filling(where, last=f"sequence-{chosen.number}.txt") as stage:
-        written = found.plot.save(stage, connection, direction, t0=t0, t1=t1)
+        written = capture.plot.save(stage, connection, direction, t0=t0, t1=t1)
     if not as_json:
         for entry in written:
             text.line(f"wrote {where / entry.name}")
 
 
-def _data(found: "Capture") -> dict[str, Any]:
-    rows = found.summary.to_dict("records") if found.connections else []
+def _data(capture: "Capture") -> dict[str, Any]:
+    rows = capture.summary.to_dict("records") if capture.connections else []
     return {
-        "capture": str(found.path),
+        "capture": str(capture.path),
         "connections": [
             {
                 str(key): None if isinstance(value, float) and math.isnan(value) else value
@@ -81,11 +81,11 @@ def _data(found: "Capture") -> dict[str, Any]:
             }
             for row in rows
         ],
-        "notes": found.notes,
+        "notes": capture.notes,
     }
 
 
-def show(found: "Capture", out: "Sink") -> None:
+def show(capture: "Capture", out: "Sink") -> None:
     """Print a row per connection and direction with data."""
     from rich import box
     from rich.table import Table
@@ -107,7 +107,7 @@ def show(found: "Capture", out: "Sink") -> None:
         "largest\nflight",
     ):
         table.add_column(name, justify="right", no_wrap=True)
-    for connection in found.connections[:_MOST_ROWS]:
+    for connection in capture.connections[:_MOST_ROWS]:
         for name, way in connection.directions.items():
             if not way.bytes:
                 continue
@@ -127,10 +127,10 @@ def show(found: "Capture", out: "Sink") -> None:
                 _with_unit(row["flight_max"], "B"),
             )
     out.print(table)
-    hidden = len(found.connections) - _MOST_ROWS
+    hidden = len(capture.connections) - _MOST_ROWS
     if hidden > 0:
         out.print(f"and {hidden:,} smaller connections", soft_wrap=True)
-    first = found.connections[0]
+    first = capture.connections[0]
     places = {
         "sender": "at its sender",
         "receiver": "at its receiver",
@@ -139,7 +139,7 @@ def show(found: "Capture", out: "Sink") -> None:
     place = first.directions[first.main].place
     if place:
         out.print(f"connection {first.number} was captured {places[place]}", soft_wrap=True)
-    for note in [*first.notes, *found.notes]:
+    for note in [*first.notes, *capture.notes]:
         out.print(note, soft_wrap=True)
 
 

@@ -87,10 +87,10 @@ def rain(
     place = _place(at)
     from farlink.rainfade import rain as describe
 
-    found = describe(*place, frequency, elevation=elevation, satellite=satellite)
-    told = _told(found, margin, availability, duration)
+    rain = describe(*place, frequency, elevation=elevation, satellite=satellite)
+    description = _told(rain, margin, availability, duration)
     if clear_sky is not None and out is not None:
-        table = found.series(
+        table = rain.series(
             clear_sky,
             length=length or "1 h",
             step=step or "1 s",
@@ -100,16 +100,16 @@ def rain(
         names = {name: f"{name} ({unit})" for name, unit in table.attrs["units"].items()}
         written = table.rename(columns=names).to_csv(index=False, float_format="%.6g")
         files.write_text(out, written)
-        told["series"] = {
+        description["series"] = {
             "file": str(out),
             "rows": len(table),
             "esno_least_db": float(table["esno"].min()),
             "esno_mean_db": float(table["esno"].mean()),
         }
     if as_json:
-        text.line(json.dumps(told, indent=2))
+        text.line(json.dumps(description, indent=2))
     else:
-        show(found, told, text.console(sys.stdout))
+        show(rain, description, text.console(sys.stdout))
 
 
 def _place(at: str) -> tuple[float, float]:
@@ -121,26 +121,26 @@ def _place(at: str) -> tuple[float, float]:
 
 
 def _told(
-    found: "Rain", margin: float | None, availability: float | None, duration: str | None
+    rain: "Rain", margin: float | None, availability: float | None, duration: str | None
 ) -> dict[str, object]:
-    told: dict[str, object] = {
-        "elevation": found.elevation,
-        "height_km": found.height_km,
-        "frequency_ghz": found.frequency_ghz,
-        "exceeded": [[share, value] for share, value in found.table["attenuation"].items()],
+    table: dict[str, object] = {
+        "elevation": rain.elevation,
+        "height_km": rain.height_km,
+        "frequency_ghz": rain.frequency_ghz,
+        "exceeded": [[share, value] for share, value in rain.table["attenuation"].items()],
     }
     if margin is not None:
-        told["margin_db"] = margin
-        told["fade_probability"] = found.probability(margin)
+        table["margin_db"] = margin
+        table["fade_probability"] = rain.probability(margin)
     if availability is not None:
-        told["availability"] = availability / 100
-        told["margin_for_availability_db"] = found.margin(availability / 100)
+        table["availability"] = availability / 100
+        table["margin_for_availability_db"] = rain.margin(availability / 100)
     if margin is not None and duration is not None:
-        told["channel"] = found.channel(margin, duration)
-    return told
+        table["channel"] = rain.channel(margin, duration)
+    return table
 
 
-def show(found: "Rain", told: dict[str, object], out: "Sink") -> None:
+def show(rain: "Rain", mapping: dict[str, object], out: "Sink") -> None:
     """Print how much rain takes, and what was asked for."""
     from rich import box
     from rich.table import Table
@@ -149,28 +149,28 @@ def show(found: "Rain", told: dict[str, object], out: "Sink") -> None:
     table.add_column("exceeded in a year (%)", justify="right")
     table.add_column("time in a year", justify="right")
     table.add_column("rain attenuation (dB)", justify="right")
-    for share, value in found.table["attenuation"].items():
+    for share, value in rain.table["attenuation"].items():
         part = float(str(share))
         table.add_row(f"{100 * part:g}", _hours(part), f"{value:.2f}")
     out.print(table)
     out.print(
-        f"{found.latitude:g}, {found.longitude:g}, {found.height_km:.3f} km above the sea; "
-        f"elevation {found.elevation:.1f} degrees, {found.frequency_ghz:g} GHz; ITU-R P.618",
+        f"{rain.latitude:g}, {rain.longitude:g}, {rain.height_km:.3f} km above the sea; "
+        f"elevation {rain.elevation:.1f} degrees, {rain.frequency_ghz:g} GHz; ITU-R P.618",
         soft_wrap=True,
     )
-    if "fade_probability" in told:
-        share = float(str(told["fade_probability"]))
-        out.print(f"more than {told['margin_db']:g} dB: {100 * share:.3g} % of the year")
-    if "availability" in told:
+    if "fade_probability" in mapping:
+        share = float(str(mapping["fade_probability"]))
+        out.print(f"more than {mapping['margin_db']:g} dB: {100 * share:.3g} % of the year")
+    if "availability" in mapping:
         out.print(
-            f"available {100 * float(str(told['availability'])):g} % of the year: a margin of "
-            f"{told['margin_for_availability_db']:.2f} dB"
+            f"available {100 * float(str(mapping['availability'])):g} % of the year: a margin of "
+            f"{mapping['margin_for_availability_db']:.2f} dB"
         )
-    if "channel" in told:
+    if "channel" in mapping:
         from farlink.estimate import in_toml
 
-        out.print(f"channel = {in_toml(told['channel'])}", soft_wrap=True)
-    if isinstance(series := told.get("series"), dict):
+        out.print(f"channel = {in_toml(mapping['channel'])}", soft_wrap=True)
+    if isinstance(series := mapping.get("series"), dict):
         out.print(
             f"wrote {series['file']}: {series['rows']:,} rows; Es/N0 "
             f"{series['esno_mean_db']:.2f} dB in the mean, "

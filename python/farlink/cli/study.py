@@ -198,8 +198,8 @@ def _list(study: "Study", only: list[str] | None) -> None:
     text.console(sys.stdout).print(table)
     if only is None:
         changes = _table("reading or wrong model", "kind", "what it changes")
-        for kind, found in (("reading", study.plan.readings), ("mutant", study.plan.mutants)):
-            for match in found.values():
+        for kind, entry in (("reading", study.plan.readings), ("mutant", study.plan.mutants)):
+            for match in entry.values():
                 changes.add_row(match.id, kind, match.doc)
         text.console(sys.stdout).print(changes)
 

@@ -107,16 +107,16 @@ def sweep(
 def _precision(options: list[str]) -> dict[str, Any] | None:
     if not options:
         return None
-    found: dict[str, Any] = {}
+    table: dict[str, Any] = {}
     for option in options:
         name, equals, value = (item.strip() for item in option.partition("="))
         if not equals or not name or not value:
             raise ScenarioError(f"--precision {option}: write for example --precision goodput=2%")
         try:
-            found[name] = int(value) if name in ("least", "most") else float(value)
+            table[name] = int(value) if name in ("least", "most") else float(value)
         except ValueError:
-            found[name] = value
-    return found
+            table[name] = value
+    return table
 
 
 def _list(plan: Any) -> None:  # noqa: ANN401 (Plan, imported when it is needed)
@@ -199,8 +199,8 @@ def _progress(quiet: bool) -> "Iterator[Callable[[State], None] | None]":
         task = shown.add_task("", total=None, said="reading the store")
 
         def update(state: "State") -> None:
-            said = f"{_said(state)}, {left.text(state)}"
-            shown.update(task, total=max(state.runs_total, 1), completed=state.runs, said=said)
+            text = f"{_said(state)}, {left.text(state)}"
+            shown.update(task, total=max(state.runs_total, 1), completed=state.runs, said=text)
 
         yield update
     sys.stderr.flush()

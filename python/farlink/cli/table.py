@@ -171,19 +171,19 @@ def _of_flows(result: Result) -> list[str]:
     if count == 1:
         return []
     which = f" ({over_udp} of datagrams)" if 0 < over_udp < count else ""
-    says = []
+    lines = []
     if over_tcp > 1:
-        says.append(
+        lines.append(
             "in a row of a TCP goodput over the whole run and counts are summed over "
             f"{'those over TCP' if over_udp else 'them'}, time and RTT averaged"
         )
     if over_udp > 1:
-        says.append(
+        lines.append(
             "of datagrams what was sent and goodput, each over its flow's own time, are summed, "
             "lost is of all datagrams together, delays and jitter are means over the flows"
         )
-    told = [f"{count} flows{which}{': ' if says else ''}{'; '.join(says)}"]
-    return told + (_fairness(result) if over_tcp > 1 else [])
+    lines = [f"{count} flows{which}{': ' if lines else ''}{'; '.join(lines)}"]
+    return lines + (_fairness(result) if over_tcp > 1 else [])
 
 
 def _fairness(result: Result) -> list[str]:

@@ -36,21 +36,21 @@ def names(options: Sequence[str]) -> list[str] | None:
     """Split each "a,b,c" of --tcp; an option that was not given is None."""
     if not options:
         return None
-    found = []
+    entries = []
     for option in options:
         parts = [part.strip() for part in option.split(",")]
         if not all(parts):
             raise ScenarioError(f"--tcp {option}: a name is empty; write --tcp reno,sack")
-        found += parts
-    return found
+        entries += parts
+    return entries
 
 
 def one_name(options: Sequence[str]) -> str | None:
     """Read --tcp of a command that takes one name; None if it was not given."""
-    found = names(options)
-    if found is not None and len(found) > 1:
-        raise ScenarioError(f"--tcp {', '.join(found)}: write one TCP; it is for one at a time")
-    return found[0] if found else None
+    words = names(options)
+    if words is not None and len(words) > 1:
+        raise ScenarioError(f"--tcp {', '.join(words)}: write one TCP; it is for one at a time")
+    return words[0] if words else None
 
 
 def assignments(options: Sequence[str]) -> list[tuple[str, str]]:

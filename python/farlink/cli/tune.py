@@ -125,7 +125,7 @@ def tune(
             text.line(f"wrote {out / 'sensitivity.csv'}")
         return
     with on_cluster(cluster) as executor:
-        found = tuning.tune(
+        tuned = tuning.tune(
             scenario,
             ranges,
             tcp=names,
@@ -139,17 +139,17 @@ def tune(
             lab=Experiment(store, "tune", jobs, executor),
             tell=tell,
         )
-    show(found, console)
-    text.line(f"to run it: {command(scenario, found)}")
+    show(tuned, console)
+    text.line(f"to run it: {command(scenario, tuned)}")
     if out is not None:
         from farlink.plot.style import save
 
         with folder.filling(out, last="tuned.json") as stage:
-            files.write_text(stage / "trials.csv", found.table.to_csv(index=False))
-            files.write_text(stage / "tuned.json", json.dumps(found.data, indent=1) + "\n")
+            files.write_text(stage / "trials.csv", tuned.table.to_csv(index=False))
+            files.write_text(stage / "tuned.json", json.dumps(tuned.data, indent=1) + "\n")
             written = ["tuned.json", "trials.csv"]
             with pictures.optional("response"):
-                written += [item.name for item in save(found.plot(), stage / "response")]
+                written += [item.name for item in save(tuned.plot(), stage / "response")]
         for name in written:
             text.line(f"wrote {out / name}")
 
@@ -157,13 +157,13 @@ def tune(
 def _pairs(vary: list[str]) -> list[tuple[str, str]]:
     pairs = []
     for variation in vary:
-        path, equals, says = variation.partition("=")
-        if not equals or not path.strip() or not says.strip():
+        path, equals, name = variation.partition("=")
+        if not equals or not path.strip() or not name.strip():
             raise ScenarioError(
                 f"--vary {variation}: not PATH=RANGE; write for example --vary "
                 "tcp.receive_window=64kB..4MB"
             )
-        pairs.append((path.strip(), says.strip()))
+        pairs.append((path.strip(), name.strip()))
     return pairs
 
 
@@ -172,14 +172,14 @@ def _tell(line: str) -> None:
     sys.stderr.flush()
 
 
-def command(scenario: str, found: "Tuned") -> str:
+def command(scenario: str, tuned: "Tuned") -> str:
     """Return the command that runs the best setting."""
     import shlex
 
     parts = ["farlink", "run", scenario]
-    if found.tcp is not None:
-        parts += ["--tcp", found.tcp]
-    for path, level in found.overrides.items():
+    if tuned.tcp is not None:
+        parts += ["--tcp", tuned.tcp]
+    for path, level in tuned.overrides.items():
         parts += ["--set", f"{path}={_level(level)}"]
     return shlex.join(parts)
 
@@ -188,7 +188,7 @@ def _level(level: object) -> str:
     return str(level).lower() if isinstance(level, bool) else str(level)
 
 
-def show(found: "Tuned", out: "Sink") -> None:
+def show(tuned: "Tuned", out: "Sink") -> None:
     """Print the best setting beside the default, and the gain with its interval."""
     from rich import box
     from rich.table import Table
@@ -196,74 +196,74 @@ def show(found: "Tuned", out: "Sink") -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("setting", "default", "best", "searched"):
         table.add_column(name, justify="left" if name == "setting" else "right", no_wrap=True)
-    for knob in found.knobs:
+    for knob in tuned.knobs:
         searched = "|".join(map(str, knob.levels))
         if knob.is_range:
             searched = f"{knob.low:g}..{knob.high:g} {knob.unit}".rstrip()
         table.add_row(
             knob.path,
-            _level(found.default[knob.path]),
-            _level(found.best.levels[knob.path]),
+            _level(tuned.default[knob.path]),
+            _level(tuned.best.levels[knob.path]),
             searched,
         )
     out.print(table)
-    means = [item.mean for item in (found.best_value, found.default_value) if item.mean is not None]
-    factor, unit = units.prefixed(max(map(abs, means), default=1.0), found.objective.unit)
+    means = [item.mean for item in (tuned.best_value, tuned.default_value) if item.mean is not None]
+    factor, unit = units.prefixed(max(map(abs, means), default=1.0), tuned.objective.unit)
     shown = f" {unit}" if unit else ""
-    what = found.objective.name
+    what = tuned.objective.name
     out.print(
-        f"{what}: best {cell(found.best_value, factor)}{shown}, default "
-        f"{cell(found.default_value, factor)}{shown}",
+        f"{what}: best {cell(tuned.best_value, factor)}{shown}, default "
+        f"{cell(tuned.default_value, factor)}{shown}",
         soft_wrap=True,
     )
-    says = {
+    mapping = {
         "better": "the best is better",
         "worse": "the best is worse: its runs in the search were lucky",
         "undecided": "no difference is shown; more --confirm runs would tell",
-    }[found.verdict]
+    }[tuned.verdict]
     share = ""
-    if found.gain.mean is not None and found.default_value.mean:
-        share = f" ({100 * found.gain.mean / abs(found.default_value.mean):+.3g} %)"
+    if tuned.gain.mean is not None and tuned.default_value.mean:
+        share = f" ({100 * tuned.gain.mean / abs(tuned.default_value.mean):+.3g} %)"
     out.print(
-        f"run by run it is {cell(found.gain, factor)}{shown}{share} apart: {says}",
+        f"run by run it is {cell(tuned.gain, factor)}{shown}{share} apart: {mapping}",
         soft_wrap=True,
     )
-    cut = sum(trial.pruned for trial in found.trials)
+    cut = sum(trial.pruned for trial in tuned.trials)
     out.print(
-        f"{len(found.trials)} settings tried with up to {found.runs} runs each, {cut} cut short; "
-        f"these numbers are from {found.gain.n} fresh runs that had no part in the choice; "
-        f"95 % intervals (Student's t), seed {found.seed}",
+        f"{len(tuned.trials)} settings tried with up to {tuned.runs} runs each, {cut} cut short; "
+        f"these numbers are from {tuned.gain.n} fresh runs that had no part in the choice; "
+        f"95 % intervals (Student's t), seed {tuned.seed}",
         soft_wrap=True,
     )
-    failed = found.best_value.n < found.default_value.n or found.gain.n < found.default_value.n
+    failed = tuned.best_value.n < tuned.default_value.n or tuned.gain.n < tuned.default_value.n
     if failed:
         out.print("some runs had no value (not ended): they are left out here", soft_wrap=True)
-    if found.front:
-        _front(found, out)
+    if tuned.front:
+        _front(tuned, out)
 
 
-def _front(found: "Tuned", out: "Sink") -> None:
+def _front(tuned: "Tuned", out: "Sink") -> None:
     from rich import box
     from rich.table import Table
 
     from farlink.tuning.goals import goal
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for knob in found.knobs:
+    for knob in tuned.knobs:
         table.add_column(knob.path, justify="right", no_wrap=True)
     factors = []
-    for place, name in enumerate(found.goals):
-        means = [abs(front_value[place].mean or 0.0) for front_value in found.front_values]
+    for place, name in enumerate(tuned.goals):
+        means = [abs(front_value[place].mean or 0.0) for front_value in tuned.front_values]
         factors.append(units.prefixed(max([*means, 1e-12]), goal(name).unit))
         unit = f"\n({factors[-1][1]})" if factors[-1][1] else ""
         table.add_column(f"{name}{unit}", justify="right", no_wrap=True)
-    for trial, values in zip(found.front, found.front_values, strict=True):
+    for trial, values in zip(tuned.front, tuned.front_values, strict=True):
         cells = [cell(value, factor[0]) for value, factor in zip(values, factors, strict=True)]
-        table.add_row(*(_level(trial.levels[item.path]) for item in found.knobs), *cells)
+        table.add_row(*(_level(trial.levels[item.path]) for item in tuned.knobs), *cells)
     out.print(table)
     out.print(
-        f"the settings that none beats in {' and '.join(found.goals)}, by fresh runs; above, the "
-        f"one with the best {found.goals[0]}",
+        f"the settings that none beats in {' and '.join(tuned.goals)}, by fresh runs; above, the "
+        f"one with the best {tuned.goals[0]}",
         soft_wrap=True,
     )
 
@@ -301,13 +301,13 @@ def show_sensitivity(table: "pd.DataFrame", out: "Sink") -> None:
     out.print(shown)
     points = table.attrs["points"]
     if "mu_star" in table:
-        said = (
+        text = (
             f"Morris, {points:,} points: mu_star is how much the goal changes over a knob's whole "
             "range, sigma how much that depends on the other knobs"
         )
     else:
-        said = (
+        text = (
             f"Sobol, {points:,} points: the share of the goal's variance that a knob explains "
             "alone (first) and with the others (total)"
         )
-    out.print(said, soft_wrap=True)
+    out.print(text, soft_wrap=True)

@@ -102,8 +102,8 @@ def fit_time(lost: Array, sent: Array) -> LossFit:
     def cost(at: Array) -> float:
         loss, speed = _logistic(at[0]), math.exp(at[1])
         bad = loss + (states - loss) * np.exp(-speed * gaps)
-        found = np.where(after, bad, 1 - bad)
-        return -float(np.log(np.maximum(found, 1e-300)).sum())
+        likelihood = np.where(after, bad, 1 - bad)
+        return -float(np.log(np.maximum(likelihood, 1e-300)).sum())
 
     at, errors, likelihood = _maximise(cost, np.array([_logit(start_loss), math.log(rate)]))
     loss, speed = _logistic(at[0]), math.exp(at[1])
@@ -228,7 +228,7 @@ def _maximise(cost: Callable[[Array], float], *starts: Array) -> tuple[Array, Ar
     coarse: Any = {"xatol": 0.05, "fatol": 0.05, "maxiter": 200}
     rough = min(
         (minimize(cost, start, method="Nelder-Mead", options=coarse) for start in starts),
-        key=lambda found: float(found.fun),
+        key=lambda entry: float(entry.fun),
     )
     exact: Any = {"xatol": 1e-4, "fatol": 1e-5}
     fine = minimize(cost, rough.x, method="Nelder-Mead", options=exact)

@@ -39,7 +39,7 @@ def match(sent: Sequence[tuple[float, bytes]], arrived: Mapping[bytes, list[floa
     groups: dict[bytes, list[int]] = defaultdict(list)
     for number, (_, content) in enumerate(sent):
         groups[content].append(number)
-    found = Matched([math.nan] * len(sent))
+    matches = Matched([math.nan] * len(sent))
     in_order = by_delay = 0
     delays = []
     several = []
@@ -48,7 +48,7 @@ def match(sent: Sequence[tuple[float, bytes]], arrived: Mapping[bytes, list[floa
         if len(numbers) == 1 or len(times) == len(numbers):
             in_order += len(numbers) if len(numbers) > 1 else 0
             for number, time in zip(numbers, times, strict=False):
-                found.received[number] = time
+                matches.received[number] = time
             if len(numbers) == 1 and times:
                 delays.append(times[0] - sent[numbers[0]][0])
         elif times:
@@ -56,27 +56,27 @@ def match(sent: Sequence[tuple[float, bytes]], arrived: Mapping[bytes, list[floa
     for numbers, times in several:
         ways = _by_delay([sent[number][0] for number in numbers], times, delays)
         if ways is None:
-            found.unclear.update(numbers)
+            matches.unclear.update(numbers)
             continue
         by_delay += len(numbers)
         for at, time in ways.items():
-            found.received[numbers[at]] = time
+            matches.received[numbers[at]] = time
     if in_order:
-        found.notes.append(
+        matches.notes.append(
             f"{in_order:,} packets have the same content as others; as many arrived as were sent, "
             "and they are matched in order"
         )
     if by_delay:
-        found.notes.append(
+        matches.notes.append(
             f"{by_delay:,} packets have the same content as others, of which not all arrived; "
             "the delays of the rest leave one way to match them"
         )
-    if found.unclear:
-        found.notes.append(
-            f"{len(found.unclear):,} packets have the same content as others; which of them "
+    if matches.unclear:
+        matches.notes.append(
+            f"{len(matches.unclear):,} packets have the same content as others; which of them "
             "arrived cannot be told, and they are left out"
         )
-    return found
+    return matches
 
 
 def _by_delay(

@@ -131,16 +131,16 @@ def both_ends(sender: Path, receiver: Path, source: str | None) -> Observed:
     host = ipaddress.ip_address(address)
     if not chosen:
         raise ScenarioError(f"{sender}: holds no packets from {host}")
-    found = match([(choice.time, choice.identity) for choice in chosen], arrived)
-    if len(found.unclear) > _MOST_UNCLEAR * len(chosen):
+    pairing = match([(choice.time, choice.identity) for choice in chosen], arrived)
+    if len(pairing.unclear) > _MOST_UNCLEAR * len(chosen):
         raise ScenarioError(
-            f"{sender}: of {len(chosen):,} packets from {host}, {len(found.unclear):,} have the "
+            f"{sender}: of {len(chosen):,} packets from {host}, {len(pairing.unclear):,} have the "
             "same content as others, of which not all arrived; which were lost cannot be told. "
             "Send packets that differ (with a number in each), or write a CSV"
         )
-    clear = [number for number in range(len(chosen)) if number not in found.unclear]
+    clear = [number for number in range(len(chosen)) if number not in pairing.unclear]
     sent = np.array([chosen[number].time for number in clear])
-    received = np.array([found.received[number] for number in clear])
+    received = np.array([pairing.received[number] for number in clear])
     there = np.flatnonzero(~np.isnan(received))
     if not len(there):
         raise ScenarioError(
@@ -149,7 +149,7 @@ def both_ends(sender: Path, receiver: Path, source: str | None) -> Observed:
         )
     seen = slice(there[0], there[-1] + 1)
     sent, received = sent[seen], received[seen]
-    notes = [f"packets from {host}, matched by their content", *found.notes]
+    notes = [f"packets from {host}, matched by their content", *pairing.notes]
     if float(np.nanmin(received - sent)) < 0:
         notes.append(
             "some packets arrive before they were sent: the clocks of the two captures differ, and "
@@ -195,9 +195,9 @@ def one_end(receiver: Path) -> Observed:
     """
     by_flow: dict[tuple[bytes, bytes, int, int], list[Segment]] = defaultdict(list)
     for packet in packets(receiver):
-        found = parse(packet)
-        if found is not None:
-            by_flow[found.flow].append(found)
+        outcome = parse(packet)
+        if outcome is not None:
+            by_flow[outcome.flow].append(outcome)
     data = {flow: [segment for segment in all_ if segment.length] for flow, all_ in by_flow.items()}
     flow = max(data, key=lambda item: sum(s.length for s in data[item]), default=None)
     if flow is None or len(data[flow]) < 10:

@@ -34,11 +34,11 @@ def content(path: Path) -> Content:
 
     with _naming(path):
         footer = pq.read_metadata(path)
-        told = footer.metadata or {}
-        table.check_sum(path, told.get(table.SUM.encode()))
-        says = json.loads(told[META])
-        covers = {str(key): Ranges(pairs) for key, pairs in says["covers"].items()}
-        return Content(footer.num_rows, covers, [str(replace) for replace in says["replaces"]])
+        data = footer.metadata or {}
+        table.check_sum(path, data.get(table.SUM.encode()))
+        data = json.loads(data[META])
+        covers = {str(key): Ranges(pairs) for key, pairs in data["covers"].items()}
+        return Content(footer.num_rows, covers, [str(replace) for replace in data["replaces"]])
 
 
 def described(path: Path) -> set[tuple[str, str]]:
@@ -48,8 +48,8 @@ def described(path: Path) -> set[tuple[str, str]]:
     with _naming(path):
         file = pq.ParquetFile(path)
         table.check_sum(path, (file.metadata.metadata or {}).get(table.SUM.encode()))
-        found = file.read(["experiment", "point"])
-        names, keys = (found.column(name).to_pylist() for name in ("experiment", "point"))
+        content = file.read(["experiment", "point"])
+        names, keys = (content.column(name).to_pylist() for name in ("experiment", "point"))
         return set(zip(names, keys, strict=True))
 
 
@@ -90,8 +90,8 @@ def _check(rows: "pa.Table", part: Content) -> None:
     ):
         columns.setdefault(key, {})[run] = count
     runs = {key: Ranges() for key in columns}
-    for key, found in columns.items():
-        runs[key].add_each(sorted(found))
+    for key, values in columns.items():
+        runs[key].add_each(sorted(values))
     if runs != dict(part.covers) or any(
         len(set(column.values())) > 1 for column in columns.values()
     ):

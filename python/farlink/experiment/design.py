@@ -30,11 +30,11 @@ def grid(factors: Sequence[Factor], zipped: Sequence[Sequence[str]]) -> list[Com
         for group in axes.values()
     ]
     order = [item.name for item in factors]
-    found: list[Combination] = []
+    entries: list[Combination] = []
     for parts in itertools.product(*steps):
         merged = {name: level for part in parts for name, level in part.items()}
-        found.append({name: merged[name] for name in order})
-    return found
+        entries.append({name: merged[name] for name in order})
+    return entries
 
 
 def _lock(group: Sequence[Factor]) -> list[tuple[Level, ...]]:

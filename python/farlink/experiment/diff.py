@@ -94,14 +94,14 @@ class Diff:
     @cached_property
     def settings(self) -> list[tuple[str, str, str]]:
         """Keys of the resolved scenarios that differ, by path, with the values of A and B."""
-        found = []
+        entries = []
         for a, b in self.pairs:
             sides = [_flat(item.scenario(name)) for item, name in ((self.a, a), (self.b, b))]
             for path in dict.fromkeys([*sides[0], *sides[1]]):
                 values = [_shown(item.get(path)) for item in sides]
                 if values[0] != values[1]:
-                    found.append((path, *values))
-        return list(dict.fromkeys((path, a, b) for path, a, b in found))
+                    entries.append((path, *values))
+        return list(dict.fromkeys((path, a, b) for path, a, b in entries))
 
     @cached_property
     def frame(self) -> "pd.DataFrame":
@@ -193,9 +193,9 @@ def diff(
                         progress=progress)  # fmt: skip
         seed = new.seed if seed is None else seed
         made.append(new)
-    found = Diff(made[0], made[1], measures)
-    found.rows  # noqa: B018 (what is wrong with a measure is said now)
-    return found
+    difference = Diff(made[0], made[1], measures)
+    difference.rows  # noqa: B018 (what is wrong with a measure is said now)
+    return difference
 
 
 def side(given: str | Path | Mapping[str, object] | Result) -> Any:  # noqa: ANN401
@@ -240,16 +240,16 @@ def _welch(a: Sequence[float | None], b: Sequence[float | None]) -> Estimate:
 def _flat(tree: object, path: str = "") -> dict[str, Any]:
     """Return the values of a scenario by path; links and flows by their names."""
     if isinstance(tree, Mapping):
-        found: dict[str, Any] = {}
+        table: dict[str, Any] = {}
         for key, node in tree.items():
             if path or key not in _UNNAMED:
-                found |= _flat(node, f"{path}.{key}" if path else str(key))
-        return found
+                table |= _flat(node, f"{path}.{key}" if path else str(key))
+        return table
     if isinstance(tree, list) and tree and all(isinstance(node, Mapping) for node in tree):
-        found = {}
+        table = {}
         for place, node in enumerate(tree):
-            found |= _flat(node, f"{path}.{node.get('name', place)}")
-        return found
+            table |= _flat(node, f"{path}.{node.get('name', place)}")
+        return table
     return {path: tree}
 
 

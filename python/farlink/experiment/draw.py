@@ -135,15 +135,15 @@ def _pooled(
     if not points:
         return None
     if len(points) == 1:
-        found = result.estimate(points[0], measure)
+        estimate = result.estimate(points[0], measure)
     else:
         values = [result.values_of(point, measure) for point in points]
         runs = min(len(value) for value in values)
         mean = np.mean([value[:runs] for value in values], axis=0)
-        found = mean_ci95([None if math.isnan(value) else value for value in mean.tolist()])
-    if found.mean is None:
+        estimate = mean_ci95([None if math.isnan(value) else value for value in mean.tolist()])
+    if estimate.mean is None:
         return None
-    return found.mean, found.half_width or 0.0
+    return estimate.mean, estimate.half_width or 0.0
 
 
 def _levels(factor: Factor | None) -> list[Level | None]:
@@ -156,8 +156,8 @@ def _places(x: Factor) -> dict[str, float]:
     """Return where each level of the abscissa stands: at its number, or beside the last."""
     levels = {level.label: level for level in x.levels}
     if x.is_number:
-        found = {label: float(x.shown(level)) for label, level in levels.items()}
-        return dict(sorted(found.items(), key=lambda pair: pair[1]))
+        table = {label: float(x.shown(level)) for label, level in levels.items()}
+        return dict(sorted(table.items(), key=lambda pair: pair[1]))
     return {label: float(place) for place, label in enumerate(levels)}
 
 

@@ -154,8 +154,8 @@ class Experiment:
         """
         if runs is not None:
             self.simulate([(point, runs)])
-        found = self.numbers(point)
-        values = of_run(found, measure)
+        numbers = self.numbers(point)
+        values = of_run(numbers, measure)
         return values if runs is None else values[:runs]
 
     def numbers(self, point: Point) -> Numbers:

@@ -70,8 +70,8 @@ class Factor:
     @cached_property
     def unit(self) -> str:
         """Unit that all levels have in common; empty if they are names or bare numbers."""
-        found = {_measured(level.value)[1] for level in self.levels}
-        return found.pop() if len(found) == 1 else ""
+        table = {_measured(level.value)[1] for level in self.levels}
+        return table.pop() if len(table) == 1 else ""
 
     @cached_property
     def is_number(self) -> bool:
@@ -101,7 +101,7 @@ class Factor:
         return Factor(self.name, levels, self.paths, label=self.label)
 
 
-def read_factor(name: str, says: object, reading: Reading) -> Factor:
+def read_factor(name: str, value: object, reading: Reading) -> Factor:
     """Read a factor out of a sweep file; see docs/sweeps.md.
 
     Raises
@@ -110,52 +110,52 @@ def read_factor(name: str, says: object, reading: Reading) -> Factor:
         If it is none.
     """
     at = reading.at("factors", name)
-    if isinstance(says, list):
+    if isinstance(value, list):
         kind = name if name in ("tcp", "profile") else "path"
         if kind == "path" and "." not in name:
             at.wrong(
                 f'a list alone is for "tcp", "profile" or a path such as "links.0.down.delay"; '
                 f'write {name} = {{ path = "...", values = [...] }}'
             )
-        says = {kind: says} if kind != "path" else {"path": name, "values": says}
-    if not isinstance(says, Mapping):
-        at.wrong(f"{says!r} is no factor; write {_FORMS}")
-    at.known(says, _KEYS)
-    label = at.text(says, "label", default="")
-    kinds = [item for item in ("values", "from", "tcp", "profile", "bundles") if item in says]
-    if "to" in says and "from" not in says:
+        value = {kind: value} if kind != "path" else {"path": name, "values": value}
+    if not isinstance(value, Mapping):
+        at.wrong(f"{value!r} is no factor; write {_FORMS}")
+    at.known(value, _KEYS)
+    label = at.text(value, "label", default="")
+    kinds = [item for item in ("values", "from", "tcp", "profile", "bundles") if item in value]
+    if "to" in value and "from" not in value:
         at.wrong("to needs from; write both ends of the range")
     if len(kinds) != 1:
         at.wrong(f"write one of values, from and to, tcp, profile, bundles, not {_and(kinds)}")
     (kind,) = kinds
     needs_path = kind in ("values", "from")
-    if needs_path and "path" not in says:
+    if needs_path and "path" not in value:
         at.wrong('path is missing; write what is varied, such as path = "links.0.down.delay"')
-    if "path" in says and not needs_path:
+    if "path" in value and not needs_path:
         at.wrong(f"path has no effect beside {kind}; leave one of them out")
-    if "scale" in says and kind != "from":
+    if "scale" in value and kind != "from":
         at.wrong("scale has no effect without from and to; leave it out")
     if kind == "from":
-        return Factor(name, (), _paths(says["path"], at), _range(says, at), label)
-    levels = _levels(kind, says, at)
+        return Factor(name, (), _paths(value["path"], at), _range(value, at), label)
+    levels = _levels(kind, value, at)
     labels = [level.label for level in levels]
     if twice := next((item for item in labels if labels.count(item) > 1), None):
         at.wrong(f"level {twice!r} is there twice; leave one out")
     return Factor(name, levels, label=label)
 
 
-def _levels(kind: str, says: Mapping[str, Any], at: Reading) -> tuple[Level, ...]:
+def _levels(kind: str, table: Mapping[str, Any], at: Reading) -> tuple[Level, ...]:
     if kind == "bundles":
-        bundles = says["bundles"]
+        bundles = table["bundles"]
         if not isinstance(bundles, Mapping) or not bundles:
             at.wrong('bundles is no table of settings; write iw10 = { "tcp.initial_window" = 10 }')
         return tuple(
             Level(name, name, settings(sets, at.at("bundles", name)))
             for name, sets in bundles.items()
         )
-    values = at.listed(says, kind)
+    values = at.listed(table, kind)
     if kind == "values":
-        paths = _paths(says["path"], at)
+        paths = _paths(table["path"], at)
         return tuple(_level(value, paths) for value in values)
     path = "tcp" if kind == "tcp" else "tcp.profile"
     if bad := next((value for value in values if not isinstance(value, str)), None):
@@ -178,38 +178,38 @@ def level_label(value: object) -> str:
     return value if isinstance(value, str) else str(value)
 
 
-def settings(says: object, at: Reading) -> dict[str, Any]:
+def settings(spec: object, at: Reading) -> dict[str, Any]:
     """Read values by path; tables under a name without a dot are paths written in parts."""
-    if not isinstance(says, Mapping):
-        at.wrong(f'{says!r} is no table of settings; write {{ "tcp.initial_window" = 10 }}')
-    found: dict[str, Any] = {}
-    for path, value in says.items():
+    if not isinstance(spec, Mapping):
+        at.wrong(f'{spec!r} is no table of settings; write {{ "tcp.initial_window" = 10 }}')
+    table: dict[str, Any] = {}
+    for path, value in spec.items():
         if isinstance(value, Mapping) and "." not in path:
-            found |= {f"{path}.{rest}": setting for rest, setting in settings(value, at).items()}
+            table |= {f"{path}.{rest}": setting for rest, setting in settings(value, at).items()}
         else:
-            found[path] = value
-    return found
+            table[path] = value
+    return table
 
 
-def _paths(says: object, at: Reading) -> tuple[str, ...]:
-    paths = says if isinstance(says, list) else [says]
+def _paths(value: object, at: Reading) -> tuple[str, ...]:
+    paths = value if isinstance(value, list) else [value]
     if not paths or not all(isinstance(path, str) and path for path in paths):
-        at.wrong(f'path {says!r} is none; write "links.0.down.delay", or a list of such')
+        at.wrong(f'path {value!r} is none; write "links.0.down.delay", or a list of such')
     return tuple(paths)
 
 
-def _range(says: Mapping[str, Any], at: Reading) -> Range:
-    if "to" not in says:
+def _range(table: Mapping[str, Any], at: Reading) -> Range:
+    if "to" not in table:
         at.wrong("from needs to; write both ends of the range")
-    (low, unit), (high, other) = (_split(says[end], end, at) for end in ("from", "to"))
+    (low, unit), (high, other) = (_split(table[end], end, at) for end in ("from", "to"))
     if unit != other:
         at.wrong(f"from is in {unit or 'no unit'} and to in {other or 'no unit'}; write one unit")
-    scale = at.text(says, "scale", default="linear", of=_SCALES)
+    scale = at.text(table, "scale", default="linear", of=_SCALES)
     if not low < high:
-        at.wrong(f"from {says['from']!r} is not below to {says['to']!r}; exchange them")
+        at.wrong(f"from {table['from']!r} is not below to {table['to']!r}; exchange them")
     if scale == "log" and low <= 0:
-        at.wrong(f"from {says['from']!r} has no logarithm; write one above 0")
-    whole = not unit and all(isinstance(says[end], int) for end in ("from", "to"))
+        at.wrong(f"from {table['from']!r} has no logarithm; write one above 0")
+    whole = not unit and all(isinstance(table[end], int) for end in ("from", "to"))
     return Range(low, high, unit, scale == "log", whole)
 
 

@@ -58,13 +58,13 @@ def columns_of(layout: Layout, measure: str) -> list[int]:
     """
     places = _places(layout)
     whole, dot, last = measure.rpartition(".")
-    found = places.get((whole if dot else None, last if dot else measure))
-    if found is None and not dot:
-        found = places.get(("", measure))
-    if found is None:
+    entry = places.get((whole if dot else None, last if dot else measure))
+    if entry is None and not dot:
+        entry = places.get(("", measure))
+    if entry is None:
         raise ScenarioError(f"measure {measure!r} is not there; {_known(layout, last, whole)}")
     # By name, so that sums over flows are the same bits wherever their numbers come from.
-    return sorted(found, key=lambda place: layout[place])
+    return sorted(entry, key=lambda place: layout[place])
 
 
 @lru_cache(maxsize=64)

@@ -113,7 +113,7 @@ def read(
         asked.pop("precision", None)
         asked |= {"runs": runs} if precision is None else {"precision": dict(precision)}
     wanted, rule, count = _effort(asked, at)
-    factors = [read_factor(str(name), says, at) for name, says in at.table(tree, "factors").items()]
+    factors = [read_factor(str(name), item, at) for name, item in at.table(tree, "factors").items()]
     if not factors:
         at.at("factors").wrong('nothing is varied; write tcp = ["sack", "cubic"]')
     kind, drawn, combinations = _design(tree, factors, at)
@@ -155,8 +155,10 @@ def _tree(what: str | Path | Mapping[str, Any]) -> tuple[Mapping[str, Any], str,
     try:
         return tomllib.loads(text), str(path), path.parent, text
     except tomllib.TOMLDecodeError as error:
-        said = str(error)
-        raise ScenarioError(f"{path}: not TOML: {said[:1].lower()}{said[1:]}") from error
+        description = str(error)
+        raise ScenarioError(
+            f"{path}: not TOML: {description[:1].lower()}{description[1:]}"
+        ) from error
     except RecursionError as error:
         raise ScenarioError(f"{path}: not usable: nested too deep") from error
 
@@ -177,26 +179,26 @@ def _effort(tree: Mapping[str, Any], at: Reading) -> tuple[list[Precision], Rule
 def _design(
     tree: Mapping[str, Any], factors: Sequence[Factor], at: Reading
 ) -> tuple[str, Sequence[Factor], Sequence[Combination]]:
-    says, here = at.table(tree, "design"), at.at("design")
-    here.known(says, _DESIGN)
-    kind = here.text(says, "kind", default="grid", of=_KINDS)
+    spec, here = at.table(tree, "design"), at.at("design")
+    here.known(spec, _DESIGN)
+    kind = here.text(spec, "kind", default="grid", of=_KINDS)
     if kind != "grid":
-        if "zip" in says:
+        if "zip" in spec:
             here.wrong("zip has no effect on a drawn design; leave it out")
-        count = here.whole(says, "points", 2, _MOST_POINTS)
+        count = here.whole(spec, "points", 2, _MOST_POINTS)
         if count is None:
             here.wrong("points is missing; write how many are drawn, such as points = 64")
-        drawn = sampled(factors, kind, count, here.whole(says, "seed", 0, 2**63) or 1)
+        drawn = sampled(factors, kind, count, here.whole(spec, "seed", 0, 2**63) or 1)
         return kind, *drawn
     for key in ("points", "seed"):
-        if key in says:
+        if key in spec:
             here.wrong(f'{key} has no effect on a grid; leave it out, or write kind = "sobol"')
     ranged = next((factor.name for factor in factors if factor.range is not None), None)
     if ranged is not None:
         at.at("factors", ranged).wrong(
             'from and to are for drawn designs; write values, or [design] kind = "sobol" and points'
         )
-    zipped = says.get("zip", [])
+    zipped = spec.get("zip", [])
     if zipped and isinstance(zipped, list) and all(isinstance(level, str) for level in zipped):
         zipped = [zipped]
     _check_zips(zipped, {factor.name: factor for factor in factors}, here.at("zip"))
@@ -221,8 +223,8 @@ def _check_zips(zipped: object, factors: Mapping[str, Factor], at: Reading) -> N
             seen.append(name)
         counts = {name: len(factors[name].levels) for name in group}
         if len(set(counts.values())) > 1:
-            said = ", ".join(f"{name} has {count}" for name, count in counts.items())
-            at.wrong(f"factors that go together need as many levels: {said}")
+            text = ", ".join(f"{name} has {count}" for name, count in counts.items())
+            at.wrong(f"factors that go together need as many levels: {text}")
 
 
 def _points(
@@ -283,36 +285,36 @@ def _names(tree: Mapping[str, Any], key: str, at: Reading) -> list[str]:
 
 
 def _plots(tree: Mapping[str, Any], factors: Sequence[str], at: Reading) -> list[Plot]:
-    says = tree.get("plots", [])
-    if not isinstance(says, list):
+    entry = tree.get("plots", [])
+    if not isinstance(entry, list):
         at.at("plots").wrong("no list; write [[plots]] before each plot")
-    found = []
-    for number, message in enumerate(says):
+    entries = []
+    for number, spec in enumerate(entry):
         here = at.at(f"plots[{number}]")
-        if not isinstance(message, Mapping):
+        if not isinstance(spec, Mapping):
             here.wrong('no table; write [[plots]] and below it x = "loss", y = "goodput"')
-        here.known(message, _PLOT)
+        here.known(spec, _PLOT)
         for key in ("x", "y"):
-            if key not in message:
+            if key not in spec:
                 here.wrong(f'{key} is missing; write x = "{factors[0]}", y = "goodput"')
-        texts = {key: here.text(message, key, default="") for key in _PLOT if key[:4] != "log_"}
+        texts = {key: here.text(spec, key, default="") for key in _PLOT if key[:4] != "log_"}
         for key in ("x", "colour", "panels"):
             if texts[key] and texts[key] not in factors:
                 here.wrong(f"{key} = {texts[key]!r} is no factor; there are {', '.join(factors)}")
         flags = {}
         for key in ("log_x", "log_y"):
-            flags[key] = message.get(key, False)
+            flags[key] = spec.get(key, False)
             if not isinstance(flags[key], bool):
                 here.at(key).wrong(f"{flags[key]!r} is not usable; write true or false")
-        found.append(Plot(**texts, log_x=flags["log_x"], log_y=flags["log_y"]))
-    return found
+        entries.append(Plot(**texts, log_x=flags["log_x"], log_y=flags["log_y"]))
+    return entries
 
 
 def _against(tree: Mapping[str, Any], factors: Sequence[Factor], at: Reading) -> list[Against]:
-    says, here = at.table(tree, "against"), at.at("against")
+    spec, here = at.table(tree, "against"), at.at("against")
     by_name = {factor.name: factor for factor in factors}
-    found = []
-    for name, level in says.items():
+    entries = []
+    for name, level in spec.items():
         if name not in by_name:
             here.wrong(f"factor {name!r} is not there; there are {', '.join(by_name)}")
         labels = [item.label for item in by_name[name].levels]
@@ -325,5 +327,5 @@ def _against(tree: Mapping[str, Any], factors: Sequence[Factor], at: Reading) ->
         )
         if wanted not in labels:
             here.at(name).wrong(f"{level!r} is no level; there are {', '.join(labels)}")
-        found.append(Against(name, wanted))
-    return found
+        entries.append(Against(name, wanted))
+    return entries

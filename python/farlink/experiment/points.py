@@ -68,8 +68,8 @@ class Point:
         With the number of a run it names that run's numbers: whoever simulates the same
         again gets the same bits.
         """
-        says = {key: item for key, item in self.scenario.items() if key not in _SAYS_NOTHING}
-        text = json.dumps([_farlink.engine(), says], sort_keys=True)
+        table = {key: item for key, item in self.scenario.items() if key not in _SAYS_NOTHING}
+        text = json.dumps([_farlink.engine(), table], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     @property

@@ -21,10 +21,10 @@ class Reading:
         """Return a place below."""
         return Reading(self.origin, (*self.path, *keys))
 
-    def wrong(self, says: str) -> NoReturn:
+    def wrong(self, message: str) -> NoReturn:
         """Raise `ScenarioError`."""
         where = f"{'.'.join(self.path)}: " if self.path else ""
-        raise ScenarioError(f"{self.origin}: {where}{says}")
+        raise ScenarioError(f"{self.origin}: {where}{message}")
 
     def known(self, table: Mapping[str, Any], keys: Sequence[str]) -> None:
         """Refuse a key that is not among these."""

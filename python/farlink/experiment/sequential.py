@@ -65,10 +65,10 @@ class Rule:
     @cached_property
     def looks(self) -> list[int]:
         """Numbers of runs after which one looks."""
-        found = [self.least]
-        while found[-1] < self.most:
-            found.append(min(self.most, math.ceil(found[-1] * _STEP)))
-        return found
+        entries = [self.least]
+        while entries[-1] < self.most:
+            entries.append(min(self.most, math.ceil(entries[-1] * _STEP)))
+        return entries
 
     @cached_property
     def level(self) -> float:
@@ -129,17 +129,17 @@ def _stays(looks: Sequence[int], constant: float) -> float:
     return float(np.sum(density * weights * bound))
 
 
-def read_precision(says: object, at: Reading) -> tuple[list[Precision], Rule]:
+def read_precision(spec: object, at: Reading) -> tuple[list[Precision], Rule]:
     """Read the table `precision`: measures with "2 %" or a number in their unit, least, most."""
-    if not isinstance(says, dict) or not says:
-        at.wrong(f'{says!r} is no precision; write precision = {{ goodput = "2 %" }}')
-    least = at.whole(says, "least", 2, 1_000_000)
-    most = at.whole(says, "most", 2, 1_000_000)
+    if not isinstance(spec, dict) or not spec:
+        at.wrong(f'{spec!r} is no precision; write precision = {{ goodput = "2 %" }}')
+    least = at.whole(spec, "least", 2, 1_000_000)
+    most = at.whole(spec, "most", 2, 1_000_000)
     rule = Rule(least or min(LEAST, most or LEAST), most or max(MOST, least or 0))
     if rule.least > rule.most:
         at.wrong(f"least {rule.least} is above most {rule.most}; exchange them")
     wanted = [
-        _precision(name, value, at) for name, value in says.items() if name not in ("least", "most")
+        _precision(name, value, at) for name, value in spec.items() if name not in ("least", "most")
     ]
     if not wanted:
         at.wrong('no measure; write one with its precision, such as goodput = "2 %"')

@@ -93,10 +93,10 @@ class Store:
         head = self.path / _HEAD
         if not head.exists():
             return False
-        found = _document(files.read_text(head)).get("format")
-        if found != _FORMAT:
+        result = _document(files.read_text(head)).get("format")
+        if result != _FORMAT:
             raise ScenarioError(
-                f"{head}: format {found!r} is not known; this version reads {_FORMAT!r}"
+                f"{head}: format {result!r} is not known; this version reads {_FORMAT!r}"
             )
         return True
 
@@ -247,8 +247,8 @@ class Store:
         tables = []
         covers: dict[str, Ranges] = {}
         for name, part in chosen.items():
-            found = damage.read(self.path / name)
-            tables.append(table.without(found, twice.get(name, {})))
+            content = damage.read(self.path / name)
+            tables.append(table.without(content, twice.get(name, {})))
             for key, ranges in part.covers.items():
                 covers.setdefault(key, Ranges()).add(ranges)
         rows = table.joined(tables)
@@ -262,11 +262,11 @@ class Store:
             with suppress(OSError):
                 (self.path / name).unlink(missing_ok=True)
 
-    def _write(self, rows: "pa.Table", kind: str, says: Mapping[str, Any]) -> str:
+    def _write(self, rows: "pa.Table", kind: str, mapping: Mapping[str, Any]) -> str:
         name = f"{kind}-{uuid.uuid4().hex}.parquet"
-        told = {damage.META: json.dumps({"engine": _farlink.engine(), **says}).encode()}
+        metadata = {damage.META: json.dumps({"engine": _farlink.engine(), **mapping}).encode()}
         with files.replacing(self.path / name) as temporary:
-            table.write(rows.replace_schema_metadata(told), temporary)
+            table.write(rows.replace_schema_metadata(metadata), temporary)
         return name
 
     def _look(self) -> Snapshot:
@@ -342,7 +342,7 @@ def _plain(covers: Mapping[str, Ranges]) -> dict[str, list[list[int]]]:
 
 def _document(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        data = json.loads(text)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return data if isinstance(data, dict) else {}

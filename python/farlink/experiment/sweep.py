@@ -49,7 +49,7 @@ class State:
     points_total: int
     runs: int
     runs_total: int
-    found: int
+    stored: int
     """Runs among those done that were there before."""
 
 
@@ -214,8 +214,8 @@ class SweepResult:
                     continue
                 for label, point in group.items():
                     if label != base:
-                        found = self._difference(point, group[base], measure)
-                        rows.append((*point.factors.values(), base, measure, *found))
+                        result = self._difference(point, group[base], measure)
+                        rows.append((*point.factors.values(), base, measure, *result))
         columns = [*self.factors, "against", "measure", "difference", "ci95_low", "ci95_high",
                    "percent", "percent_low", "percent_high", "n"]  # fmt: skip
         table = pd.DataFrame(rows, columns=pd.Index(columns))
@@ -226,10 +226,10 @@ class SweepResult:
         ours, theirs = (self.values_of(item, measure) for item in (point, base))
         count = min(len(ours), len(theirs))
         a, b = _listed(ours[:count]), _listed(theirs[:count])
-        found = paired_difference(a, b, self._probability)
+        difference = paired_difference(a, b, self._probability)
         mean = mean_ci95(b).mean
         share = 100 / abs(mean) if mean else math.nan
-        bounds = _bounds(found)
+        bounds = _bounds(difference)
         return (*bounds[:3], *(share * bound for bound in bounds[:3]), bounds[3])
 
     def to_csv(self, path: str | Path) -> None:
@@ -257,13 +257,13 @@ class SweepResult:
         stats = ["mean", "ci95_low", "ci95_high", "n"]
         long = table.melt([*self.factors, "measure"], stats, var_name="stat")
         wide = long.pivot_table("value", [*self.factors, "stat"], "measure", dropna=False)
-        found: xr.Dataset = wide.to_xarray()
-        for name in found.data_vars:
-            found[name].attrs["units"] = self.unit(str(name))
+        array: xr.Dataset = wide.to_xarray()
+        for name in array.data_vars:
+            array[name].attrs["units"] = self.unit(str(name))
         for factor in self.plan.factors:
             if factor.unit:
-                found[factor.name].attrs["units"] = factor.unit
-        return found
+                array[factor.name].attrs["units"] = factor.unit
+        return array
 
     def query(self, sql: str) -> "pd.DataFrame":
         """Ask DuckDB: `runs` has the factors and run, scope, name, measure, value of every run.
@@ -526,7 +526,7 @@ class _Field:
 
     def _tell(self, runs: int, points: int) -> None:
         before = self.state
-        self.state = State(points, before.points_total, runs, before.runs_total, before.found)
+        self.state = State(points, before.points_total, runs, before.runs_total, before.stored)
         if self._progress is not None:
             self._progress(self.state)
 

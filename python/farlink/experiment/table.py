@@ -194,7 +194,7 @@ def to_numbers(rows: "pa.Table", covered: Mapping[str, Ranges]) -> list[Numbers]
     texts = [item.dictionary.to_pylist() for item in (scope, name, measure)]
     codes = [item.indices.to_numpy() for item in (scope, name, measure)]
     layouts: dict[bytes, Layout] = {}
-    found = []
+    entries = []
     for start, end in pairwise(starts):
         part = order[start:end]
         key = str(point.dictionary[int(points[start])])
@@ -212,8 +212,8 @@ def to_numbers(rows: "pa.Table", covered: Mapping[str, Ranges]) -> list[Numbers]
         if layout is None:
             layout = tuple((texts[0][a], texts[1][b], texts[2][c]) for a, b, c in named.tolist())
             layouts[named.tobytes()] = layout
-        found.append(Numbers(key, layout, runs, values[part].reshape(-1, len(runs)).T))
-    return found
+        entries.append(Numbers(key, layout, runs, values[part].reshape(-1, len(runs)).T))
+    return entries
 
 
 def of_points(experiment: str, points: Iterable[Point]) -> "pa.Table":
@@ -305,10 +305,10 @@ def check_sum(path: Path, written: bytes | None) -> None:
     if written is None:  # an older version wrote it
         return
     size, wanted = (int(word) for word in written.split())
-    found = 0
+    result = 0
     with path.open("rb") as file:
         while size > 0 and (piece := file.read(min(size, 1 << 20))):
-            found = zlib.crc32(piece, found)
+            result = zlib.crc32(piece, result)
             size -= len(piece)
-    if size or found != wanted:
+    if size or result != wanted:
         raise ValueError("CRC-32 differs")

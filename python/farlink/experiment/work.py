@@ -50,11 +50,11 @@ def simulate(
             "on all machines"
         )
     started = time.perf_counter()
-    found = _farlink.simulate([(item.text, list(item.runs)) for item in parts], 1, progress)
+    outcome = _farlink.simulate([(item.text, list(item.runs)) for item in parts], 1, progress)
     numbers = []
     groups: object = None
     layout: Layout = ()
-    for part, measures in zip(parts, found, strict=True):
+    for part, measures in zip(parts, outcome, strict=True):
         # One layout for all that have the same: it is read, and sent, once.
         if measures.groups != groups:
             groups = measures.groups
@@ -63,7 +63,7 @@ def simulate(
         runs = np.asarray(part.runs, dtype=np.int64)
         rows = values.reshape(len(runs), len(layout))
         numbers.append(Numbers(part.point, layout, runs, rows))
-    return Done(numbers, time.perf_counter() - started, sum(match.events for match in found))
+    return Done(numbers, time.perf_counter() - started, sum(match.events for match in outcome))
 
 
 def _layout(groups: Sequence[tuple[str, Sequence[Sequence[str]], Sequence[str]]]) -> Layout:

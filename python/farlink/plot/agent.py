@@ -61,7 +61,7 @@ class _Packet:
     forward: bool
     left: float
     came: float | None
-    says: str
+    label: str
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ def _packets(rows: Columns, acts: Columns, way: _Way) -> list[_Packet]:
         if len(times) == 1 and len(left.get(key, ())) == 1:
             least[key[0]] = min(least[key[0]], times[0] - left[key][0][0])
     return [
-        _Packet(kind, key[0], key[1], start, end, _says(key))
+        _Packet(kind, key[0], key[1], start, end, _label(key))
         for key, those in left.items()
         for (start, kind), end in zip(
             those, _arrivals([entry[0] for entry in those], came[key], least[key[0]]), strict=True
@@ -211,7 +211,7 @@ def _known(number: float) -> float:
     return number if np.isfinite(number) else -1.0
 
 
-def _says(key: tuple[Any, ...]) -> str:
+def _label(key: tuple[Any, ...]) -> str:
     seq, length, ack = key[4:]
     if length > 0:
         return f"{seq:.0f}"
@@ -279,10 +279,10 @@ def _draw(
             else:
                 lines.append([start, (start[0] + way, entry.came)])
                 heads.append((start[0] + way, entry.came, way))
-            if labels and entry.says and _has_room(placed, start, way, limits):
+            if labels and entry.label and _has_room(placed, start, way, limits):
                 placed.append((*start, way))
                 axes.annotate(
-                    entry.says,
+                    entry.label,
                     start,
                     (4 * way, 1.5),
                     textcoords="offset points",

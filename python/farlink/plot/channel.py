@@ -110,13 +110,13 @@ def _lags(axes: "Axes", sample: "ChannelSample") -> None:
     numbers = np.arange(1, lags + 1)
     if known is not None:
         axes.plot(numbers, known[:lags], color=_THEORY, label="closed form", zorder=2)
-    found = sample.autocorrelation(lags)
-    axes.plot(numbers, found, ".", color=_SAMPLED, ms=4, label="sampled", zorder=3)
+    correlations = sample.autocorrelation(lags)
+    axes.plot(numbers, correlations, ".", color=_SAMPLED, ms=4, label="sampled", zorder=3)
     # What independent losses would stay inside of, 95 times of 100.
     band = 1.96 / np.sqrt(len(sample))
     axes.axhspan(-band, band, color=MUTED, alpha=0.2, lw=0)
-    low = float(np.nanmin(found, initial=0.0))
-    axes.set_ylim(min(1.15 * low, -0.05), max(1.1 * float(np.nanmax(found)), 0.1))
+    low = float(np.nanmin(correlations, initial=0.0))
+    axes.set_ylim(min(1.15 * low, -0.05), max(1.1 * float(np.nanmax(correlations)), 0.1))
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.set_xlabel("lag (packets)")
     axes.set_title("autocorrelation of loss")

@@ -30,14 +30,14 @@ _POINTS = 400
 
 
 @styled
-def draw_overlay(found: "Overlay") -> Figure:
+def draw_overlay(overlay: "Overlay") -> Figure:
     """Draw what was acknowledged, and the round trips, from the first segment with data on."""
     figure = Picture(figsize=(WIDTH, 6.0), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True)
     handles, labels = [], []
-    ends, tops, trips = [found.way.until - found.way.since], [1.0], [1e-6]
-    for tcp, runs in found.simulated.items():
-        shade = of_tcp(found.result, tcp).colour
+    ends, tops, trips = [overlay.way.until - overlay.way.since], [1.0], [1e-6]
+    for tcp, runs in overlay.simulated.items():
+        shade = of_tcp(overlay.result, tcp).colour
         faint = max(0.15, min(0.6, 3 / len(runs)))
         for run in runs:
             time, acked = _acked(run)
@@ -49,11 +49,11 @@ def draw_overlay(found: "Overlay") -> Figure:
             tops.append(float(acked.max(initial=0)))
         handles.append(Line2D([], [], color=shade, lw=1.2))
         labels.append(f"{tcp}, {len(runs)} run{'s' if len(runs) > 1 else ''}")
-    time, acked = _acked(found.way)
+    time, acked = _acked(overlay.way)
     (line,) = upper.plot(time, acked, color=DATA, lw=1.5)
     handles.insert(0, line)
     labels.insert(0, "captured")
-    time, rtt = _trips(found.way)
+    time, rtt = _trips(overlay.way)
     lower.plot(time, rtt, color=DATA, lw=1.0)
     tops.append(float(acked.max(initial=0)))
     trips.append(float(rtt.max(initial=0)))
@@ -68,9 +68,10 @@ def draw_overlay(found: "Overlay") -> Figure:
     upper.set_xlabel("")
     title(
         figure,
-        f"Captured and simulated: {found.result.name}, {found.way.sender} to {found.way.receiver}",
+        f"Captured and simulated: {overlay.result.name}, "
+        f"{overlay.way.sender} to {overlay.way.receiver}",
     )
-    remark(figure, "; ".join(f"{name} {value}" for name, value in found.path.rows[:4]))
+    remark(figure, "; ".join(f"{name} {value}" for name, value in overlay.path.rows[:4]))
     legend_above(upper, handles, labels)
     return figure
 

@@ -31,45 +31,45 @@ _COLUMNS = 2
 
 
 @styled
-def draw_tuned(found: "Tuned") -> Figure:
+def draw_tuned(tuned: "Tuned") -> Figure:
     """Draw the value over each knob, and as colour over the two that explain most of it.
 
     Grey points were cut short; the cross is the best.
     """
-    pair = _pair(found)
-    count = len(found.knobs) + (pair is not None)
+    pair = _pair(tuned)
+    count = len(tuned.knobs) + (pair is not None)
     rows = -(-count // _COLUMNS)
     figure = Picture(figsize=(WIDTH, 0.6 + 2.4 * rows), layout="constrained")
     axes = list(figure.subplots(rows, _COLUMNS, squeeze=False).ravel())
-    values = np.array([trial.mean for trial in found.trials])
+    values = np.array([trial.mean for trial in tuned.trials])
     usable = np.isfinite(values)
     largest = float(np.abs(values[usable]).max(initial=1e-12))
-    for ax, knob in zip(axes, found.knobs, strict=False):
+    for ax, knob in zip(axes, tuned.knobs, strict=False):
         for pruned, shade, size in ((True, "#B8B8B8", 9), (False, DATA, 13)):
             chosen = [
                 (knob.number(t.levels[knob.path]), t.mean)
-                for t in found.trials
+                for t in tuned.trials
                 if t.pruned == pruned and np.isfinite(t.mean)
             ]
             if chosen:
                 ax.scatter(*zip(*chosen, strict=True), s=size, color=shade, lw=0, alpha=0.8)
-        at = knob.number(found.best.levels[knob.path])
-        ax.plot([at], [found.best.mean], "x", color=LOSS, ms=8, mew=1.8, zorder=4)
+        at = knob.number(tuned.best.levels[knob.path])
+        ax.plot([at], [tuned.best.mean], "x", color=LOSS, ms=8, mew=1.8, zorder=4)
         _axis(ax, knob, "x")
-        scale_axis(ax, found.objective.name, found.objective.unit, largest)
+        scale_axis(ax, tuned.objective.name, tuned.objective.unit, largest)
     if pair is not None:
-        _surface(figure, axes[len(found.knobs)], found, pair)
+        _surface(figure, axes[len(tuned.knobs)], tuned, pair)
     for ax in axes[count:]:
         ax.set_visible(False)
     title(
         figure,
-        f"Tuning of {found.scenario} for {found.objective.name} (seed {found.seed}): "
-        f"{len(found.trials)} settings",
+        f"Tuning of {tuned.scenario} for {tuned.objective.name} (seed {tuned.seed}): "
+        f"{len(tuned.trials)} settings",
     )
-    cut = sum(trial.pruned for trial in found.trials)
+    cut = sum(trial.pruned for trial in tuned.trials)
     remark(
         figure,
-        f"means of {found.runs} runs with the same losses for all; the cross is the setting taken"
+        f"means of {tuned.runs} runs with the same losses for all; the cross is the setting taken"
         + (f"; grey: {cut} settings that were cut short, over fewer runs" if cut else ""),
     )
     return figure
@@ -90,15 +90,15 @@ def _axis(axes: "Axes", knob: "Knob", which: str) -> None:
         getattr(axes, f"set_{which}lim")(-0.5, len(texts) - 0.5)
 
 
-def _pair(found: "Tuned") -> "tuple[Knob, Knob] | None":
+def _pair(tuned: "Tuned") -> "tuple[Knob, Knob] | None":
     """Return the two knobs whose places tell most of the value, by ranks (Spearman)."""
-    if len(found.knobs) < 2:
+    if len(tuned.knobs) < 2:
         return None
 
     def ranks(values: Array) -> Array:
         return np.argsort(np.argsort(values)).astype(np.float64)
 
-    done = [trial for trial in found.trials if np.isfinite(trial.mean)]
+    done = [trial for trial in tuned.trials if np.isfinite(trial.mean)]
     worth = ranks(np.array([part.mean for part in done]))
 
     def told(knob: "Knob") -> float:
@@ -112,15 +112,15 @@ def _pair(found: "Tuned") -> "tuple[Knob, Knob] | None":
         fitted = columns @ np.linalg.lstsq(columns, worth, rcond=None)[0]
         return float(np.var(fitted))
 
-    first, second = sorted(found.knobs, key=lambda item: -told(item))[:2]
+    first, second = sorted(tuned.knobs, key=lambda item: -told(item))[:2]
     return first, second
 
 
-def _surface(figure: Figure, axes: "Axes", found: "Tuned", pair: "tuple[Knob, Knob]") -> None:
-    done: list[Trial] = [trial for trial in found.trials if np.isfinite(trial.mean)]
+def _surface(figure: Figure, axes: "Axes", tuned: "Tuned", pair: "tuple[Knob, Knob]") -> None:
+    done: list[Trial] = [trial for trial in tuned.trials if np.isfinite(trial.mean)]
     x, y = (np.array([k.number(t.levels[k.path]) for t in done]) for k in pair)
     value = np.array([part.mean for part in done])
-    factor = _factor(value, found.objective.unit)
+    factor = _factor(value, tuned.objective.unit)
     for knob, which in zip(pair, "xy", strict=True):
         _axis(axes, knob, which)
     shared: dict[str, Any] = {"cmap": "viridis"}
@@ -129,11 +129,11 @@ def _surface(figure: Figure, axes: "Axes", found: "Tuned", pair: "tuple[Knob, Kn
         if all(np.ptp(grid) > 0 for grid in grids):
             _shades(axes, pair, grids, value / factor[0], shared)
     drawn = axes.scatter(x, y, c=value / factor[0], s=14, ec="white", lw=0.4, zorder=3, **shared)
-    best = [k.number(found.best.levels[k.path]) for k in pair]
+    best = [k.number(tuned.best.levels[k.path]) for k in pair]
     axes.plot([best[0]], [best[1]], "x", color=LOSS, ms=8, mew=1.8, zorder=4)
     axes.grid(visible=False)
     bar = figure.colorbar(drawn, ax=axes)
-    bar.set_label(f"{found.objective.name} ({factor[1]})" if factor[1] else found.objective.name)
+    bar.set_label(f"{tuned.objective.name} ({factor[1]})" if factor[1] else tuned.objective.name)
     bar.outline.set_edgecolor(MUTED)
 
 

@@ -157,8 +157,8 @@ class View:
             lasts = values_of(rows[flow], "duration")[self.run] if "duration" in metrics else None
             ends[flow] = self.end(tcp)
             if len(first) and lasts is not None:
-                told = float(acks[flow]["time"].max(initial=0))
-                ends[flow] = min(ends[flow], max(float(first[0]) + lasts, told))
+                text = float(acks[flow]["time"].max(initial=0))
+                ends[flow] = min(ends[flow], max(float(first[0]) + lasts, text))
         return ends
 
     def end(self, tcp: str) -> float:

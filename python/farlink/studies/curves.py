@@ -27,10 +27,10 @@ def curves(model: Model, data: Mapping[str, Any]) -> Curves:
     over = data["over"]
     points = model.lab.points(model.plan.constants[over] if isinstance(over, str) else over)
     series: Mapping[str, Mapping[str, Any]] = data["series"]
-    said: Sequence[Mapping[str, Any]] = [
+    results: Sequence[Mapping[str, Any]] = [
         {**measure.sets, **case, x: point} for case in series.values() for point in points
     ]
-    model.lab.prefetch(model.cell(**message) for message in said)
+    model.lab.prefetch(model.cell(**settings) for settings in results)
     scale = data.get("x_scale", 1.0)
     return Curves(
         x=[scale * point for point in points],
@@ -45,5 +45,7 @@ def curves(model: Model, data: Mapping[str, Any]) -> Curves:
         log_x=data.get("log_x", False),
         log_y=data.get("log_y", False),
         note=data.get("note", ""),
-        points=[Published(**item) for item in data.get("points", ())],
+        points=[
+            Published(item["says"], item.get("x"), item.get("y")) for item in data.get("points", ())
+        ],
     )

@@ -125,7 +125,7 @@ def _points(
 def _published(axes: "Axes", curves: Curves) -> None:
     """Draw what was published: a star, or a line where one coordinate alone is known."""
     for point in curves.points:
-        label = f"published: {point.says}"
+        label = f"published: {point.text}"
         if point.x is not None and point.y is not None:
             axes.plot(point.x, point.y, "*", ms=11, mfc="white", mec="black", label=label, zorder=5)
         elif point.x is not None:

@@ -311,8 +311,8 @@ def _equal(a: Any, b: Any) -> "Evidence | bool":  # noqa: ANN401
     item, other = paired(a, b)
     difference = np.abs(item - other)
     known = difference[~np.isnan(difference)]
-    told = b.label if isinstance(b, Quantity) else f"{b:g}"
-    line = f"{a.label} = {a.text} == {told} in {int(np.sum(known == 0))} of {len(known)} runs"
+    label = b.label if isinstance(b, Quantity) else f"{b:g}"
+    line = f"{a.label} = {a.text} == {label} in {int(np.sum(known == 0))} of {len(known)} runs"
     open_ = a.cells | (b.cells if isinstance(b, Quantity) else frozenset())
     if len(known) == 0:
         return Evidence(1.0, 1.0, (line,), open=open_)
@@ -400,15 +400,15 @@ def _crossing(f: Callable[[float], Quantity], level: Any, xs: Iterable[float]) -
     quantities = [f(x) for x in points]
     *values, bound = paired(*quantities, level)
     rows = np.array([value - bound for value in values])
-    found = np.full(rows.shape[1], np.nan)
+    crossing = np.full(rows.shape[1], np.nan)
     for run, row in enumerate(rows.T):
         for (x0, y0), (x1, y1) in pairwise(zip(points, row, strict=True)):
             if y0 != y1 and min(y0, y1) <= 0 <= max(y0, y1):
-                found[run] = x0 + (x1 - x0) * y0 / (y0 - y1)
+                crossing[run] = x0 + (x1 - x0) * y0 / (y0 - y1)
                 break
-    told = level.label if isinstance(level, Quantity) else f"{level:g}"
+    label = level.label if isinstance(level, Quantity) else f"{level:g}"
     of = [*quantities, level]
-    return _made(found, f"crossing({quantities[0].label} ..., {told})", of)
+    return _made(crossing, f"crossing({quantities[0].label} ..., {label})", of)
 
 
 def _made(values: Any, label: str, of: Sequence[Any], unit: str = "") -> Quantity:  # noqa: ANN401

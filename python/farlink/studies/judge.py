@@ -95,10 +95,10 @@ class Finding:
     @property
     def deciding(self) -> Evidence:
         """The evidence that the verdict hangs on."""
-        found = self.number if self.number is not None else self.order
+        evidence = self.number if self.number is not None else self.order
         if self.order is not None and self.order.at(self.level) is not Verdict.REPRODUCED:
-            found = self.order
-        return found if found is not None else Evidence(1.0, 1.0)
+            evidence = self.order
+        return evidence if evidence is not None else Evidence(1.0, 1.0)
 
     def beside(self, key: str) -> str:
         """Return the same comparison as one of another finding; the deciding one without it."""
@@ -200,9 +200,9 @@ class Judgement:
         deciding = self.first.deciding.key
         rows = []
         for name in self.claim.shown_by:
-            found = self.findings.get(name)
-            verdict = "" if found is None else found.verdict.value
-            rows.append((name, verdict, "" if found is None else found.beside(deciding)))
+            finding = self.findings.get(name)
+            verdict = "" if finding is None else finding.verdict.value
+            rows.append((name, verdict, "" if finding is None else finding.beside(deciding)))
         return rows
 
 
@@ -231,9 +231,9 @@ class Looks:
             # What is made of traces has as many runs as everything else.
             self.runs = runs
         self.more |= dict.fromkeys(self.open - {NO_CELL}, runs)
-        found = self.find(self.runs, self.more)
-        self.open = found.open
-        return found
+        finding = self.find(self.runs, self.more)
+        self.open = finding.open
+        return finding
 
 
 def look(looks: int, place: int) -> float:
@@ -272,14 +272,14 @@ def judge(
     """
     if claim.untested:
         return Judgement(claim)
-    enough = decided or (lambda found: found.verdict in _DECIDED)
+    enough = decided or (lambda finding: finding.verdict in _DECIDED)
     findings = {}
     try:
         for name, make in readings.items():
             for place, runs in enumerate(looks):
-                found = make(runs)
+                finding = make(runs)
                 level = look(len(looks), place)
-                findings[name] = Finding(found.order, found.number, found.rows, runs, level)
+                findings[name] = Finding(finding.order, finding.number, finding.rows, runs, level)
                 if enough(findings[name]):
                     break
     except Exception as error:
@@ -289,9 +289,9 @@ def judge(
 
 def summary(judgements: Iterable[Judgement]) -> str:
     """Count verdicts in a line; checks of what was fitted are no evidence and stand apart."""
-    told = list(judgements)
-    free = Counter(judgement.status for judgement in told if not judgement.claim.calibration)
-    checks = Counter(judgement.status for judgement in told if judgement.claim.calibration)
+    members = list(judgements)
+    free = Counter(judgement.status for judgement in members if not judgement.claim.calibration)
+    checks = Counter(judgement.status for judgement in members if judgement.claim.calibration)
     always = (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.UNDECIDED)
     words = [item.value for item in Verdict if item in always or free[item.value]]
     parts = [f"{free[word]} {word}" for word in words]

@@ -254,12 +254,12 @@ def _flow(layout: Layout, point: Point, place: int) -> str:
     A store keeps numbers by name and not in the order of the scenario.
     """
     names = list(dict.fromkeys(of for scope, of, _ in layout if scope == "flow"))
-    said = [str(flow["name"]) for flow in point.scenario["flows"]]
+    results = [str(flow["name"]) for flow in point.scenario["flows"]]
 
     def order(name: str) -> tuple[int, int]:
         # A flow that is said once for several is "web.0", "web.1", ...
         base, _, number = name.rpartition(".")
-        return (said.index(name), 0) if name in said else (said.index(base), int(number))
+        return (results.index(name), 0) if name in results else (results.index(base), int(number))
 
     names.sort(key=order)
     return names[place] if place < len(names) else ""

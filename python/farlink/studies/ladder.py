@@ -116,8 +116,8 @@ def draw_panels(panels: Sequence[Panel], *, height: float | None = None) -> "Fig
     line = _INCHES_PER_LINE * (last - first) / (tall - _MARGINS)
     figure = style.Picture(figsize=(style.WIDTH, tall), layout="constrained")
     row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for axes, panel, told in zip(row, panels, texts, strict=True):
-        _fill(axes, panel, told, line, margin=0.75 if len(panels) == 1 else 1.6)
+    for axes, panel, notes in zip(row, panels, texts, strict=True):
+        _fill(axes, panel, notes, line, margin=0.75 if len(panels) == 1 else 1.6)
     row[0].set_ylim(last + line, first - line)
     row[0].set_ylabel("time (s)")
     row[0].ticklabel_format(axis="y", useOffset=False, style="plain")

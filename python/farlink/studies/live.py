@@ -69,7 +69,7 @@ class Point:
 
     Attributes
     ----------
-    says
+    settings
         Factors and their values.
     kernel
         Congestion control of the kernel that sends; empty for this package's TCP.
@@ -80,7 +80,7 @@ class Point:
         What was printed, by measure.
     """
 
-    says: Mapping[str, Any]
+    settings: Mapping[str, Any]
     kernel: str = ""
     extra: bool = False
     published: Mapping[str, float] = field(default_factory=dict)
@@ -108,32 +108,32 @@ class Plan:
         ValueError
             If a key, factor or measure is not known, or a list has another length.
         """
-        said = study.record.get("live")
-        if said is None:
+        table = study.record.get("live")
+        if table is None:
             raise ScenarioError(f"--live: {study.id} has no points with real packets")
-        _known(said, _KEYS, "live")
-        if "doc" not in said:
+        _known(table, _KEYS, "live")
+        if "doc" not in table:
             raise ValueError("live: it lacks 'doc'")
-        measures = said.get("measures", [])
+        measures = table.get("measures", [])
         for name in measures:
             if name not in study.plan.measures:
                 raise ValueError(f"live: no measure {name!r}")
         points = [
-            point for row in said.get("points", []) for point in _points(row, study, measures)
+            point for row in table.get("points", []) for point in _points(row, study, measures)
         ]
         if not points:
             raise ValueError("live: there are no points")
-        runs, together = said.get("runs", RUNS), said.get("together", TOGETHER)
-        late_s = said.get("late_s", emulation.BEHIND_S)
-        return cls(said["doc"], runs, together, late_s, measures, points)
+        runs, together = table.get("runs", RUNS), table.get("together", TOGETHER)
+        late_s = table.get("late_s", emulation.BEHIND_S)
+        return cls(table["doc"], runs, together, late_s, measures, points)
 
 
 def _points(row: Mapping[str, Any], study: Study, measures: Sequence[str]) -> list[Point]:
     _known(row, _POINT, "live point")
-    says = row.get("says", {})
-    if unknown := says.keys() - study.plan.factors.keys():
+    settings = row.get("says", {})
+    if unknown := settings.keys() - study.plan.factors.keys():
         raise ValueError(f"live point: no factor {', '.join(sorted(unknown))}")
-    lists = [value if isinstance(value, list) else [value] for value in says.values()]
+    lists = [value if isinstance(value, list) else [value] for value in settings.values()]
     combined = list(itertools.product(*lists))
     published = row.get("published", {})
     for name, values in published.items():
@@ -145,7 +145,7 @@ def _points(row: Mapping[str, Any], study: Study, measures: Sequence[str]) -> li
             )
     return [
         Point(
-            dict(zip(says, values, strict=True)),
+            dict(zip(settings, values, strict=True)),
             row.get("kernel", ""),
             row.get("extra", False),
             {name: float(of[place]) for name, of in published.items()},
@@ -269,7 +269,7 @@ class LiveLab(Lab):
 
 def judged(study: Study, claims: Sequence[Claim], lab: LiveLab) -> list[Judgement]:
     """Judge the claims that need live numbers and no others, each with one look."""
-    found = []
+    entries = []
     names = study.model(lab).names
 
     def finding(claim: Claim) -> Finding:
@@ -289,11 +289,11 @@ def judged(study: Study, claims: Sequence[Claim], lab: LiveLab) -> list[Judgemen
         except Exception as error:
             # Of a claim that is none of the live ones it does not matter what is wrong with it.
             if lab.asked > before:
-                found.append(Judgement(claim, failure=f"{type(error).__name__}: {error}"))
+                entries.append(Judgement(claim, failure=f"{type(error).__name__}: {error}"))
             continue
         if lab.asked > before:
-            found.append(judge(claim, {"live": partial(_given, first)}, [lab.runs]))
-    return found
+            entries.append(judge(claim, {"live": partial(_given, first)}, [lab.runs]))
+    return entries
 
 
 def _given(finding: Finding, _runs: int) -> Finding:
@@ -361,7 +361,7 @@ class _Asked:
 
     def __init__(self, point: Point, model: Model, seed: int) -> None:
         self.point = point
-        self.cell = model.cell(**point.says)
+        self.cell = model.cell(**point.settings)
         self.label = self.cell.label
         self.kernel, self.note = point.kernel, ""
         if self.kernel and not _has(self.kernel):
@@ -391,7 +391,7 @@ class _Asked:
         rows = []
         for name in measures:
             printed = self.point.published.get(name)
-            as_study = None if self.point.extra else ours.measure(name, **self.point.says)
+            as_study = None if self.point.extra else ours.measure(name, **self.point.settings)
             rows.append(
                 LiveRow(
                     self.label,

@@ -89,14 +89,14 @@ def run_all(
     RunError
         If a transfer fails. Then, and at Ctrl-C, the other runs are ended and taken down.
     """
-    found: dict[int, Run] = {}
+    table: dict[int, Run] = {}
     waiting = []
     for place, job in enumerate(jobs):
         kept = _kept(store, job)
         if kept is None:
             waiting.append((place, job))
         else:
-            found[place] = kept
+            table[place] = kept
     running: dict[subprocess.Popen[str], tuple[int, Job]] = {}
     with _leaving(), _ending(running):
         while waiting or running:
@@ -107,11 +107,11 @@ def run_all(
             place, job = running[process]
             output, _ = process.communicate()
             del running[process]
-            found[place] = _read(process.returncode, output, job)
-            _keep(store, job, found[place])
+            table[place] = _read(process.returncode, output, job)
+            _keep(store, job, table[place])
             if tell:
-                tell(f"live: {len(found)} of {len(jobs)} runs done ({job.label})")
-    return [found[place] for place in range(len(jobs))]
+                tell(f"live: {len(table)} of {len(jobs)} runs done ({job.label})")
+    return [table[place] for place in range(len(jobs))]
 
 
 def _start(job: Job) -> "subprocess.Popen[str]":
@@ -136,10 +136,10 @@ def _ended(running: "Iterable[subprocess.Popen[str]]") -> "subprocess.Popen[str]
 
 
 def _read(code: int, output: str, job: Job) -> Run:
-    said = json.loads(output) if output.strip() else {"error": f"it ended with {code}"}
-    if "error" in said:
-        raise RunError(f"the live transfer of {job.label}, run {job.run}, failed: {said['error']}")
-    return Run(**said)
+    data = json.loads(output) if output.strip() else {"error": f"it ended with {code}"}
+    if "error" in data:
+        raise RunError(f"the live transfer of {job.label}, run {job.run}, failed: {data['error']}")
+    return Run(**data)
 
 
 @contextmanager
@@ -220,9 +220,9 @@ def _once(job: Job) -> Run:
         )
         if done.exit_code or not report.exists():
             raise RunError(f"exit code {done.exit_code}")
-        told = json.loads(report.read_text(encoding="utf-8"))
+        data = json.loads(report.read_text(encoding="utf-8"))
         counted = json.loads(counters.read_text(encoding="utf-8")) if job.kernel else {}
-    measured = {"goodput": told["goodput_bit_s"], "duration": told["seconds"]}
+    measured = {"goodput": data["goodput_bit_s"], "duration": data["seconds"]}
     if job.kernel:
         measured["timeouts"] = counted["TcpExt"]["TCPTimeouts"]
         measured["segments_retransmitted"] = counted["Tcp"]["RetransSegs"]
@@ -237,10 +237,10 @@ def _once(job: Job) -> Run:
 def main(text: str) -> int:
     """Run a job that is written as JSON, and write what it gave."""
     try:
-        said = asdict(emulated(Job(**json.loads(text))))
+        data = asdict(emulated(Job(**json.loads(text))))
     except (RunError, ScenarioError) as error:
-        said = {"error": str(error)}
-    sys.stdout.write(json.dumps(said) + "\n")
+        data = {"error": str(error)}
+    sys.stdout.write(json.dumps(data) + "\n")
     return 0
 
 

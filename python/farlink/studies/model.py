@@ -182,14 +182,14 @@ class Plan:
             if unknown := names - factors.keys():
                 raise ValueError(f"measure {name}: no factor {', '.join(sorted(unknown))}")
         changes: dict[str, dict[str, Change]] = {"reading": {}, "mutant": {}}
-        for kind, found in changes.items():
+        for kind, change in changes.items():
             for row in record.get(kind, []):
                 item = _entry(Change, str(row.get("id", "")), row, named="id")
                 if item.hook and item.hook not in hooks:
                     raise ValueError(f"{kind} {item.id}: the study has no hook {item.hook!r}")
-                if item.id in found:
+                if item.id in change:
                     raise ValueError(f"the record has {kind} {item.id} twice")
-                found[item.id] = item
+                change[item.id] = item
         return cls(
             tree=record.get("model", {}),
             args=args,
@@ -294,33 +294,33 @@ class Model:
     ) -> dict[str, Any]:
         if len(args) > len(places):
             raise ScenarioError(f"{len(args)} values for the factors {', '.join(places)}")
-        said = dict(zip(places, args, strict=False))
+        arguments = dict(zip(places, args, strict=False))
         for name, value in factors.items():
             if name not in self.plan.factors:
                 known = ", ".join(self.plan.factors)
                 raise ScenarioError(f"factor {name!r} is not known; there are {known}")
-            if name in said:
+            if name in arguments:
                 raise ScenarioError(f"factor {name!r} is said twice")
-            said[name] = value
-        return {name: self.change.swapped(value) for name, value in said.items()}
+            arguments[name] = value
+        return {name: self.change.swapped(value) for name, value in arguments.items()}
 
-    def _cell(self, said: Mapping[str, Any]) -> Cell:
+    def _cell(self, arguments: Mapping[str, Any]) -> Cell:
         tree = copy.deepcopy(dict(self.plan.tree))
-        told = []
-        for name, value in said.items():
+        lines = []
+        for name, value in arguments.items():
             factor = self.plan.factors[name]
             if name not in self.change.ignores:
                 for path, setting in factor.settings(value).items():
                     put(tree, path, setting)
             if value is not None and (name in self.plan.args or value != factor.absent):
-                told.append(factor.told(value))
+                lines.append(factor.told(value))
         for path, item in self.change.sets.items():
             put(tree, path, item)
         for path in self.change.drops:
             put(tree, path, None)
         for hook in self._hooks:
             hook(tree)
-        return Cell(", ".join(part for part in told if part), tree, self.plan.runs)
+        return Cell(", ".join(part for part in lines if part), tree, self.plan.runs)
 
 
 @dataclass(frozen=True)

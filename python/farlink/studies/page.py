@@ -310,17 +310,17 @@ def _verdict(judgement: Judgement) -> dict[str, Any]:
             {"reading": name, "verdict": verdict, "key": key}
             for name, verdict, key in judgement.shown
         ],
-        "findings": {name: _finding(found) for name, found in judgement.findings.items()},
+        "findings": {name: _finding(finding) for name, finding in judgement.findings.items()},
     }
 
 
-def _finding(found: Finding) -> dict[str, Any]:
+def _finding(finding: Finding) -> dict[str, Any]:
     return {
-        "verdict": found.verdict.value,
-        "runs": found.runs,
-        "level": found.level,
-        "order": None if found.order is None else _evidence(found.order),
-        "number": None if found.number is None else _evidence(found.number),
+        "verdict": finding.verdict.value,
+        "runs": finding.runs,
+        "level": finding.level,
+        "order": None if finding.order is None else _evidence(finding.order),
+        "number": None if finding.number is None else _evidence(finding.number),
         "compare": [
             {
                 "what": row.what,
@@ -329,7 +329,7 @@ def _finding(found: Finding) -> dict[str, Any]:
                 "ours": _finite(row.ours.mean),
                 "ratio": _finite(row.ratio),
             }
-            for row in found.rows
+            for row in finding.rows
         ],
     }
 
@@ -338,13 +338,13 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _evidence(found: Evidence) -> dict[str, Any]:
+def _evidence(evidence: Evidence) -> dict[str, Any]:
     return {
-        "verdict": found.verdict.value,
-        "p_for": found.p_for,
-        "p_against": found.p_against,
-        "key": found.key,
-        "details": list(found.details),
+        "verdict": evidence.verdict.value,
+        "p_for": evidence.p_for,
+        "p_against": evidence.p_against,
+        "key": evidence.key,
+        "details": list(evidence.details),
     }
 
 

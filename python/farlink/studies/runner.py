@@ -336,17 +336,17 @@ def study(
     if live_runs is not None and not live:
         raise ScenarioError("--live-runs has no effect without --live; leave it out")
     lab = Lab(count, seed, threads, quick, progress, store, executor)
-    found = find(name)
+    named = find(name)
     real = None
     if live:
-        chosen = [item.item for item in select(found, words) if isinstance(item.item, Claim)]
+        chosen = [item.item for item in select(named, words) if isinstance(item.item, Claim)]
         folder_of_it = None if store is None else Path(store) / "live"
-        real = emulate(found, lab, chosen, runs=live_runs, store=folder_of_it, tell=tell)
+        real = emulate(named, lab, chosen, runs=live_runs, store=folder_of_it, tell=tell)
         if words is None:
             words = [judgement.claim.id for judgement in real.judgements]
     return replace(
         run_study(
-            found,
+            named,
             lab,
             only=words,
             reading=reading,

@@ -68,15 +68,15 @@ def _found(study: Study, work: Sequence[Work], word: str) -> set[str]:
     names |= {name.removeprefix(f"{study.id}."): name for name in study.claims}
     if word in names:
         return {names[word]}
-    found = {full for name, full in names.items() if _begins(name, word)}
-    if not found:
+    table = {full for name, full in names.items() if _begins(name, word)}
+    if not table:
         near = difflib.get_close_matches(word, names, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]}? " if near else ""
         raise ScenarioError(
             f"--only {word}: {study.id} has no such figure, table or claim; {hint}"
             f"`farlink study {study.id} --list` shows all"
         )
-    return found
+    return table
 
 
 def _begins(name: str, word: str) -> bool:

@@ -119,7 +119,7 @@ class Choice:
     ----------
     item
         What it is about: "mean MAC access delay".
-    says
+    text
         What the study says of it.
     ours
         The value or rule here.
@@ -130,7 +130,7 @@ class Choice:
     """
 
     item: str
-    says: str
+    text: str
     ours: str
     why: str = ""
     calibration: bool = False
@@ -176,10 +176,10 @@ class Curves:
 class Published:
     """A published point of a figure, in the units of its axes; a line where one of both is known.
 
-    `says` is what was printed, for the legend.
+    `text` is the printed sentence, for the legend.
     """
 
-    says: str
+    text: str
     x: float | None = None
     y: float | None = None
 
@@ -365,6 +365,7 @@ _ITEMS = ("figure", "table", "claim")
 
 _CLAIM: tuple[str, ...] = ("strength", "figure", "published", "legibility", "calibration")
 _CLAIM += ("untested", "tolerance", "cause", "shown_by", "looks")
+_CHOICE = {"item", "says", "ours", "why", "calibration"}
 
 LEGIBILITY = ("", "text", "table", "tick", "none")
 """How well a published number can be read; the last: not at all."""
@@ -375,12 +376,12 @@ def _causes(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     causes: dict[str, str] = {}
     for row in rows:
         id = _need(row, "id", "a cause")  # noqa: A001
-        says = _need(row, "says", f"cause {id}")
+        text = _need(row, "says", f"cause {id}")
         if unknown := row.keys() - {"id", "says"}:
             raise ValueError(f"cause {id}: {', '.join(sorted(unknown))} is no key of it")
         if id in causes:
             raise ValueError(f"the record has cause {id} twice")
-        causes[id] = says
+        causes[id] = text
     return causes
 
 
@@ -399,7 +400,7 @@ def _caused(row: Mapping[str, Any], causes: Mapping[str, str]) -> dict[str, Any]
 
 def _claim(row: Mapping[str, Any], names: Iterable[str]) -> Claim:
     id = row["id"]  # noqa: A001
-    says, where = (_need(row, key, id) for key in ("says", "where"))
+    sentence, where = (_need(row, key, id) for key in ("says", "where"))
     known = {"id", "says", "where", "order", "number", "compare", "note", *_CLAIM}
     if unknown := row.keys() - known:
         raise ValueError(f"claim {id}: {', '.join(sorted(unknown))} is no key of it")
@@ -423,7 +424,7 @@ def _claim(row: Mapping[str, Any], names: Iterable[str]) -> Claim:
         )
         for reference in row.get("compare", [])
     ]
-    return Claim(id, says, where, row, **given)
+    return Claim(id, sentence, where, row, **given)
 
 
 def _expression(text: str, where: str, names: Iterable[str]) -> Expression:
@@ -435,9 +436,9 @@ def _expression(text: str, where: str, names: Iterable[str]) -> Expression:
 def _choice(row: Mapping[str, Any]) -> Choice:
     for key in ("item", "says", "ours"):
         _need(row, key, f"choice {row.get('item', '')}")
-    if unknown := row.keys() - Choice.__annotations__.keys():
+    if unknown := row.keys() - _CHOICE:
         raise ValueError(f"choice {row['item']}: {', '.join(sorted(unknown))} is no key of it")
-    return Choice(**row)
+    return Choice(**{"text" if key == "says" else key: row[key] for key in row})
 
 
 def _items(rows: Sequence[Mapping[str, Any]]) -> dict[str, Item]:

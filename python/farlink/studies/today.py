@@ -71,11 +71,11 @@ class Question:
 
     def cell(self, place: str, mechanism: str, stack: str) -> Cell:
         """Return the scenario of a place, a mechanism and a stack."""
-        said = [self.place[place], self.mechanism[mechanism], self.stack[stack]]
+        lines = [self.place[place], self.mechanism[mechanism], self.stack[stack]]
         if self.study:
             model = find(self.study).model(Lab())
             point = {
-                key: value for message in said for key, value in message.get("point", {}).items()
+                key: value for message in lines for key, value in message.get("point", {}).items()
             }
             # What a place says of the whole network stands over what its arguments say.
             point = {
@@ -84,7 +84,7 @@ class Question:
             tree = copy.deepcopy(dict(model.cell(**point).scenario))
         else:
             tree = copy.deepcopy(dict(self.model))
-        for message in said:
+        for message in lines:
             if "tcp" in message:
                 tree["tcp"] = {"mss": tree["tcp"]["mss"], **message["tcp"]}
             for path, value in message.get("sets", {}).items():
@@ -119,12 +119,12 @@ def questions() -> Mapping[str, Question]:
     text = resources.files(__package__).joinpath("today.toml").read_text(encoding="utf-8")
     tree = tomllib.loads(text)
     kernels = tree.get("stack", {})
-    found = {}
+    table = {}
     for row in tree["question"]:
         stacks = {name: {"tcp": kernels[name]} for name in row.pop("kernels", [])}
         row["stack"] = {**row.get("stack", {}), **stacks}
-        found[row["id"]] = Question(**row)
-    return found
+        table[row["id"]] = Question(**row)
+    return table
 
 
 def _cells(question: Question) -> Iterator[tuple[tuple[str, str, str], Cell]]:
@@ -160,23 +160,24 @@ def _ratio(a: Quantity, b: Quantity) -> Estimate:
     """Geometric mean of the ratios run by run, with the interval of its logarithm."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(a.values / b.values)
-    found = mean_ci95([float(log) if math.isfinite(log) else None for log in logs])
+    estimate = mean_ci95([float(log) if math.isfinite(log) else None for log in logs])
     mean, low, high = (
-        None if item is None else math.exp(item) for item in (found.mean, found.low, found.high)
+        None if item is None else math.exp(item)
+        for item in (estimate.mean, estimate.low, estimate.high)
     )
-    return Estimate(mean, low, high, found.n)
+    return Estimate(mean, low, high, estimate.n)
 
 
 # --- What is written
 
 
 def _text(quantity: Quantity) -> str:
-    found = quantity.estimate
-    if found.mean is None:
+    estimate = quantity.estimate
+    if estimate.mean is None:
         return "none came through"
-    missing = len(quantity.values) - found.n
-    half = f" ± {short(found.half_width, 2)}" if found.half_width else ""
-    return f"{short(found.mean, 3)}{half}" + (f" ({missing} runs failed)" if missing else "")
+    missing = len(quantity.values) - estimate.n
+    half = f" ± {short(estimate.half_width, 2)}" if estimate.half_width else ""
+    return f"{short(estimate.mean, 3)}{half}" + (f" ({missing} runs failed)" if missing else "")
 
 
 def _ratio_text(ratio: Estimate) -> str:
@@ -189,8 +190,8 @@ def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |\n"
 
 
-def _markdown(found: Answer) -> str:
-    question, stacks = found.question, list(found.question.stack)
+def _markdown(answer: Answer) -> str:
+    question, stacks = answer.question, list(answer.question.stack)
     text = (
         f"## {question.id}\n\n{question.asks}\n\n{question.measure} in {question.unit}, 95 %:\n\n"
     )
@@ -198,11 +199,11 @@ def _markdown(found: Answer) -> str:
     for place in question.place:
         for mechanism in question.mechanism:
             name = ", ".join(part for part in (place, mechanism) if part)
-            cells = [_text(found.values[place, mechanism, stack]) for stack in stacks]
+            cells = [_text(answer.values[place, mechanism, stack]) for stack in stacks]
             text += _row([name, *cells])
     text += "\n"
     for of, over in question.gains:
-        rows = [gain for gain in found.gains if (gain.of, gain.over) == (of, over)]
+        rows = [gain for gain in answer.gains if (gain.of, gain.over) == (of, over)]
         text += f"{of} over {over}:\n\n" + _row(["", "ratio"]) + _row(["---"] * 2)
         for row in rows:
             where = ", ".join(part for part in row.where if part)
@@ -211,12 +212,12 @@ def _markdown(found: Answer) -> str:
     return text
 
 
-def _csv(found: Answer) -> str:
+def _csv(answer: Answer) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*_AXES, "measure", "unit", "mean", "ci95_low", "ci95_high", "n"])
-    question = found.question
-    for key, quantity in found.values.items():
+    question = answer.question
+    for key, quantity in answer.values.items():
         item = quantity.estimate
         writer.writerow(
             [*key, question.measure, question.unit, item.mean, item.low, item.high, item.n]
@@ -224,13 +225,13 @@ def _csv(found: Answer) -> str:
     return out.getvalue()
 
 
-def _draw(found: Answer, path: Path) -> None:
+def _draw(answer: Answer, path: Path) -> None:
     """Draw a panel per place: a mark per mechanism and stack, a bar for its 95 % interval."""
     from farlink.plot.style import PALETTE, WIDTH, Picture, styled
 
     @styled
     def make() -> Any:  # noqa: ANN401 (a figure)
-        question = found.question
+        question = answer.question
         places, mechanisms = list(question.place), list(question.mechanism)
         rows = len(question.stack)
         # Marks of one row stay clear of those of the next, however many they are.
@@ -248,7 +249,7 @@ def _draw(found: Answer, path: Path) -> None:
             for i, mechanism in enumerate(mechanisms):
                 shift = (i - (len(mechanisms) - 1) / 2) * step
                 for j, stack in enumerate(question.stack):
-                    item = found.values[place, mechanism, stack].estimate
+                    item = answer.values[place, mechanism, stack].estimate
                     if item.mean is None:
                         continue
                     axes.errorbar(
@@ -283,33 +284,33 @@ def main(args: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--store", help="keep numbers here; what is there is not run again")
     parser.add_argument("--out", default="farlink-out/today", help="where the files go")
-    said = parser.parse_args(args)
+    options = parser.parse_args(args)
     try:
-        return _main(said)
+        return _main(options)
     except FarlinkError as error:
         sys.stderr.write(f"farlink: {error}\n")
         return 2
 
 
-def _main(said: argparse.Namespace) -> int:
-    if said.runs < 2:
+def _main(options: argparse.Namespace) -> int:
+    if options.runs < 2:
         raise ScenarioError("--runs must be 2 or more: one run has no interval")
-    words = [word for word in said.only.split(",") if word]
+    words = [word for word in options.only.split(",") if word]
     known = questions()
     for word in words:
         if not any(id.startswith(word) for id in known):  # noqa: A001
             raise ScenarioError(f"--only {word}: there are {', '.join(known)}")
     asked = [q for q in known.values() if not words or any(q.id.startswith(w) for w in words)]
-    lab = Lab(runs=said.runs, seed=said.seed, jobs=said.jobs, store=said.store)
-    out = Path(said.out)
+    lab = Lab(runs=options.runs, seed=options.seed, jobs=options.jobs, store=options.store)
+    out = Path(options.out)
     pages = []
     for question in asked:
-        found = answer(question, lab)
-        pages.append(_markdown(found))
-        files.write_text(out / f"{question.id}.csv", _csv(found))
+        answered = answer(question, lab)
+        pages.append(_markdown(answered))
+        files.write_text(out / f"{question.id}.csv", _csv(answered))
         scenarios = {cell.label: json.loads(lab.text(cell)) for _, cell in _cells(question)}
         files.write_text(out / f"{question.id}.json", json.dumps(scenarios, indent=1))
-        _draw(found, out / f"{question.id}.png")
+        _draw(answered, out / f"{question.id}.png")
         sys.stdout.write(f"{pages[-1]}\n")
         sys.stdout.flush()
     files.write_text(out / "today.md", "\n".join(pages))

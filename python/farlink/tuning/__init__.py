@@ -74,8 +74,8 @@ class Tuned:
     _parts: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
-        found = ", ".join(f"{path} {level}" for path, level in self.best.levels.items())
-        return f"<farlink.Tuned {self.scenario}, {self.objective.name}: {found}>"
+        text = ", ".join(f"{path} {level}" for path, level in self.best.levels.items())
+        return f"<farlink.Tuned {self.scenario}, {self.objective.name}: {text}>"
 
     def _repr_html_(self) -> str:
         """Show in notebooks what the command prints."""
@@ -326,8 +326,8 @@ class _Search:
         if self.tell:
             whole_ones = [part for part in self.done.values() if not part.pruned]
             best = max(whole_ones, key=lambda item: _worth(item.mean, wanted), default=None)
-            found = "" if best is None else f": best {best.mean:.5g} {wanted.unit}, {_text(best)}"
-            self.tell(f"trial {number + 1} of {trials}{found}")
+            text = "" if best is None else f": best {best.mean:.5g} {wanted.unit}, {_text(best)}"
+            self.tell(f"trial {number + 1} of {trials}{text}")
 
     def _confirm(self, wanted: Objective, confirm: int) -> Tuned:
         ranked = sorted(
@@ -436,10 +436,10 @@ class _Search:
     def _default(self) -> dict[str, Level]:
         """Return what the scenario says of each knob, as it is resolved."""
         tree = self.base.scenario
-        found: dict[str, Level] = {}
+        table: dict[str, Level] = {}
         for knob in self.knobs:
             if knob.path == TCP:
-                found[TCP] = self.tcp or str(tree["resolved_tcp"][0]["variant"])
+                table[TCP] = self.tcp or str(tree["resolved_tcp"][0]["variant"])
                 continue
             at: Any = tree
             parts = knob.path.split(".")
@@ -451,8 +451,8 @@ class _Search:
                     at = named[0] if named else at[int(part)] if part.isdigit() else None
                 else:
                     at = at.get(part) if isinstance(at, Mapping) else None
-            found[knob.path] = at if isinstance(at, str | int | float | bool) else "-"
-        return found
+            table[knob.path] = at if isinstance(at, str | int | float | bool) else "-"
+        return table
 
 
 def _present(values: Any) -> list[float | None]:  # noqa: ANN401 (an array)
@@ -571,10 +571,10 @@ def sensitivity(
                 "narrow the ranges, or take goodput"
             )
         if method == "morris":
-            found = morris.analyze(problem, shares, values, seed=number)
+            result = morris.analyze(problem, shares, values, seed=number)
             columns = {"mu_star": "mu_star", "mu_star_conf": "mu_star_conf", "sigma": "sigma"}
         else:
-            found = sobol.analyze(problem, values, calc_second_order=False, seed=number)
+            result = sobol.analyze(problem, values, calc_second_order=False, seed=number)
             columns = {
                 "first": "S1",
                 "first_conf": "S1_conf",
@@ -582,7 +582,7 @@ def sensitivity(
                 "total_conf": "ST_conf",
             }
     table = pd.DataFrame(
-        {name: np.asarray(found[key], dtype=np.float64) for name, key in columns.items()},
+        {name: np.asarray(result[key], dtype=np.float64) for name, key in columns.items()},
         index=pd.Index(names, name="knob"),
     )
     table.attrs["points"] = len(points)

@@ -66,14 +66,14 @@ class Knob:
         """Return where a level lies: its number in the unit, or its place in the list."""
         if not self.is_range:
             return float(self.levels.index(level))
-        found = _NUMBER.fullmatch(str(level))
-        assert found is not None
-        if found[2] == self.unit:
-            return float(found[1])
-        return float(found[1]) / (units.parse_size(f"1 {self.unit}") or 1.0)
+        match = _NUMBER.fullmatch(str(level))
+        assert match is not None
+        if match[2] == self.unit:
+            return float(match[1])
+        return float(match[1]) / (units.parse_size(f"1 {self.unit}") or 1.0)
 
 
-def knob(path: str, says: object) -> Knob:
+def knob(path: str, value: object) -> Knob:
     """Read "16 kB..128 kB", "512 B|1460 B", or a list of levels.
 
     Raises
@@ -81,9 +81,9 @@ def knob(path: str, says: object) -> Knob:
     ScenarioError
         If it says neither a range nor two levels.
     """
-    if isinstance(says, Sequence) and not isinstance(says, str):
-        return _of_levels(path, list(says))
-    text = str(says)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return _of_levels(path, list(value))
+    text = str(value)
     if ".." not in text:
         return _of_levels(path, [_level(word) for word in text.split("|")])
     low, _, high = text.partition("..")
@@ -138,15 +138,15 @@ def knobs(vary: Mapping[str, object], tcp: Sequence[str] | None) -> list[Knob]:
     ScenarioError
         If there is none, or one is wrong.
     """
-    found = [knob(path, says) for path, says in vary.items()]
+    results = [knob(path, limits) for path, limits in vary.items()]
     if tcp is not None and len(tcp) > 1:
-        found.insert(0, _of_levels(TCP, list(tcp)))
-    if not found:
+        results.insert(0, _of_levels(TCP, list(tcp)))
+    if not results:
         raise ScenarioError(
             "nothing to vary: write for example --vary tcp.receive_window=64kB..4MB, or several "
             "TCPs with --tcp"
         )
-    return found
+    return results
 
 
 def shown(level: Level) -> str:

@@ -15,8 +15,8 @@ _TIMED_EACH = 256
 
 
 def _link(scenario: dict[str, Any], name: str) -> dict[str, Any]:
-    found: dict[str, Any] = next(link for link in scenario["links"] if link["name"] == name)
-    return found
+    result: dict[str, Any] = next(link for link in scenario["links"] if link["name"] == name)
+    return result
 
 
 def _mss(scenario: dict[str, Any]) -> int:

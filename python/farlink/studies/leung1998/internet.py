@@ -81,15 +81,15 @@ def _conversations(
     lab = model.lab
     if what == "loss":
         drops = lab.link(cell, "internet", "down", "drops_congestion")
-        found = drops / lab.link(cell, "internet", "down", "packets")
+        result = drops / lab.link(cell, "internet", "down", "packets")
     elif what == "busy":
-        found = lab.link(cell, "internet", "down", "utilisation")
+        result = lab.link(cell, "internet", "down", "utilisation")
     elif what == "file":
-        found = lab.flow(cell, "goodput") / 8000
+        result = lab.flow(cell, "goodput") / 8000
     else:
-        found = lab.flow(cell, "lost_congestion") / lab.flow(cell, "segments_sent")
+        result = lab.flow(cell, "lost_congestion") / lab.flow(cell, "segments_sent")
     unit = "KB/s" if what == "file" else ""
-    return found.named(f"{what}({cell.label})", unit)
+    return result.named(f"{what}({cell.label})", unit)
 
 
 @REGISTRY.table("internet")

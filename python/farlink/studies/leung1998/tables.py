@@ -63,11 +63,11 @@ def _search(
             continue
         tree: Any = model.cell(tcp, **said(model, scene, tcp, over)).scenario
         trials, runs, confirm = (8, 2, 3) if model.lab.quick else (30, 4, 12)
-        found = tune(
+        tuned = tune(
             {**tree, "seed": model.lab.seed}, vary, trials=trials, runs=runs, confirm=confirm
         )
-        level = found.best.levels
-        gain = found.gain
+        level = tuned.best.levels
+        gain = tuned.gain
         above = "" if gain.mean is None else f"{gain.mean / 8000:.3g}"
         half = "" if gain.half_width is None else f" ± {gain.half_width / 8000:.2g}"
         best = ", ".join(str(level[name]) for name in (_WINDOW, _DELAY, _SEGMENT))

@@ -69,15 +69,15 @@ def _marks(trace: Trace, kind: str) -> Any:  # noqa: ANN401
 def _cuts(trace: Trace) -> list[tuple[float, float]]:
     """Return the window before and after each recovery: from its start to its end."""
     time, window = _windows(trace)
-    found = []
+    entries = []
     over = _marks(trace, "recovery_exit")
     for at in _marks(trace, "fast_retransmit"):
         end = over[over > at]
         if len(end):
             before = window[np.searchsorted(time, at, "left") - 1]
             after = window[np.searchsorted(time, end[0], "right") - 1]
-            found.append((float(before), float(after)))
-    return found
+            entries.append((float(before), float(after)))
+    return entries
 
 
 def _median_loss_cut(cell: Cell, trace: Trace) -> float:

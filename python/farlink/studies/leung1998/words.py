@@ -66,9 +66,9 @@ def _near(
     **over: Any,  # noqa: ANN401
 ) -> Evidence:
     """Say whether a value is as good as any of a grid, to within a share."""
-    found = _over(model, scene, tcp, factor, grid, over)
+    result = _over(model, scene, tcp, factor, grid, over)
     ours = throughput(model, scene, tcp, **{**over, factor: value})
-    return every(ours >= (1 - slack) * match for key, match in found.items() if key != value)
+    return every(ours >= (1 - slack) * match for key, match in result.items() if key != value)
 
 
 @REGISTRY.function("best_is")
@@ -85,12 +85,12 @@ def _best_is(
     return best(_over(model, scene, tcp, factor, grid, over), (value,))
 
 
-def _rows(found: Mapping[float, Quantity]) -> tuple[Any, Any, frozenset[str]]:
+def _rows(values: Mapping[float, Quantity]) -> tuple[Any, Any, frozenset[str]]:
     """Return the points, a row of values for each, and the cells that they are of."""
-    runs = min(len(match.values) for match in found.values())
-    rows = np.array([match.values[:runs] for match in found.values()])
-    cells = frozenset[str]().union(*(match.cells for match in found.values()))
-    return np.array(list(found)), rows, cells
+    runs = min(len(match.values) for match in values.values())
+    rows = np.array([match.values[:runs] for match in values.values()])
+    cells = frozenset[str]().union(*(match.cells for match in values.values()))
+    return np.array(list(values)), rows, cells
 
 
 @REGISTRY.function("best")
@@ -223,8 +223,8 @@ def _of_channel(
         stage = {k: v for k, v in down["channel"].get(kind, {}).items() if k != "shared"}
         if name in stage:
             return float(stage[name])
-        told = channel({kind: stage}, packets=1000).derived
-        return next((float(row["value"]) for row in told if row["name"] == name), math.nan)
+        derived = channel({kind: stage}, packets=1000).derived
+        return next((float(row["value"]) for row in derived if row["name"] == name), math.nan)
 
     return find
 

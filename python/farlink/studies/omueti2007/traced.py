@@ -44,8 +44,8 @@ def _rho_is(model: Model, rtt: float, rho: float) -> Evidence:
     cell = model.cell("adalr_sack", "n", rtt=rtt / 2, fast=True, size="20 kB")
     table = model.lab.trace(cell, "control")
     table = table[(table["quantity"] == "rho") & table["value"].notna()]
-    found = float(table["value"].iloc[-1])
-    return fact(math.isclose(found, rho, rel_tol=1e-5), f"rho({rtt:g} s) is {found:.6g}")
+    result = float(table["value"].iloc[-1])
+    return fact(math.isclose(result, rho, rel_tol=1e-5), f"rho({rtt:g} s) is {result:.6g}")
 
 
 @REGISTRY.function("at_once")

@@ -31,8 +31,8 @@ _MISPRINTS |= {(7, "1/beta"), (8, "P_GG"), (8, "alpha")}
 
 def rayleigh(cell: Cell) -> Mapping[str, Any]:
     """Return the parameters of the fading of a cell."""
-    found: Mapping[str, Any] = cell.scenario["links"][0]["down"]["channel"]["rayleigh"]
-    return found
+    result: Mapping[str, Any] = cell.scenario["links"][0]["down"]["channel"]["rayleigh"]
+    return result
 
 
 def _published() -> Mapping[str, list[Any]]:
@@ -45,8 +45,8 @@ def _published() -> Mapping[str, list[Any]]:
 def _computed(doppler: float, loss: float) -> dict[str, float]:
     """Return the columns of a row of table 5, as the engine has them."""
     fading = {"doppler": doppler / _STEP_S, "loss": loss, "step": f"{_STEP_S * 1e3:g} ms"}
-    told = channel({"rayleigh": fading}, packets=1000).derived
-    of = {row["name"]: row["value"] for row in told}
+    derived = channel({"rayleigh": fading}, packets=1000).derived
+    of = {row["name"]: row["value"] for row in derived}
     alpha, beta = of["alpha"], of["beta"]
     values = (of["fade_margin"], 1 - alpha, 1 - beta, alpha, beta, 1 / beta)
     return dict(zip(_COLUMNS, values, strict=True))
@@ -54,12 +54,12 @@ def _computed(doppler: float, loss: float) -> dict[str, float]:
 
 def _cells() -> list[tuple[int, str, str, float]]:
     """Return row, column, what is printed and what is computed of each cell."""
-    found = []
+    entries = []
     for row, (doppler, loss, *printed) in _published().items():
         computed = _computed(doppler, loss)
         for column, text in zip(_COLUMNS, printed, strict=True):
-            found.append((int(row), column, text, computed[column]))
-    return found
+            entries.append((int(row), column, text, computed[column]))
+    return entries
 
 
 def _agrees(text: str, value: float) -> bool:
@@ -168,8 +168,8 @@ def _behind(model: Model, turning: float) -> Quantity:
 
 
 def _of(tree: dict[str, Any]) -> dict[str, Any] | None:
-    found: dict[str, Any] | None = tree["links"][0]["down"].get("channel", {}).get("rayleigh")
-    return found
+    result: dict[str, Any] | None = tree["links"][0]["down"].get("channel", {}).get("rayleigh")
+    return result
 
 
 @REGISTRY.hook("both_ways")

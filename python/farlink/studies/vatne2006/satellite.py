@@ -35,9 +35,9 @@ def _sat_duration(model: Model, tcp: str) -> Quantity:
 
 def _holes(model: Model, tcp: str, day: str) -> Quantity:
     """Return segments that were lost and filled later: sent again, and not for nothing."""
-    said: dict[str, Any] = {"place": day}
-    resent = model.resent(tcp, 0, 0, **said)
-    return (resent - model.nrtx(tcp, 0, 0, **said)).named(f"holes({tcp}, {day})", "segments")
+    table: dict[str, Any] = {"place": day}
+    resent = model.resent(tcp, 0, 0, **table)
+    return (resent - model.nrtx(tcp, 0, 0, **table)).named(f"holes({tcp}, {day})", "segments")
 
 
 @REGISTRY.function("holes")

@@ -41,11 +41,11 @@ def _draw(model: Model, cell: Cell, title: str, seconds: float, note: str) -> Dr
     axes.legend(loc="lower right", frameon=False)
     heading(figure, title)
     took = float(model.lab.flow(cell, "duration").values[run])
-    told = (
+    text = (
         f"Seed {model.lab.seed}, run {run}: {took:.2f} s, {len(drops)} losses, "
         f"{len(stalls)} time-outs. {note}"
     )
-    return Drawing(figure, {"segments": sent, "drops": drops}, told)
+    return Drawing(figure, {"segments": sent, "drops": drops}, text)
 
 
 _RUNS: tuple[tuple[str, str, str, dict[str, Any], float, str], ...] = (

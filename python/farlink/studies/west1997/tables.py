@@ -94,11 +94,11 @@ def _table(data: Mapping[str, Any]) -> Callable[[Model], Table]:
 
 
 def _overlap(ours: Quantity, low: float, high: float) -> bool:
-    found = ours.estimate
-    if found.mean is None:
+    result = ours.estimate
+    if result.mean is None:
         return False
-    half = found.half_width or 0.0
-    return bool(found.mean + half >= low and found.mean - half <= high)
+    half = result.half_width or 0.0
+    return bool(result.mean + half >= low and result.mean - half <= high)
 
 
 def register(record: Mapping[str, Any]) -> None:
@@ -119,9 +119,9 @@ def _schemes(model: Model) -> Table:
         for net in ("lan", "low"):
             # As many runs as are asked for: a table of all is no claim.
             cells = [replace(model.cell(scheme, err, net=net), runs=1) for err in ERRORS]
-            found = [model.lab.flow(cell, "goodput") / 8192 for cell in cells]
-            found.append(model.lab.flow(cells[-1], "timeouts"))
-            rows.append([scheme, net, *(match.named("", "").text for match in found)])
+            results = [model.lab.flow(cell, "goodput") / 8192 for cell in cells]
+            results.append(model.lab.flow(cells[-1], "timeouts"))
+            rows.append([scheme, net, *(match.named("", "").text for match in results)])
     columns = ["scheme", "link", *(f"{err} (KB/s)" for err in ERRORS), "expirations, burst6"]
     return Table(
         columns=columns,

@@ -48,8 +48,8 @@ def _marks(trace: "Trace", kind: str) -> list[float]:
 
 
 def _last_before(table: "pd.DataFrame", column: str, time: float, default: float) -> float:
-    found = table[column][table["time"] < time]
-    return float(found.iloc[-1]) if len(found) else default
+    result = table[column][table["time"] < time]
+    return float(result.iloc[-1]) if len(result) else default
 
 
 def _stalls(trace: "Trace") -> Iterator[tuple[int, bool, bool]]:
@@ -79,8 +79,8 @@ def _share_of_stalls(
     holds: "Callable[[tuple[int, bool, bool]], bool]",
 ) -> "Callable[[Trace], float]":
     def share(trace: "Trace") -> float:
-        found = [holds(stall) for stall in _stalls(trace)]
-        return sum(found) / len(found) if found else float("nan")
+        results = [holds(stall) for stall in _stalls(trace)]
+        return sum(results) / len(results) if results else float("nan")
 
     return share
 
@@ -112,13 +112,13 @@ def _detection_ms(model: Model, scheme: str, err: str, **factors: Any) -> Quanti
 
     def mean(trace: "Trace") -> float:
         drops, acks = trace.table("drops").dropna(subset=["seq"]), sender(trace, "acks")
-        found = []
+        entries = []
         for time in _marks(trace, "fast_retransmit"):
             una = _last_before(acks, "ack", time, 0.0)
             lost = drops["time"][(drops["seq"] == una) & (drops["time"] < time)]
             if len(lost):
-                found.append(time - float(lost.iloc[-1]))
-        return 1e3 * float(np.mean(found)) if found else float("nan")
+                entries.append(time - float(lost.iloc[-1]))
+        return 1e3 * float(np.mean(entries)) if entries else float("nan")
 
     return _of_runs(model, model.cell(scheme, err, **factors), "detection in ms", mean)
 
@@ -297,8 +297,8 @@ def _local_repairs(model: Model, scenario: int) -> tuple[int, ...]:
     """Return the packets that the base station sent again."""
     lost, wired = SCENARIOS[scenario]
     trace = scripted(model, "ackp-full", 4, lost, wired, segments=4)
-    found = _told(trace, "timeout") + _told(trace, "resend")
-    return tuple(start // MSS + 1 for start in found)
+    result = _told(trace, "timeout") + _told(trace, "resend")
+    return tuple(start // MSS + 1 for start in result)
 
 
 @REGISTRY.function("sender_reductions")
@@ -322,11 +322,11 @@ def _partials_per_packet(model: Model, scheme: str, err: str, net: str = "lan") 
 @REGISTRY.function("only_the_timer")
 def _only_the_timer(model: Model) -> Evidence:
     """Return whether partial ACKs leave all that the sender sends, samples or opens unchanged."""
-    found = []
+    entries = []
     for scheme in ("snoop", "ackp"):
         trace = model.lab.probe(model.cell(scheme, "none", size="200 kB"))
         segments, windows = sender(trace, "segments"), sender(trace, "cwnd")
-        found.append(
+        entries.append(
             (
                 [int(item) for item in segments["seq"]],
                 [float(drop_duplicate) for drop_duplicate in windows["cwnd"].drop_duplicates()],
@@ -334,7 +334,7 @@ def _only_the_timer(model: Model) -> Evidence:
                 len(_told(trace, "partial")) > 0,
             )
         )
-    same = found[0][:3] == found[1][:3] and found[1][3]
+    same = entries[0][:3] == entries[1][:3] and entries[1][3]
     return fact(same, "with 137 partial ACKs the sender sends, opens and samples as without")
 
 

@@ -60,8 +60,8 @@ def _panel(title: str, frames: "pd.DataFrame", notes: tuple[str, str]) -> Panel:
         for frame in frames.to_dict("records")
     ]
     sabme, ua = (frames[frames["frame"] == kind].iloc[0]["time"] for kind in ("SABME", "UA"))
-    told = [Note(float(sabme), 1, notes[0]), Note(float(ua), 0, notes[1])]
-    return Panel(title, ["sender", "receiver"], arrows, told)
+    lines = [Note(float(sabme), 1, notes[0]), Note(float(ua), 0, notes[1])]
+    return Panel(title, ["sender", "receiver"], arrows, lines)
 
 
 def _label(frame: Mapping[Hashable, Any]) -> str:

@@ -26,8 +26,8 @@ def fragments_of(_: Model, length: int, mtu: int, header: int) -> int:
 
 def congestion_of(model: Model, setting: str) -> tuple[float, float]:
     """Return mean duration in s and periods per second of a setting of the Internet."""
-    (found,) = model.plan.factors["inet"].values[setting].values()
-    return float(str(found["duration"]).removesuffix(" s")), float(found["periods"])
+    (result,) = model.plan.factors["inet"].values[setting].values()
+    return float(str(result["duration"]).removesuffix(" s")), float(result["periods"])
 
 
 @REGISTRY.function("model_loss")

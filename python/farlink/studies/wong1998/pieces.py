@@ -40,8 +40,8 @@ def _recovery_delay(model: Model, kind: str) -> Quantity:
     """Mean time from first transmission to arrival, by what repaired the loss."""
 
     def mean(run: Run) -> float:
-        found = _delays(run, kind)
-        return float(np.mean(found)) if found else float("nan")
+        result = _delays(run, kind)
+        return float(np.mean(result)) if result else float("nan")
 
     return per_run(model, lossy(model), f"recovery by {kind}, s", mean)
 
@@ -69,8 +69,8 @@ def _idle_share(model: Model, bound: float) -> Quantity:
     """Share of the time-outs before which nothing was sent for at most so long."""
 
     def share(run: Run) -> float:
-        found = _silences(run)
-        return float(np.mean(np.array(found) <= bound)) if found else float("nan")
+        result = _silences(run)
+        return float(np.mean(np.array(result) <= bound)) if result else float("nan")
 
     return per_run(model, lossy(model), f"share of time-outs after {bound:g} s at most", share)
 
@@ -90,9 +90,9 @@ def _idle_steps(model: Model) -> float:
 @REGISTRY.function("small_window_before_timeout")
 def _small_window(model: Model) -> Evidence:
     """Return whether a time-out in a window below 4 segments follows two fast recoveries."""
-    found = most_recoveries(model)
-    where = "none" if found is None else f"run {found[0].run} at {found[1]:.1f} s"
-    return fact(found is not None, f"time-out in a small window: {where}")
+    result = most_recoveries(model)
+    where = "none" if result is None else f"run {result[0].run} at {result[1]:.1f} s"
+    return fact(result is not None, f"time-out in a small window: {where}")
 
 
 @REGISTRY.function("window_after_timeout")
@@ -192,7 +192,7 @@ def _pieces(run: Run, word: str) -> list[float]:
     """Return a number of each 30 s of a run, its first 100 s left out."""
     rows = run.arrivals
     starts = np.arange(100.0, run.length - _PIECE_S, _PIECE_S)
-    found = []
+    entries = []
     for start in starts:
         piece = within(rows, start, start + _PIECE_S)
         time = piece["time"].to_numpy()
@@ -200,14 +200,14 @@ def _pieces(run: Run, word: str) -> list[float]:
         sizes = [len(seqs) for _, seqs in grouped(piece)]
         match word:
             case "largest":
-                found.append(float(largest_burst(time, 0.1)))
+                entries.append(float(largest_burst(time, 0.1)))
             case "number":
-                found.append(float(sum(size >= 3 for size in sizes)))
+                entries.append(float(sum(size >= 3 for size in sizes)))
             case "wait":
-                found.append(float(np.diff(edges).max()))
+                entries.append(float(np.diff(edges).max()))
             case _:
-                found.append(float(piece["out_of_order"].sum()))
-    return found
+                entries.append(float(piece["out_of_order"].sum()))
+    return entries
 
 
 @REGISTRY.function("bursts")
@@ -215,8 +215,8 @@ def _bursts(model: Model, seq: bool, word: str) -> Quantity:  # noqa: FBT001 (as
     """Mean over pieces of 30 s: largest burst, bursts of 3 or more, longest wait, out of order."""
 
     def mean(run: Run) -> float:
-        found = _pieces(run, word)
-        return float(np.mean(found)) if found else float("nan")
+        result = _pieces(run, word)
+        return float(np.mean(result)) if result else float("nan")
 
     return per_run(model, high(model, seq=seq), f"{word} of 30 s", mean)
 
@@ -226,7 +226,7 @@ def _burst_share(model: Model, word: str, value: float) -> Quantity:
     """Share of the pieces of 30 s with at most this value, in sequence; a tie counts half."""
 
     def share(run: Run) -> float:
-        found = np.array(_pieces(run, word))
-        return float(np.mean((found < value) + 0.5 * (found == value)))
+        values = np.array(_pieces(run, word))
+        return float(np.mean((values < value) + 0.5 * (values == value)))
 
     return per_run(model, high(model, seq=True), f"share with {word} up to {value:g}", share)

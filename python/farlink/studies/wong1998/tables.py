@@ -137,15 +137,17 @@ def _tcp(model: Model) -> Table:
 @REGISTRY.table("congestion")
 def _congestion(model: Model) -> Table:
     rows, agrees = [], []
-    for setting, said, percent in _published("congestion"):
+    for setting, printed, percent in _published("congestion"):
         duration, periods = congestion_of(model, setting)
         alpha, beta = 1 / (1 / periods - duration), 1 / duration
         loss = loss_of(model, setting)
         measured = model.lab.flow(probe(model, setting), "loss_rate")
         ours = f"{duration:g} s, {periods:g} periods/s"
         words = [f"{alpha:.3g}/s", f"{beta:.3g}/s", f"{loss:.3%}"]
-        rows.append([said, percent, ours, *words, (100 * measured).named("", "%").text])
-        agrees.append(said == ours and math.isclose(loss, float(percent.removesuffix(" %")) / 100))
+        rows.append([printed, percent, ours, *words, (100 * measured).named("", "%").text])
+        agrees.append(
+            printed == ours and math.isclose(loss, float(percent.removesuffix(" %")) / 100)
+        )
     return Table(
         columns=["published", "loss", "ours", "alpha", "beta", "loss of the model", "measured"],
         rows=rows,
@@ -168,19 +170,19 @@ def _published_length(model: Model) -> Table:
         ("limited", "{} s", limits, "c5_5pct"),
     ]
     rows = []
-    for (figure, said), (measure, unit, values, inet) in zip(
+    for (figure, printed), (measure, unit, values, inet) in zip(
         _published("published-length"), settings, strict=True
     ):
         for p in _PER:
-            found = {unit.format(v): model.measure(measure, p, v, inet=inet) for v in values}
-            shares = chances({name: match.values for name, match in found.items()})
+            table = {unit.format(v): model.measure(measure, p, v, inet=inet) for v in values}
+            shares = chances({name: match.values for name, match in table.items()})
             rows.append(
                 [
                     figure,
-                    said,
+                    printed,
                     f"{100 * p:g} %",
-                    ", ".join((1e-3 * match).named("", "").text for match in found.values()),
-                    max(found, key=lambda name: found[name].mean),
+                    ", ".join((1e-3 * match).named("", "").text for match in table.values()),
+                    max(table, key=lambda name: table[name].mean),
                     ", ".join(f"{name}: {share:.0%}" for name, share in shares.items()),
                 ]
             )

@@ -40,12 +40,12 @@ __all__: list[str] = []
 @REGISTRY.figure("fig4.2")
 @style.styled
 def _window_and_timeout(model: Model) -> Drawing:
-    found = most_recoveries(model)
-    if found is None:
+    result = most_recoveries(model)
+    if result is None:
         run = Run(model, lossy(model), 0)
         timeout, note = 20.0, "No run has a time-out after two fast recoveries; the first run."
     else:
-        run, timeout, near = found
+        run, timeout, near = result
         cwnd = value_before(run.end("cwnd"), "cwnd", timeout)
         sent = run.end("segments")
         idle = timeout - float(sent[sent["time"] < timeout]["time"].iloc[-1])
@@ -95,7 +95,7 @@ def _fast_retransmit_and_timeouts(model: Model) -> tuple[Run, tuple[float, float
 
     The one whose first time-out comes nearest to the 4 s of the publication.
     """
-    found = []
+    entries = []
     for run in runs(model, lossy(model)):
         marks = run.end("marks")
         marks = marks[marks["kind"].isin(["fast_retransmit", "timeout"])]
@@ -104,10 +104,10 @@ def _fast_retransmit_and_timeouts(model: Model) -> tuple[Run, tuple[float, float
             a, b, c = times[i : i + 3]
             if kinds[i : i + 3] == ["fast_retransmit", "timeout", "timeout"]:
                 doubles = abs((c - b) - 2 * (b - a)) < 0.5
-                found.append((not doubles, abs(b - a - 4), run.run, (a, b, c), run))
-    if not found:
+                entries.append((not doubles, abs(b - a - 4), run.run, (a, b, c), run))
+    if not entries:
         return Run(model, lossy(model), 0), (10.0, 14.0, 22.0)
-    best = min(found, key=lambda item: item[:3])
+    best = min(entries, key=lambda item: item[:3])
     return best[4], best[3]
 
 
@@ -165,8 +165,8 @@ def _bursts(model: Model) -> Drawing:
     )
     published = "published, protocol and PER not named: 5, 4, 4, 3 at 863.2, 869.8, 874.2, 874.8 s"
     drawing = _received(rows, start, [(t, s) for t, s in groups if len(s) >= 3])
-    said = f"RLP at PER 50 %. {run.told(start, start + 30)} {note} ({published})."
-    return Drawing(drawing, {"received": rows}, said)
+    text = f"RLP at PER 50 %. {run.told(start, start + 30)} {note} ({published})."
+    return Drawing(drawing, {"received": rows}, text)
 
 
 @REGISTRY.figure("fig4.13")
@@ -176,11 +176,11 @@ def _overtaken(model: Model) -> Drawing:
         model, high(model, seq=False), lambda rows: int(rows["out_of_order"].sum())
     )
     rows = within(run.arrivals, start, start + 30)
-    said = (
+    text = (
         f"RLP at PER 50 %, out of sequence. {run.told(start, start + 30)} "
         f"{int(rows['out_of_order'].sum())} of {len(rows)} segments came out of order (red)."
     )
-    return Drawing(_received(rows, start, []), {"received": rows}, said)
+    return Drawing(_received(rows, start, []), {"received": rows}, text)
 
 
 def _burst_sizes(rows: "pd.DataFrame") -> int:
@@ -198,12 +198,14 @@ def _liveliest(
     return run, float(max(starts, key=lambda t: count(within(run.arrivals, t, t + 30))))
 
 
-def _received(rows: "pd.DataFrame", start: float, told: list[tuple[float, list[int]]]) -> "Figure":
+def _received(
+    rows: "pd.DataFrame", start: float, reports: list[tuple[float, list[int]]]
+) -> "Figure":
     figure, (axes,) = style.panels(1, 3.2)
     late = rows["out_of_order"].to_numpy()
     axes.plot(rows["time"], rows["seq"] / 1e3, "o", ms=3, color=style.PALETTE[0])
     axes.plot(rows["time"][late], rows["seq"][late] / 1e3, "o", ms=3, color=style.LOSS)
-    for time, seqs in told:
+    for time, seqs in reports:
         axes.annotate(
             f"{len(seqs)}", (time, max(seqs) / 1e3), (-4, 3), textcoords="offset points", ha="right"
         )
