@@ -19,10 +19,10 @@ table! {
     /// An agent at a router: it sees every packet that crosses the router.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct AgentSpec for kind: AgentName {
-        /// Router that it is at.
+        /// Router of the agent.
         at: String;
-        /// Link at that router that it looks after, by its name: the one behind which
-        /// losses are those of the medium.
+        /// Name of the link at that router that the agent serves: losses behind it are those of the
+        /// medium.
         wireless: String;
         /// Kind of the agent.
         kind: AgentName;
@@ -34,13 +34,14 @@ table! {
         /// Fate of the agent's state of a host of `[[handoffs]]` that leaves its link; "lose"
         /// without it.
         handoff?: AgentHandoff;
-        /// Rate at which that goes to another agent; without it it takes no time.
+        /// Rate of the transfer of that state to another agent; without it the transfer takes no
+        /// time.
         transfer_rate?: Rate, in Rate(1)..=Rate(1_000_000_000_000);
         /// Additional delay of the transfer.
         transfer_delay?: Time, in Time(Interval::ZERO)..=Time(LONGEST_DELAY);
-        /// Connections that it keeps something of at once; those of others pass unread.
+        /// Connections with state in the agent at once; packets of others pass unread.
         connections?: u32 = Limits::default().connections as u32, in 1..=1_000_000;
-        /// A connection of which nothing was seen for so long is forgotten.
+        /// Time without packets after which a connection is forgotten.
         idle?: Time = Time(Limits::default().idle), in SHORTEST..=Time(LONGEST_RUN);
         /// Time at which partial acknowledgments are sent.
         protocol?: AckpProtocol = AckpProtocol::Full, of [Ackp];
@@ -50,12 +51,11 @@ table! {
         /// A partial acknowledgment at each expiry of the timer, and not once for the same
         /// data; with `protocol = "full"`.
         repeat?: bool = false, of [Ackp];
-        /// Packets that it keeps of a connection.
+        /// Packets of a connection in the agent's cache.
         cache?: u32 = 100, in 1..=100_000, of [Snoop, Ackp, Ebsn, SeqCache];
-        /// Bytes of packets that it keeps of all connections; others pass and are not
-        /// kept.
+        /// Bytes of packets of all connections in the cache; further packets pass without a copy.
         memory?: Size = Size(64 << 20), in Size(1)..=Size(1 << 40), of [Snoop, Ackp, Ebsn];
-        /// Least time after which it takes a packet for lost.
+        /// Least time after which the agent declares a packet lost.
         tick?: Time = Time(SNOOP.tick), in SHORTEST..=Time(LONGEST_DELAY),
             of [Snoop, Ackp, Ebsn, SeqCache];
         /// Smoothed round-trip time of the wireless side before the first sample.
@@ -64,21 +64,19 @@ table! {
         /// Initial variation of the round-trip time.
         rttvar?: Time = Time(SNOOP.rttvar), in SHORTEST..=Time(LONGEST_DELAY),
             of [Snoop, Ackp, Ebsn, SeqCache];
-        /// Local tries after which it forgets a packet, and lets duplicate ACKs for it
-        /// pass.
+        /// Local tries after which the agent forgets a packet, and forwards duplicate ACKs for it.
         tries?: u32, in 1..=1000,
             of [Snoop = 10, Ackp = 10, Ebsn = 10, SeqCache = 10, Spoof = 15];
-        /// Retransmissions go ahead of all that waits for the wireless link; not on a link with a
-        /// protocol, other traffic or header compression.
+        /// Send retransmissions ahead of all packets that wait for the wireless link. Not on a link
+        /// with a protocol, cross traffic or header compression.
         ahead?: bool = true, of [Snoop, Ackp, Ebsn];
-        /// Selective acknowledgments: as they are, with what is being repaired here filled
-        /// in, or not agreed upon.
+        /// Treatment of selective acknowledgments.
         sack?: SackName = SackName::Pass, of [Snoop, Ackp, Ebsn];
-        /// A duplicate ACK with blocks sends again all that is missing below the highest.
+        /// Retransmit everything missing below the highest block at a duplicate ACK with blocks.
         sack_repair?: bool = false, of [Snoop, Ackp, Ebsn];
-        /// Segments with data without any acknowledgment, from the first of a connection
-        /// on, after which it takes the acknowledgments to come another way, and lets the
-        /// connection pass until it sees one.
+        /// Data segments from the start of a connection without any acknowledgment, after which
+        /// acknowledgments are assumed to take another path. The agent then lets the connection
+        /// pass until it sees one.
         blind_after?: u32 = Limits::default().blind_after,
             of [Eln, Snoop, Ackp, Ebsn, EbsnPlain, SeqCache];
         /// The TCP of the half on the side of the other links: keys that differ from those
@@ -91,14 +89,14 @@ table! {
         satellite_tcp?: TcpSpec, of [Pep, Pepsal];
         /// Time at which the SYN of an end is answered.
         open?: OpenName = OpenName::Early, of [Split, Pep, Pepsal];
-        /// Bytes of a direction that are sent on and not acknowledged. Of split connections
-        /// what comes beyond stays unread in the half that it came to, whose window closes;
-        /// spoofing answers for no more.
+        /// Bytes of a direction that are forwarded and not acknowledged. Beyond it, data of split
+        /// connections stays unread in its half, whose window closes; spoofing acknowledges no
+        /// more.
         buffer?: Size, in Size(1)..=Size(1 << 30),
             of [Split = Size(64 << 10), Pep = Size(1 << 20), Pepsal = Size(4 << 20),
                 Spoof = Size(64 << 10)];
-        /// Time for which bytes wait for more, to fill a segment of the other half; no time is as
-        /// they arrive.
+        /// Time for which bytes wait for more, to fill a segment of the other half; with 0 they
+        /// leave as they arrive.
         linger?: Time, in Time(Interval::ZERO)..=Time(LONGEST_DELAY),
             of [Split = Time(Interval::ZERO), Pep = Time(Interval::from_millis(200)),
                 Pepsal = Time(Interval::ZERO)];

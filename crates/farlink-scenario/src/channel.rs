@@ -90,8 +90,7 @@ table! {
         mobile?: MobileSpec;
         /// Periods of congestion, in time (Wong 1998).
         congestion?: CongestionSpec;
-        /// Errors at random distances in bytes, which spoil a checksum (West and
-        /// Vaidya 1997).
+        /// Errors at random distances in bytes, which damage a checksum (West and Vaidya 1997).
         byte_errors?: ByteErrorsSpec;
         /// Fades of a Rayleigh channel, in time or per packet.
         rayleigh?: RayleighSpec;
@@ -99,9 +98,9 @@ table! {
         radio?: RadioSpec;
         /// Probability of loss from a trace.
         loss_trace?: LossTraceSpec;
-        /// Times at which nothing passes.
+        /// Outages: times at which nothing passes.
         outage?: OutageSpec;
-        /// Losses at places that are written down.
+        /// Losses at given places.
         scripted_loss?: ScriptedLossSpec;
         /// Probability that a packet arrives with changed bits.
         corrupt?: Probability;
@@ -111,7 +110,7 @@ table! {
         reorder?: ReorderSpec;
         /// Random extra delay.
         jitter?: JitterSpec;
-        /// Delay of the Internet between (Leung 1998).
+        /// Delay of the Internet on the path (Leung 1998).
         internet_delay?: InternetDelaySpec;
         /// Extra delay from a trace.
         delay_trace?: DelayTraceSpec;

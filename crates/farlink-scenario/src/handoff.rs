@@ -30,15 +30,16 @@ table! {
         /// Places of the stations of `links`: metres from the left and the lower border of the
         /// area, a pair for each.
         stations?: Vec<[Length; 2]>, needs mobility;
-        /// By how much the other station has to be nearer.
+        /// Distance by which the other station has to be nearer.
         hysteresis?: Length = Length(0), needs mobility;
-        /// Interval at which the host looks for the nearest station.
+        /// Interval of the search for the nearest station.
         interval?: Time = Time(Interval::from_millis(100)),
             in Time(Interval::from_millis(1))..=HOUR, needs mobility;
         /// Time without a link between two links.
         gap?: Time = ZERO, in ZERO..=HOUR;
-        /// Fate of packets that wait for the link that the host leaves, reach that station later,
-        /// or are sent by the host while it has no link. Packets on the air are lost.
+        /// Fate of three kinds of packets: those that wait for the link that the host leaves, those
+        /// that reach that station later, and those that the host sends without a link. Packets on
+        /// the air are lost.
         queued?: QueuedName = QueuedName::Lose;
     }
 }

@@ -124,10 +124,9 @@ table! {
         down?: DirectionTable;
         /// From the second node to the first. Without it, as `down`.
         up?: DirectionTable;
-        /// Both directions send over one medium, as a radio that cannot send and receive at
-        /// once: while one sends the other waits, and when both have something to send they
-        /// take turns, packet by packet, or frame by frame of `arq`. Not together with
-        /// `rate_trace` or `background`.
+        /// Both directions share one medium, as a radio that cannot send and receive at once. While
+        /// one sends the other waits; when both have something to send they alternate by packet, or
+        /// by frame of `arq`. Not together with `rate_trace` or `background`.
         #[serde(default, skip_serializing_if = "is_off")]
         #[schemars(extend("default" = false))]
         half_duplex: bool;
@@ -154,33 +153,32 @@ table! {
         /// Framing that each packet has on the wire beyond its IP length.
         #[serde(default = "nothing")]
         overhead: Size;
-        /// Time that each packet takes of the transmitter besides that of its bits, 0 s to 1 h:
-        /// a slow driver, access to a medium. Not with `arq`, whose `mac` says it, nor with
-        /// `rate_trace`.
+        /// Time of each packet at the transmitter beyond its bits, 0 s to 1 h: a slow driver,
+        /// access to a medium. Not with `arq`, whose `mac` has it, nor with `rate_trace`.
         #[serde(default = "no_time", skip_serializing_if = "is_no_time")]
         #[schemars(extend("default" = "0 s"))]
         service_time: Time;
         /// Block code over each packet with its framing, or each frame of `arq`,
         /// against the bit errors of `channel`. Its check symbols take time at `rate`.
         fec?: FecSpec;
-        /// Limit of what waits for the transmitter; the packet being sent is not
-        /// counted. What does not fit is dropped at the tail.
+        /// Limit of the packets that wait for the transmitter, without the packet being sent.
+        /// Packets beyond it are dropped at the tail.
         #[serde(default)]
         queue: QueueSpec;
-        /// Mark ECN-capable packets that would be dropped if this were the limit of
-        /// the queue: a simple threshold, not RED. Others are never marked; `queue`
+        /// Threshold above which ECN-capable packets are marked: those that would be dropped if
+        /// this were the limit of the queue. It is no RED. Other packets are never marked; `queue`
         /// still drops. "unlimited" marks none. Needs `ecn = true` of the TCPs.
         #[serde(default, skip_serializing_if = "QueueSpec::is_unlimited")]
         mark: QueueSpec;
-        /// Packets of low priority (the dummy segments of `peach`) are sent when
-        /// nothing else waits, and leave a full queue for others. Without, they
-        /// compete as any packet.
+        /// Send packets of low priority (the dummy segments of `peach`) only when nothing else
+        /// waits, and drop them from a full queue for other packets. Without, they compete as any
+        /// packet.
         #[serde(default = "on", skip_serializing_if = "is_on")]
         #[schemars(extend("default" = true))]
         priorities: bool;
-        /// Longest IP packet that the link takes, header included, 68 B to 65535 B;
-        /// without it any. What is longer is cut into fragments, or, with the flow's
-        /// `dont_fragment`, dropped (cause too_big) with word to its sender.
+        /// Longest IP packet that the link takes, header included, 68 B to 65535 B; without it any.
+        /// Longer packets are cut into fragments. With the flow's `dont_fragment` they are dropped
+        /// (cause too_big), and their sender is notified.
         mtu?: Size;
         /// Rule by which packets longer than `mtu` are cut; "rfc791" without it.
         fragments?: Fragments;
@@ -189,7 +187,7 @@ table! {
         /// written.
         #[serde(default)]
         channel: Channel;
-        /// Other traffic that takes the transmitter and room in the queue.
+        /// Cross traffic that takes the transmitter and room in the queue.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         background: Vec<BackgroundSpec>;
     }
@@ -466,7 +464,7 @@ table! {
         packet?: Size = Size(1000), in Size(1)..=Size(65_507), of [Cbr, Onoff, Xtp];
         /// Data that may be sent at once, each burst at `rate`: as long as `packet` without it.
         burst?: Size, in Size(1)..=MOST_BYTES, of [Xtp];
-        /// Data that the receiver takes beyond what is complete, at least a packet.
+        /// Data that the receiver buffers beyond the data received in order, at least a packet.
         window?: Size = Size(1_048_576), in Size(1)..=MOST_BYTES, of [Xtp];
         /// Packets of data from one request for a status report to the next.
         sreq_every?: u32 = 16, in 1..=MOST as u32, of [Xtp];

@@ -48,13 +48,12 @@ pub(super) const CHOICES: [(&str, &str); 4] = [
     ),
     (
         "profile",
-        "Whether the TCP is what its name stands for and no more, or does all that a kernel does: \
-         `docs/tcp/profiles.md` has the values that each profile sets. What is written beside it \
-         in a scenario wins.",
+        "Set of keys laid over the row of the variant: none, or all mechanisms of a kernel. \
+         `docs/tcp/profiles.md` has the values of each profile. Keys beside it in a scenario win.",
     ),
     (
         "congestion",
-        "How the window is controlled: name of an algorithm, such as \"reno\".",
+        "Congestion control: name of an algorithm, such as \"reno\".",
     ),
     (
         "control",

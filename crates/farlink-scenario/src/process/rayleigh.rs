@@ -36,8 +36,8 @@ table! {
         step?: Time, in MICROSECOND..=HOUR;
         /// Markov: when the chain moves; "time" without it.
         advance?: AdvanceName;
-        /// Markov in time: a packet is lost if there is a fade at any step until so
-        /// long after it left; otherwise the step in which it leaves decides.
+        /// Markov in time: a packet is lost if any step within this time after its departure is a
+        /// fade. Without it, the step of the departure decides.
         exposure?: Time, in ZERO..=HOUR;
         /// Markov: probability of good to bad per step, instead of what gives it.
         alpha?: Probability;
@@ -45,8 +45,8 @@ table! {
         beta?: Probability;
         /// Jakes: number of sinusoids.
         sinusoids?: u32 = 64, in 8..=1024;
-        /// Whether both directions of the link are in a fade at the same times; else each has its
-        /// own. Not with `advance = "packet"`.
+        /// Put both directions of the link in a fade at the same times; else each has its own. Not
+        /// with `advance = "packet"`.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool;
     }

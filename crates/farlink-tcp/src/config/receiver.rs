@@ -62,7 +62,7 @@ impl Default for ReceiverConfig {
 pub enum SnackForm {
     /// Not offered.
     Off,
-    /// A hole an ACK.
+    /// One hole for each ACK.
     Short,
     /// A hole and a bit vector of what is behind it.
     Long,
@@ -71,11 +71,11 @@ pub enum SnackForm {
 /// Reply of a receiver to dummy segments (Akyildiz, Morabito, Palazzo 2001).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DummyReply {
-    /// An ACK that is marked as they are, of their class.
+    /// An ACK with the mark and the class of the dummy.
     Echo,
     /// Nothing.
     Ignore,
-    /// Dummies are unknown: they count as data that arrived before, and are acknowledged so.
+    /// Dummies are unknown: they count as duplicate data, and are acknowledged so.
     Plain,
 }
 

@@ -99,7 +99,7 @@ pub enum ReduceFrom {
     Cwnd,
 }
 
-/// Amount that PRR lets out when losses took the data in flight below ssthresh.
+/// Amount that PRR sends when losses have reduced the data in flight below ssthresh.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PrrBound {
     /// RFC 9937: what was delivered, and a segment more at an ACK of new data

@@ -14,8 +14,8 @@ keys! {
     max_syn_retransmits: Kind::Count(0, 1_000_000) => [max_syn_retransmits];
     /// Maximum segment lifetime; TIME-WAIT lasts twice this.
     msl: Kind::seconds(3600) => [msl];
-    /// Silence after which an idle connection asks whether its peer is there (RFC
-    /// 9293, 3.8.4, which wants 2 h unless configured). Without it none does.
+    /// Silence after which an idle connection probes its peer (RFC 9293, 3.8.4, which demands 2 h
+    /// unless configured). Without it there are no probes.
     keepalive: LONG => {
         get |c| c.keepalive.map(|keepalive| keepalive.idle.value());
         set |c, v| c.keepalive.get_or_insert_default().idle = Interval::of(v);

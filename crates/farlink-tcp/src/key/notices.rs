@@ -15,9 +15,9 @@ words! { ASSUME_LOSS: AssumeLoss {
 words! { ELN: Eln {
     /// None.
     "off" Off,
-    /// The network tells the receiver why a packet was lost.
+    /// The network notifies the receiver of the cause of each loss.
     "oracle" Oracle,
-    /// The receiver looks at packets that fail the TCP checksum.
+    /// The receiver uses packets that fail the TCP checksum.
     "checksum" Checksum,
     /// An agent at a router marks the ACKs; needs such an agent.
     "agent" Agent,
@@ -25,9 +25,9 @@ words! { ELN: Eln {
 
 const PARTIAL_ACK: &[Word] = &[
     Word("off", "Not understood, and not offered."),
-    Word("restart", "The timer starts anew, without backoff."),
-    Word("constant", "The timer goes off `ackp_timer` later."),
-    Word("backoff", "The timer backs off and starts anew."),
+    Word("restart", "The timer restarts, without backoff."),
+    Word("constant", "The timer expires after `ackp_timer`."),
+    Word("backoff", "The timer backs off and restarts."),
 ];
 
 /// Twice the settled time-out of the testbed (west1997, 4.2).
@@ -47,14 +47,14 @@ keys! {
     /// Assumed cause of a loss for which no cause was reported (SCPS-TP, CCSDS 714.0-B):
     /// "corruption" keeps the window.
     assume_loss: Kind::Choice(ASSUME_LOSS) => [assume_loss], idle super::window::WINDOW;
-    /// Explicit loss notification (west1997, 2.3.3), by the receiver or an agent and to
-    /// the sender: what the medium lost goes again and the window stays.
+    /// Explicit loss notification (west1997, 2.3.3) from the receiver or an agent to the sender.
+    /// The sender retransmits data that the medium lost, and keeps its window.
     eln: Kind::Choice(ELN) => [eln];
-    /// Explicit bad state notification (west1997, 3): a base station's notice
-    /// starts the retransmission timer anew. Needs such an agent.
+    /// Explicit bad state notification (west1997, 3): a base station's notice restarts the
+    /// retransmission timer. Needs such an agent.
     ebsn: Kind::Flag => [ebsn];
-    /// Partial acknowledgments of a base station (west1997, 3): offered on the
-    /// SYN, and what they do to the retransmission timer. Needs such an agent.
+    /// Partial acknowledgments of a base station (west1997, 3): their offer on the SYN, and their
+    /// effect on the retransmission timer. Needs such an agent.
     ackp: Kind::Choice(PARTIAL_ACK) => {
         get |c| Some(word(c.ackp));
         set |c, v| if word(c.ackp) != v {

@@ -9,18 +9,18 @@ use crate::time::Interval;
 words! { SNACK: SnackForm {
     /// Not offered.
     "off" Off,
-    /// A hole an ACK.
+    /// One hole for each ACK.
     "short" Short,
     /// A hole and a bit vector of what is behind it.
     "long" Long,
 } }
 
 words! { DUMMIES: DummyReply {
-    /// An ACK that is marked as they are, of their class.
+    /// An ACK with the mark and the class of the dummy.
     "echo" Echo,
     /// Nothing.
     "ignore" Ignore,
-    /// Dummies are unknown: they count as data that arrived before, and are acknowledged so.
+    /// Dummies are unknown: they count as duplicate data, and are acknowledged so.
     "plain" Plain,
 } }
 
@@ -51,7 +51,7 @@ const GAP_FILL: &[Word] = &[
     Word("immediate", "At once (RFC 5681, 4.2)."),
     Word(
         "delayed",
-        "As a segment in order is, by count and delay (Wong 1998, figure 4.3).",
+        "By count and delay, as for a segment in order (Wong 1998, figure 4.3).",
     ),
 ];
 
@@ -59,8 +59,8 @@ const DUP_ACKS: &[Word] = &[
     Word("immediate", "At once (RFC 5681, 4.2)."),
     Word(
         "delayed",
-        "As a segment in order is, by count and delay, so that a hole may be filled before it is \
-         told of (Leung 1998, 4.6.2).",
+        "By count and delay, as for a segment in order, so that a hole may be filled before it is \
+         reported (Leung 1998, 4.6.2).",
     ),
 ];
 
@@ -94,9 +94,8 @@ keys! {
         get |c| c.receiver.buffer_max.map(Value::Size);
         set |c, v| c.receiver.buffer_max = Some(u64::of(v));
     };
-    /// The window begins at 64 KiB and opens by two bytes for each that comes until
-    /// it is the whole buffer, which is made for what is out of order besides, as in
-    /// Linux since 6.16.
+    /// The window begins at 64 KiB and opens by two bytes for each received byte, up to the whole
+    /// buffer. The buffer also has room for data out of order, as in Linux since 6.16.
     gradual_window: Kind::Flag => (|c| c.receiver.buffer_max.map(|_| &mut c.receiver.gradual_window)), needs "receive_window_max";
     /// Window scale (RFC 7323): "auto", "off" or a shift.
     window_scale: Kind::Or(SCALES, &Kind::Count(0, 14)) => [receiver.window_scale];
@@ -108,7 +107,7 @@ keys! {
     /// SNACK option (SCPS-TP, CCSDS 714.0-B): offered, and sent in this form.
     /// Not beside `sack = true`.
     snack: Kind::Choice(SNACK) => [receiver.snack];
-    /// Whether the receiver keeps segments out of order.
+    /// Keep segments out of order at the receiver.
     reassembly: Kind::Flag => [receiver.reassembly];
     /// Longest time an ACK waits, or "off".
     delayed_ack: Kind::Or(&[OFF], &Kind::Time(Interval::from_nanos(1), Interval::from_secs(10))) => {
@@ -126,14 +125,14 @@ keys! {
             },
         };
     };
-    /// An ACK is sent when this many full-sized segments wait for one;
-    /// more than a window holds leaves it to the delay alone.
+    /// Number of full-sized segments after which an ACK is sent. With more than a window holds, the
+    /// delay alone decides.
     ack_every: Kind::Count(1, 1_000) => (|c| delay(c).map(|ack| &mut ack.every)), needs DELAYED;
     /// Delayed ACKs leave on multiples of `delayed_ack`, as from the BSD fast
     /// timer, instead of that long after the segment.
     ack_heartbeat: Kind::Flag => (|c| delay(c).map(|ack| &mut ack.heartbeat)), needs DELAYED;
-    /// The first so many ACKs of data leave at once, and with
-    /// `gradual_window` those of segments that open the window, as in Linux.
+    /// Number of first ACKs of data that leave at once. With `gradual_window`, so do ACKs of
+    /// segments that open the window, as in Linux.
     ack_quick: Kind::Count(0, 1_000) => (|c| delay(c).map(|ack| &mut ack.quick)), needs DELAYED;
     /// Acknowledgment of a segment that fills a hole.
     ack_gap_fill: Kind::Choice(GAP_FILL) => {

@@ -25,12 +25,9 @@ const RECOVERIES: &[Word] = &[
     ),
     Word(
         "snack",
-        "What SNACK names, beside the clocks of Vegas (CCSDS 714.0-B).",
+        "Retransmission of holes that SNACK names, beside the clocks of Vegas (CCSDS 714.0-B).",
     ),
-    Word(
-        "newreno",
-        "Partial ACKs; the timer is reset at each (RFC 6582).",
-    ),
+    Word("newreno", "Partial ACKs; each resets the timer (RFC 6582)."),
     Word(
         "newreno-impatient",
         "Partial ACKs; the timer is reset at the first only (RFC 6582).",
@@ -284,11 +281,10 @@ keys! {
             *prr = bool::of(v).then(|| prr.unwrap_or(PrrBound::SafeAck));
         };
     }, needs SACK, idle PRR;
-    /// Amount that PRR lets out when losses took the data in flight below ssthresh.
+    /// Amount that PRR sends when losses have reduced the data in flight below ssthresh.
     prr_bound: Kind::Choice(PRR_BOUND) => (|c| bound(c)), needs "prr = true", idle PRR;
-    /// RACK: what left a round trip and a reordering window before something that
-    /// was delivered is lost, instead of what has three duplicates above it (RFC
-    /// 8985).
+    /// RACK (RFC 8985): a segment is lost if it was sent a round trip and a reordering window
+    /// before a delivered one. Three duplicates above it no longer decide.
     rack: Kind::Flag => {
         get |c| match c.recovery {
             Recovery::Sack { rack, .. } => Some(rack.is_some().value()),
@@ -334,9 +330,9 @@ keys! {
         }
         _ => None,
     }), needs FINE;
-    /// The retransmission timer is that of `timer`, and slow start follows it.
-    /// Without, it runs on the fine time-out and sends the first segment again,
-    /// a loss as any other (leung1998, 6.2).
+    /// The retransmission timer is that of `timer`, and slow start follows it. Without, the fine
+    /// time-out also drives it: the first segment is retransmitted, as after any other loss
+    /// (leung1998, 6.2).
     coarse_timeout: Kind::Flag => (|c| match &mut c.recovery {
         Recovery::Vegas { coarse_timeout, .. } => Some(coarse_timeout),
         _ => None,

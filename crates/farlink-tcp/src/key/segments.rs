@@ -36,10 +36,10 @@ keys! {
     /// Explicit Congestion Notification (RFC 3168), if both ends have it: queues
     /// with `mark` mark data instead of dropping it.
     ecn: Kind::Flag => [ecn];
-    /// Nagle's algorithm: when a segment that is not full waits. "rfc896": while
-    /// anything is unacknowledged (RFC 896; RFC 9293, 3.7.4). "minshall": while another
-    /// that was not full is, so that the end of a large write leaves at once (as Linux).
-    /// true leaves the rule to the variant's row, false is "off".
+    /// Nagle's algorithm: the condition under which a partial segment waits. "rfc896": any data is
+    /// unacknowledged (RFC 896; RFC 9293, 3.7.4). "minshall": another partial segment is
+    /// unacknowledged, so that the end of a large write leaves at once (as Linux). true leaves the
+    /// rule to the variant's row, false is "off".
     nagle: Kind::Or(NAGLE, &Kind::Flag) => {
         get |c| Some(c.nagle.value());
         set |c, v| match v {

@@ -123,16 +123,14 @@ keys! {
     /// and are one of it at least (and not below `rto_min`), such as "500 ms"; "0 s"
     /// does not round. Samples stay exact, so not beside `rto_tick`.
     rto_round: MINUTE => [rto.round];
-    /// Put on top of each time-out that samples gave, after its backoff
-    /// (FreeBSD: 200 ms).
+    /// Added to each time-out from samples, after its backoff (FreeBSD: 200 ms).
     rto_slop: MINUTE => [rto.slop];
-    /// Karn's algorithm: what was sent twice gives no round-trip sample. Without, the
-    /// segment that is timed is timed from when it first left, however often it goes
-    /// again. `karn = false` needs `sampling = "one-per-rtt"`, and no timestamps.
+    /// Karn's algorithm: a segment sent twice gives no round-trip sample. Without, a timed segment
+    /// is timed from its first transmission, at any number of retransmissions. `karn = false` needs
+    /// `sampling = "one-per-rtt"`, and no timestamps.
     karn: Kind::Flag => [rto.karn];
-    /// Smoothed round-trip time before the first sample, which then moves it as any
-    /// other; the time-out is at first this and `rto_k` times `rto_dev_initial`,
-    /// which it needs beside it.
+    /// Smoothed round-trip time before the first sample, which updates it as any other sample. The
+    /// first time-out is this plus `rto_k` times `rto_dev_initial`, which is required beside it.
     rto_srtt_initial: HOUR => {
         get |c| c.rto.start.map(|start| start.0.value());
         set |c, v| if let Some(start) = start(c) { start.0 = Interval::of(v) };
@@ -174,22 +172,22 @@ keys! {
     }), needs RFC6298;
     /// Effect of a time-out on the next one.
     backoff: Kind::Choice(BACKOFF) => [rto.backoff];
-    /// Any ACK of new data ends the backoff: it counts time-outs in a row. Otherwise it lasts
-    /// until a segment that was sent once gives a sample (Karn; RFC 6298, 5.7).
+    /// End the backoff at any ACK of new data, so that it counts time-outs in a row. Otherwise it
+    /// lasts until a segment that was sent once gives a sample (Karn; RFC 6298, 5.7).
     ack_ends_backoff: Kind::Flag => (|c| backs_off(c).then_some(&mut c.rto.ack_ends_backoff)), needs "backoff = \"exponential\", and time-outs beside those of SYNs, which \"p-tcp\" has not";
     /// Up to 6 time-outs in a row with less than 4 segments in flight do not back off, as
     /// with Linux's `tcp_thin_linear_timeouts`; not after the end of the data was written.
     thin_linear_timeouts: Kind::Flag => (|c| (c.rto.backoff == Backoff::Exponential).then_some(&mut c.rto.thin_linear)), needs "backoff = \"exponential\"";
     /// Segments that are timed.
     sampling: Kind::Choice(SAMPLING) => [rto.sampling];
-    /// Whether SACKed data give a round-trip sample, as in Linux: where the acknowledged data give
-    /// none, because there are none or they were sent twice, the first newly SACKed segment that
-    /// was sent once gives one.
+    /// Take a round-trip sample from SACKed data, as in Linux. If the acknowledged data give none,
+    /// because there are none or they were sent twice, the first newly SACKed segment that was sent
+    /// once gives one.
     rtt_from_sack: Kind::Flag => (|c| sack(c).then_some(&mut c.rto.from_sack)), needs SACK;
     /// Restart the retransmission timer at a fast retransmit, as BSD and Linux
     /// do; RFC 6298 restarts it at ACKs of new data only.
     restart_on_retransmit: Kind::Flag => [restart_on_retransmit], idle FAST;
-    /// Restart the retransmission timer at an ACK of nothing new that SACKs what
-    /// left before the last transmission of the first segment, as Linux does.
+    /// Restart the retransmission timer at an ACK without new data that SACKs data sent before the
+    /// last transmission of the first segment, as Linux does.
     restart_on_sack: Kind::Flag => (|c| sack(c).then_some(&mut c.restart_on_sack)), needs SACK;
 }
