@@ -2,7 +2,7 @@
 //! which it is responsible.
 
 use super::super::middlebox::{Act, Note, Out};
-use super::super::view::Path;
+use super::super::view::{Path, View};
 use super::Settings;
 use super::store::{Store, THRESHOLD};
 use crate::packet::Packet;
@@ -46,6 +46,8 @@ pub(super) struct Spoofed {
     far_marks: Flags,
     /// Clock of the sender, of the last data in order.
     clock: u32,
+    /// Latest clock of the sender, of any segment.
+    latest: Option<u32>,
     /// Right edge of the widest window that the sender was told, and the last field.
     edge: Seq,
     field: Option<u16>,
@@ -114,6 +116,7 @@ impl Spoofed {
             waits: false,
             far_marks: Flags::default(),
             clock: 0,
+            latest: None,
             edge: Seq::default(),
             field: None,
             cache: Store::new(),
@@ -163,6 +166,16 @@ impl Spoofed {
         self.tick_far(syn);
     }
 
+    /// Notes the sender's clock if it is later than the latest (RFC 7323, 5.2).
+    fn tick_near(&mut self, segment: &Segment) {
+        if let Some(stamps) = segment.options.timestamps {
+            let is_later = |latest: u32| stamps.value.wrapping_sub(latest) < 1 << 31;
+            if self.latest.is_none_or(is_later) {
+                self.latest = Some(stamps.value);
+            }
+        }
+    }
+
     fn is_ready(&self) -> bool {
         self.near.is_some() && self.far.is_some()
     }
@@ -205,6 +218,7 @@ impl Spoofed {
         self.last = now;
         self.established = true;
         self.note_fin(1, segment);
+        self.tick_near(segment);
         let len = segment.body.len();
         if !self.is_ready() || segment.dummy {
             return Becomes::Goes;
@@ -328,7 +342,8 @@ impl Spoofed {
             let kept = self.cache.get(number);
             if kept.waits && kept.end.diff(edge) <= 0 {
                 let (again, start) = (kept.again, kept.start);
-                out.push(self.cache.send(number, now).clone());
+                let packet = self.copy(number, now);
+                out.push(packet);
                 if again {
                     self.count.resent += 1;
                     self.acts.push((Act::Resend, start));
@@ -486,12 +501,27 @@ impl Spoofed {
         }
     }
 
+    /// Returns a kept segment that goes now, with the sender's latest clock. What the sender sent
+    /// again in the meantime has raised the far end's TS.Recent: PAWS drops an older clock.
+    fn copy(&mut self, number: usize, now: Instant) -> Packet {
+        let mut packet = self.cache.send(number, now).clone();
+        if let Some(latest) = self.latest {
+            View::new(&mut packet).rewrite(|segment| {
+                if let Some(stamps) = &mut segment.options.timestamps {
+                    stamps.value = latest;
+                }
+            });
+        }
+        packet
+    }
+
     /// A segment is missing at the far end, and goes again.
     fn resend(&mut self, act: Act, number: usize, now: Instant, out: &mut Vec<Packet>) {
         if self.recover.is_none() {
             self.recover = self.hold_back();
         }
-        out.push(self.cache.send(number, now).clone());
+        let packet = self.copy(number, now);
+        out.push(packet);
         let kept = self.cache.mark_again(number);
         self.count.resent += 1;
         self.acts.push((act, kept));
