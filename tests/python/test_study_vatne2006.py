@@ -66,3 +66,33 @@ def test_readings_of_the_channel_change_it(model: Model) -> None:
     assert fading("row-8-printed")["alpha"] == 0.059646
     assert fading("interval")["exposure"] == "0.05 s"
     assert "shared" not in fading("data-only")
+
+
+def test_readings_of_westwood_name_kernels() -> None:
+    def control(id: str) -> object:  # noqa: A002
+        changed = STUDY.model(Lab(runs=2), STUDY.plan.readings[id])
+        assert "control" not in changed.cell("newreno", 2, 0.03).scenario["tcp"]
+        return changed.cell("westwood", 2, 0.03).scenario["tcp"].get("control")
+
+    def kernel(hz: int) -> dict[str, object]:
+        return {"westwood_plus": {"arithmetic": "linux-2.4", "hz": hz}}
+
+    assert control("as chosen") == kernel(100)
+    assert control("westwood-hz-250") == kernel(250)
+    assert control("westwood-hz-512") == kernel(512)
+    assert control("westwood-hz-1000") == kernel(1000)
+    assert control("westwood-exact") is None
+
+
+def test_whole_numbers_of_a_kernel_decide_who_is_ahead() -> None:
+    """A jiffy's bytes are cut to whole numbers, so the estimate falls as HZ rises (row 2, 30 ms)."""
+    lab = Lab(runs=2)
+
+    def ratio(id: str) -> float:  # noqa: A002
+        model = STUDY.model(lab, STUDY.plan.readings[id])
+        return model.thr("newreno", 2, 0.03).mean / model.thr("westwood", 2, 0.03).mean
+
+    ids = ["westwood-exact", "as chosen", "westwood-hz-250", "westwood-hz-512", "westwood-hz-1000"]
+    ratios = [ratio(id) for id in ids]  # noqa: A001
+    assert ratios == sorted(ratios)
+    assert ratios[0] < 0.6 < ratios[1] < 0.7 < ratios[2] < 0.85 < ratios[3] < 1.1 < 1.3 < ratios[4]
