@@ -85,7 +85,7 @@ def test_readings_of_westwood_name_kernels() -> None:
 
 
 def test_whole_numbers_of_a_kernel_decide_who_is_ahead() -> None:
-    """A jiffy's bytes are cut to whole numbers, so the estimate falls as HZ rises (row 2, 30 ms)."""
+    """A jiffy's bytes are cut to whole numbers: the estimate falls as HZ rises (row 2, 30 ms)."""
     lab = Lab(runs=2)
 
     def ratio(id: str) -> float:  # noqa: A002
