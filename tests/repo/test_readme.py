@@ -52,6 +52,23 @@ def test_every_link_to_a_file_leads_somewhere(document: Path) -> None:
     assert [link for link in local if not (document.parent / link).exists()] == []
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_link_to_a_heading_leads_somewhere(document: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", document.read_text(encoding="utf-8"))
+    local = [(page, name) for page, name in links if "://" not in page]
+    assert [
+        link for link in local if link[1] not in anchors(document.parent / link[0], document)
+    ] == []
+
+
+def anchors(page: Path, document: Path) -> set[str]:
+    """Return the anchors of a page, or of the document if a link names no page."""
+    text = (document if page.is_dir() else page).read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    plain = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in headings]
+    return {re.sub(r"[^\w\- ]", "", name.strip().lower()).replace(" ", "-") for name in plain}
+
+
 def test_every_farlink_command_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

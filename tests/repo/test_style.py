@@ -1,4 +1,4 @@
-"""Style budgets of docs/STYLE.md: openings of comments, and commit subjects."""
+"""Style budgets of docs/STYLE.md: openings of comments, sentences, and commit subjects."""
 
 import ast
 import re
@@ -18,6 +18,10 @@ WEAK = re.compile(
     r"(What|Whether|How|When|Where|Who|Which|It|Its|The same|That|Those|This|These|They|Of|One"
     r"|All|So many)\b"
 )
+
+#: Largest share of sentences of the documents with more than MOST_WORDS words.
+MOST_LONG = 0.05
+MOST_WORDS = 30
 
 #: Commit from which on every subject keeps to the limit.
 FIRST_SHORT = "bf835b3ecd9355a5f1dfd65db7274d6cb476b10b"
@@ -51,6 +55,24 @@ def test_the_budget_sees_a_weak_opening(tmp_path: Path) -> None:
     assert weak(python_openings(python)) == ["How long."]
 
 
+def test_sentences_of_documents_are_short() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
+    pages += sorted((ROOT / "docs").rglob("*.md"))
+    counts = {
+        page.name: [words(sentence) for sentence in sentences(page.read_text("utf-8"))]
+        for page in pages
+    }
+    every = [count for page in counts.values() for count in page]
+    long = {name: sum(n > MOST_WORDS for n in page) for name, page in counts.items()}
+    worst = sorted(long.items(), key=lambda item: -item[1])[:10]
+    assert sum(long.values()) <= MOST_LONG * len(every), worst
+
+
+def test_the_budget_sees_a_long_sentence() -> None:
+    page = f"# Head\n\n- A [short](x.md) one. {'Word ' * 31}\n  ends.\n\n```\n{'x ' * 40}\n```\n"
+    assert [words(sentence) for sentence in sentences(page)] == [3, 32]
+
+
 def test_commit_subjects_are_short() -> None:
     git = shutil.which("git")
     if git is None or not (ROOT / ".git").exists():
@@ -62,6 +84,22 @@ def test_commit_subjects_are_short() -> None:
     command = [git, "log", "--no-merges", "--format=%s", span]
     log = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert not [line for line in log.stdout.splitlines() if len(line) > MOST_SUBJECT]
+
+
+def sentences(page: str) -> list[str]:
+    """Return the sentences of a Markdown page without code, tables and generated blocks."""
+    page = re.sub(r"^\s*```.*?^\s*```$", "", page, flags=re.MULTILINE | re.DOTALL)
+    page = re.sub(r"^<!-- begin.*?^<!-- end.*?$", "", page, flags=re.MULTILINE | re.DOTALL)
+    prose = ["" if re.match(r"\||    |#|!\[|<", line) else line for line in page.splitlines()]
+    units = re.split(r"\n\s*\n|\n(?=(?:[-*]|\d+\.) )", "\n".join(prose))
+    texts = [re.sub(r"^([-*]|\d+\.) ", "", " ".join(unit.split())) for unit in units]
+    ends = r"(?<=[.!?:])\s+(?=[A-Z`*\"(\[])"
+    return [sentence for text in texts if text for sentence in re.split(ends, text)]
+
+
+def words(sentence: str) -> int:
+    """Count words; a link counts with its text alone."""
+    return len(re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", sentence).split())
 
 
 def rust_openings(path: Path) -> list[str]:
