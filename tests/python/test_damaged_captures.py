@@ -182,9 +182,9 @@ def test_numbers_that_jump_end_in_one_line(
     assert len(fl.capture(path).connections) == 1
     for command in (["fit", path], ["advise", "--capture", path]):
         assert farlink(*map(str, command)) == 2
-        said = capfd.readouterr().err
-        assert "leave out" in said
-        assert said.count("\n") == 1
+        output = capfd.readouterr().err
+        assert "leave out" in output
+        assert output.count("\n") == 1
 
 
 def test_a_capture_with_data_from_before_its_syn_alone_is_read(tmp_path: Path) -> None:
@@ -193,8 +193,8 @@ def test_a_capture_with_data_from_before_its_syn_alone_is_read(tmp_path: Path) -
         (0.1, segment(7000, 5001, flags=SYN | ACK, back=True)),
         *((0.2 + 0.01 * n, segment(1000 + 10 * n, 7001, 10)) for n in range(30)),
     ]
-    (one,) = fl.capture(write(tmp_path / "x.pcap", rows)).connections
-    way = one.directions["a2b"]
+    (connection,) = fl.capture(write(tmp_path / "x.pcap", rows)).connections
+    way = connection.directions["a2b"]
     assert (way.bytes, len(way.segments["time"])) == (0, 30)
 
 
@@ -263,6 +263,6 @@ def test_many_holes_and_many_blocks_cost_a_search_each() -> None:
         b"same": [time + 0.1 for time, _ in same[:-1]]
     }
     with Work(200 * count):
-        found = match([*clear, *same], arrived)
-    assert not found.unclear
-    assert int(np.isnan(found.received).sum()) == 1
+        matches = match([*clear, *same], arrived)
+    assert not matches.unclear
+    assert int(np.isnan(matches.received).sum()) == 1

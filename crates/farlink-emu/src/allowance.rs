@@ -40,18 +40,18 @@ fn chain(scenario: &Expanded, node: usize) -> Vec<usize> {
         let mut flows = scenario.flows.iter();
         flows.any(|flow| flow.from == node || flow.to == node)
     };
-    let (mut at, mut found) = (node, Vec::new());
+    let (mut at, mut list) = (node, Vec::new());
     loop {
-        let ahead: Vec<_> = ends_at(at).filter(|(i, _)| !found.contains(i)).collect();
+        let ahead: Vec<_> = ends_at(at).filter(|(i, _)| !list.contains(i)).collect();
         // Behind another host there are packets that are not of this one alone.
         let &[(number, link)] = &ahead[..] else {
-            return found;
+            return list;
         };
         // A link with a protocol of its own keeps its delays.
         if link.arq.is_some() || (at != node && is_host(at)) {
-            return found;
+            return list;
         }
-        found.push(number);
+        list.push(number);
         at = if link.a == at { link.b } else { link.a };
     }
 }

@@ -78,39 +78,39 @@ impl Arrivals {
 
     /// A read gave packets; returns how long they may have waited.
     pub(crate) fn read(&mut self, device: usize, now: Instant) -> Interval {
-        let one = &mut self.devices[device];
-        one.reads += 1;
-        if one.reported + 1 < self.looks {
+        let entry = &mut self.devices[device];
+        entry.reads += 1;
+        if entry.reported + 1 < self.looks {
             // The look before did not tell of it: it was empty when it was left.
-            one.left.clear();
+            entry.left.clear();
         }
-        one.reported = self.looks;
-        if one.left.is_empty() {
-            one.since = one.since.max(self.empty);
+        entry.reported = self.looks;
+        if entry.left.is_empty() {
+            entry.since = entry.since.max(self.empty);
         }
         // When it came, no more were before it than the device holds.
-        let before = one.reads.saturating_sub(u64::from(DEVICE_QUEUE));
-        while let Some(&(reads, at)) = one.left.front()
+        let before = entry.reads.saturating_sub(u64::from(DEVICE_QUEUE));
+        while let Some(&(reads, at)) = entry.left.front()
             && reads <= before
-            && one.left.len() > 1
+            && entry.left.len() > 1
         {
-            one.since = one.since.max(at);
-            one.left.pop_front();
+            entry.since = entry.since.max(at);
+            entry.left.pop_front();
         }
-        now.since(one.since)
+        now.since(entry.since)
     }
 
     /// A device was read to its end.
     pub(crate) fn drained(&mut self, device: usize, now: Instant) {
-        let one = &mut self.devices[device];
-        one.since = now;
-        one.left.clear();
+        let entry = &mut self.devices[device];
+        entry.since = now;
+        entry.left.clear();
     }
 
     /// A device was left although it may hold more.
     pub(crate) fn left(&mut self, device: usize, now: Instant) {
-        let one = &mut self.devices[device];
-        one.left.push_back((one.reads, now));
+        let entry = &mut self.devices[device];
+        entry.left.push_back((entry.reads, now));
     }
 }
 

@@ -174,7 +174,7 @@ fn there_is(control: &Control, name: &str) -> Result<(), String> {
     let known = if_nameindex().map(|all| {
         let names = all
             .iter()
-            .map(|one| one.name().to_string_lossy().into_owned());
+            .map(|interface| interface.name().to_string_lossy().into_owned());
         names.collect::<Vec<_>>().join(", ")
     });
     Err(format!(
@@ -237,9 +237,10 @@ fn has_session(name: &str) -> bool {
         ends.extend(table.unwrap_or_default().lines().filter_map(session_in));
     }
     // What sshd says, which may listen on another port: client, port, server, port.
-    let told = std::env::var("SSH_CONNECTION").unwrap_or_default();
+    let session = std::env::var("SSH_CONNECTION").unwrap_or_default();
     ends.extend(
-        told.split(' ')
+        session
+            .split(' ')
             .nth(2)
             .and_then(|address| address.parse::<IpAddr>().ok()),
     );
@@ -247,9 +248,9 @@ fn has_session(name: &str) -> bool {
         return false;
     };
     addresses
-        .filter(|one| one.interface_name == name)
-        .filter_map(|one| {
-            let address = one.address?;
+        .filter(|interface| interface.interface_name == name)
+        .filter_map(|interface| {
+            let address = interface.address?;
             let ipv4 = address.as_sockaddr_in().map(|a| IpAddr::V4(a.ip()));
             ipv4.or_else(|| address.as_sockaddr_in6().map(|a| IpAddr::V6(a.ip())))
         })
@@ -303,9 +304,9 @@ fn check_namespace(path: &Path, device: &str, nodes: u32, force: bool) -> Result
     let (network, mask) = network(nodes);
     let inside = |address: &Ipv4Addr| u32::from(*address) & u32::from(mask) == u32::from(network);
     let taken = namespace.inside(|| {
-        let own = getifaddrs()?.find_map(|one| {
-            let address = one.address?.as_sockaddr_in()?.ip();
-            inside(&address).then_some((one.interface_name, address))
+        let own = getifaddrs()?.find_map(|entry| {
+            let address = entry.address?.as_sockaddr_in()?.ip();
+            inside(&address).then_some((entry.interface_name, address))
         });
         let is_there = Control::open()?.index(device).is_ok();
         Ok((own, is_there))

@@ -139,8 +139,8 @@ impl Emulation {
         let mut live = Live::new(scenario, run).map_err(|e| EmuError::Scenario(e.to_string()))?;
         let all: Vec<_> = live.hosts().collect();
         let node_of = |wanted: &str| {
-            let found = all.iter().find(|(name, _)| *name == wanted);
-            found.map(|&(_, node)| node).ok_or_else(|| {
+            let entry = all.iter().find(|(name, _)| *name == wanted);
+            entry.map(|&(_, node)| node).ok_or_else(|| {
                 let names: Vec<_> = all.iter().map(|(name, _)| *name).collect();
                 EmuError::Scenario(format!(
                     "there is no host {wanted:?}; the hosts of this scenario are {}",
@@ -178,10 +178,10 @@ impl Emulation {
         // First, since without the right to it nothing else can be looked at either.
         let keeper = Arc::new(Keeper::start()?);
         let nodes = scenario.nodes.len() as u32;
-        for (i, one) in attached.iter().enumerate() {
-            node_of(&one.host)?;
+        for (i, attachment) in attached.iter().enumerate() {
+            node_of(&attachment.host)?;
             let others = &attached[..i];
-            one.check(others, endpoints, nodes, config.mtu, force)?;
+            attachment.check(others, endpoints, nodes, config.mtu, force)?;
         }
         let unit = unit
             .map(|unit| Unit::open(unit, nodes, config))
@@ -200,7 +200,9 @@ impl Emulation {
             }
         });
         let hosts = made.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let to_internet = attached.iter().find(|one| one.to == Attach::Internet);
+        let to_internet = attached
+            .iter()
+            .find(|attachment| attachment.to == Attach::Internet);
         let mut way_out = None;
         if let Some(own) = to_internet {
             live.set_way_out(node_of(&own.host)?, config.way_out6);

@@ -237,10 +237,10 @@ impl Station {
         } else {
             TARGET_ADDRESS
         };
-        let told = option_of(&inside[NEIGHBOUR..], option).unwrap_or(from);
-        let is_host = own == node_address6(self.host) && !told.is_group();
+        let entry = option_of(&inside[NEIGHBOUR..], option).unwrap_or(from);
+        let is_host = own == node_address6(self.host) && !entry.is_group();
         if is_host {
-            self.peer = Some(told);
+            self.peer = Some(entry);
         }
         if inside[0] == SOLICITATION && self.has(target) {
             let answer = if source.is_unspecified() {
@@ -249,7 +249,7 @@ impl Station {
                 let to = Mac([0x33, 0x33, 0, 0, 0, 1]);
                 self.neighbour(ADVERTISEMENT, 0x20, target, target, all, to)
             } else {
-                self.neighbour(ADVERTISEMENT, 0x60, target, target, source, told)
+                self.neighbour(ADVERTISEMENT, 0x60, target, target, source, entry)
             };
             Seen::Answer(answer)
         } else if is_host {

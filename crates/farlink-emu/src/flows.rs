@@ -77,25 +77,31 @@ pub(crate) fn flows(
     }
     let mut waiting = BTreeMap::new();
     let flow = |ends: Vec<&End>| {
-        let one = ends[0];
+        let item = ends[0];
         let sends = |end: &End| end.acked.max(end.received) == end.acked;
         let other = ends.get(1).copied();
         // Where only one end can be asked, what it received is what the other sent.
         let (acked, returned, from, to, sender) = match other {
-            Some(other) if other.acked > one.acked => (
+            Some(other) if other.acked > item.acked => (
                 other.acked,
-                one.acked,
+                item.acked,
                 other.local,
                 other.peer,
                 other.sender,
             ),
-            Some(other) => (one.acked, other.acked, one.local, one.peer, one.sender),
-            None if sends(one) => (one.acked, one.received, one.local, one.peer, one.sender),
+            Some(other) => (item.acked, other.acked, item.local, item.peer, item.sender),
+            None if sends(item) => (
+                item.acked,
+                item.received,
+                item.local,
+                item.peer,
+                item.sender,
+            ),
             None => (
-                one.received,
-                one.acked,
-                one.peer,
-                one.local,
+                item.received,
+                item.acked,
+                item.peer,
+                item.local,
                 Sender::default(),
             ),
         };
@@ -192,11 +198,11 @@ mod tests {
             end("[fd66:6172:6c6b:1::1]:1", RIGHT6, 5, 5),
         ];
         let rows = rows(&ends);
-        let told: Vec<_> = rows
+        let report: Vec<_> = rows
             .iter()
             .map(|row| (row["from_address"].as_str(), row["acked_bytes"].as_u64()))
             .collect();
-        assert_eq!(told, [(Some(LEFT), Some(7)), (Some(LEFT6), Some(900))]);
+        assert_eq!(report, [(Some(LEFT), Some(7)), (Some(LEFT6), Some(900))]);
         assert!(rows.iter().all(|row| row["to"] == json!("right")));
     }
 

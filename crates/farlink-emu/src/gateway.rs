@@ -128,7 +128,7 @@ fn carry(
     let _realtime = realtime::enter(Mode::Best)?;
     let mut buffer = vec![0; LONGEST];
     let (mut pieces, mut packets, mut ident) = (Pieces::default(), Vec::new(), 0u32);
-    let (mut told, began) = (None::<Instant>, clock());
+    let (mut last_report, began) = (None::<Instant>, clock());
     tunnel.show(began);
     loop {
         wait(&tunnel.socket, Some(host), Some(stop))?;
@@ -195,8 +195,8 @@ fn carry(
             // Nobody may be left to read it.
             let _ = notices.send(line);
         }
-        if told.is_none_or(|told| now.since(told) >= TELL) {
-            told = Some(now);
+        if last_report.is_none_or(|last_report| now.since(last_report) >= TELL) {
+            last_report = Some(now);
             host.look_at_device();
             let packets = host.counters.overflowed;
             tunnel.say(now, Inner::Overflowed { packets });

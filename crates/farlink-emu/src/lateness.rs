@@ -113,10 +113,10 @@ mod tests {
         assert_eq!(late.mean(), Interval::from_nanos(500_500));
         assert_eq!(late.max(), Interval::from_micros(1000));
         for (p, wanted) in [(0.5, 500_000.0), (0.99, 990_000.0)] {
-            let found = late.quantile(p).as_nanos() as f64;
+            let measured = late.quantile(p).as_nanos() as f64;
             assert!(
-                (wanted..wanted * 17.0 / 16.0).contains(&found),
-                "{p}: {found}"
+                (wanted..wanted * 17.0 / 16.0).contains(&measured),
+                "{p}: {measured}"
             );
         }
         assert_eq!(late.quantile(1.0), late.max());

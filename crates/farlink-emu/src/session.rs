@@ -75,16 +75,16 @@ pub fn session<E>(
         let engine = scope.spawn(|| emulation.run());
         let mut children: Vec<Child> = Vec::new();
         let mut wait = || -> Result<Result<i32, E>, EmuError> {
-            for (number, one) in prepared.iter_mut().enumerate() {
-                let before = one.sockets.listening();
-                let child = keeper.spawn(&mut one.command);
-                children.push(child.map_err(|e| not_started(&one.task.argv[0], e))?);
+            for (number, program) in prepared.iter_mut().enumerate() {
+                let before = program.sockets.listening();
+                let child = keeper.spawn(&mut program.command);
+                children.push(child.map_err(|e| not_started(&program.task.argv[0], e))?);
                 let began = Instant::now();
                 while number < servers.len() && began.elapsed() < PATIENCE {
                     let ended = children[number].try_wait().ok().flatten();
                     // One that ended well may have left another behind that will listen.
                     if ended.is_some_and(|status| !status.success())
-                        || !one.sockets.listening().is_subset(&before)
+                        || !program.sockets.listening().is_subset(&before)
                     {
                         break;
                     }
@@ -168,7 +168,7 @@ impl Sockets {
 
     /// Numbers (inodes) of those that listen, or that datagrams can be sent to.
     fn listening(&mut self) -> BTreeSet<u64> {
-        let mut found = BTreeSet::new();
+        let mut names = BTreeSet::new();
         for (table, is_tcp) in &mut self.tables {
             let mut text = String::new();
             // A table that cannot be read shows nothing new.
@@ -176,13 +176,13 @@ impl Sockets {
                 .rewind()
                 .and_then(|()| table.read_to_string(&mut text));
             let rows = text.lines().skip(1).map(str::split_whitespace);
-            found.extend(rows.filter_map(|mut row| {
+            names.extend(rows.filter_map(|mut row| {
                 // State 0A is LISTEN; a bound UDP socket is there or not.
                 let state = row.nth(3)?;
                 let inode = row.nth(5)?.parse::<u64>().ok()?;
                 (!*is_tcp || state == "0A").then_some(inode)
             }));
         }
-        found
+        names
     }
 }

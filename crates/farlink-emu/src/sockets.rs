@@ -302,9 +302,9 @@ mod tests {
         .unwrap();
         let of = |stream: &TcpStream| {
             let local = stream.local_addr().unwrap();
-            let found = messages.iter().filter_map(|m| sample(m, 7, 3));
-            let mut found = found.filter(|s| s.local == local);
-            found.next().unwrap()
+            let measured = messages.iter().filter_map(|m| sample(m, 7, 3));
+            let mut measured = measured.filter(|s| s.local == local);
+            measured.next().unwrap()
         };
         let (near, far) = (of(&near), of(&far));
         assert_eq!((near.time, near.host, near.peer), (7, 3, far.local));
@@ -326,14 +326,14 @@ mod tests {
         let to = ("127.0.0.1", listener.local_addr().unwrap().port());
         let near = TcpStream::connect(to).unwrap();
         let (_far, _) = listener.accept().unwrap();
-        let mut found = Vec::new();
+        let mut list = Vec::new();
         dump(&open().unwrap(), &mut vec![0; 1 << 16], |m| {
-            found.extend(sample(m, 0, 0));
+            list.extend(sample(m, 0, 0));
         })
         .unwrap();
         let (near, far) = (near.local_addr().unwrap(), near.peer_addr().unwrap());
         for (local, peer) in [(near, far), (far, near)] {
-            assert!(found.iter().any(|s| (s.local, s.peer) == (local, peer)));
+            assert!(list.iter().any(|s| (s.local, s.peer) == (local, peer)));
         }
     }
 }

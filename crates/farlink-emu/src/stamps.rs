@@ -100,29 +100,29 @@ impl Stamps {
     /// Returns the arrival time of a packet just read from the device. Earlier packets that were
     /// never read were dropped by the device.
     fn of_packet(&mut self, packet: &[u8]) -> Option<DayTime> {
-        let found = match self.find(0, packet) {
-            Some(found) => found,
+        let entry = match self.find(0, packet) {
+            Some(entry) => entry,
             None => loop {
                 let known = self.came.len();
                 self.take();
-                if let Some(found) = self.find(known, packet) {
-                    break found;
+                if let Some(entry) = self.find(known, packet) {
+                    break entry;
                 }
                 if self.came.len() < known + AT_ONCE {
                     return None;
                 }
             },
         };
-        let at = self.came[found].at;
-        self.came.drain(..=found);
+        let at = self.came[entry].at;
+        self.came.drain(..=entry);
         Some(at)
     }
 
     fn find(&self, from: usize, packet: &[u8]) -> Option<usize> {
         let first = &packet[..packet.len().min(KEPT)];
         let mut stamps = self.came.iter().skip(from);
-        let found = stamps.position(|stamp| stamp.bytes[..usize::from(stamp.length)] == *first);
-        found.map(|at| from + at)
+        let place = stamps.position(|stamp| stamp.bytes[..usize::from(stamp.length)] == *first);
+        place.map(|at| from + at)
     }
 
     /// Takes what the socket has, as far as one call can.

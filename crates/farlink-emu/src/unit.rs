@@ -235,11 +235,11 @@ impl Unit {
                     return Taken::Nothing;
                 };
                 match peer.open(now, from, to, number, body) {
-                    Ok((is_new, heard)) => {
+                    Ok((is_new, segments)) => {
                         if is_new {
                             self.notice(format!("gateway {name} joined from {from}"));
                         }
-                        match heard {
+                        match segments {
                             Heard::Nothing => Taken::Nothing,
                             Heard::Packet(bytes, checked) => Taken::Packet(host, bytes, checked),
                             Heard::Place(x, y) => Taken::Place(host, x, y),

@@ -94,7 +94,7 @@ impl Family {
 }
 
 fn leading_out(table: &str) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
+    let mut list: Vec<String> = Vec::new();
     for row in table.lines().skip(1) {
         let fields: Vec<_> = row.split_whitespace().collect();
         let [interface, to, by, _, _, _, _, mask, ..] = fields[..] else {
@@ -102,17 +102,17 @@ fn leading_out(table: &str) -> Vec<String> {
         };
         let leads = by != "00000000" || (to, mask) == ("00000000", "00000000");
         // A route that refuses packets has no interface.
-        if leads && interface != "*" && !found.iter().any(|one| one == interface) {
-            found.push(interface.into());
+        if leads && interface != "*" && !list.iter().any(|item| item == interface) {
+            list.push(interface.into());
         }
     }
-    found
+    list
 }
 
 /// As [`leading_out`], of the table of IPv6, in which there is no heading and a route that refuses
 /// packets is one of `lo`.
 fn leading_out6(table: &str) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
+    let mut list: Vec<String> = Vec::new();
     for row in table.lines() {
         let fields: Vec<_> = row.split_whitespace().collect();
         let [to, bits, _, _, by, _, _, _, _, interface] = fields[..] else {
@@ -120,11 +120,11 @@ fn leading_out6(table: &str) -> Vec<String> {
         };
         let nowhere = |address: &str| address.bytes().all(|digit| digit == b'0');
         let leads = !nowhere(by) || (nowhere(to) && bits == "00");
-        if leads && interface != "lo" && !found.iter().any(|one| one == interface) {
-            found.push(interface.into());
+        if leads && interface != "lo" && !list.iter().any(|item| item == interface) {
+            list.push(interface.into());
         }
     }
-    found
+    list
 }
 
 /// Returns the marker file, which says what to restore for the network namespace of this process: a
@@ -151,9 +151,9 @@ fn nft(options: &[&str], script: &str) -> io::Result<()> {
     if done.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&done.stderr);
+    let output = String::from_utf8_lossy(&done.stderr);
     Err(io::Error::other(
-        said.lines().next().unwrap_or("nft failed").to_owned(),
+        output.lines().next().unwrap_or("nft failed").to_owned(),
     ))
 }
 

@@ -266,11 +266,14 @@ mod tests {
     }
 
     #[track_caller]
-    fn near((found, error): (f64, f64), expected: f64) {
-        assert!(error < 0.05 * expected, "{found} +- {error} says nothing");
+    fn near((measured, error): (f64, f64), expected: f64) {
         assert!(
-            (found - expected).abs() < 4.0 * error,
-            "{found} +- {error} is not {expected}"
+            error < 0.05 * expected,
+            "{measured} +- {error} says nothing"
+        );
+        assert!(
+            (measured - expected).abs() < 4.0 * error,
+            "{measured} +- {error} is not {expected}"
         );
     }
 
@@ -399,9 +402,9 @@ mod tests {
             let first: Vec<f64> = (0..1000)
                 .map(|run| {
                     let stream = stream(&format!("first {run}"));
-                    let mut one = Background::new(vec![(source, stream)]);
+                    let mut item = Background::new(vec![(source, stream)]);
                     let mut bytes = 0.0;
-                    while let Some((_, len)) = one.next_until(seconds(0.2)) {
+                    while let Some((_, len)) = item.next_until(seconds(0.2)) {
                         bytes += f64::from(len);
                     }
                     8.0 * bytes / 0.2

@@ -168,16 +168,16 @@ mod tests {
     #[test]
     fn transition_probabilities_are_those_of_an_independent_computation() {
         for (i, (_, _, alpha, beta)) in ROWS.iter().enumerate() {
-            let found = row(i);
+            let measured = row(i);
             assert!(
-                (found[3] / alpha - 1.0).abs() < 2e-7,
+                (measured[3] / alpha - 1.0).abs() < 2e-7,
                 "row {i}: {}",
-                found[3]
+                measured[3]
             );
             assert!(
-                (found[4] / beta - 1.0).abs() < 2e-7,
+                (measured[4] / beta - 1.0).abs() < 2e-7,
                 "row {i}: {}",
-                found[4]
+                measured[4]
             );
         }
     }
@@ -191,13 +191,13 @@ mod tests {
         let units = [1e-3, 1e-5, 1e-5, 1e-6, 1e-6, 1e-5];
         let mut wrong = Vec::new();
         for (i, printed) in PRINTED.iter().enumerate() {
-            for (column, (found, printed)) in row(i).iter().zip(printed).enumerate() {
+            for (column, (measured, printed)) in row(i).iter().zip(printed).enumerate() {
                 let unit = if column == 5 && *printed > 10.0 {
                     1e-4
                 } else {
                     units[column]
                 };
-                if (found - printed).abs() > unit {
+                if (measured - printed).abs() > unit {
                     wrong.push((i + 1, column));
                 }
             }
@@ -246,10 +246,10 @@ mod tests {
                 let theta = (2.0 * inverse / (1.0 - rho * rho)).sqrt();
                 let literal =
                     (marcum(theta, rho * theta) - marcum(rho * theta, theta)) / inverse.exp_m1();
-                let found = margin.leaves_fade(rho);
+                let measured = margin.leaves_fade(rho);
                 assert!(
-                    (found / literal - 1.0).abs() < 1e-9,
-                    "{rho} {db}: {found} {literal}"
+                    (measured / literal - 1.0).abs() < 1e-9,
+                    "{rho} {db}: {measured} {literal}"
                 );
             }
         }

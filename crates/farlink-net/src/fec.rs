@@ -300,8 +300,8 @@ mod tests {
             }
             let expected = code.packet_loss(bytes, p(ber));
             assert!((0.05..0.9).contains(&expected), "{expected}");
-            let found = f64::from(lost) / f64::from(packets);
-            assert_near(found, expected, rate_error(expected, packets as usize));
+            let measured = f64::from(lost) / f64::from(packets);
+            assert_near(measured, expected, rate_error(expected, packets as usize));
         }
     }
 
@@ -321,8 +321,8 @@ mod tests {
             for bytes in [1500, 223, 40] {
                 let stage = BitErrors::new(p(ber), 0, stream("ber")).with_code(code);
                 let expected = code.packet_loss(bytes, p(ber));
-                let found = loss(Stage::BitErrors(stage), bytes);
-                assert_near(found, expected, rate_error(expected, N));
+                let measured = loss(Stage::BitErrors(stage), bytes);
+                assert_near(measured, expected, rate_error(expected, N));
             }
         }
     }
@@ -338,11 +338,11 @@ mod tests {
             code.packet_loss(1500, p(6e-3)),
         );
         assert!((rain.mean_loss(1500) / expected - 1.0).abs() < 1e-12);
-        let names: Vec<_> = rain.derived().iter().map(|one| one.name).collect();
+        let names: Vec<_> = rain.derived().iter().map(|item| item.name).collect();
         assert!(names.contains(&"code_rate"), "{names:?}");
-        let found = loss(Stage::Process(Box::new(rain)), 1500);
+        let measured = loss(Stage::Process(Box::new(rain)), 1500);
         // Neighbours are correlated: (1 + 0.6) / (1 - 0.6) = 4 times the variance.
-        assert_near(found, expected, 2.0 * rate_error(expected, N));
+        assert_near(measured, expected, 2.0 * rate_error(expected, N));
     }
 
     #[test]
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn codes_that_cannot_be_say_why() {
-        for (n, k, m, t, says) in [
+        for (n, k, m, t, message) in [
             (223, 255, 8, 0, "a block of n = 223 symbols with k = 255"),
             (70_000, 223, 8, 0, "a block of n = 70000"),
             (255, 2, 8, 0, "k = 2 of n = 255 symbols is a code rate"),
@@ -370,7 +370,7 @@ mod tests {
             ),
         ] {
             let error = BlockCode::new(n, k, m, t).unwrap_err().to_string();
-            assert!(error.starts_with(says), "{error}");
+            assert!(error.starts_with(message), "{error}");
         }
     }
 }

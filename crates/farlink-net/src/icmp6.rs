@@ -25,12 +25,12 @@ const MESSAGE: usize = 8;
 /// too long), about what is from many or from nobody.
 pub(crate) fn error(about: &Raw, from: Ipv6Addr, error: IcmpError) -> Option<Raw> {
     let packet = about.bytes();
-    let found = ipv6::carried(packet);
+    let payload = ipv6::carried(packet);
     let (source, destination) = (ipv6::address(packet, 8), ipv6::address(packet, 24));
-    let kind = packet.get(found.at).copied();
+    let kind = packet.get(payload.at).copied();
     // What kind a later fragment is of is not there.
-    let an_error = found.protocol == ICMPV6
-        && (found.is_later || kind.is_none_or(|kind| kind < ECHO_REQUEST || kind == REDIRECT));
+    let an_error = payload.protocol == ICMPV6
+        && (payload.is_later || kind.is_none_or(|kind| kind < ECHO_REQUEST || kind == REDIRECT));
     let to_many = destination.is_multicast() && !matches!(error, IcmpError::TooBig(_));
     if an_error || to_many || !is_one(source) {
         return None;
@@ -41,7 +41,7 @@ pub(crate) fn error(about: &Raw, from: Ipv6Addr, error: IcmpError) -> Option<Raw
         IcmpError::TooBig(mtu) => (2, 0, mtu),
         IcmpError::TimeExceeded => (3, 0, 0),
         // Where the unknown number stands.
-        IcmpError::ProtocolUnreachable => (4, 1, found.named_at as u32),
+        IcmpError::ProtocolUnreachable => (4, 1, payload.named_at as u32),
     };
     let quoted = &packet[..packet.len().min(LONGEST - HEADER - MESSAGE)];
     let mut message = vec![kind, code, 0, 0];
@@ -83,10 +83,11 @@ pub(crate) fn bad_state(from: Ipv6Addr, about: &[u8]) -> Option<Raw> {
 /// Returns the segment that a bad-state message names, if the message is one.
 pub(crate) fn stuck(message: &Raw) -> Option<Stuck> {
     let packet = message.bytes();
-    let found = ipv6::carried(packet);
+    let payload = ipv6::carried(packet);
     let (source, destination) = (ipv6::address(packet, 8), ipv6::address(packet, 24));
-    let inside = packet.get(found.at..)?;
-    let is_one = found.protocol == ICMPV6 && !found.is_part && inside.first() == Some(&EXPERIMENT);
+    let inside = packet.get(payload.at..)?;
+    let is_one =
+        payload.protocol == ICMPV6 && !payload.is_part && inside.first() == Some(&EXPERIMENT);
     if !is_one || checksum(source, destination, inside) != 0 {
         return None;
     }
@@ -100,11 +101,11 @@ pub(crate) fn stuck(message: &Raw) -> Option<Stuck> {
 
 /// Builds a router's answer to a packet for itself.
 pub(crate) fn answer_of_router(asked: &Raw) -> Option<Raw> {
-    let found = ipv6::carried(asked.bytes());
-    let why = match found.protocol {
+    let payload = ipv6::carried(asked.bytes());
+    let why = match payload.protocol {
         ICMPV6 => return echo_reply(asked),
         // Fragments are not put together here.
-        _ if found.is_part => return None,
+        _ if payload.is_part => return None,
         UDP => IcmpError::PortUnreachable,
         _ => IcmpError::ProtocolUnreachable,
     };

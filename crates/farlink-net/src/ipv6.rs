@@ -45,42 +45,42 @@ pub(crate) struct Carried {
 
 /// Looks behind the extensions; an extension that is cut short is what is carried.
 pub(crate) fn carried(packet: &[u8]) -> Carried {
-    let mut found = Carried {
+    let mut payload = Carried {
         protocol: packet[6],
         at: HEADER,
         named_at: 6,
         is_part: false,
         is_later: false,
     };
-    while let Some(&[next, units, high, low]) = packet.get(found.at..found.at + 4) {
-        let len = match found.protocol {
+    while let Some(&[next, units, high, low]) = packet.get(payload.at..payload.at + 4) {
+        let len = match payload.protocol {
             HOP_BY_HOP | ROUTING | DESTINATION => 8 * (usize::from(units) + 1),
             FRAGMENT => 8,
             _ => break,
         };
-        if found.at + len > packet.len() {
+        if payload.at + len > packet.len() {
             break;
         }
-        if found.protocol == FRAGMENT {
+        if payload.protocol == FRAGMENT {
             let field = u16::from_be_bytes([high, low]);
-            found.is_part |= field & 0xfff9 != 0;
-            found.is_later |= field & 0xfff8 != 0;
+            payload.is_part |= field & 0xfff9 != 0;
+            payload.is_later |= field & 0xfff8 != 0;
         }
-        found.named_at = found.at;
-        found.protocol = next;
-        found.at += len;
-        if found.is_later {
+        payload.named_at = payload.at;
+        payload.protocol = next;
+        payload.at += len;
+        if payload.is_later {
             break;
         }
     }
-    found
+    payload
 }
 
 /// Ports, for those that look into packets; zeros where there are none.
 pub(crate) fn ports(packet: &[u8]) -> (u16, u16) {
-    let found = carried(packet);
-    match packet.get(found.at..found.at + 4) {
-        Some(&[a, b, c, d]) if matches!(found.protocol, 6 | 17) && !found.is_later => {
+    let payload = carried(packet);
+    match packet.get(payload.at..payload.at + 4) {
+        Some(&[a, b, c, d]) if matches!(payload.protocol, 6 | 17) && !payload.is_later => {
             (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
         }
         _ => (0, 0),

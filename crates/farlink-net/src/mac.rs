@@ -155,8 +155,11 @@ mod tests {
         let times = times(Access::Exponential(Interval::from_millis(10)), 100_000);
         let n = times.len() as f64;
         let delays: Vec<f64> = times.iter().map(|t| t - 10e6).collect();
-        let found = delays.iter().sum::<f64>() / n;
-        assert!((found - mean).abs() < 4.0 * mean / n.sqrt(), "{found}");
+        let measured = delays.iter().sum::<f64>() / n;
+        assert!(
+            (measured - mean).abs() < 4.0 * mean / n.sqrt(),
+            "{measured}"
+        );
         let second = delays.iter().map(|d| d * d).sum::<f64>() / n;
         // E d^2 = 2 m^2, with variance (24 - 4) m^4.
         let error = 4.0 * (20.0 / n).sqrt() * mean * mean;

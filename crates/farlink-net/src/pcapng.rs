@@ -342,12 +342,12 @@ mod tests {
     fn a_long_comment_is_cut_between_characters_and_kept_whole() {
         let comment = "ü".repeat(70_000);
         let file = CapturePoint::new("p", &comment, 0).finish();
-        let mut found = String::new();
+        let mut text = String::new();
         for (code, value) in options(&blocks(&file)[0].1[16..]) {
             if code == OPT_COMMENT {
-                found.push_str(std::str::from_utf8(&value).unwrap());
+                text.push_str(std::str::from_utf8(&value).unwrap());
             }
         }
-        assert_eq!(found, comment);
+        assert_eq!(text, comment);
     }
 }

@@ -208,10 +208,10 @@ mod tests {
             (15.0, 0.890, 1e-3),
             (50.0, 1.0, 1e-3),
         ] {
-            let found = loss(meant, distance);
+            let measured = loss(meant, distance);
             assert!(
-                (found - expected).abs() <= digit / 2.0,
-                "{distance}: {found}"
+                (measured - expected).abs() <= digit / 2.0,
+                "{distance}: {measured}"
             );
         }
         let thermal = study(PathLoss::Friis, Noise::Thermal);
@@ -221,8 +221,11 @@ mod tests {
             (50.0, 1.99e-4),
             (200.0, 3.18e-3),
         ] {
-            let found = loss(thermal, distance);
-            assert!((found / expected - 1.0).abs() < 4e-3, "{distance}: {found}");
+            let measured = loss(thermal, distance);
+            assert!(
+                (measured / expected - 1.0).abs() < 4e-3,
+                "{distance}: {measured}"
+            );
         }
         let printed = study(PathLoss::Vatne2006Printed, Noise::Vatne2006);
         let db = 10.0 * printed.snr(1.0).log10();
@@ -283,10 +286,10 @@ mod tests {
                         2.0 * u * (-x).exp() * modulation.bit_error_rate(x * snr) * step
                     })
                     .sum();
-                let found = modulation.mean_over_rayleigh(snr);
+                let measured = modulation.mean_over_rayleigh(snr);
                 assert!(
-                    (found / integral - 1.0).abs() < 1e-4,
-                    "{snr}: {found} {integral}"
+                    (measured / integral - 1.0).abs() < 1e-4,
+                    "{snr}: {measured} {integral}"
                 );
             }
         }

@@ -96,7 +96,7 @@ fn kinds() -> Vec<(&'static str, Box<dyn Agent>)> {
 }
 
 /// A segment of connection `number`, as bytes, from the fixed host or to it.
-fn crosses(agent: &mut dyn Agent, now: Instant, number: u32, crossing: Crossing, said: Segment) {
+fn crosses(agent: &mut dyn Agent, now: Instant, number: u32, crossing: Crossing, segment: Segment) {
     let fixed = NodeId(1 + (number >> 15));
     let mobile = NodeId(0);
     let far = (number & 0x7fff) as u16;
@@ -115,7 +115,7 @@ fn crosses(agent: &mut dyn Agent, now: Instant, number: u32, crossing: Crossing,
                 src_port: ports.0,
                 dst_port: ports.1,
                 window: 1 << 15,
-                ..said
+                ..segment
             }),
         )
     };

@@ -330,10 +330,10 @@ impl Play {
             "count" => {
                 let (name, wanted) = rest.split_once(" == ").ok_or("count NAME == N")?;
                 let all = self.agent.counters(self.now);
-                let found = all.iter().find(|one| one.0 == name);
-                let found = found.ok_or_else(|| format!("no counter {name}"))?.1;
-                if found.to_bits() != f64::from(number::<u32>(wanted)?).to_bits() {
-                    return Err(format!("{name} is {found}"));
+                let entry = all.iter().find(|item| item.0 == name);
+                let entry = entry.ok_or_else(|| format!("no counter {name}"))?.1;
+                if entry.to_bits() != f64::from(number::<u32>(wanted)?).to_bits() {
+                    return Err(format!("{name} is {entry}"));
                 }
             }
             other => return Err(format!("{other} is not known")),
@@ -538,9 +538,9 @@ fn scripts_hold() {
     for path in all {
         let text = std::fs::read_to_string(&path).expect("a script");
         for real in [false, true] {
-            if let Err(says) = play(&text, real) {
+            if let Err(message) = play(&text, real) {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
-                failed.push(format!("{name} (bytes: {real}): {says}"));
+                failed.push(format!("{name} (bytes: {real}): {message}"));
             }
         }
     }
@@ -551,7 +551,7 @@ fn scripts_hold() {
 #[test]
 fn wrong_scripts_fail() {
     let data = "0 F> . 1:101(100) ack 1 win 9\n";
-    for (rest, says) in [
+    for (rest, message) in [
         ("", "no line says so"),
         ("+0 >F . 1:101(100) ack 1\n", "instead from Fixed"),
         ("+0 >M . 1:201(200) ack 1\n", "instead from Fixed"),
@@ -570,7 +570,7 @@ fn wrong_scripts_fail() {
         ("+0 >M . 1:101(100) ack 1\n+0 left\n", "--queue"),
     ] {
         let text = format!("// One packet.\n--agent snoop\n{data}{rest}");
-        let told = play(&text, false).expect_err(rest);
-        assert!(told.contains(says), "{rest}: {told}");
+        let error = play(&text, false).expect_err(rest);
+        assert!(error.contains(message), "{rest}: {error}");
     }
 }

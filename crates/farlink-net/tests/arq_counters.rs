@@ -76,7 +76,7 @@ fn data(low: bool) -> Tag {
 /// and timers of no time are refused; the largest window and the shortest time are not.
 #[test]
 fn parameters_that_cannot_be_are_refused() {
-    let one = Interval::from_nanos(1);
+    let item = Interval::from_nanos(1);
     let of = |protocol: &str, modulus, window, time| match protocol {
         "lapb" => Protocol::Lapb(LapbConfig {
             modulus,
@@ -105,7 +105,7 @@ fn parameters_that_cannot_be_are_refused() {
     ] {
         for (modulus, most) in [8, 128].into_iter().zip(largest) {
             for window in [1, most] {
-                assert_eq!(refused(&of(name, modulus, window, one)), None);
+                assert_eq!(refused(&of(name, modulus, window, item)), None);
             }
             for window in [0, most + 1] {
                 let error = ArqError::Window {
@@ -113,14 +113,14 @@ fn parameters_that_cannot_be_are_refused() {
                     modulus,
                     most,
                 };
-                assert_eq!(refused(&of(name, modulus, window, one)), Some(error));
+                assert_eq!(refused(&of(name, modulus, window, item)), Some(error));
             }
             let none = of(name, modulus, 1, Interval::ZERO);
             assert_eq!(refused(&none), Some(ArqError::NoTime(timer)));
         }
         for modulus in [0, 7, 9, 64, 129] {
             let error = ArqError::Modulus(modulus);
-            assert_eq!(refused(&of(name, modulus, 1, one)), Some(error));
+            assert_eq!(refused(&of(name, modulus, 1, item)), Some(error));
         }
     }
 }
@@ -225,13 +225,13 @@ fn packets_frames_and_times_are_counted() {
     assert_eq!(arq.stats(1).busy, 5_000_000);
     assert_eq!((arq.stats(1).packets, arq.arq_stats(1).information), (0, 0));
     let sent: Vec<SentFrame> = arq.drain_sent().collect();
-    let told: Vec<_> = sent
+    let report: Vec<_> = sent
         .iter()
-        .map(|one| (one.at, one.from, one.frame.kind, one.bytes))
+        .map(|item| (item.at, item.from, item.frame.kind, item.bytes))
         .collect();
     let information = |ms| (at(ms), 0, FrameKind::Information, LEN + 6);
     assert_eq!(
-        told,
+        report,
         [
             information(10),
             information(20),
@@ -239,7 +239,7 @@ fn packets_frames_and_times_are_counted() {
             (at(320), 1, FrameKind::ReceiveReady, 12),
         ]
     );
-    assert!(sent.iter().all(|one| !one.again && !one.lost));
+    assert!(sent.iter().all(|item| !item.again && !item.lost));
     assert_eq!(arq.drain_sent().count(), 0);
 }
 
@@ -268,13 +268,13 @@ fn what_is_lost_goes_again_and_is_counted_once_as_a_packet() {
     assert_eq!(frames.accepted, 3);
     assert_eq!(frames.delay, 15_000_000 + 50_000_000 + 50_000_000);
     assert_eq!(stats.busy, 50_000_000);
-    let sent: Vec<SentFrame> = arq.drain_sent().filter(|one| one.from == 0).collect();
+    let sent: Vec<SentFrame> = arq.drain_sent().filter(|item| item.from == 0).collect();
     assert_eq!(
-        sent.iter().map(|one| one.lost).collect::<Vec<_>>(),
+        sent.iter().map(|item| item.lost).collect::<Vec<_>>(),
         [false, true, false, false, false]
     );
     assert_eq!(
-        sent.iter().map(|one| one.again).collect::<Vec<_>>(),
+        sent.iter().map(|item| item.again).collect::<Vec<_>>(),
         [false, false, false, true, true]
     );
 }
@@ -283,12 +283,12 @@ fn what_is_lost_goes_again_and_is_counted_once_as_a_packet() {
 /// channel, a damaged one with that of the check sequence; low priority is counted.
 #[test]
 fn a_frame_that_is_lost_for_good_is_counted_by_cause() {
-    let one = || Probability::ONE;
+    let item = || Probability::ONE;
     let stream = || Streams::new(1, 0).stream("stage");
     for (stage, cause) in [
-        (Stage::Loss(Loss::new(one(), stream())), DropCause::Loss),
+        (Stage::Loss(Loss::new(item(), stream())), DropCause::Loss),
         (
-            Stage::Corrupt(Corrupt::new(one(), stream())),
+            Stage::Corrupt(Corrupt::new(item(), stream())),
             DropCause::Checksum,
         ),
     ] {
@@ -350,7 +350,7 @@ fn frames_have_their_lengths_on_the_wire() {
     live(&mut arq, at(250));
     let bytes: Vec<_> = arq
         .drain_sent()
-        .map(|one| (one.frame.kind, one.bytes))
+        .map(|entry| (entry.frame.kind, entry.bytes))
         .collect();
     assert_eq!(
         bytes,
@@ -403,7 +403,7 @@ struct Held {
 impl Process for Held {
     fn pass(&mut self, _: Instant, _: u32, passage: &mut Passage) {
         passage.may_overtake = true;
-        let of = |one: &&(u32, Interval)| one.0 == self.packet;
+        let of = |item: &&(u32, Interval)| item.0 == self.packet;
         if let Some(&(_, time)) = self.chosen.iter().find(of) {
             passage.hold = passage.hold + time;
         }
@@ -518,7 +518,7 @@ fn packets_with_a_byte_in_common_compete() {
 /// SABME, which would else be lost for good.
 #[test]
 fn a_sabme_of_the_peer_stops_the_timer_of_frames_alone() {
-    let one = || {
+    let item = || {
         let mut end = Entity::new(&Protocol::Lapb(LapbConfig {
             give_up: GiveUp::Reset(1),
             ..LapbConfig::default()
@@ -534,7 +534,7 @@ fn a_sabme_of_the_peer_stops_the_timer_of_frames_alone() {
         end.confirm(now, &frame);
         frame
     };
-    let (mut end, mut other) = (one(), one());
+    let (mut end, mut other) = (item(), item());
     for end in [&mut end, &mut other] {
         sends(end, at(10), FrameKind::Information);
         assert_eq!(end.deadline(), at(1010));

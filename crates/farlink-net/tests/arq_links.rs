@@ -348,11 +348,11 @@ fn lossy(loss: f64) -> Medium {
 
 /// Against a mean time per packet with this standard deviation.
 #[track_caller]
-fn assert_time(found: f64, expected: f64, deviation: f64, packets: usize) {
+fn assert_time(measured: f64, expected: f64, deviation: f64, packets: usize) {
     let error = 4.0 * deviation / (packets as f64).sqrt() + expected * 1e-3;
     assert!(
-        (found - expected).abs() < error,
-        "{found} s a packet, expected {expected} +- {error}"
+        (measured - expected).abs() < error,
+        "{measured} s a packet, expected {expected} +- {error}"
     );
 }
 

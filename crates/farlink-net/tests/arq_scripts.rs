@@ -199,7 +199,7 @@ fn run(script: &str) -> (String, String) {
     let mut station = None;
     let mut frame_time = Interval::from_millis(50);
     let mut expected = String::new();
-    let told = ["done", "drop", "reset"]
+    let report = ["done", "drop", "reset"]
         .into_iter()
         .filter(|word| {
             script
@@ -223,7 +223,7 @@ fn run(script: &str) -> (String, String) {
                     frame_time,
                     sending: None,
                     packets: 0,
-                    told: told.clone(),
+                    told: report.clone(),
                     out: String::new(),
                 });
                 station.advance(now);

@@ -42,14 +42,14 @@ fn assert_derived(stage: &Stage, expected: &[(&str, f64)]) {
 #[track_caller]
 fn assert_derived_within(stage: &Stage, expected: &[(&str, f64)], error: f64) {
     let derived: Vec<Derived> = stage.derived();
-    let names: Vec<_> = derived.iter().map(|one| one.name).collect();
-    let wanted: Vec<_> = expected.iter().map(|one| one.0).collect();
+    let names: Vec<_> = derived.iter().map(|entry| entry.name).collect();
+    let wanted: Vec<_> = expected.iter().map(|entry| entry.0).collect();
     assert_eq!(names, wanted);
-    for (found, (name, value)) in derived.iter().zip(expected) {
+    for (measured, (name, value)) in derived.iter().zip(expected) {
         assert!(
-            (found.value - value).abs() <= error * value.abs(),
+            (measured.value - value).abs() <= error * value.abs(),
             "{name}: {} is not {value}",
-            found.value
+            measured.value
         );
     }
 }

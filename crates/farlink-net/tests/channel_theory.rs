@@ -32,10 +32,10 @@ fn spaced(spacing: Interval) -> Sampling {
 }
 
 #[track_caller]
-fn near(found: f64, expected: f64) {
+fn near(measured: f64, expected: f64) {
     assert!(
-        (found - expected).abs() <= 1e-9 * expected.abs().max(1e-3),
-        "{found} is not {expected}"
+        (measured - expected).abs() <= 1e-9 * expected.abs().max(1e-3),
+        "{measured} is not {expected}"
     );
 }
 
@@ -87,10 +87,10 @@ fn an_interruption_has_its_burst_where_every_one_is_met() {
         action: Interruption::Drop,
     };
     let whole = passes.duration();
-    let found = process(Orbit::new(passes, 2, gap, stream())).theory(spaced(ms(5)));
-    near(found.burst.unwrap(), 100.0);
-    assert!((found.gap.unwrap() / ((whole - 0.5) / 0.005) - 1.0).abs() < 1e-6);
-    assert!((found.loss.unwrap() / (0.5 / whole) - 1.0).abs() < 1e-6);
+    let measured = process(Orbit::new(passes, 2, gap, stream())).theory(spaced(ms(5)));
+    near(measured.burst.unwrap(), 100.0);
+    assert!((measured.gap.unwrap() / ((whole - 0.5) / 0.005) - 1.0).abs() < 1e-6);
+    assert!((measured.loss.unwrap() / (0.5 / whole) - 1.0).abs() < 1e-6);
 }
 
 /// The delay of a period is anything from 5 to 25 ms alike. A gap g in a period T that holds
@@ -221,12 +221,12 @@ fn the_memory_of_a_chain_in_time_is_that_of_its_steps() {
         // A quarter of a step, and a half.
         (ms(1), 0.75 + 0.25 * memory, 0.5 + 0.5 * memory),
     ] {
-        let found = lags(Advance::Time, spacing);
-        near(found[0], first);
-        near(found[1], second);
-        let found = lags(Advance::Packet, spacing);
-        near(found[0], memory);
-        near(found[1], memory.powi(2));
+        let measured = lags(Advance::Time, spacing);
+        near(measured[0], first);
+        near(measured[1], second);
+        let measured = lags(Advance::Packet, spacing);
+        near(measured[0], memory);
+        near(measured[1], memory.powi(2));
     }
 }
 

@@ -75,15 +75,15 @@ fn play(offers: &[Offer], room: u32) -> (Fates, Links) {
     let mut next = offers.iter().peekable();
     loop {
         let arrival: Option<(u64, LinkId)> = arrivals.first().copied();
-        let offer = next.peek().map(|one| one.at);
-        let times = [arrival.map(|one| one.0), offer, due.map(|one| one.0)];
+        let offer = next.peek().map(|item| item.at);
+        let times = [arrival.map(|item| item.0), offer, due.map(|item| item.0)];
         let Some(now) = times.into_iter().flatten().min() else {
             fates.arrived.sort_unstable();
             fates.lost.sort_unstable();
             return (fates, links);
         };
         let at = Instant::from_nanos(now);
-        let asked = if let Some((_, id)) = arrival.filter(|one| one.0 == now) {
+        let asked = if let Some((_, id)) = arrival.filter(|item| item.0 == now) {
             arrivals.pop_first();
             let Arrival {
                 packet, next: then, ..
@@ -133,11 +133,11 @@ fn model(offers: &[Offer], room: usize) -> Fates {
     for number in 0..=offers.len() {
         let at = offers.get(number).map_or(end, |offer| offer.at);
         while free_at <= at {
-            let waits = |direction: usize| queues[direction].iter().any(|one| !one.is_empty());
-            let Some(direction) = [turn, 1 - turn].into_iter().find(|&one| waits(one)) else {
+            let waits = |direction: usize| queues[direction].iter().any(|entry| !entry.is_empty());
+            let Some(direction) = [turn, 1 - turn].into_iter().find(|&entry| waits(entry)) else {
                 break;
             };
-            let queue = queues[direction].iter_mut().find(|one| !one.is_empty());
+            let queue = queues[direction].iter_mut().find(|entry| !entry.is_empty());
             let first = queue.expect("something waits").remove(0);
             free_at += u64::from(offers[first as usize].len) * 1000 + SERVICE.as_nanos();
             turn = 1 - direction;
@@ -187,14 +187,14 @@ fn two_saturated_directions_take_turns() {
     let (fates, links) = play(&offers, 2000);
     let pair = (1500 + 40) * 1000 + 2 * SERVICE.as_nanos();
     for (direction, last) in [(0, 1998), (1, 1999)] {
-        let times = fates.arrived.iter().filter(|one| one.1 % 2 == direction);
-        let times: Vec<_> = times.map(|one| one.0).collect();
+        let times = fates.arrived.iter().filter(|item| item.1 % 2 == direction);
+        let times: Vec<_> = times.map(|item| item.0).collect();
         assert!(times.windows(2).all(|two| two[1] - two[0] == pair));
         assert_eq!(times.len(), 1000);
-        assert!(fates.arrived.iter().any(|one| one.1 == last));
+        assert!(fates.arrived.iter().any(|item| item.1 == last));
     }
     let end = Instant::from_nanos(fates.arrived.last().expect("some came").0);
-    let busy = Direction::BOTH.map(|one| links.stats_at(LinkId::new(0, one), end).0.busy);
+    let busy = Direction::BOTH.map(|item| links.stats_at(LinkId::new(0, item), end).0.busy);
     assert_eq!(busy, [1600 * 1_000_000, 140 * 1_000_000]);
     assert_eq!(busy[0] + busy[1] + DELAY, end.as_nanos());
 }
@@ -213,8 +213,11 @@ fn it_counts_what_has_left() {
         .collect();
     let (_, links) = play(&offers, 100);
     let end = Instant::from_nanos(10 * 1_100_000);
-    let counts = Direction::BOTH.map(|one| links.stats_at(LinkId::new(0, one), end).0);
-    assert_eq!(counts.map(|one| (one.packets, one.bytes)), [(5, 5000); 2]);
+    let counts = Direction::BOTH.map(|item| links.stats_at(LinkId::new(0, item), end).0);
+    assert_eq!(
+        counts.map(|item| (item.packets, item.bytes)),
+        [(5, 5000); 2]
+    );
     // The last of all is being sent.
     let before = Instant::from_nanos(10 * 1_100_000 - 100_000);
     let up = links.stats_at(LinkId::new(0, Direction::Up), before).0;

@@ -59,7 +59,7 @@ fn play(mut links: Links, packets: &[(u64, u32, bool)]) -> Fates {
     let mut next = packets.iter().peekable();
     loop {
         let arrival: Option<u64> = arrivals.first().copied();
-        let offer = next.peek().map(|one| one.0 * 1000);
+        let offer = next.peek().map(|item| item.0 * 1000);
         let Some(now) = [arrival, offer, due].into_iter().flatten().min() else {
             return fates;
         };
@@ -154,7 +154,7 @@ fn it_goes_before_what_waits_and_behind_what_is_being_sent() {
     assert_eq!(fates.left, ends.map(|(us, number)| (us * 1000, number)));
     // Where no agent sends ahead, the same packets go in their order.
     let fates = play(links(QueueLimit::Unlimited, Some(false)), &packets);
-    let order: Vec<_> = fates.arrived.iter().map(|one| one.1).collect();
+    let order: Vec<_> = fates.arrived.iter().map(|item| item.1).collect();
     assert_eq!(order, [0, 1, 2, 3, 4]);
 }
 
@@ -168,16 +168,16 @@ proptest! {
     ) {
         let mut at = 0;
         let mut packets = gaps;
-        for one in &mut packets {
-            at += one.0;
-            one.0 = at;
+        for packet in &mut packets {
+            at += packet.0;
+            packet.0 = at;
         }
         let queue = QueueLimit::Packets(room);
         let mut fates = play(links(queue, Some(true)), &packets);
         fates.left.sort_unstable();
         prop_assert_eq!(&fates, &model(&packets, room as usize));
-        for one in &mut packets {
-            one.2 = false;
+        for packet in &mut packets {
+            packet.2 = false;
         }
         let plain = play(links(queue, None), &packets);
         for agent in [true, false] {

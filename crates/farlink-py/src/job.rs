@@ -61,8 +61,8 @@ impl Jobs {
     /// Sorts the results of runs, in the order of `list`, by part.
     pub(crate) fn by_part<T>(&self, kept: Vec<T>, places: &[usize]) -> Vec<Vec<T>> {
         let mut parts: Vec<Vec<T>> = self.parts.iter().map(|_| Vec::new()).collect();
-        for (one, &place) in kept.into_iter().zip(places) {
-            parts[place].push(one);
+        for (item, &place) in kept.into_iter().zip(places) {
+            parts[place].push(item);
         }
         parts
     }

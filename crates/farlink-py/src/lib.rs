@@ -241,16 +241,16 @@ fn trajectory(
 ) -> PyResult<Columns> {
     let expanded = job::expand(py, scenario)?;
     let nanos = |seconds: f64| Interval::from_nanos((seconds * 1e9).round() as u64);
-    let found = farlink_sim::trajectory(&expanded, run, link, nanos(step), nanos(duration))
+    let measured = farlink_sim::trajectory(&expanded, run, link, nanos(step), nanos(duration))
         .map_err(|e| errors::run(py, &e))?;
-    let [x1, y1, x2, y2] = found.places;
+    let [x1, y1, x2, y2] = measured.places;
     Columns::raw([
-        ("time", Column::F64(found.time)),
+        ("time", Column::F64(measured.time)),
         ("x1", Column::F64(x1)),
         ("y1", Column::F64(y1)),
         ("x2", Column::F64(x2)),
         ("y2", Column::F64(y2)),
-        ("distance", Column::F64(found.distance)),
+        ("distance", Column::F64(measured.distance)),
     ])
 }
 

@@ -270,9 +270,9 @@ impl AgentSpec {
     /// Checks the link that the agent needs, and keys that mean nothing beside others.
     fn check_link(&self, link: &ExpandedLink) -> Result<(), Problem> {
         if self.kind == AgentName::EbsnPlain && link.arq.is_none() {
-            let says = "= \"ebsn-plain\" needs a link that sends again; write [links.arq] there, or \
+            let message = "= \"ebsn-plain\" needs a link that sends again; write [links.arq] there, or \
                         kind = \"ebsn\"";
-            return Err(fault("kind", says));
+            return Err(fault("kind", message));
         }
         if self.kind == AgentName::Ackp && self.protocol() == AckpProtocol::Initial && self.repeat()
         {
@@ -282,12 +282,12 @@ impl AgentSpec {
         let busy = !link.down.background.is_empty() || !link.up.background.is_empty();
         let in_order = link.arq.is_some() || busy || link.header_compression.is_some();
         if repairs.contains(&self.kind) && self.ahead() && in_order {
-            let says = format!(
+            let message = format!(
                 "= true is not possible: link {:?} has a protocol, other traffic or header \
                  compression, which go in order; write ahead = false",
                 link.name
             );
-            return Err(fault("ahead", says));
+            return Err(fault("ahead", message));
         }
         Ok(())
     }
@@ -297,13 +297,13 @@ impl AgentSpec {
         for (number, at) in self.switch_at.iter().flatten().enumerate() {
             let place = [Step::from("switch_at"), number.into()];
             if before.is_some_and(|before| before >= at.0) {
-                let says = "is not after the one before; write later and later times";
-                return Err(out_of_range(place, &format!("\"{at}\" {says}")));
+                let message = "is not after the one before; write later and later times";
+                return Err(out_of_range(place, &format!("\"{at}\" {message}")));
             }
             if at.0 > LONGEST_RUN {
                 let most = Time(LONGEST_RUN);
-                let says = format!("\"{at}\" is out of range; write at most \"{most}\"");
-                return Err(out_of_range(place, &says));
+                let message = format!("\"{at}\" is out of range; write at most \"{most}\"");
+                return Err(out_of_range(place, &message));
             }
             before = Some(at.0);
         }
@@ -333,21 +333,21 @@ impl AgentSpec {
             } else {
                 format!("write {}", routers.join(", "))
             };
-            let says = format!("= {:?} is not a router, where links join; {hint}", self.at);
-            return Err(fault("at", says));
+            let message = format!("= {:?} is not a router, where links join; {hint}", self.at);
+            return Err(fault("at", message));
         }
         let wireless = links
             .iter()
             .position(|link| ends_at(link) && link.name == self.wireless);
         let Some(wireless) = wireless else {
             let names: Vec<_> = there.iter().take(10).map(|l| l.name.as_str()).collect();
-            let says = format!(
+            let message = format!(
                 "= {:?} is not a link at {:?}; the links there are {}",
                 self.wireless,
                 self.at,
                 names.join(", ")
             );
-            return Err(fault("wireless", says));
+            return Err(fault("wireless", message));
         };
         self.check_keys()?;
         self.check_switches()?;
@@ -356,7 +356,7 @@ impl AgentSpec {
                 ("transfer_rate", self.transfer_rate.is_some()),
                 ("transfer_delay", self.transfer_delay.is_some()),
             ];
-            if let Some((key, _)) = given.into_iter().find(|one| one.1) {
+            if let Some((key, _)) = given.into_iter().find(|item| item.1) {
                 return Err(ignored(key, "handoff = \"transfer\""));
             }
         }
@@ -461,19 +461,19 @@ pub(super) fn check<'a>(
             && !over_tcp.clone().any(|(_, flow)| can(&flow.sender))
         {
             let name = serde_json::to_value(kind).unwrap_or_default();
-            let says = format!("= {name} is of no use: {lacks}; write {hint} in [tcp]");
+            let message = format!("= {name} is of no use: {lacks}; write {hint} in [tcp]");
             let path = [Step::from("agents"), Step::from(number), Step::from("kind")];
-            return Err(Problem::new(path, says));
+            return Err(Problem::new(path, message));
         }
     }
-    for (awaits, says, kinds, hint) in AWAITED {
+    for (awaits, message, kinds, hint) in AWAITED {
         if agents.iter().any(|agent| kinds.contains(&agent.spec.kind)) {
             continue;
         }
         if let Some((entry, _)) = over_tcp.clone().find(|(_, flow)| awaits(&flow.sender)) {
             let path = [Step::from("flows"), Step::from(entry)];
-            let says = format!("has {says}; write [[agents]] with {hint}");
-            return Err(Problem::new(path, says));
+            let message = format!("has {message}; write [[agents]] with {hint}");
+            return Err(Problem::new(path, message));
         }
     }
     Ok(())

@@ -107,8 +107,8 @@ fn repeated(
     duration: Option<Interval>,
 ) -> Result<Option<u64>, Problem> {
     if number.is_none() && duration.is_none() {
-        let says = format!("has no {key:?}; write for example {key} = 10, or a duration");
-        return Err(Problem::new([], says));
+        let message = format!("has no {key:?}; write for example {key} = 10, or a duration");
+        return Err(Problem::new([], message));
     }
     Ok(number)
 }
@@ -205,8 +205,8 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
             within("packet", &packet, &(Size(1)..=XTP_MOST_DATA), "")?;
             let window = flow.window();
             if window < packet {
-                let says = format!("= \"{window}\" has no room for a packet of \"{packet}\"");
-                return Err(fault("window", says));
+                let message = format!("= \"{window}\" has no room for a packet of \"{packet}\"");
+                return Err(fault("window", message));
             }
             App::Xtp(XtpSpec {
                 size: one_size()?,

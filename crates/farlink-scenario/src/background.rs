@@ -122,8 +122,8 @@ impl BackgroundSpec {
                 (size.0, rate.0)
             }
             (Some(_), None) => {
-                let says = "has no \"rate\"; write for example rate = \"1.5 Mbit/s\"";
-                return Err(Problem::new([], says));
+                let message = "has no \"rate\"; write for example rate = \"1.5 Mbit/s\"";
+                return Err(Problem::new([], message));
             }
             (None, _) => {
                 let given = [
@@ -145,9 +145,9 @@ impl BackgroundSpec {
                 return Err(fault("arrivals", "would be ignored beside load"));
             }
             (None, None) => {
-                let says = "has no \"load\"; write for example load = \"30 Mbit/s\", or arrivals = \
+                let message = "has no \"load\"; write for example load = \"30 Mbit/s\", or arrivals = \
                             42.3";
-                return Err(Problem::new([], says));
+                return Err(Problem::new([], message));
             }
         };
         let source = Source {
@@ -159,11 +159,11 @@ impl BackgroundSpec {
             spacing_distribution: spacing_law,
         };
         if source.active() > 1e6 {
-            let says = format!(
+            let message = format!(
                 "has {:.0} conversations under way at a time; at most 1000000 are possible",
                 source.active()
             );
-            return Err(Problem::new([], says));
+            return Err(Problem::new([], message));
         }
         Ok(source)
     }

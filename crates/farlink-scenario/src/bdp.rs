@@ -37,11 +37,11 @@ pub(super) fn check(
                 QueueSpec::Bdp { rtt: Some(rtt), .. } => rtt,
                 _ => Time(round_trip),
             };
-            let says = format!(
+            let message = format!(
                 "times \"{rate}\" for \"{rtt}\" makes {n} bytes; write what makes 1 B to 1024 GiB \
                  (rtt = \"600 ms\" beside it names another round trip), or {key} = \"unlimited\""
             );
-            Err(Problem::new([Step::from(key), Step::from("bdp")], says))
+            Err(Problem::new([Step::from(key), Step::from("bdp")], message))
         }
         _ => Ok(()),
     }

@@ -271,10 +271,10 @@ pub(super) fn check_shared(down: &[ChannelSpec], up: &[ChannelSpec]) -> Result<(
             let Some(process) = table.not_shared(there.get(i)) else {
                 continue;
             };
-            let says = format!(
+            let message = format!(
                 "= true, but {other} has no such stage with the same values; write it there too"
             );
-            let problem = fault("shared", says).within(process);
+            let problem = fault("shared", message).within(process);
             return Err(in_table(problem, i, here).within(key));
         }
     }
@@ -353,13 +353,13 @@ fn check_gilbert(gilbert: &GilbertSpec) -> Result<(), Problem> {
         // One packet at least passes between two bursts: p = r loss / (1 - loss) <= 1.
         let most = burst / (burst + 1.0);
         if loss.0 > most {
-            let says = format!(
+            let message = format!(
                 "= {} cannot be reached with bursts of {burst} packets; write at most {:.4}, or \
                  longer bursts",
                 loss.0,
                 (most * 1e4).floor() / 1e4
             );
-            return Err(fault("loss", says));
+            return Err(fault("loss", message));
         }
         return Ok(());
     }
@@ -384,8 +384,8 @@ fn check_burst_time(time: Time, loss: f64) -> Result<(), Problem> {
     }
     at_most("burst", time, Interval::from_secs(3600))?;
     if loss == 1.0 {
-        let says = "= 1 leaves no time between bursts; write a loss below 1";
-        return Err(fault("loss", says));
+        let message = "= 1 leaves no time between bursts; write a loss below 1";
+        return Err(fault("loss", message));
     }
     Ok(())
 }

@@ -21,13 +21,13 @@ pub(super) const MICROSECOND: Time = Time(Interval::from_micros(1));
 pub(super) const HOUR: Time = Time(LONGEST_DELAY);
 
 /// A fault of a key; `says` completes a sentence that begins with it.
-pub(super) fn fault(key: &str, says: impl Into<String>) -> Problem {
-    Problem::new([key.into()], says)
+pub(super) fn fault(key: &str, message: impl Into<String>) -> Problem {
+    Problem::new([key.into()], message)
 }
 
 /// A fault of a value; `says` begins with it.
-pub(super) fn out_of_range(path: impl IntoIterator<Item = Step>, says: &str) -> Problem {
-    Problem::new(path, format!("= {says}"))
+pub(super) fn out_of_range(path: impl IntoIterator<Item = Step>, message: &str) -> Problem {
+    Problem::new(path, format!("= {message}"))
 }
 
 /// Refuses a time that is too long.
@@ -36,8 +36,8 @@ pub(super) fn at_most(key: &str, time: Time, most: Interval) -> Result<(), Probl
         return Ok(());
     }
     let most = Time(most);
-    let says = format!("= \"{time}\" is out of range; write at most \"{most}\"");
-    Err(fault(key, says))
+    let message = format!("= \"{time}\" is out of range; write at most \"{most}\"");
+    Err(fault(key, message))
 }
 
 /// A key without what it needs.

@@ -60,8 +60,8 @@ impl CompressionSpec {
             .ok()
             .filter(|number| (1..=MOST_SLOTS).contains(number));
         let slots = number.ok_or_else(|| {
-            let says = format!("{slots} is out of range; write 1 to {MOST_SLOTS}");
-            out_of_range(["slots".into()], &says)
+            let message = format!("{slots} is out of range; write 1 to {MOST_SLOTS}");
+            out_of_range(["slots".into()], &message)
         })?;
         Ok(Config {
             slots,

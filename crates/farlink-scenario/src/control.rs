@@ -37,10 +37,10 @@ impl ControlSpec {
     pub(super) fn check(&self) -> Result<(), Problem> {
         for (name, parameters) in &self.0 {
             let Some(algorithm) = congestion::lookup(name) else {
-                let says = format!("is not a congestion control; {}", near(name));
+                let message = format!("is not a congestion control; {}", near(name));
                 return Err(Problem::new(
                     [Step::from("control"), Step::from(name.as_str())],
-                    says,
+                    message,
                 ));
             };
             apply(&mut Control::new(algorithm), parameters)
@@ -73,8 +73,8 @@ impl ControlSpec {
 /// The algorithm that `congestion = "name"` asks for.
 pub(super) fn named(name: &str) -> Result<&'static Algorithm, Problem> {
     congestion::lookup(name).ok_or_else(|| {
-        let says = format!("= {name:?} is not a congestion control; {}", near(name));
-        Problem::new([Step::from("congestion")], says)
+        let message = format!("= {name:?} is not a congestion control; {}", near(name));
+        Problem::new([Step::from("congestion")], message)
     })
 }
 
@@ -88,15 +88,15 @@ fn apply(control: &mut Control, parameters: &BTreeMap<String, Scalar>) -> Result
     for (name, scalar) in parameters {
         let Some(parameter) = algorithm.parameters.iter().find(|p| p.name == name) else {
             let names: Vec<_> = algorithm.parameters.iter().map(|p| p.name).collect();
-            let says = format!(
+            let message = format!(
                 "is not a parameter of {}; {}",
                 algorithm.name,
                 suggestion(name, &names, "parameters")
             );
-            return Err(Problem::new([Step::from(name.as_str())], says));
+            return Err(Problem::new([Step::from(name.as_str())], message));
         };
         let read = read(scalar, parameter.range);
-        let setting = read.map_err(|says| Problem::new([Step::from(name.as_str())], says))?;
+        let setting = read.map_err(|message| Problem::new([Step::from(name.as_str())], message))?;
         let set = control.set(name, setting);
         debug_assert_eq!(set, Ok(()), "within the range of {name}");
     }

@@ -32,10 +32,10 @@ enum What {
 
 impl Problem {
     /// `says` completes a sentence that begins with the path.
-    pub(super) fn new(path: impl IntoIterator<Item = Step>, says: impl Into<String>) -> Self {
+    pub(super) fn new(path: impl IntoIterator<Item = Step>, message: impl Into<String>) -> Self {
         Self {
             path: path.into_iter().collect(),
-            what: What::Says(says.into()),
+            what: What::Says(message.into()),
         }
     }
 
@@ -49,8 +49,8 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.what, self.path.split_last()) {
-            (What::Says(says), None) => write!(f, "the scenario {says}"),
-            (What::Says(says), Some(_)) => write!(f, "{} {says}", show(&self.path)),
+            (What::Says(message), None) => write!(f, "the scenario {message}"),
+            (What::Says(message), Some(_)) => write!(f, "{} {message}", show(&self.path)),
             (What::UnknownKey(known), Some((Step::Key(key), around))) => {
                 write!(f, "unknown key {key:?}")?;
                 if !around.is_empty() {
@@ -97,12 +97,12 @@ impl de::Error for Problem {
         Self::new([], message.to_string())
     }
 
-    fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
-        Self::new([], mismatch(&found, &wanted.to_string()))
+    fn invalid_type(measured: Unexpected<'_>, wanted: &dyn Expected) -> Self {
+        Self::new([], mismatch(&measured, &wanted.to_string()))
     }
 
-    fn invalid_value(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
-        Self::new([], mismatch(&found, &wanted.to_string()))
+    fn invalid_value(measured: Unexpected<'_>, wanted: &dyn Expected) -> Self {
+        Self::new([], mismatch(&measured, &wanted.to_string()))
     }
 
     fn invalid_length(length: usize, wanted: &dyn Expected) -> Self {
@@ -157,9 +157,9 @@ pub(super) fn example(key: &str) -> &'static str {
     }
 }
 
-fn mismatch(found: &Unexpected<'_>, wanted: &str) -> String {
+fn mismatch(measured: &Unexpected<'_>, wanted: &str) -> String {
     // The range is told of those that are whole numbers of the type.
-    let wanted = match (wanted, found) {
+    let wanted = match (wanted, measured) {
         ("u32" | "u64", Unexpected::Signed(_)) => "a whole number that is not negative".to_owned(),
         ("u32" | "u64", Unexpected::Unsigned(_)) => "a smaller number".to_owned(),
         ("u32" | "u64", _) => "a whole number".to_owned(),
@@ -169,7 +169,7 @@ fn mismatch(found: &Unexpected<'_>, wanted: &str) -> String {
         ("a sequence", _) => "a list".to_owned(),
         (other, _) => other.to_owned(),
     };
-    match found {
+    match measured {
         Unexpected::Map if wanted == "a list" => {
             "is one table, not a list of them; write it with double brackets, [[...]]".to_owned()
         }
@@ -208,8 +208,8 @@ impl<'de> Deserializer<'de> for &'de Node {
                 let mut list = List { nodes, next: 0 };
                 let out = visitor.visit_seq(&mut list)?;
                 if list.next < nodes.len() {
-                    let says = format!("has {} elements; write {}", nodes.len(), list.next);
-                    return Err(Problem::new([], says));
+                    let message = format!("has {} elements; write {}", nodes.len(), list.next);
+                    return Err(Problem::new([], message));
                 }
                 Ok(out)
             }

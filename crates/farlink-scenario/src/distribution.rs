@@ -87,12 +87,12 @@ macro_rules! drawn {
                 match self {
                     Self::Just(value) => Ok(value),
                     Self::Drawn(_) => {
-                        let says = format!(
+                        let message = format!(
                             "is a distribution, and app = {app:?} takes one value; write for \
                              example {key} = {:?}",
                             $example
                         );
-                        Err(Problem::new([Step::from(key)], says))
+                        Err(Problem::new([Step::from(key)], message))
                     }
                 }
             }
@@ -197,14 +197,14 @@ fn table_distribution(
             } else {
                 "log-normal"
             };
-            let says = format!("would be ignored; it needs distribution = {wanted:?}");
-            return Err(Problem::new([Step::from(key)], says));
+            let message = format!("would be ignored; it needs distribution = {wanted:?}");
+            return Err(Problem::new([Step::from(key)], message));
         }
     }
     for (key, value) in [("mean", mean), ("min", min), ("max", max)] {
         if value == Some(0.0) {
-            let says = format!("is 0 and must be above it; write for example {example:?}");
-            return Err(Problem::new([Step::from(key)], says));
+            let message = format!("is 0 and must be above it; write for example {example:?}");
+            return Err(Problem::new([Step::from(key)], message));
         }
     }
     let missing = |key: &str, example: &str| {
@@ -218,8 +218,8 @@ fn table_distribution(
     let between = |key: &str, value: Option<f64>, most: f64, example: &str| match value {
         Some(x) if x > 0.0 && x <= most => Ok(x),
         Some(x) => {
-            let says = format!("{x} is out of range; write a number above 0 and up to {most}");
-            Err(out_of_range([Step::from(key)], &says))
+            let message = format!("{x} is out of range; write a number above 0 and up to {most}");
+            Err(out_of_range([Step::from(key)], &message))
         }
         None => Err(missing(key, example)),
     };
@@ -243,8 +243,8 @@ fn table_distribution(
                 if value < max {
                     return Ok(());
                 }
-                let says = format!("is not above {key}; write a larger max");
-                Err(Problem::new([Step::from("max")], says))
+                let message = format!("is not above {key}; write a larger max");
+                Err(Problem::new([Step::from("max")], message))
             };
             match (mean, min, max) {
                 (Some(mean), _, Some(most)) => {
@@ -253,11 +253,11 @@ fn table_distribution(
                 }
                 (Some(mean), _, None) if shape > 1.0 => Distribution::pareto_of_mean(mean, shape),
                 (Some(_), _, None) => {
-                    let says = format!(
+                    let message = format!(
                         "= {shape} has no mean; write a shape above 1, or \"min\" instead of \
                          \"mean\", or a \"max\""
                     );
-                    return Err(Problem::new([Step::from("shape")], says));
+                    return Err(Problem::new([Step::from("shape")], message));
                 }
                 (None, Some(least), Some(most)) => {
                     below_max("min", least, most)?;

@@ -146,8 +146,8 @@ fn run_time(scenario: &Scenario) -> Result<(), Problem> {
         ));
     }
     if duration > max {
-        let says = format!("\"{duration}\" is above max_duration, \"{max}\"");
-        return Err(out_of_range(path!["duration"], &says));
+        let message = format!("\"{duration}\" is above max_duration, \"{max}\"");
+        return Err(out_of_range(path!["duration"], &message));
     }
     Ok(())
 }
@@ -157,11 +157,11 @@ fn good_name(name: &str, key: &str) -> Result<(), Problem> {
     let plain = name.replace("{}", "");
     let good = |c: char| c.is_alphanumeric() || "._-+".contains(c);
     if name.is_empty() || name.starts_with('.') || name.len() > 100 || !plain.chars().all(good) {
-        let says = format!(
+        let message = format!(
             "= {name:?} is not a name; write 1 to 100 letters, digits, \".\", \"_\", \"-\" or \"+\", \
              not beginning with \".\""
         );
-        return Err(Problem::new(path![key], says));
+        return Err(Problem::new(path![key], message));
     }
     Ok(())
 }
@@ -169,8 +169,8 @@ fn good_name(name: &str, key: &str) -> Result<(), Problem> {
 fn counted(count: u32, total: &mut u64) -> Result<(), Problem> {
     *total += u64::from(count);
     if count == 0 || *total > MOST.into() {
-        let says = format!("{count} is out of range; write 1 to {MOST} in all");
-        return Err(out_of_range(path!["count"], &says));
+        let message = format!("{count} is out of range; write 1 to {MOST} in all");
+        return Err(out_of_range(path!["count"], &message));
     }
     Ok(())
 }
@@ -211,15 +211,15 @@ impl Nodes {
         if !pattern.contains("{}") {
             return Ok(vec![self.find(pattern, key)?]);
         }
-        let found: Vec<usize> = (0..)
+        let measured: Vec<usize> = (0..)
             .map_while(|n| self.numbers.get(&numbered(pattern, n)).copied())
             .collect();
-        if found.is_empty() {
+        if measured.is_empty() {
             let first = numbered(pattern, 0);
-            let says = format!("= {pattern:?} has no nodes; there is no {first:?} in links");
-            return Err(Problem::new(path![key], says));
+            let message = format!("= {pattern:?} has no nodes; there is no {first:?} in links");
+            return Err(Problem::new(path![key], message));
         }
-        Ok(found)
+        Ok(measured)
     }
 }
 
@@ -239,7 +239,7 @@ fn links(scenario: &Scenario, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pr
         counted(link.count, &mut total).map_err(here)?;
         for copy in one_link(link, nodes).map_err(here)? {
             if let Some(other) = names.insert(copy.name.clone(), i) {
-                let says = if other == i {
+                let message = if other == i {
                     format!(
                         "= {:?} would be the name of several links; write \"{{}}\" in it",
                         copy.name
@@ -250,15 +250,15 @@ fn links(scenario: &Scenario, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pr
                         copy.name
                     )
                 };
-                return Err(here(Problem::new(path!["name"], says)));
+                return Err(here(Problem::new(path!["name"], message)));
             }
             let pair = (copy.a.min(copy.b), copy.a.max(copy.b));
             if let Some(other) = pairs.insert(pair, i) {
-                let says = format!(
+                let message = format!(
                     "= {:?} are joined by links[{other}] already; a second link would carry nothing",
                     link.between
                 );
-                return Err(here(Problem::new(path!["between"], says)));
+                return Err(here(Problem::new(path!["between"], message)));
             }
             out.push(copy);
         }
@@ -273,15 +273,15 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
     let name = link.name_or_default();
     good_name(&name, "name")?;
     if link.count > 1 && !link.between.iter().any(|name| name.contains("{}")) {
-        let says = format!(
+        let message = format!(
             "= {} needs \"{{}}\" in a name in between, for example \"{}{{}}\"",
             link.count, link.between[1]
         );
-        return Err(Problem::new(path!["count"], says));
+        return Err(Problem::new(path!["count"], message));
     }
     if link.between[0] == link.between[1] {
-        let says = format!("joins {:?} to itself; name two nodes", link.between[0]);
-        return Err(Problem::new(path!["between"], says));
+        let message = format!("joins {:?} to itself; name two nodes", link.between[0]);
+        return Err(Problem::new(path!["between"], message));
     }
     let mut down = direction(link.down.as_ref(), "down")?;
     let mut up = match &link.up {
@@ -290,9 +290,9 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
     };
     channel::check_shared(&down.channel, &up.channel)?;
     let round_trip = down.delay + up.delay;
-    for (key, one) in [("down", &mut down), ("up", &mut up)] {
-        for (limit, written) in [("queue", &mut one.queue), ("mark", &mut one.mark)] {
-            let rate = Rate(one.rate);
+    for (key, item) in [("down", &mut down), ("up", &mut up)] {
+        for (limit, written) in [("queue", &mut item.queue), ("mark", &mut item.mark)] {
+            let rate = Rate(item.rate);
             bdp::check(limit, *written, rate, round_trip).map_err(|fault| fault.within(key))?;
             *written = bdp::in_bytes(*written, rate, round_trip);
         }
@@ -309,8 +309,8 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
             let a = nodes.number(numbered(&link.between[0], n));
             let b = nodes.number(numbered(&link.between[1], n));
             if a == b {
-                let says = format!("joins {:?} to itself; name two nodes", nodes.names[a]);
-                return Err(Problem::new(path!["between"], says));
+                let message = format!("joins {:?} to itself; name two nodes", nodes.names[a]);
+                return Err(Problem::new(path!["between"], message));
             }
             Ok(ExpandedLink {
                 name: numbered(&name, n),
@@ -330,8 +330,8 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
 fn one_medium(link: &LinkSpec, down: &DirectionSpec, up: &DirectionSpec) -> Result<(), Problem> {
     let both = [("down", down), ("up", up)];
     if link.half_duplex {
-        let traced = both.iter().find(|(_, one)| one.rate_trace.is_some());
-        let loaded = both.iter().find(|(_, one)| !one.background.is_empty());
+        let traced = both.iter().find(|(_, item)| item.rate_trace.is_some());
+        let loaded = both.iter().find(|(_, item)| !item.background.is_empty());
         let (other, instead) = match (traced, loaded) {
             (Some((key, _)), _) => (format!("{key}.rate_trace"), "write a rate"),
             (_, Some((key, _))) => {
@@ -341,22 +341,22 @@ fn one_medium(link: &LinkSpec, down: &DirectionSpec, up: &DirectionSpec) -> Resu
             _ => (String::new(), ""),
         };
         if !other.is_empty() {
-            let says = format!("= true does not go with {other}; {instead}");
-            return Err(Problem::new(path!["half_duplex"], says));
+            let message = format!("= true does not go with {other}; {instead}");
+            return Err(Problem::new(path!["half_duplex"], message));
         }
     }
-    for (key, one) in both {
-        if one.service_time.is_zero() {
+    for (key, item) in both {
+        if item.service_time.is_zero() {
             continue;
         }
-        let says = if link.arq.is_some() {
+        let message = if link.arq.is_some() {
             "does not go with arq; write arq.mac for the time that each frame waits"
-        } else if one.rate_trace.is_some() {
+        } else if item.rate_trace.is_some() {
             "does not go with rate_trace; write a rate"
         } else {
             continue;
         };
-        return Err(fault("service_time", says).within(key));
+        return Err(fault("service_time", message).within(key));
     }
     Ok(())
 }
@@ -382,40 +382,40 @@ fn one_direction(
     };
     let rate = match (table.rate, &rate_trace) {
         (Some(_), Some(_)) => {
-            let says = "would be ignored beside rate_trace; write one of them";
-            return Err(Problem::new(path!["rate"], says));
+            let message = "would be ignored beside rate_trace; write one of them";
+            return Err(Problem::new(path!["rate"], message));
         }
         (None, Some(plan)) => Rate(plan.trace.mean().max(1)),
         (rate, None) => rate.ok_or_else(|| missing("rate"))?,
     };
     let most = Rate(1_000_000_000_000);
     if rate.0 == 0 || rate > most {
-        let says = format!("\"{rate}\" is out of range; write \"1 bit/s\" to \"{most}\"");
-        return Err(out_of_range(path!["rate"], &says));
+        let message = format!("\"{rate}\" is out of range; write \"1 bit/s\" to \"{most}\"");
+        return Err(out_of_range(path!["rate"], &message));
     }
     let delay = table.delay.ok_or_else(|| missing("delay"))?;
     at_most("delay", delay, LONGEST_DELAY)?;
     at_most("service_time", table.service_time, LONGEST_DELAY)?;
     if table.overhead > Size(65_536) {
-        let says = format!(
+        let message = format!(
             "\"{}\" is out of range; write at most \"64 KiB\"",
             table.overhead
         );
-        return Err(out_of_range(path!["overhead"], &says));
+        return Err(out_of_range(path!["overhead"], &message));
     }
     for (key, limit) in [("queue", table.queue), ("mark", table.mark)] {
         match limit {
             QueueSpec::Packets(n) if n == 0 || n > MOST => {
-                let says =
+                let message =
                     format!("{n} is out of range; write 1 to {MOST}, or {key} = \"unlimited\"");
-                return Err(out_of_range(path![key, "packets"], &says));
+                return Err(out_of_range(path![key, "packets"], &message));
             }
             QueueSpec::Bytes(n) if n == 0 || n > 1 << 40 => {
-                let says = format!(
+                let message = format!(
                     "\"{}\" is out of range; write \"1 B\" to \"1024 GiB\", or {key} = \"unlimited\"",
                     Size(n)
                 );
-                return Err(out_of_range(path![key, "bytes"], &says));
+                return Err(out_of_range(path![key, "bytes"], &message));
             }
             _ => {}
         }
@@ -507,28 +507,28 @@ fn routes(scenario: &Scenario, nodes: &Nodes, net: &Net) -> Result<Routes, Probl
         let to = nodes.find(&route.to, "to").map_err(here)?;
         let via = nodes.find(&route.via, "via").map_err(here)?;
         if at == to {
-            let says = format!(
+            let message = format!(
                 "= {:?} is where the route begins; name another node",
                 route.to
             );
-            return Err(here(Problem::new(path!["to"], says)));
+            return Err(here(Problem::new(path!["to"], message)));
         }
         if !net.neighbours[at].contains(&via) {
             let near: Vec<_> = net.neighbours[at]
                 .iter()
                 .map(|&n| &nodes.names[n])
                 .collect();
-            let says = format!(
+            let message = format!(
                 "= {:?} is not a neighbour of {:?}; {}",
                 route.via,
                 route.at,
                 suggestion(&route.via, &near, "neighbours")
             );
-            return Err(here(Problem::new(path!["via"], says)));
+            return Err(here(Problem::new(path!["via"], message)));
         }
         if let Some(other) = seen.insert((at, to), i) {
-            let says = format!("is for the same packets as routes[{other}]; remove one");
-            return Err(here(Problem::new([], says)));
+            let message = format!("is for the same packets as routes[{other}]; remove one");
+            return Err(here(Problem::new([], message)));
         }
         out.push((at, to, via));
     }
@@ -568,11 +568,11 @@ fn flows(scenario: &Scenario, nodes: &Nodes) -> Result<Flows, Problem> {
         let name = scenario.flow_name(i);
         for copy in one_flow(scenario, flow, &name, nodes, &Arc::new(config)).map_err(here)? {
             if let Some(other) = names.insert(copy.name.clone(), i) {
-                let says = format!(
+                let message = format!(
                     "= {:?} is the name of flows[{other}] too; write another",
                     copy.name
                 );
-                return Err(here(Problem::new(path!["name"], says)));
+                return Err(here(Problem::new(path!["name"], message)));
             }
             out.push((i, copy));
         }
@@ -595,8 +595,8 @@ fn no_tcp_at_all(scenario: &Scenario) -> Result<(), Problem> {
     if tcp.is_empty() {
         return Ok(());
     }
-    let says = "would be ignored: no flow uses TCP; remove it";
-    Err(Problem::new(path!["tcp"], says))
+    let message = "would be ignored: no flow uses TCP; remove it";
+    Err(Problem::new(path!["tcp"], message))
 }
 
 /// The TCP of a flow, with faults told where the key is written.
@@ -659,11 +659,11 @@ fn one_flow(
             };
             let (from, to) = (from[n as usize % from.len()], to[n as usize % to.len()]);
             if from == to {
-                let says = format!(
+                let message = format!(
                     "= {:?} is where the flow comes from; name another node",
                     nodes.names[to]
                 );
-                return Err(Problem::new(path!["to"], says));
+                return Err(Problem::new(path!["to"], message));
             }
             let start = flow.start.0 + flow.stagger.0 * u64::from(n);
             let (key, stop) = match scenario.duration {
@@ -671,11 +671,11 @@ fn one_flow(
                 None => ("max_duration", scenario.max_duration),
             };
             if start >= stop.0 {
-                let says = format!(
+                let message = format!(
                     "lets {name:?} begin at \"{}\", when the run is over; {key} is \"{stop}\"",
                     Time(start)
                 );
-                return Err(Problem::new(path!["start"], says));
+                return Err(Problem::new(path!["start"], message));
             }
             let (sender, receiver) = (Arc::clone(config), Arc::clone(config));
             Ok(ExpandedFlow {
@@ -717,8 +717,8 @@ fn reachable(flows: &Flows, nodes: &Nodes, net: &Net, routes: &Routes) -> Result
         let here = |problem: Problem| problem.within(*i).within("flows");
         let (from, to) = (&nodes.names[flow.from], &nodes.names[flow.to]);
         if islands[flow.from] != islands[flow.to] {
-            let says = format!("has no path from {from:?} to {to:?}; add a link");
-            return Err(here(Problem::new([], says)));
+            let message = format!("has no path from {from:?} to {to:?}; add a link");
+            return Err(here(Problem::new([], message)));
         }
         if fixed.is_empty() {
             continue;
@@ -731,12 +731,12 @@ fn reachable(flows: &Flows, nodes: &Nodes, net: &Net, routes: &Routes) -> Result
                 at = fixed.get(&(at, to)).copied().or(shortest[at]).unwrap_or(to);
                 hops += 1;
                 if hops > nodes.names.len() {
-                    let says = format!(
+                    let message = format!(
                         "has routes that go round in a circle: packets from {:?} for {:?} come \
                          back to {:?}",
                         nodes.names[from], nodes.names[to], nodes.names[at]
                     );
-                    return Err(here(Problem::new([], says)));
+                    return Err(here(Problem::new([], message)));
                 }
             }
         }

@@ -79,9 +79,9 @@ impl FecSpec {
     fn build(&self) -> Result<BlockCode, Problem> {
         let (n, k) = self.symbols()?;
         if self.symbol_bits == 1 && self.correctable.is_none() {
-            let says = "has no \"correctable\"; a binary code corrects fewer than (n - k) / 2 \
+            let message = "has no \"correctable\"; a binary code corrects fewer than (n - k) / 2 \
                         bits: write how many, for example n = 2047, k = 1923, correctable = 11";
-            return Err(Problem::new([], says));
+            return Err(Problem::new([], message));
         }
         let correctable = self.correctable.unwrap_or_else(|| n.saturating_sub(k) / 2);
         let code = BlockCode::new(n, k, self.symbol_bits, correctable).map_err(|error| {
@@ -96,12 +96,12 @@ impl FecSpec {
         // A Reed-Solomon code, extended by one symbol, has 2^m of them.
         if self.correctable.is_none() && n > 1 << self.symbol_bits {
             let bits = u32::BITS - (n - 1).leading_zeros();
-            let says = format!(
+            let message = format!(
                 "= {} is too few: a Reed-Solomon block of {n} symbols needs 2^m of at least {n}; \
                  write symbol_bits = {bits}, or how many symbols are correctable",
                 self.symbol_bits
             );
-            return Err(fault("symbol_bits", says));
+            return Err(fault("symbol_bits", message));
         }
         Ok(code)
     }
@@ -121,14 +121,14 @@ fn meets(channel: &[ChannelSpec]) -> Result<(), Problem> {
             problem.within("channel")
         };
         if table.correctable_bits.is_some() {
-            let says = "would be ignored beside fec, which says what is corrected; leave it out";
-            return Err(within(fault("correctable_bits", says)));
+            let message = "would be ignored beside fec, which says what is corrected; leave it out";
+            return Err(within(fault("correctable_bits", message)));
         }
         if let Some(radio) = &table.radio
             && radio.correctable_bits.is_some()
         {
-            let says = "would be ignored beside fec, which says what is corrected; leave it out";
-            let problem = fault("correctable_bits", says).within("radio");
+            let message = "would be ignored beside fec, which says what is corrected; leave it out";
+            let problem = fault("correctable_bits", message).within("radio");
             return Err(within(problem));
         }
         for (key, there) in [
@@ -136,9 +136,9 @@ fn meets(channel: &[ChannelSpec]) -> Result<(), Problem> {
             ("byte_errors", table.byte_errors.is_some()),
         ] {
             if there {
-                let says = "does not tell which bits are wrong, so fec cannot correct them; write \
+                let message = "does not tell which bits are wrong, so fec cannot correct them; write \
                             ber, satellite, radio or mobile with ber_bad, or leave fec out";
-                return Err(within(fault(key, says)));
+                return Err(within(fault(key, message)));
             }
         }
         bits |= table.ber.is_some() || table.satellite.is_some() || table.radio.is_some();
@@ -273,9 +273,9 @@ mod tests {
 
     #[test]
     fn what_a_code_cannot_do_is_refused() {
-        for (direction, says) in FAULTS {
+        for (direction, message) in FAULTS {
             let error = read(direction).unwrap_err();
-            let wanted = format!("x.toml:3: links[0].down.{says}");
+            let wanted = format!("x.toml:3: links[0].down.{message}");
             assert_eq!(error, wanted, "{direction}");
         }
     }

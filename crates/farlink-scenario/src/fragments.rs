@@ -29,8 +29,8 @@ pub(super) fn mtu(table: &DirectionTable) -> Result<Option<Mtu>, Problem> {
         };
     };
     if mtu < LEAST_MTU || mtu > MOST_MTU {
-        let says = format!("\"{mtu}\" is out of range; write \"68 B\" to \"65535 B\"");
-        return Err(out_of_range(["mtu".into()], &says));
+        let message = format!("\"{mtu}\" is out of range; write \"68 B\" to \"65535 B\"");
+        return Err(out_of_range(["mtu".into()], &message));
     }
     let unit = match table.fragments {
         Some(Fragments::Wong1998) => 1,
@@ -55,19 +55,19 @@ pub(super) fn reassembly_timeout(flow: &FlowSpec, ip: IpVersion) -> Result<Inter
         });
     };
     if !is_cut {
-        let says = match ip {
+        let message = match ip {
             IpVersion::V4 => "would be ignored; it needs dont_fragment = false",
             IpVersion::V6 => "would be ignored; TCP over IPv6 sends no fragments",
         };
-        return Err(Problem::new(["reassembly_timeout".into()], says));
+        return Err(Problem::new(["reassembly_timeout".into()], message));
     }
     if time.0 < LEAST_TIMEOUT || time.0 > MOST_TIMEOUT {
-        let says = format!(
+        let message = format!(
             "\"{time}\" is out of range; write \"{}\" to \"{}\"",
             Time(LEAST_TIMEOUT),
             Time(MOST_TIMEOUT)
         );
-        return Err(out_of_range(["reassembly_timeout".into()], &says));
+        return Err(out_of_range(["reassembly_timeout".into()], &message));
     }
     Ok(time.0)
 }

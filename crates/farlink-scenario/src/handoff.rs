@@ -117,32 +117,33 @@ impl HandoffSpec {
         let mut numbers = Vec::new();
         for (place, name) in self.links.iter().enumerate() {
             let path = [Step::from("links"), place.into()];
-            let found = links
+            let measured = links
                 .iter()
                 .position(|link| link.name == *name && at_host(link));
-            let Some(number) = found else {
-                let says = format!(
+            let Some(number) = measured else {
+                let message = format!(
                     "\"{name}\" is not a link of {:?}; its links are {}",
                     self.host,
                     names.join(", ")
                 );
-                return Err(out_of_range(path, &says));
+                return Err(out_of_range(path, &message));
             };
             if numbers.contains(&number) {
                 return Err(out_of_range(path, &format!("\"{name}\" is there twice")));
             }
             if let Some(what) = links[number].keeps {
-                let says = format!("\"{name}\" has {what}, which a host cannot leave; remove it");
-                return Err(out_of_range(path, &says));
+                let message =
+                    format!("\"{name}\" has {what}, which a host cannot leave; remove it");
+                return Err(out_of_range(path, &message));
             }
             numbers.push(number);
         }
         if let Some(left_out) = names
             .iter()
-            .find(|name| !self.links.iter().any(|one| one == *name))
+            .find(|name| !self.links.iter().any(|entry| entry == *name))
         {
-            let says = format!("leaves out {left_out:?}: a host that moves has no other links");
-            return Err(fault("links", says));
+            let message = format!("leaves out {left_out:?}: a host that moves has no other links");
+            return Err(fault("links", message));
         }
         if numbers.len() < 2 {
             return Err(fault("links", "has one link; write two or more"));
@@ -168,9 +169,9 @@ impl HandoffSpec {
             (Some(at), None) => self.check_times(at),
             (None, Some(mobility)) => self.check_walk(mobility),
             (None, None) => {
-                let says =
+                let message =
                     "has neither at nor mobility; write for example at = [\"10 s\", \"20 s\"]";
-                Err(Problem::new([], says))
+                Err(Problem::new([], message))
             }
             (Some(_), Some(_)) => Err(fault("at", "does not go with mobility; write one of them")),
         }
@@ -187,16 +188,16 @@ impl HandoffSpec {
         for (number, at) in at.iter().enumerate() {
             let place = [Step::from("at"), number.into()];
             if at.0 <= free {
-                let says = format!(
+                let message = format!(
                     "\"{at}\" is not after the handoff before, with its gap; write later and later \
                      times"
                 );
-                return Err(out_of_range(place, &says));
+                return Err(out_of_range(place, &message));
             }
             if at.0 > LONGEST_RUN {
                 let most = Time(LONGEST_RUN);
-                let says = format!("\"{at}\" is out of range; write at most \"{most}\"");
-                return Err(out_of_range(place, &says));
+                let message = format!("\"{at}\" is out of range; write at most \"{most}\"");
+                return Err(out_of_range(place, &message));
             }
             free = at.0 + self.gap().0;
         }
@@ -208,24 +209,24 @@ impl HandoffSpec {
             .check()
             .map_err(|problem| problem.within("mobility"))?;
         if mobility.moves.is_some() {
-            let says = "would be ignored: the host moves, and stations stand";
-            return Err(fault("moves", says).within("mobility"));
+            let message = "would be ignored: the host moves, and stations stand";
+            return Err(fault("moves", message).within("mobility"));
         }
         let stations = self.stations.as_deref().unwrap_or_default();
         if stations.len() != self.links.len() {
-            let says = format!(
+            let message = format!(
                 "has {} places for {} links; write a pair such as [\"100 m\", \"50 m\"] for each",
                 stations.len(),
                 self.links.len()
             );
-            return Err(fault("stations", says));
+            return Err(fault("stations", message));
         }
         for (number, place) in stations.iter().enumerate() {
             for (side, (at, most)) in place.iter().zip(&mobility.area).enumerate() {
                 if at.metres() > most.metres() {
                     let path = [Step::from("stations"), number.into(), side.into()];
-                    let says = format!("\"{at}\" is outside the area; write at most \"{most}\"");
-                    return Err(out_of_range(path, &says));
+                    let message = format!("\"{at}\" is outside the area; write at most \"{most}\"");
+                    return Err(out_of_range(path, &message));
                 }
             }
         }

@@ -28,9 +28,9 @@ pub(super) fn jitters<'a>(
         for node in find_all(&host.name).map_err(here)? {
             let name = &names[node];
             if !is_end.contains(&node) {
-                let says =
+                let message =
                     format!("= {name:?} is no host; name a node that a flow begins or ends at");
-                return Err(here(Problem::new([Step::from("name")], says)));
+                return Err(here(Problem::new([Step::from("name")], message)));
             }
             for link in links.iter_mut() {
                 let (down, up) = (link.b == node, link.a == node);
@@ -38,17 +38,17 @@ pub(super) fn jitters<'a>(
                     continue;
                 }
                 if link.arq.is_some() {
-                    let says = format!(
+                    let message = format!(
                         "= {name:?} is at the end of {:?}, whose frames (arq) cannot wait for a \
                          host; put a link without arq before it",
                         link.name
                     );
-                    return Err(here(Problem::new([Step::from("name")], says)));
+                    return Err(here(Problem::new([Step::from("name")], message)));
                 }
                 let side = if down { &mut link.down } else { &mut link.up };
                 if side.host_jitter.is_some() {
-                    let says = format!("= {name:?} is a host that is named before");
-                    return Err(here(Problem::new([Step::from("name")], says)));
+                    let message = format!("= {name:?} is a host that is named before");
+                    return Err(here(Problem::new([Step::from("name")], message)));
                 }
                 side.host_jitter = Some(HostJitter {
                     host: name.clone(),
@@ -104,8 +104,8 @@ mod tests {
         ] {
             let arq = if message.contains("at the end of") { ARQ } else { "" };
             let text = GOOD.replace("[links.up]", &format!("{arq}[links.up]"));
-            let said = fault(&format!("{text}\n{hosts}"), &[]);
-            assert!(said.contains(message), "{said}\n{message}");
+            let entry = fault(&format!("{text}\n{hosts}"), &[]);
+            assert!(entry.contains(message), "{entry}\n{message}");
         }
     }
 }

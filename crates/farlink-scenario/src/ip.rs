@@ -43,15 +43,15 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
         && !scenario.flows.is_empty()
         && scenario.flows.iter().all(|flow| flow.ip.is_some())
     {
-        let says = "would be ignored: every flow has its own; remove it";
-        return Err(Problem::new(["ip".into()], says));
+        let message = "would be ignored: every flow has its own; remove it";
+        return Err(Problem::new(["ip".into()], message));
     }
     for (i, flow) in scenario.flows.iter().enumerate() {
         if is_v6(flow) && !flow.dont_fragment {
-            let says = "= false goes with IPv4 alone: of packets of IPv6 none but the sender may cut \
+            let message = "= false goes with IPv4 alone: of packets of IPv6 none but the sender may cut \
                         one (RFC 8200, 5); remove it";
             let path = ["flows".into(), i.into(), "dont_fragment".into()];
-            return Err(Problem::new(path, says));
+            return Err(Problem::new(path, message));
         }
     }
     let mut over_tcp = scenario.flows.iter().filter(|flow| !flow.app.is_udp());
@@ -59,10 +59,10 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     if some && over_tcp.all(is_v6) {
         let compresses = |link: &super::spec::LinkSpec| link.header_compression.is_some();
         if let Some(i) = scenario.links.iter().position(compresses) {
-            let says = "would be ignored: RFC 1144 is of IPv4, and all flows over TCP are of IPv6; \
+            let message = "would be ignored: RFC 1144 is of IPv4, and all flows over TCP are of IPv6; \
                         remove it";
             let path = ["links".into(), i.into(), "header_compression".into()];
-            return Err(Problem::new(path, says));
+            return Err(Problem::new(path, message));
         }
     }
     Ok(())
@@ -88,15 +88,16 @@ pub(super) fn check_paths(
     paths: &Paths<'_>,
 ) -> Result<(), Problem> {
     let least = IpVersion::V6.least_mtu();
-    let is_short = |one: &DirectionSpec| one.mtu.is_some_and(|mtu| mtu.bytes < least);
+    let is_short =
+        |direction_spec: &DirectionSpec| direction_spec.mtu.is_some_and(|mtu| mtu.bytes < least);
     let mut short: HashMap<(usize, usize), (&ExpandedLink, &str, &DirectionSpec)> = HashMap::new();
     for link in paths.links {
-        for (key, one, ends) in [
+        for (key, direction_spec, ends) in [
             ("down", &link.down, (link.a, link.b)),
             ("up", &link.up, (link.b, link.a)),
         ] {
-            if is_short(one) {
-                short.insert(ends, (link, key, one));
+            if is_short(direction_spec) {
+                short.insert(ends, (link, key, direction_spec));
             }
         }
     }
@@ -130,11 +131,12 @@ pub(super) fn check_paths(
                     hops.extend([(link.a, link.b), (link.b, link.a)]);
                 }
             }
-            let Some((link, key, one)) = hops.iter().find_map(|hop| short.get(hop)) else {
+            let Some((link, key, direction_spec)) = hops.iter().find_map(|hop| short.get(hop))
+            else {
                 continue;
             };
-            let mtu = one.mtu.map_or(0, |mtu| mtu.bytes);
-            let says = format!(
+            let mtu = direction_spec.mtu.map_or(0, |mtu| mtu.bytes);
+            let message = format!(
                 "= \"v6\" needs links that take {least} B (RFC 8200, 5), and link {:?} {key} on the \
                  path from {:?} to {:?} has mtu = \"{}\"",
                 link.name,
@@ -142,7 +144,7 @@ pub(super) fn check_paths(
                 paths.nodes[to],
                 Size(mtu.into())
             );
-            return Err(Problem::new(scenario.ip_written(*i), says));
+            return Err(Problem::new(scenario.ip_written(*i), message));
         }
     }
     Ok(())

@@ -228,25 +228,25 @@ impl Scenario {
     /// Compares what a resolved scenario says of its TCPs with what the rest
     /// of it gives: a changed table of variants must not change an old result
     /// unseen.
-    fn compare(&self, said: &[TcpSpec]) -> Result<(), Problem> {
+    fn compare(&self, text: &[TcpSpec]) -> Result<(), Problem> {
         const HELP: &str = "if the change is meant, remove resolved_tcp";
         let given = self.whole_tcp()?;
-        if given.len() != said.len() {
-            let says = format!(
+        if given.len() != text.len() {
+            let message = format!(
                 "has {} elements for {} flows; {HELP}",
-                said.len(),
+                text.len(),
                 given.len()
             );
-            return Err(Problem::new(["resolved_tcp".into()], says));
+            return Err(Problem::new(["resolved_tcp".into()], message));
         }
-        for (i, (given, said)) in given.iter().zip(said).enumerate() {
-            if let Some((key, says)) = said.difference(given) {
+        for (i, (given, text)) in given.iter().zip(text).enumerate() {
+            if let Some((key, message)) = text.difference(given) {
                 let path = [
                     Step::from("resolved_tcp"),
                     Step::from(i),
                     key.as_str().into(),
                 ];
-                return Err(Problem::new(path, format!("{says}; {HELP}")));
+                return Err(Problem::new(path, format!("{message}; {HELP}")));
             }
         }
         Ok(())
@@ -289,17 +289,17 @@ fn refuse_idle(
 fn whole(tree: &mut Node, overrides: &[(String, String)]) -> Result<Scenario, Problem> {
     preset::apply(tree)?;
     let mut scenario = Scenario::deserialize(&*tree)?;
-    let said = scenario.resolved_tcp.take();
+    let text = scenario.resolved_tcp.take();
     expand::expand(&scenario)?;
-    refuse_idle(&scenario, said.is_some(), overrides)?;
+    refuse_idle(&scenario, text.is_some(), overrides)?;
     scenario.fill();
     let own_tcp = |(path, _): &(String, String)| {
         path.starts_with("tcp") || path.starts_with("flows") || path.starts_with("resolved_tcp")
     };
-    if let Some(said) = said
+    if let Some(text) = text
         && !overrides.iter().any(own_tcp)
     {
-        scenario.compare(&said)?;
+        scenario.compare(&text)?;
     }
     Ok(scenario)
 }

@@ -13,8 +13,8 @@ impl MacSpec {
     pub(super) fn resolve(&self) -> Result<Access, Problem> {
         self.check_keys()?;
         let delay = || {
-            let says = "has no \"delay\"; write for example delay = \"10 ms\"";
-            self.delay.ok_or_else(|| Problem::new([], says))
+            let message = "has no \"delay\"; write for example delay = \"10 ms\"";
+            self.delay.ok_or_else(|| Problem::new([], message))
         };
         Ok(match self.access {
             AccessName::None => Access::None,
@@ -45,11 +45,11 @@ impl MacSpec {
         if let Some(n) = self.stations
             && load > n.into()
         {
-            let says = format!(
+            let message = format!(
                 "{load} is out of range; write at most {n}, one frame at a time of each of \
                      the stations"
             );
-            return Err(out_of_range(["load".into()], &says));
+            return Err(out_of_range(["load".into()], &message));
         }
         let others = Others {
             load,
@@ -66,8 +66,8 @@ impl MacSpec {
                     ("stations", self.stations.is_some()),
                 ] {
                     if written {
-                        let says = "would be ignored beside busy; write one of them";
-                        return Err(fault(key, says));
+                        let message = "would be ignored beside busy; write one of them";
+                        return Err(fault(key, message));
                     }
                 }
                 rng::Probability::new(busy.0)
@@ -90,8 +90,8 @@ impl MacSpec {
 
     fn aloha(&self) -> Result<Aloha, Problem> {
         let Some(slot) = self.slot else {
-            let says = "has no \"slot\"; write for example slot = \"60 ms\"";
-            return Err(Problem::new([], says));
+            let message = "has no \"slot\"; write for example slot = \"60 ms\"";
+            return Err(Problem::new([], message));
         };
         Ok(Aloha {
             slot: slot.0,

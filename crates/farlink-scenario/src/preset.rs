@@ -94,13 +94,13 @@ pub(super) fn apply(tree: &mut Node) -> Result<(), Problem> {
                 .iter()
                 .filter_map(|node| node.get_text("name"))
                 .collect();
-            let says = format!(
+            let message = format!(
                 "= {name:?} is not a preset; {}",
                 suggestion(name, &names, "presets")
             );
             return Err(Problem::new(
                 ["links".into(), Step::from(i), "preset".into()],
-                says,
+                message,
             ));
         };
         let at = At::Preset(name.into());
@@ -127,10 +127,10 @@ pub(super) fn apply(tree: &mut Node) -> Result<(), Problem> {
             });
         }
         if added == 0 {
-            let says = "would be ignored; the link says all of it itself";
+            let message = "would be ignored; the link says all of it itself";
             return Err(Problem::new(
                 ["links".into(), Step::from(i), "preset".into()],
-                says,
+                message,
             ));
         }
         let source = Node {

@@ -264,7 +264,7 @@ fn kind(schema: &Json, property: &Json) -> (String, Vec<(String, String)>) {
     }
     let of = match &property["type"] {
         Json::Array(kinds) => kinds[0].as_str(),
-        one => one.as_str(),
+        item => item.as_str(),
     };
     let text = match of {
         Some("string") => "text",

@@ -18,28 +18,29 @@ pub(super) fn check(
         let host = &handoff.spec.host;
         if handoffs[..number]
             .iter()
-            .any(|one| one.host == handoff.host)
+            .any(|item| item.host == handoff.host)
         {
-            let says = format!("= {host:?} moves twice; write one entry");
-            return Err(here(fault("host", says)));
+            let message = format!("= {host:?} moves twice; write one entry");
+            return Err(here(fault("host", message)));
         }
         if handoffs
             .iter()
-            .any(|one| one.stations.contains(&handoff.host))
+            .any(|item| item.stations.contains(&handoff.host))
         {
-            let says = format!("= {host:?} is a station of another host that moves");
-            return Err(here(fault("host", says)));
+            let message = format!("= {host:?} is a station of another host that moves");
+            return Err(here(fault("host", message)));
         }
-        if let Some(agent) = agents.iter().position(|one| one.at == handoff.host) {
-            let says = format!("= {host:?} is a host that moves, and no router; write a station");
+        if let Some(agent) = agents.iter().position(|item| item.at == handoff.host) {
+            let message =
+                format!("= {host:?} is a host that moves, and no router; write a station");
             let path = [Step::from("agents"), agent.into(), Step::from("at")];
-            return Err(Problem::new(path, says));
+            return Err(Problem::new(path, message));
         }
         let fixed = |&(at, to, _): &(usize, usize, usize)| [at, to].contains(&handoff.host);
         if let Some(route) = routes.iter().position(fixed) {
-            let says = format!("is of {host:?}, whose routes change as it moves; remove it");
+            let message = format!("is of {host:?}, whose routes change as it moves; remove it");
             let path = [Step::from("routes"), route.into()];
-            return Err(Problem::new(path, says));
+            return Err(Problem::new(path, message));
         }
     }
     for number in 0..agents.len() {
@@ -63,7 +64,7 @@ fn peers(
     };
     let Some(handoff) = handoffs
         .iter()
-        .find(|one| station(one, agent.wireless, agent.at))
+        .find(|item| station(item, agent.wireless, agent.at))
     else {
         return match spec.handoff {
             Some(_) => Err(ignored("handoff", "[[handoffs]] of a host behind its link")),
@@ -76,9 +77,9 @@ fn peers(
             AgentName::Split | AgentName::Pep | AgentName::Pepsal | AgentName::Spoof
         )
     {
-        let says = "= \"keep\" would leave its connections at a station that their packets do not \
+        let message = "= \"keep\" would leave its connections at a station that their packets do not \
                     cross; write \"transfer\" or \"lose\"";
-        return Err(fault("handoff", says));
+        return Err(fault("handoff", message));
     }
     if spec.handoff != Some(AgentHandoff::Transfer) {
         return Ok(Vec::new());
@@ -94,16 +95,16 @@ fn peers(
             continue;
         }
         let mut there = agents.iter().enumerate();
-        let peer = there.find(|(_, one)| one.wireless == link && one.at == at && like(one));
+        let peer = there.find(|(_, item)| item.wireless == link && item.at == at && like(item));
         let Some((peer, _)) = peer else {
-            let place = handoff.links.iter().position(|one| *one == link);
+            let place = handoff.links.iter().position(|item| *item == link);
             let name = place.map_or("", |place| &handoff.spec.links[place]);
-            let says = format!(
+            let message = format!(
                 "= \"transfer\" needs an agent with the same keys at each station of {:?}; there \
                  is none for link {name:?}",
                 handoff.spec.host
             );
-            return Err(fault("handoff", says));
+            return Err(fault("handoff", message));
         };
         peers.push((link, peer));
     }

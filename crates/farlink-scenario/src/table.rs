@@ -254,9 +254,9 @@ pub(crate) fn property<'a>(table: &'a mut Schema, key: &str) -> Option<&'a mut S
 
 /// Adds a sentence to what a schema says.
 pub(crate) fn say(schema: &mut Schema, sentence: &str) {
-    let said = schema.get("description").and_then(Json::as_str);
-    let said = said.map_or(sentence.to_owned(), |said| format!("{said} {sentence}"));
-    schema.insert("description".to_owned(), said.into());
+    let text = schema.get("description").and_then(Json::as_str);
+    let text = text.map_or(sentence.to_owned(), |text| format!("{text} {sentence}"));
+    schema.insert("description".to_owned(), text.into());
 }
 
 /// The default of a key.
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn an_entry_refuses_what_is_against_it() {
-        for (text, says) in [
+        for (text, message) in [
             (
                 r#""kind": "bird", "grams": 1.0, "limbs": 8, "name": "b", "red": false"#,
                 "",
@@ -383,10 +383,10 @@ mod tests {
                 "red would be ignored; it needs name",
             ),
         ] {
-            let found = sample(&format!("{{{text}}}")).check_keys();
+            let measured = sample(&format!("{{{text}}}")).check_keys();
             assert_eq!(
-                found.map_or_else(|p| p.to_string(), |()| String::new()),
-                says
+                measured.map_or_else(|p| p.to_string(), |()| String::new()),
+                message
             );
         }
     }
@@ -413,17 +413,17 @@ mod tests {
     #[test]
     fn the_schema_says_what_entries_say() {
         let schema = schemars::schema_for!(Sample).to_value();
-        let said = |key: &str| schema["properties"][key]["description"].clone();
-        assert_eq!(said("grams"), "Mass of the animal. 0.5 to 10 (g).");
-        assert_eq!(said("stay"), "Length of the stay. At most \"9 s\".");
+        let text = |key: &str| schema["properties"][key]["description"].clone();
+        assert_eq!(text("grams"), "Mass of the animal. 0.5 to 10 (g).");
+        assert_eq!(text("stay"), "Length of the stay. At most \"9 s\".");
         let colours = "Colours of the animal. 1 to 7, or leave it out. For \"bird\" and \"fish\".";
-        assert_eq!(said("colours"), colours);
+        assert_eq!(text("colours"), colours);
         let eats = "Food of the animal. For \"fish\". Has to be there, like \"flies\".";
-        assert_eq!(said("eats"), eats);
+        assert_eq!(text("eats"), eats);
         let limbs = "Limbs of the animal. 0 to 8. By default 2 for \"bird\". By default 5 for \"fish\". For \"bird\" and \"fish\".";
-        assert_eq!(said("limbs"), limbs);
+        assert_eq!(text("limbs"), limbs);
         let red = "Whether the first is red. For \"bird\" and \"fish\". Needs `name`.";
-        assert_eq!(said("red"), red);
+        assert_eq!(text("red"), red);
         assert_eq!(schema["properties"]["stay"]["default"], "2 s");
         assert_eq!(schema["properties"]["limbs"]["maximum"], 8);
     }

@@ -128,17 +128,18 @@ impl TcpSpec {
     /// The first key whose value differs from that in `given`, and what to say of it.
     pub(super) fn difference(&self, given: &Self) -> Option<(String, String)> {
         let whole = |spec: &Self| serde_json::to_value(spec).unwrap_or_default();
-        let (said, given) = (whole(self), whole(given));
+        let (text, given) = (whole(self), whole(given));
         let show = |value: &serde_json::Value| match value {
             serde_json::Value::Null => "nothing".to_owned(),
             value => value.to_string(),
         };
         let names = CHOICES.iter().map(|choice| choice.0);
         let mut names = names.chain(key::all().map(|key| key.name));
-        let key = names.find(|&key| said[key] != given[key])?;
-        let (said, given) = (show(&said[key]), show(&given[key]));
-        let says = format!("= {said} differs from {given}, which the rest of the scenario gives");
-        Some((key.to_owned(), says))
+        let key = names.find(|&key| text[key] != given[key])?;
+        let (text, given) = (show(&text[key]), show(&given[key]));
+        let message =
+            format!("= {text} differs from {given}, which the rest of the scenario gives");
+        Some((key.to_owned(), message))
     }
 
     /// Returns all parameters: the row of the variant with these keys over it.

@@ -234,8 +234,8 @@ fn nagle_is_a_rule_or_that_of_the_row() {
     assert_eq!(rule("reno", "\"minshall\""), Nagle::Minshall);
     assert_eq!(rule("sack", "\"rfc896\""), Nagle::Rfc896);
     let wrong = serde_json::from_str::<TcpSpec>("{\"nagle\": \"on\"}").unwrap_err();
-    let says = "= \"on\" is wrong; write true or false, or \"off\", \"rfc896\" or \"minshall\"";
-    assert!(wrong.to_string().starts_with(says), "{wrong}");
+    let message = "= \"on\" is wrong; write true or false, or \"off\", \"rfc896\" or \"minshall\"";
+    assert!(wrong.to_string().starts_with(message), "{wrong}");
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn keys_of_a_flow_win() {
 
 #[test]
 fn values_that_fight_are_refused() {
-    for (tcp, says) in [
+    for (tcp, message) in [
         (
             "sack = false",
             "sack = false leaves recovery = \"sack\" without its input; write sack = true, or \
@@ -303,8 +303,8 @@ fn values_that_fight_are_refused() {
              \"westwood_plus\", \"hybla\", \"adalr\", \"bbr\"",
         ),
     ] {
-        let told = spec(tcp).to_config().unwrap_err().to_string();
-        assert_eq!(told, format!("tcp.{says}"), "{tcp}");
+        let error = spec(tcp).to_config().unwrap_err().to_string();
+        assert_eq!(error, format!("tcp.{message}"), "{tcp}");
     }
 }
 
@@ -344,7 +344,7 @@ const PATH: &str = "[[links]]\nbetween = [\"a\", \"b\"]\n\
                     [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 kB\"\n";
 
 /// Returns the message for a scenario with these lines of `[tcp]` and these overrides.
-fn told(tcp: &str, set: &[(&str, &str)]) -> String {
+fn error_of(tcp: &str, set: &[(&str, &str)]) -> String {
     let text = format!("[tcp]\n{tcp}\n{PATH}");
     let set: Vec<_> = set
         .iter()
@@ -359,12 +359,12 @@ fn keys_of_a_window_wait_for_a_tcp_that_has_one() {
                    that has a window, which \"none\" has not";
     let rfc793 = ("tcp.variant", "rfc793");
     assert_eq!(
-        told("variant = \"rfc793\"\ninitial_window = 4", &[]),
+        error_of("variant = \"rfc793\"\ninitial_window = 4", &[]),
         refused
     );
     // For other TCPs that the scenario is run with it means something.
-    assert_eq!(told("initial_window = 4", &[rfc793]), "fine");
-    let beside = told("", &[rfc793, ("tcp.initial_window", "4")]);
+    assert_eq!(error_of("initial_window = 4", &[rfc793]), "fine");
+    let beside = error_of("", &[rfc793, ("tcp.initial_window", "4")]);
     assert!(beside.ends_with(&refused["s.toml:3: ".len()..]), "{beside}");
     for (tcp, key) in [
         ("variant = \"bbr\"\nreduce_from = \"cwnd\"", "reduce_from"),
@@ -400,25 +400,25 @@ fn keys_of_a_window_wait_for_a_tcp_that_has_one() {
             "prr_bound",
         ),
     ] {
-        let told = told(tcp, &[]);
+        let error = error_of(tcp, &[]);
         assert!(
-            told.contains(&format!("tcp.{key} would be ignored; it needs ")),
-            "{told}"
+            error.contains(&format!("tcp.{key} would be ignored; it needs ")),
+            "{error}"
         );
     }
     assert_eq!(
-        told("variant = \"vegas\"\nreduce_from = \"cwnd\"", &[]),
+        error_of("variant = \"vegas\"\nreduce_from = \"cwnd\"", &[]),
         "fine"
     );
     let half = "variant = \"vegas\"\nrecovery = \"sack\"\nsack = true\nprr = true\n\
                 [tcp.control.vegas]\nloss_cut = \"reno\"";
-    assert_eq!(told(half, &[]), "fine");
+    assert_eq!(error_of(half, &[]), "fine");
     // A scenario that is run with several TCPs may say how those reduce that do.
     for keys in ["prr = true", "prr = true\nprr_bound = \"conservative\""] {
-        assert_eq!(told(keys, &[("tcp.variant", "bbr")]), "fine");
+        assert_eq!(error_of(keys, &[("tcp.variant", "bbr")]), "fine");
     }
     assert_eq!(
-        told("variant = \"peach\"\ninitial_ssthresh = \"9 kB\"", &[]),
+        error_of("variant = \"peach\"\ninitial_ssthresh = \"9 kB\"", &[]),
         "fine"
     );
 }
@@ -429,10 +429,10 @@ fn the_keys_of_a_flow_wait_too() {
     let load = |text: &str, set: &[(String, String)]| {
         super::super::load(text, "", set).map_or_else(|e| e.to_string(), |_| "fine".to_owned())
     };
-    let said = load(&format!("{PATH}{flow}"), &[]);
+    let entry = load(&format!("{PATH}{flow}"), &[]);
     assert!(
-        said.starts_with(":10: flows[0].tcp.initial_window would be ignored"),
-        "{said}"
+        entry.starts_with(":10: flows[0].tcp.initial_window would be ignored"),
+        "{entry}"
     );
     let own = format!("{PATH}[flows.tcp]\ninitial_window = 4\n");
     assert_eq!(
@@ -453,14 +453,14 @@ fn a_resolved_scenario_keeps_its_idle_keys() {
 #[test]
 fn westwood_plus_is_found_by_either_of_its_names() {
     let meant = |name| format!("did you mean {name:?}?");
-    let told = told("variant = \"westwood_plus\"", &[]);
-    assert!(told.contains(&meant("westwood+")), "{told}");
+    let error = error_of("variant = \"westwood_plus\"", &[]);
+    assert!(error.contains(&meant("westwood+")), "{error}");
     for tcp in [
         "congestion = \"westwood+\"",
         "[tcp.control.\"westwood+\"]\nx = 1",
     ] {
-        let told = self::told(tcp, &[]);
-        assert!(told.contains(&meant("westwood_plus")), "{told}");
+        let error = error_of(tcp, &[]);
+        assert!(error.contains(&meant("westwood_plus")), "{error}");
     }
 }
 
@@ -471,9 +471,9 @@ const STUDY: &str = "variant = \"reno\"\ntimer = \"jacobson\"\nrto_tick = \"0 s\
 
 #[test]
 fn the_timer_of_the_study_is_what_it_prints() {
-    assert_eq!(told(STUDY, &[]), "fine");
+    assert_eq!(error_of(STUDY, &[]), "fine");
     let text = STUDY.to_owned() + "\nrto_initial = \"5 s\"";
-    assert_eq!(told(&text, &[]), "fine");
+    assert_eq!(error_of(&text, &[]), "fine");
 }
 
 #[test]
@@ -522,8 +522,8 @@ fn bad_values_of_the_timer_have_an_exact_message() {
              \"receive-window\"",
         ),
     ] {
-        let told = told(tcp, &[]);
-        let said = told.split_once(": ").map(|parts| parts.1);
-        assert_eq!(said, Some(message), "{tcp}");
+        let error = error_of(tcp, &[]);
+        let text = error.split_once(": ").map(|parts| parts.1);
+        assert_eq!(text, Some(message), "{tcp}");
     }
 }

@@ -13,8 +13,8 @@ use super::decode::Problem;
 use super::tcp::TcpSpec;
 use super::units::{Size, Time};
 
-fn fault(key: &str, says: impl Into<String>) -> Result<(), Problem> {
-    Err(Problem::new([key.into()], says))
+fn fault(key: &str, message: impl Into<String>) -> Result<(), Problem> {
+    Err(Problem::new([key.into()], message))
 }
 
 /// Takes from a profile what other keys leave without its input, and lets the first
@@ -87,8 +87,8 @@ fn start(written: &TcpSpec, base: &Config, config: &Config) -> Result<(), Proble
 fn timeouts(written: &TcpSpec, rto: &RtoConfig) -> Result<(), Problem> {
     for (key, value) in [("rto_initial", rto.initial), ("rto_max", rto.max)] {
         if value.is_zero() {
-            let says = "= \"0 s\" leaves no time-out; write for example \"60 s\"";
-            return fault(key, says);
+            let message = "= \"0 s\" leaves no time-out; write for example \"60 s\"";
+            return fault(key, message);
         }
     }
     for (key, value) in [("rto_min", rto.min), ("rto_initial", rto.initial)] {
@@ -97,8 +97,8 @@ fn timeouts(written: &TcpSpec, rto: &RtoConfig) -> Result<(), Problem> {
             return if written.has(key) {
                 fault(key, format!("= \"{value}\" is above rto_max, \"{max}\""))
             } else {
-                let says = format!("= \"{max}\" is below {key}, \"{value}\"");
-                fault("rto_max", says)
+                let message = format!("= \"{max}\" is below {key}, \"{value}\"");
+                fault("rto_max", message)
             };
         }
     }
@@ -111,8 +111,8 @@ fn window(config: &Config) -> Result<(), Problem> {
         && max < receiver.buffer
     {
         let (max, buffer) = (Size(max), Size(receiver.buffer));
-        let says = format!("= \"{max}\" is below receive_window, \"{buffer}\"");
-        return fault("receive_window_max", says);
+        let message = format!("= \"{max}\" is below receive_window, \"{buffer}\"");
+        return fault("receive_window_max", message);
     }
     let (shift, scale) = match receiver.window_scale {
         WindowScale::Auto => return Ok(()),
@@ -124,19 +124,19 @@ fn window(config: &Config) -> Result<(), Problem> {
         return Ok(());
     }
     let window = Size(receiver.largest_window());
-    let says = format!(
+    let message = format!(
         "= {scale} cannot offer a receive_window of {window}; write \"auto\", or a window of at \
          most {most} B"
     );
-    fault("window_scale", says)
+    fault("window_scale", message)
 }
 
 fn options(written: &TcpSpec, config: &Config) -> Result<(), Problem> {
     if matches!(config.recovery, Recovery::Sack { .. }) && !config.receiver.sack {
         return if written.has("sack") {
-            let says = "= false leaves recovery = \"sack\" without its input; write sack = true, \
+            let message = "= false leaves recovery = \"sack\" without its input; write sack = true, \
                         or another recovery";
-            fault("sack", says)
+            fault("sack", message)
         } else {
             fault("recovery", "= \"sack\" needs sack = true")
         };
@@ -144,12 +144,12 @@ fn options(written: &TcpSpec, config: &Config) -> Result<(), Problem> {
     let snack = config.receiver.snack != SnackForm::Off;
     if matches!(config.recovery, Recovery::Snack { .. }) && !snack {
         return if written.has("snack") {
-            let says = "= \"off\" leaves recovery = \"snack\" without its input; write \"short\" or \
+            let message = "= \"off\" leaves recovery = \"snack\" without its input; write \"short\" or \
                         \"long\", or another recovery";
-            fault("snack", says)
+            fault("snack", message)
         } else {
-            let says = "= \"snack\" needs snack = \"short\" or \"long\"";
-            fault("recovery", says)
+            let message = "= \"snack\" needs snack = \"short\" or \"long\"";
+            fault("recovery", message)
         };
     }
     if snack && config.receiver.sack {
@@ -158,12 +158,13 @@ fn options(written: &TcpSpec, config: &Config) -> Result<(), Problem> {
         } else {
             ("sack", "SNACK")
         };
-        let says = format!("is not offered beside {other}; write sack = false, or snack = \"off\"");
-        return fault(key, says);
+        let message =
+            format!("is not offered beside {other}; write sack = false, or snack = \"off\"");
+        return fault(key, message);
     }
     if matches!(config.ackp, Some(PartialAck::Constant(timer)) if timer.is_zero()) {
-        let says = "= \"0 s\" leaves no time-out; write for example \"2 s\"";
-        return fault("ackp_timer", says);
+        let message = "= \"0 s\" leaves no time-out; write for example \"2 s\"";
+        return fault("ackp_timer", message);
     }
     Ok(())
 }
@@ -172,30 +173,30 @@ fn samples(config: &Config) -> Result<(), Problem> {
     let rto = &config.rto;
     if !rto.round.is_zero() && !rto.tick.is_zero() {
         let (round, tick) = (Time(rto.round), Time(rto.tick));
-        let says = format!(
+        let message = format!(
             "= \"{round}\" rounds time-outs alone, and rto_tick = \"{tick}\" counts samples in \
              ticks too; write rto_tick = \"0 s\", or leave rto_round out"
         );
-        return fault("rto_round", says);
+        return fault("rto_round", message);
     }
     if !rto.karn && config.timestamps {
-        let says = "= false would be ignored: with timestamps = true each ACK tells which \
+        let message = "= false would be ignored: with timestamps = true each ACK tells which \
                     transmission it is of; write timestamps = false";
-        return fault("karn", says);
+        return fault("karn", message);
     }
     if !rto.karn && rto.sampling == Sampling::EverySegment {
-        let says = "= false times one segment from when it first left; write sampling = \
+        let message = "= false times one segment from when it first left; write sampling = \
                     \"one-per-rtt\"";
-        return fault("karn", says);
+        return fault("karn", message);
     }
     if let Some(first) = first_timeout(rto).filter(|&first| first != rto.initial) {
-        let says = format!(
+        let message = format!(
             "= \"{}\" differs from rto_srtt_initial and rto_k times rto_dev_initial, \"{}\"; leave \
              it out",
             Time(rto.initial),
             Time(first)
         );
-        return fault("rto_initial", says);
+        return fault("rto_initial", message);
     }
     Ok(())
 }
@@ -219,13 +220,13 @@ fn undo(config: &Config) -> Result<(), Problem> {
         .filter(|a| congestion::can_undo(&Control::new(a)))
         .map(|a| format!("\"{}\"", a.name))
         .collect();
-    let says = format!(
+    let message = format!(
         "is not for congestion = \"{}\", which cannot take a reduction back; write \"off\", or one \
          of {}",
         config.congestion.algorithm().name,
         able.join(", ")
     );
-    fault("undo", says)
+    fault("undo", message)
 }
 
 fn can_undo(config: &Config) -> bool {

@@ -188,11 +188,11 @@ proptest! {
 #[test]
 fn what_is_as_long_as_a_file_is_not_echoed_whole() {
     for value in ["x".repeat(100_000), "a b ".repeat(25_000)] {
-        let told = load(GOOD, "f.toml", &[("seed".to_owned(), value)])
+        let report = load(GOOD, "f.toml", &[("seed".to_owned(), value)])
             .unwrap_err()
             .to_string();
-        assert!(told.starts_with("override seed="), "{told}");
-        assert!(told.len() < 5000, "{} bytes", told.len());
+        assert!(report.starts_with("override seed="), "{report}");
+        assert!(report.len() < 5000, "{} bytes", report.len());
     }
 }
 

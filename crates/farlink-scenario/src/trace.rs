@@ -201,12 +201,12 @@ impl RateTraceSpec {
     pub(super) fn plan(&self) -> Result<RatePlan, Problem> {
         let table = match self {
             Self::Even(Rate(rate)) if *rate == 0 || *rate > MOST => {
-                let says = format!(
+                let message = format!(
                     "= \"{}\" is out of range; write \"1 bit/s\" to \"{}\"",
                     Rate(*rate),
                     Rate(MOST)
                 );
-                return Err(Problem::new([], says));
+                return Err(Problem::new([], message));
             }
             Self::Even(Rate(rate)) => {
                 return Ok(RatePlan {
@@ -241,8 +241,8 @@ impl RateTraceSpec {
             RateTrace::steps(line, rates).map_err(|e| text.fault(&e))?
         } else {
             if table.repeat.is_some() {
-                let says = "would be ignored; a packet-delivery trace begins again at its end";
-                return Err(Problem::new([Step::from("repeat")], says));
+                let message = "would be ignored; a packet-delivery trace begins again at its end";
+                return Err(Problem::new([Step::from("repeat")], message));
             }
             RateTrace::opportunities(text.milliseconds()?).map_err(|e| text.fault(&e))?
         };
@@ -261,7 +261,7 @@ impl RateTraceSpec {
 impl RateTraceTable {
     /// Checks what says how Es/N0 becomes a rate.
     fn coding(&self, csv: bool) -> Result<(), Problem> {
-        let fault = |key: &str, says: String| Err(Problem::new([Step::from(key)], says));
+        let fault = |key: &str, message: String| Err(Problem::new([Step::from(key)], message));
         let Some(symbols) = self.symbol_rate else {
             return match self.margin {
                 Some(_) => fault("margin", "would be ignored; it needs symbol_rate".into()),
@@ -270,17 +270,17 @@ impl RateTraceTable {
         };
         if symbols.0 == 0 || symbols.0 > MOST / 10 {
             let most = SymbolRate(MOST / 10);
-            let says = format!("= \"{symbols}\" is out of range; write \"1 Bd\" to \"{most}\"");
-            return fault("symbol_rate", says);
+            let message = format!("= \"{symbols}\" is out of range; write \"1 Bd\" to \"{most}\"");
+            return fault("symbol_rate", message);
         }
         if !csv {
-            let says = "would be ignored; it needs CSV with the columns time and esno";
-            return fault("symbol_rate", says.into());
+            let message = "would be ignored; it needs CSV with the columns time and esno";
+            return fault("symbol_rate", message.into());
         }
         match self.margin {
             Some(margin) if !(0.0..=20.0).contains(&margin) => {
-                let says = format!("= {margin} is out of range; write 0 to 20 (dB)");
-                fault("margin", says)
+                let message = format!("= {margin} is out of range; write 0 to 20 (dB)");
+                fault("margin", message)
             }
             _ => Ok(()),
         }
@@ -292,12 +292,12 @@ impl DelayTraceSpec {
         let text = Text::of(self.file.as_ref(), self.data.as_ref(), self.from.as_ref())?;
         let (times, delays) = text.columns("delay", time)?;
         if let Some(delay) = delays.iter().find(|delay| **delay > longest) {
-            let says = format!(
+            let message = format!(
                 "a delay of \"{}\" is out of range; write at most \"{}\"",
                 Time(*delay),
                 Time(longest)
             );
-            return Err(text.fault(&says));
+            return Err(text.fault(&message));
         }
         let line = Timeline::new(&times, self.repeat).map_err(|e| text.fault(&e))?;
         let start = start(self.offset, self.random_offset, self.repeat, line.length())?;
@@ -355,17 +355,17 @@ fn start(
     length: Interval,
 ) -> Result<Start, Problem> {
     if random && !repeats {
-        let says = "needs a trace that repeats; write repeat = true";
-        return Err(Problem::new([Step::from("random_offset")], says));
+        let message = "needs a trace that repeats; write repeat = true";
+        return Err(Problem::new([Step::from("random_offset")], message));
     }
     let offset = offset.map_or(Interval::ZERO, |time| time.0);
     if offset > length && !repeats {
-        let says = format!(
+        let message = format!(
             "= \"{}\" is behind the last row, at \"{}\"",
             Time(offset),
             Time(length)
         );
-        return Err(Problem::new([Step::from("offset")], says));
+        return Err(Problem::new([Step::from("offset")], message));
     }
     Ok(Start {
         offset,
@@ -419,20 +419,23 @@ impl<'a> Text<'a> {
         }
     }
 
-    fn fault(&self, says: &impl ToString) -> Problem {
-        Problem::new([], format!("from {:?}: {}", self.name, says.to_string()))
+    fn fault(&self, message: &impl ToString) -> Problem {
+        Problem::new([], format!("from {:?}: {}", self.name, message.to_string()))
     }
 
-    fn line(&self, number: usize, says: &str) -> Problem {
-        Problem::new([], format!("from {:?}, line {number}: {says}", self.name))
+    fn line(&self, number: usize, message: &str) -> Problem {
+        Problem::new(
+            [],
+            format!("from {:?}, line {number}: {message}", self.name),
+        )
     }
 
     fn milliseconds(&self) -> Result<Vec<u32>, Problem> {
         rows(self.text)
             .map(|(number, line)| {
                 line.parse().map_err(|_| {
-                    let says = format!("{line:?} is not a whole number of milliseconds");
-                    self.line(number, &says)
+                    let message = format!("{line:?} is not a whole number of milliseconds");
+                    self.line(number, &message)
                 })
             })
             .collect()
@@ -454,7 +457,7 @@ impl<'a> Text<'a> {
                 .iter()
                 .position(|(known, _)| known.eq_ignore_ascii_case(name))
                 .ok_or_else(|| {
-                    let says = format!(
+                    let message = format!(
                         "no column {name:?}; write a first line such as \"{}\"",
                         match wanted {
                             "rate" => "time (s),rate (Mbit/s)",
@@ -463,7 +466,7 @@ impl<'a> Text<'a> {
                             _ => "time (s),loss",
                         }
                     );
-                    self.line(number, &says)
+                    self.line(number, &message)
                 })
         };
         let (at, of) = (find("time")?, find(wanted)?);
@@ -471,16 +474,17 @@ impl<'a> Text<'a> {
         for (number, line) in lines {
             let cells: Vec<&str> = line.split(',').map(str::trim).collect();
             if cells.len() != names.len() {
-                let says = format!(
+                let message = format!(
                     "{} values under {} names; write one for each",
                     cells.len(),
                     names.len()
                 );
-                return Err(self.line(number, &says));
+                return Err(self.line(number, &message));
             }
-            let fault = |name: &str, says: String| self.line(number, &format!("{name} {says}"));
-            times.push(time(cells[at], names[at].1).map_err(|says| fault("time", says))?);
-            values.push(read(cells[of], names[of].1).map_err(|says| fault(wanted, says))?);
+            let fault =
+                |name: &str, message: String| self.line(number, &format!("{name} {message}"));
+            times.push(time(cells[at], names[at].1).map_err(|message| fault("time", message))?);
+            values.push(read(cells[of], names[of].1).map_err(|message| fault(wanted, message))?);
         }
         Ok((times, values))
     }

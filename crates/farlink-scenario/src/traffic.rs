@@ -93,17 +93,17 @@ pub struct WebSpec {
 
 /// Keys of TCP on a flow of datagrams.
 pub(super) fn no_tcp(flow: &FlowSpec) -> Result<(), Problem> {
-    let says = |what: &str| {
+    let message = |what: &str| {
         format!(
             "would be ignored: app = \"{}\" sends UDP datagrams, which have no {what}; remove it",
             flow.app.name()
         )
     };
     if !flow.tcp.is_empty() {
-        return Err(Problem::new([Step::from("tcp")], says("TCP")));
+        return Err(Problem::new([Step::from("tcp")], message("TCP")));
     }
     if flow.opens.is_some() {
-        return Err(Problem::new([Step::from("opens")], says("connection")));
+        return Err(Problem::new([Step::from("opens")], message("connection")));
     }
     Ok(())
 }
@@ -124,8 +124,8 @@ pub(super) fn check_opener(flow: &FlowSpec) -> Result<(), Problem> {
     match flow.opens.filter(|opens| *opens != opener) {
         Some(opens) => {
             let (opens, app) = (json!(opens), json!(flow.app));
-            let says = format!("= {opens} is wrong for app = {app}: {why}; write {write:?}");
-            Err(fault("opens", says))
+            let message = format!("= {opens} is wrong for app = {app}: {why}; write {write:?}");
+            Err(fault("opens", message))
         }
         None => Ok(()),
     }

@@ -173,9 +173,9 @@ impl Node {
                 (Step::Index(i), Value::List(nodes)) => nodes.get(*i).map(|n| (&n.at, n)),
                 _ => None,
             };
-            let Some((found, child)) = next else { break };
-            if *found != At::Nowhere {
-                at = found.clone();
+            let Some((place, child)) = next else { break };
+            if *place != At::Nowhere {
+                at = place.clone();
             }
             node = child;
         }
@@ -641,18 +641,18 @@ mod tests {
         let header = format!("\n\n[{}c]\n", "d.".repeat(100_000));
         let list = format!("\n\na = {}", "[".repeat(100_000));
         for text in [key, header, list] {
-            let (at, says) = Node::from_toml(&text).unwrap_err();
+            let (at, message) = Node::from_toml(&text).unwrap_err();
             let expected = "tables or lists are nested too deep to be read";
-            assert_eq!((at, says.as_str()), (At::Line(3), expected));
+            assert_eq!((at, message.as_str()), (At::Line(3), expected));
         }
-        let (at, says) = Node::from_json(&format!("\n{}", "[".repeat(100_000))).unwrap_err();
+        let (at, message) = Node::from_json(&format!("\n{}", "[".repeat(100_000))).unwrap_err();
         assert_eq!(at, At::Line(2));
-        assert!(says.contains("nested too deep"));
+        assert!(message.contains("nested too deep"));
         let mut tree = Node::empty(At::Nowhere);
-        let says = tree
+        let message = tree
             .set(&format!("{}b", "a.".repeat(100_000)), "1")
             .unwrap_err();
-        assert!(says.starts_with("has 100001 steps;"), "{says}");
+        assert!(message.starts_with("has 100001 steps;"), "{message}");
         tree.set("a", &"[".repeat(100_000)).unwrap();
     }
 }

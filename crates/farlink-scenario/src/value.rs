@@ -49,7 +49,8 @@ pub(super) fn read(written: &Scalar, kind: Kind) -> Result<Value, String> {
                     words.iter().find(|w| w.0 == text).map_or("", |w| w.0),
                 )),
                 Scalar::Bool(false) if kind.word("off").is_some() => Ok(Value::Choice("off")),
-                _ => read(written, *other).map_err(|says| format!("{says}, or {}", either(words))),
+                _ => read(written, *other)
+                    .map_err(|message| format!("{message}, or {}", either(words))),
             };
         }
         (Kind::Ways(words), Scalar::Text(text)) => {

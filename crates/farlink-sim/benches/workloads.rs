@@ -259,8 +259,8 @@ impl Case {
             .env(RUNS, "1")
             .output()
             .ok()?;
-        let said = String::from_utf8_lossy(&counted.stderr).into_owned();
-        let total = said.lines().find(|l| l.contains("refs:"))?;
+        let entry = String::from_utf8_lossy(&counted.stderr).into_owned();
+        let total = entry.lines().find(|l| l.contains("refs:"))?;
         let number = total.rsplit(' ').next()?.replace(',', "");
         number.parse().ok()
     }
@@ -292,8 +292,8 @@ fn with_agent(kind: Option<&str>) -> String {
 }
 
 fn of_library(name: &str) -> Result<&'static str, String> {
-    let found = scenario::library().iter().find(|(n, _)| *n == name);
-    found
+    let entry = scenario::library().iter().find(|(n, _)| *n == name);
+    entry
         .map(|&(_, text)| text)
         .ok_or_else(|| format!("{name}: not in the library"))
 }
@@ -328,7 +328,7 @@ fn main() {
         };
         let runs = std::env::var(RUNS).ok().and_then(|n| n.parse().ok());
         match case.measure(runs.unwrap_or(case.runs)) {
-            Ok(told) => println!("{told}"),
+            Ok(report) => println!("{report}"),
             Err(why) => println!("{}: {why}", case.name),
         }
         return;
@@ -367,14 +367,14 @@ fn main() {
 /// A line of the table: what a process of the case's own said, and what only this one knows.
 fn row(case: &Case, count: bool) -> Result<String, String> {
     let myself = std::env::current_exe().map_err(|e| e.to_string())?;
-    let said = Command::new(&myself).env(ONE, case.name).output();
-    let said = said.map_err(|e| e.to_string())?;
-    let said = String::from_utf8_lossy(&said.stdout).into_owned();
-    let told: Value = serde_json::from_str(&said).map_err(|_| said.trim().to_owned())?;
-    let number = |key: &str| told[key].as_f64().unwrap_or(f64::NAN);
+    let entry = Command::new(&myself).env(ONE, case.name).output();
+    let entry = entry.map_err(|e| e.to_string())?;
+    let entry = String::from_utf8_lossy(&entry.stdout).into_owned();
+    let error: Value = serde_json::from_str(&entry).map_err(|_| entry.trim().to_owned())?;
+    let number = |key: &str| error[key].as_f64().unwrap_or(f64::NAN);
     let (events, segments, seconds) = (number("events"), number("segments"), number("seconds"));
-    let pending = told["pending"].as_u64().unwrap_or(1);
-    let bare = bare_heap(told["events"].as_u64().unwrap_or(0), pending);
+    let pending = error["pending"].as_u64().unwrap_or(1);
+    let bare = bare_heap(error["events"].as_u64().unwrap_or(0), pending);
     let instructions = if count { case.instructions() } else { None };
     let instructions = instructions.map_or("-".into(), |n| format!("{:.0}", n / segments));
     Ok(format!(

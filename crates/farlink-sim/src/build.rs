@@ -88,7 +88,7 @@ fn handoffs(scenario: &Expanded, streams: &Streams, world: &mut World) {
         scenario
             .handoffs
             .iter()
-            .any(|one| one.links.contains(&link))
+            .any(|item| item.links.contains(&link))
     };
     for (number, agent) in scenario.agents.iter().enumerate() {
         let how = match agent.spec.handoff {
@@ -454,25 +454,25 @@ pub(crate) fn nodes(
     let is_router = |at: usize| leaving[at].len() > 1;
     let mut distance = vec![u32::MAX; n];
     // The nodes found so far, nearest first.
-    let mut found = Vec::new();
+    let mut list = Vec::new();
     for (gate, behind) in behind.iter().enumerate() {
         if behind.is_empty() || !is_router(gate) {
             continue;
         }
         monitor.stopped()?;
         distance[gate] = 0;
-        found.push(gate);
+        list.push(gate);
         let mut next = 0;
-        while let Some(&at) = found.get(next) {
+        while let Some(&at) = list.get(next) {
             next += 1;
             for to in leaving[at].iter().map(|&link| far_end(link)) {
                 if is_router(to) && distance[to] == u32::MAX {
                     distance[to] = distance[at] + 1;
-                    found.push(to);
+                    list.push(to);
                 }
             }
         }
-        for &at in &found[1..] {
+        for &at in &list[1..] {
             let nearer = |&&link: &&LinkId| {
                 let to = far_end(link);
                 is_router(to) && distance[to] == distance[at] - 1
@@ -489,7 +489,7 @@ pub(crate) fn nodes(
             let last = leaving[to].first();
             routes[NodeId(to as u32)] = last.map_or(LinkId::NONE, |link| link.reverse());
         }
-        for at in found.drain(..) {
+        for at in list.drain(..) {
             distance[at] = u32::MAX;
         }
     }

@@ -309,8 +309,8 @@ impl Live {
     fn set_distances(&mut self) {
         for id in self.world.links.ids().collect::<Vec<_>>() {
             let ends = [id, id.reverse()].map(|id| self.world.links[id].to());
-            if let [Some(one), Some(other)] = ends.map(|end| self.places[end]) {
-                self.world.links[id].set_distance(one.distance(other).max(CLOSEST));
+            if let [Some(item), Some(other)] = ends.map(|end| self.places[end]) {
+                self.world.links[id].set_distance(item.distance(other).max(CLOSEST));
             }
         }
     }
@@ -365,11 +365,11 @@ impl Live {
         let Some(lost) = &mut self.world.lost else {
             return;
         };
-        for one in lost.drain(..) {
-            if let Payload::Raw(raw) = &one.packet.payload {
-                let name = &self.links[one.link.link() as usize];
-                let direction = one.link.direction().name();
-                take(one.at, name, direction, one.cause.name(), raw.bytes());
+        for item in lost.drain(..) {
+            if let Payload::Raw(raw) = &item.packet.payload {
+                let name = &self.links[item.link.link() as usize];
+                let direction = item.link.direction().name();
+                take(item.at, name, direction, item.cause.name(), raw.bytes());
             }
         }
     }
@@ -392,11 +392,11 @@ impl Live {
         let Some(kept) = &mut self.world.agents.taps.kept else {
             return;
         };
-        for one in kept.drain(..) {
-            if let Payload::Raw(raw) = &one.packet.payload {
+        for item in kept.drain(..) {
+            if let Payload::Raw(raw) = &item.packet.payload {
                 take(
-                    one.at,
-                    2 * one.tap + usize::from(one.is_wireless),
+                    item.at,
+                    2 * item.tap + usize::from(item.is_wireless),
                     raw.bytes(),
                 );
             }

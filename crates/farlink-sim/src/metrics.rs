@@ -138,7 +138,7 @@ use measures;
 
 impl<S: Subject> Measure<S> {
     fn described(&self, scope: Scope) -> Vec<Metric> {
-        let one = |name: String, definition: String| Metric {
+        let item = |name: String, definition: String| Metric {
             name,
             scope,
             unit: self.unit,
@@ -148,12 +148,12 @@ impl<S: Subject> Measure<S> {
             definition,
         };
         match self.value {
-            Value::One(_) => vec![one(self.name.to_owned(), self.definition.to_owned())],
+            Value::One(_) => vec![item(self.name.to_owned(), self.definition.to_owned())],
             Value::Each(_) => DropCause::ALL
                 .iter()
                 .map(|cause| cause.name())
                 .map(|cause| {
-                    one(
+                    item(
                         format!("{}{cause}", self.name),
                         format!("{}, cause {cause}", self.definition),
                     )

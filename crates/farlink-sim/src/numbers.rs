@@ -50,8 +50,10 @@ impl Outcome {
     /// Returns the meaning of each of [`Outcome::numbers`].
     pub fn groups(&self, scenario: &Expanded) -> Vec<Group> {
         let measures = |scope: Scope| {
-            let known = metrics::metrics().iter().filter(|one| one.scope == scope);
-            known.map(|one| one.name.clone()).collect::<Vec<_>>()
+            let known = metrics::metrics()
+                .iter()
+                .filter(|metric| metric.scope == scope);
+            known.map(|metric| metric.name.clone()).collect::<Vec<_>>()
         };
         let links = self.links.each().map(|(id, _)| {
             let link = &scenario.links[id.link() as usize].name;

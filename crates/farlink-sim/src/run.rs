@@ -156,8 +156,8 @@ pub fn run_each<T: Send + Sync>(
     let pool = match pool {
         Ok(pool) => pool,
         Err(e) => {
-            let says = format!("cannot start {threads} threads: {e}");
-            return (Vec::new(), Some(RunError::Build(says)));
+            let message = format!("cannot start {threads} threads: {e}");
+            return (Vec::new(), Some(RunError::Build(message)));
         }
     };
     let results: Vec<OnceLock<Result<T, RunError>>> =
@@ -280,7 +280,7 @@ impl Outcome {
             Scope::Agent => {
                 let counted = self.agents.iter();
                 counted
-                    .map(|all| all.iter().map(|one| one.1).collect())
+                    .map(|all| all.iter().map(|item| item.1).collect())
                     .collect()
             }
         }

@@ -78,8 +78,8 @@ pub fn sample_channel(
     if !(20..=65_535).contains(&asked.bytes) {
         return Err(SampleError::Bytes(asked.bytes));
     }
-    let found = scenario.links.iter().find(|link| link.name == asked.link);
-    let Some(link) = found else {
+    let entry = scenario.links.iter().find(|link| link.name == asked.link);
+    let Some(link) = entry else {
         let names: Vec<_> = scenario.links.iter().map(|l| l.name.as_str()).collect();
         let names = names.join(", ");
         return Err(SampleError::Link(asked.link.to_owned(), names));
@@ -146,16 +146,16 @@ fn transmission(bytes: u32, rate: u64) -> u64 {
 pub(crate) fn derived(channel: &Channel) -> Vec<(usize, Derived)> {
     let stages = channel.stages().iter().enumerate();
     stages
-        .flat_map(|(i, stage)| stage.derived().into_iter().map(move |one| (i, one)))
+        .flat_map(|(i, stage)| stage.derived().into_iter().map(move |item| (i, item)))
         .collect()
 }
 
 /// Formats derived values as JSON rows.
 pub(crate) fn derived_json(derived: &[(usize, Derived)]) -> Value {
-    let rows = derived.iter().map(|(stage, one)| {
+    let rows = derived.iter().map(|(stage, item)| {
         json!({
-            "stage": stage, "name": one.name, "unit": one.unit, "value": one.value,
-            "source": one.source,
+            "stage": stage, "name": item.name, "unit": item.unit, "value": item.value,
+            "source": item.source,
         })
     });
     rows.collect()
@@ -215,14 +215,14 @@ mod tests {
     #[test]
     fn a_sample_is_what_the_run_draws_at_the_pace_of_the_link() {
         let scenario = expanded("{ gilbert = { loss = 0.1, burst = 3 } }");
-        let one = sample_channel(&scenario, asked(10_000), 0).unwrap();
-        assert_eq!(one.sampling.spacing, Interval::from_millis(1));
-        assert!((one.theory.loss.unwrap() - 0.1).abs() < 1e-12);
+        let item = sample_channel(&scenario, asked(10_000), 0).unwrap();
+        assert_eq!(item.sampling.spacing, Interval::from_millis(1));
+        assert!((item.theory.loss.unwrap() - 0.1).abs() < 1e-12);
         let again = sample_channel(&scenario, asked(10_000), 0).unwrap();
-        assert_eq!(one.columns, again.columns);
+        assert_eq!(item.columns, again.columns);
         let other = sample_channel(&scenario, asked(10_000), 1).unwrap();
-        assert_ne!(one.columns, other.columns);
-        let Column::U8(fates) = &one.columns[0].1 else {
+        assert_ne!(item.columns, other.columns);
+        let Column::U8(fates) = &item.columns[0].1 else {
             panic!("not a fate")
         };
         let lost: u32 = fates
@@ -238,9 +238,9 @@ mod tests {
                    corrupt = 0.01, duplicate = 0.01, reorder = { probability = 0.1, delay = \"5 \
                    ms\" }, jitter = { distribution = \"exponential\", mean = \"2 ms\" } }";
         let sample = sample_channel(&expanded(all), asked(1000), 0).unwrap();
-        let told: Value = serde_json::from_str(&sample.to_json()).unwrap();
-        assert!(told["theory"]["loss"].as_f64().unwrap() > 0.03);
-        let names: Vec<_> = told["derived"].as_array().unwrap().iter().collect();
+        let report: Value = serde_json::from_str(&sample.to_json()).unwrap();
+        assert!(report["theory"]["loss"].as_f64().unwrap() > 0.03);
+        let names: Vec<_> = report["derived"].as_array().unwrap().iter().collect();
         assert!(
             names
                 .iter()

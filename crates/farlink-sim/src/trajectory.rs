@@ -32,9 +32,9 @@ pub fn trajectory(
     step: Interval,
     duration: Interval,
 ) -> Result<Trajectory, RunError> {
-    let wrong = |says: String| RunError::Build(says);
-    let found = scenario.links.iter().find(|known| known.name == link);
-    let found = found.ok_or_else(|| {
+    let wrong = |message: String| RunError::Build(message);
+    let entry = scenario.links.iter().find(|known| known.name == link);
+    let entry = entry.ok_or_else(|| {
         let names: Vec<_> = scenario.links.iter().map(|l| l.name.as_str()).collect();
         wrong(format!(
             "{link:?} is not a link; the links are {}",
@@ -50,10 +50,10 @@ pub fn trajectory(
         ))
     })?;
     let streams = Streams::new(scenario.seed, run);
-    let moving = [("down", &found.down), ("up", &found.up)]
+    let moving = [("down", &entry.down), ("up", &entry.up)]
         .into_iter()
         .find_map(|(direction, spec)| {
-            let name = format!("link/{}/{direction}", found.name);
+            let name = format!("link/{}/{direction}", entry.name);
             spec.channel.iter().enumerate().find_map(|(table, stages)| {
                 let place = process::Place {
                     rate: spec.rate,
@@ -111,16 +111,16 @@ mod tests {
 
     #[test]
     fn places_are_inside_and_distances_theirs() {
-        let found = walk("air", TRIP).unwrap();
-        assert_eq!(found.time.len(), 201);
-        assert_eq!(found.time[200], 100.0);
+        let measured = walk("air", TRIP).unwrap();
+        assert_eq!(measured.time.len(), 201);
+        assert_eq!(measured.time[200], 100.0);
         for i in 0..201 {
-            let [x, y, u, v] = [0, 1, 2, 3].map(|c: usize| found.places[c][i]);
+            let [x, y, u, v] = [0, 1, 2, 3].map(|c: usize| measured.places[c][i]);
             assert!((0.0..=100.0).contains(&x) && (0.0..=50.0).contains(&y));
             assert_eq!((u, v), (50.0, 25.0));
-            assert!(((x - u).hypot(y - v) - found.distance[i]).abs() < 1e-12);
+            assert!(((x - u).hypot(y - v) - measured.distance[i]).abs() < 1e-12);
         }
-        assert_eq!(walk("air", TRIP).unwrap(), found);
+        assert_eq!(walk("air", TRIP).unwrap(), measured);
     }
 
     #[test]

@@ -34,13 +34,22 @@ fn seen(agent: &str, tcp: &str) -> (Trace, Value) {
 /// Rows of a trace whose columns have these values; names are told by their place.
 fn rows(traced: &Trace, table: &str, wanted: &[(&str, &str)]) -> u64 {
     let known = columns_of(table);
-    let table = traced.tables.iter().find(|one| one.name == table).unwrap();
+    let table = traced
+        .tables
+        .iter()
+        .find(|entry| entry.name == table)
+        .unwrap();
     let mut fits = vec![true; table.columns[0].1.numbers().len()];
     for &(name, value) in wanted {
-        let column = &table.columns.iter().find(|one| one.0 == name).unwrap().1;
-        let holds = known.iter().find(|one| one.name == name).unwrap().holds;
+        let column = &table
+            .columns
+            .iter()
+            .find(|entry| entry.0 == name)
+            .unwrap()
+            .1;
+        let holds = known.iter().find(|entry| entry.name == name).unwrap().holds;
         let number = match holds {
-            Holds::Name(names) => names().iter().position(|one| *one == value).unwrap() as u64,
+            Holds::Name(names) => names().iter().position(|entry| *entry == value).unwrap() as u64,
             _ => value.parse().unwrap(),
         };
         for (fit, got) in fits.iter_mut().zip(column.numbers()) {
@@ -99,8 +108,10 @@ fn an_agent_serves_connections_that_the_far_end_opens() {
 /// no agent counts.
 #[test]
 fn every_counter_of_an_agent_is_a_measure() {
-    let known = metrics().iter().filter(|one| one.scope == Scope::Agent);
-    let known: BTreeSet<_> = known.map(|one| one.name.as_str()).collect();
+    let known = metrics()
+        .iter()
+        .filter(|metric| metric.scope == Scope::Agent);
+    let known: BTreeSet<_> = known.map(|metric| metric.name.as_str()).collect();
     let mut counted = BTreeSet::new();
     for (agent, tcp) in ALL {
         let (_, counters) = seen(agent, tcp);
@@ -154,12 +165,12 @@ fn the_trace_has_a_row_for_each_thing_that_an_agent_counts() {
 /// Packets of a pcapng file: blocks of type 6.
 fn packets(file: &[u8]) -> u64 {
     let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
-    let (mut at, mut found) = (0, 0);
+    let (mut at, mut measured) = (0, 0);
     while at < file.len() {
-        found += u64::from(word(at) == 6);
+        measured += u64::from(word(at) == 6);
         at += word(at + 4) as usize;
     }
-    found
+    measured
 }
 
 /// Both sides of the node are captured, and the trace of passages has the same packets:
@@ -168,7 +179,11 @@ fn packets(file: &[u8]) -> u64 {
 #[test]
 fn both_sides_of_an_agent_are_captured() {
     let (traced, counted) = seen("kind = \"snoop\"", "variant = \"reno\"");
-    let names: Vec<_> = traced.captures.iter().map(|one| one.0.as_str()).collect();
+    let names: Vec<_> = traced
+        .captures
+        .iter()
+        .map(|capture| capture.0.as_str())
+        .collect();
     let sides = ["base@radio-wired", "base@radio-wireless"];
     assert_eq!(names, ["fixed", "mobile", sides[0], sides[1]]);
     for (side, place) in [(2, "wired"), (3, "wireless")] {

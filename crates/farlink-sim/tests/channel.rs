@@ -102,8 +102,10 @@ fn a_run_loses_what_its_channel_says_and_tells_what_follows_from_it() {
         (drops / packets - 0.05).abs() < 4.0 * error,
         "{drops} of {packets}"
     );
-    let told = down["derived"].as_array().unwrap();
-    let burst = told.iter().find(|row| row["name"] == "mean_burst_packets");
+    let report = down["derived"].as_array().unwrap();
+    let burst = report
+        .iter()
+        .find(|row| row["name"] == "mean_burst_packets");
     assert!((number(&burst.unwrap()["value"]) - 4.0).abs() < 1e-9);
     assert_eq!(result["links"][1]["derived"], Value::Array(Vec::new()));
 }

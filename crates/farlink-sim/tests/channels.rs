@@ -38,10 +38,10 @@ fn text(mss: u32, direction: &str, channel: &str, seconds: u32, up: &str) -> Str
 }
 
 #[track_caller]
-fn near(found: f64, expected: f64, tolerance: f64) {
+fn near(measured: f64, expected: f64, tolerance: f64) {
     assert!(
-        (found / expected - 1.0).abs() < tolerance,
-        "{found} is not {expected} +- {tolerance} of it"
+        (measured / expected - 1.0).abs() < tolerance,
+        "{measured} is not {expected} +- {tolerance} of it"
     );
 }
 

@@ -64,8 +64,8 @@ fn a_flow_fills_a_trace_as_it_fills_a_constant_rate() {
         "rate_trace = { file = \"12.trace\" }",
         "rate_trace = { data = \"time (s),rate (Mbit/s)\\n0,20\\n0.1,4\\n0.2,0\\n\", repeat = true }",
     ] {
-        let found = result(&text(&format!("{rate}, {queue}"), BULK));
-        let rate = link(&found, "throughput");
+        let measured = result(&text(&format!("{rate}, {queue}"), BULK));
+        let rate = link(&measured, "throughput");
         assert!((rate / 12e6 - 1.0).abs() < 0.005, "{rate}");
         rates.push(rate);
     }
@@ -166,8 +166,8 @@ fn runs_begin_at_random_places_of_a_trace_when_asked_to() {
 fn a_delay_trace_is_seen_in_the_round_trip() {
     let down = "rate = \"10 Mbit/s\", delay = \"0 s\", \
                 channel = { delay_trace = { file = \"step.csv\" } }";
-    let found = result(&text(down, "size = \"200 kB\""));
-    let rtt = flow(&found, "rtt_min");
+    let measured = result(&text(down, "size = \"200 kB\""));
+    let rtt = flow(&measured, "rtt_min");
     assert!((0.030..0.032).contains(&rtt), "{rtt}");
 }
 
@@ -189,15 +189,15 @@ fn fades_lose_their_share_of_a_flow() {
              \"b\"]\ndown = {{ rate = \"250 kbit/s\", delay = \"10 ms\", {channel} }}\n\
              [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"200 kB\"\n"
         );
-        let found = result(&text);
+        let measured = result(&text);
         for direction in [0, 1] {
-            let metrics = &found["links"][direction]["metrics"];
+            let metrics = &measured["links"][direction]["metrics"];
             let of = |name: &str| metrics[name].as_f64().unwrap();
             let share = of("drops_fade") / of("packets");
             assert!((0.075..0.125).contains(&share), "{model}: {share}");
             assert_eq!(of("drops"), of("drops_fade"));
         }
-        assert!(flow(&found, "duration") > 10.0);
+        assert!(flow(&measured, "duration") > 10.0);
     }
 }
 
@@ -212,8 +212,8 @@ fn the_round_trip_over_an_orbit_is_that_of_its_range() {
          [[flows]]\nfrom = \"a\"\nto = \"b\"\napp = \"bulk\"\nduration = \"270 s\"\n\
          tcp = {{ receive_window = \"4 KiB\" }}\n"
     );
-    let found = result(&text);
-    let rtt = flow(&found, "rtt_min") * 1e3;
+    let measured = result(&text);
+    let rtt = flow(&measured, "rtt_min") * 1e3;
     // 4 * 550 km / c = 7.338 ms, met once in a pass; both directions see the same
     // satellite. A packet and its ACK take 1.3 ms.
     assert!((7.338..8.8).contains(&rtt), "{rtt}");
@@ -225,11 +225,11 @@ fn the_round_trip_over_an_orbit_is_that_of_its_range() {
 fn reconfigurations_lose_packets_for_their_cause() {
     let down = "rate = \"10 Mbit/s\", delay = \"20 ms\", queue = { packets = 100 }, channel = { \
                 reconfiguration = { delay = [\"0 s\", \"20 ms\"], interruption_time = \"100 ms\" } }";
-    let found = result(&text(down, BULK));
-    let lost = link(&found, "drops_handoff");
+    let measured = result(&text(down, BULK));
+    let lost = link(&measured, "drops_handoff");
     // At 12, 27, 42 and 57 s, some 80 packets each; less once a loss is noticed.
     assert!((100.0..=340.0).contains(&lost), "{lost}");
-    assert_eq!(link(&found, "drops_loss"), 0.0);
+    assert_eq!(link(&measured, "drops_loss"), 0.0);
 }
 
 /// vatne2006 sec. 5.2.2 as intended, at 3 m: packets of 104 bytes are lost with
@@ -238,8 +238,8 @@ fn reconfigurations_lose_packets_for_their_cause() {
 fn a_radio_loses_what_its_budget_says() {
     let down = "rate = \"250 kbit/s\", delay = \"1 ms\", channel = { radio = { band = \"2400 MHz\", \
                 distance = \"3 m\", noise = \"vatne2006\" } }";
-    let found = result(&text(down, "size = \"60 kB\"\ntcp = { mss = \"64 B\" }"));
-    let share = link(&found, "drops_bit_error") / link(&found, "packets");
+    let measured = result(&text(down, "size = \"60 kB\"\ntcp = { mss = \"64 B\" }"));
+    let share = link(&measured, "drops_bit_error") / link(&measured, "packets");
     assert!((0.11..0.17).contains(&share), "{share}");
 }
 
@@ -254,8 +254,8 @@ fn nodes_that_move_change_the_loss() {
     let scenario = load(&moving, &[]).unwrap();
     let shares: Vec<f64> = (0..4)
         .map(|number| {
-            let found = result_of(&scenario, number);
-            link(&found, "drops_bit_error") / link(&found, "packets")
+            let measured = result_of(&scenario, number);
+            link(&measured, "drops_bit_error") / link(&measured, "packets")
         })
         .collect();
     let again = result_of(&scenario, 1);
@@ -278,10 +278,10 @@ fn the_leo_of_the_library_is_what_it_says() {
         .iter()
         .find(|(name, _)| *name == "leo-reconfiguration")
         .unwrap();
-    let found = result_of(&load(leo, &[]).unwrap(), 0);
-    let rtt = flow(&found, "rtt_min");
+    let measured = result_of(&load(leo, &[]).unwrap(), 0);
+    let rtt = flow(&measured, "rtt_min");
     assert!((0.0273..0.060).contains(&rtt), "{rtt}");
-    assert!(link(&found, "drops_handoff") > 0.0);
-    let goodput = flow(&found, "goodput");
+    assert!(link(&measured, "drops_handoff") > 0.0);
+    let goodput = flow(&measured, "goodput");
     assert!((20e6..97e6).contains(&goodput), "{goodput}");
 }

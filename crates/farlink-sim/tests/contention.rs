@@ -130,9 +130,9 @@ fn what_cannot_be_is_refused() {
             ".busy would be ignored; it needs access = \"csma-ca\"",
         ),
     ];
-    for (mac, says) in cases {
+    for (mac, message) in cases {
         let error = scenario::load(&radio("rlp", mac), "test", &[]).expect_err(mac);
-        let wanted = format!("test:8: links[0].arq.mac{says}");
+        let wanted = format!("test:8: links[0].arq.mac{message}");
         assert_eq!(error.to_string(), wanted, "{mac}");
     }
     for mac in [

@@ -200,11 +200,11 @@ fn faults_are_told_in_one_line() {
              \"exponential\"",
         ),
     ];
-    for (keys, says) in cases {
+    for (keys, entry) in cases {
         let message = scenario::load(&path("1 Mbit/s", "", keys), "test", &[])
             .expect_err("must be refused")
             .to_string();
-        assert!(message.ends_with(says), "{message}\nnot\n{says}");
+        assert!(message.ends_with(entry), "{message}\nnot\n{entry}");
         assert!(!message.contains('\n'));
     }
 }

@@ -68,8 +68,8 @@ fn a_sample_has_the_code_in_closed_form_loss_and_time() {
     assert_eq!(sample.sampling.spacing.as_nanos(), 1724 * 8 * 1000);
     let expected = loss(1500, 6e-3);
     assert_eq!(sample.theory.loss, Some(expected));
-    let of = |name: &str| sample.derived.iter().find(|(_, one)| one.name == name);
-    let value = |name: &str| of(name).map(|(_, one)| one.value);
+    let of = |name: &str| sample.derived.iter().find(|(_, item)| item.name == name);
+    let value = |name: &str| of(name).map(|(_, item)| item.value);
     assert_eq!(value("code_rate"), Some(223.0 / 255.0));
     assert_eq!(value("packet_loss_1500_B"), Some(expected));
     let block = value("block_loss").expect("a block");

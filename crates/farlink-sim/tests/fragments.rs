@@ -63,10 +63,10 @@ fn the_arithmetic_of_the_study_can_be_chosen() {
         "",
         &Monitor::default(),
     );
-    let says = refused.expect_err("no capture").to_string();
+    let message = refused.expect_err("no capture").to_string();
     assert!(
-        says.contains("that cannot be captured; write fragments"),
-        "{says}"
+        message.contains("that cannot be captured; write fragments"),
+        "{message}"
     );
 }
 

@@ -37,9 +37,9 @@ fn walk(handoff: &str, radio: &str, more: &str, flows: &str) -> String {
 
 /// An agent like it at each station.
 fn both(keys: &str) -> String {
-    let one =
+    let item =
         |name: &str| format!("[[agents]]\nat = \"{name}\"\nwireless = \"radio-{name}\"\n{keys}\n");
-    one("north") + &one("south")
+    item("north") + &item("south")
 }
 
 fn transfer(from: &str, to: &str) -> String {

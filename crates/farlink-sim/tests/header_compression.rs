@@ -260,10 +260,10 @@ fn packets_of_real_programs_are_compressed_too() {
     live.send(Instant::from_nanos(2_000_000_000), 0, packet(4))
         .unwrap();
     take(&mut live, 3000);
-    let times: Vec<u64> = came.iter().map(|one| one.0).collect();
+    let times: Vec<u64> = came.iter().map(|item| item.0).collect();
     assert_eq!(times, [50, 63, 76, 2013]);
-    for (number, one) in (0..3).zip(&came) {
-        assert_eq!(one.1, packet(number));
+    for (number, item) in (0..3).zip(&came) {
+        assert_eq!(item.1, packet(number));
     }
     let error = wire::decode(&came[3].1).unwrap_err();
     assert_eq!(error, wire::WireError::TcpChecksum);
@@ -279,7 +279,7 @@ fn what_cannot_be_is_refused() {
         let text = radio(CLEAN, link, &flow(BULK));
         scenario::load(&text, "x.toml", &[]).map_err(|e| e.to_string())
     };
-    for (link, says) in [
+    for (link, message) in [
         (
             "header_compression = \"rohc\"",
             "links[1].header_compression = \"rohc\" is unknown; write \"rfc1144\" or { method = \
@@ -303,7 +303,7 @@ fn what_cannot_be_is_refused() {
         ),
     ] {
         let error = read(link).unwrap_err();
-        assert!(error.contains(says), "{error}\nnot\n{says}");
+        assert!(error.contains(message), "{error}\nnot\n{message}");
     }
     let scenario = read("header_compression = \"rfc1144\"").unwrap();
     let again = scenario::load(&scenario.to_json(), "x.json", &[]).unwrap();

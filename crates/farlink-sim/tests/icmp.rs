@@ -139,12 +139,12 @@ fn a_router_answers_what_is_for_itself() {
     send(&mut live, 0, reply).unwrap();
     let mut all = arrivals(&mut live, SECOND);
     all.sort_by_key(|(_, _, raw)| raw.source());
-    let found: Vec<_> = all
+    let measured: Vec<_> = all
         .iter()
         .map(|(h, _, raw)| (*h, raw.source(), kind(raw)))
         .collect();
     assert_eq!(
-        found,
+        measured,
         [
             (0, node(1).into(), [3, 3]),
             (0, node(1).into(), [3, 2]),
@@ -240,11 +240,11 @@ fn an_error_goes_to_the_address_that_the_packet_says() {
         send(&mut live, 0, from(source)).unwrap();
     }
     let all = arrivals(&mut live, SECOND);
-    let found: Vec<_> = all
+    let measured: Vec<_> = all
         .iter()
         .map(|(host, _, raw)| (*host, kind(raw)))
         .collect();
-    assert_eq!(found, [(1, [11, 0])]);
+    assert_eq!(measured, [(1, [11, 0])]);
     assert_eq!(live.balance().missing(), 0);
 }
 

@@ -149,7 +149,7 @@ fn a_header_is_its_bytes_and_nothing_else() {
         let agents = |r: &Value| {
             let mut counted = r["agents"][0]["metrics"].clone();
             let counters = counted.as_object_mut().into_iter();
-            counters.for_each(|one| one.retain(|name, _| !name.starts_with("bytes_held")));
+            counters.for_each(|counter| counter.retain(|name, _| !name.starts_with("bytes_held")));
             counted
         };
         assert_eq!(agents(&v4), agents(&v6), "{tcp}, {agent}");

@@ -398,7 +398,7 @@ fn a_key_changes_something_or_is_refused() {
         }
         let without_effect = verdicts
             .iter()
-            .filter(|(_, all)| !all.is_empty() && all.iter().all(|&one| one));
+            .filter(|(_, all)| !all.is_empty() && all.iter().all(|&item| item));
         ignored.extend(without_effect.map(|(key, _)| format!("{} {key}", row.name)));
     }
     assert!(

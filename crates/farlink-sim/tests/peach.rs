@@ -80,10 +80,10 @@ fn flow(result: &Value, number: usize, metric: &str) -> f64 {
 
 fn link(result: &Value, name: &str, metric: &str) -> f64 {
     let links = result["links"].as_array().unwrap();
-    let found = links
+    let measured = links
         .iter()
         .find(|link| link["link"] == name && link["direction"] == "down");
-    found.unwrap()["metrics"][metric].as_f64().unwrap()
+    measured.unwrap()["metrics"][metric].as_f64().unwrap()
 }
 
 fn duration(variant: &str, set: &[(&str, &str)], number: u64) -> f64 {
@@ -165,10 +165,10 @@ fn dummies_give_way_where_links_have_priorities() {
         let without = [("links.bottleneck.down.priorities", "false")];
         let without = result(DUMBBELL, variant, &without, 0);
         let again = |run: &Value| flow(run, 1, "segments_retransmitted");
-        let found = (again(&with), again(&reno), again(&without));
+        let measured = (again(&with), again(&reno), again(&without));
         assert!(
-            found.0 <= found.1 && found.1 < found.2,
-            "{variant} {found:?}"
+            measured.0 <= measured.1 && measured.1 < measured.2,
+            "{variant} {measured:?}"
         );
         let goodput = |run: &Value| flow(run, 1, "goodput");
         assert!(goodput(&with) >= goodput(&reno), "{variant}");

@@ -207,7 +207,7 @@ fn no_result_changed() {
     } else {
         covered(&file)
     };
-    let found = lines(&runs, &names);
+    let measured = lines(&runs, &names);
     if !update.is_empty() {
         let mut text = "# Made by the tests of farlink-sim: run, digest of its measures, traces and captures,\n\
                         # nanoseconds at its end, packets that its links sent. See ../recorded.rs.\n"
@@ -215,14 +215,14 @@ fn no_result_changed() {
         for (of, names) in &names {
             let _ = writeln!(text, "# covers {of}: {}", names.join(" "));
         }
-        text += &(found.join("\n") + "\n");
+        text += &(measured.join("\n") + "\n");
         std::fs::write(FILE, text).unwrap();
         return;
     }
     let recorded: Vec<_> = file.lines().filter(|line| !line.starts_with('#')).collect();
     let (was, is): (BTreeSet<_>, BTreeSet<_>) = (
         recorded.into_iter().collect(),
-        found.iter().map(String::as_str).collect(),
+        measured.iter().map(String::as_str).collect(),
     );
     let changed: Vec<_> = was
         .difference(&is)
@@ -254,7 +254,7 @@ fn everything_that_the_tables_list_is_recorded() {
             .filter(|name| name.starts_with(&format!("tcp_{tcp}_")));
         assert_eq!(of_it.count(), 5, "{tcp}");
     }
-    let said: Vec<_> = runs
+    let entry: Vec<_> = runs
         .iter()
         .flat_map(|run| run.set.iter().map(|(_, value)| format!("\"{value}\"")))
         .chain(runs.iter().map(|run| run.text.clone()))
@@ -267,7 +267,7 @@ fn everything_that_the_tables_list_is_recorded() {
         "{words:?}"
     );
     words.retain(|word| {
-        !said
+        !entry
             .iter()
             .any(|text| text.contains(&format!("\"{word}\"")))
     });
@@ -296,7 +296,7 @@ fn everything_that_the_tables_list_is_recorded() {
     for stage in stages.keys() {
         let written = format!("{stage} = ");
         assert!(
-            said.iter().any(|text| text.contains(&written)),
+            entry.iter().any(|text| text.contains(&written)),
             "{stage} is not recorded"
         );
     }
@@ -307,9 +307,9 @@ fn choices(schema: &Value, words: &mut BTreeSet<String>) {
     match schema {
         Value::Object(all) => {
             words.extend(all.get("const").and_then(Value::as_str).map(str::to_owned));
-            all.values().for_each(|one| choices(one, words));
+            all.values().for_each(|item| choices(item, words));
         }
-        Value::Array(all) => all.iter().for_each(|one| choices(one, words)),
+        Value::Array(all) => all.iter().for_each(|item| choices(item, words)),
         _ => {}
     }
 }

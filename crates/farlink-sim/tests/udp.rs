@@ -402,9 +402,9 @@ fn faults_are_told_in_one_line() {
              example size = \"10 kB\"",
         ),
     ];
-    for (keys, says) in cases {
+    for (keys, entry) in cases {
         let message = refused(&(link("") + &flow(keys)));
-        assert!(message.ends_with(says), "{message}\nnot\n{says}");
+        assert!(message.ends_with(entry), "{message}\nnot\n{entry}");
         assert!(!message.contains('\n'));
     }
     let text = format!(

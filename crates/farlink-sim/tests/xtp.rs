@@ -20,8 +20,8 @@ fn value(result: &Value, name: &str) -> f64 {
 }
 
 fn rows(trace: &Trace, table: &str) -> usize {
-    let found = trace.tables.iter().find(|t| t.name == table);
-    let table = found.unwrap_or_else(|| panic!("no {table}"));
+    let entry = trace.tables.iter().find(|t| t.name == table);
+    let table = entry.unwrap_or_else(|| panic!("no {table}"));
     table.columns[1].1.numbers().len()
 }
 
@@ -180,8 +180,8 @@ fn losses_are_told_by_their_place_and_those_of_reports_apart() {
             .iter()
             .find(|t| t.name == "drops")
             .expect("drops");
-        let found = drops.columns.iter().find(|c| c.0 == name);
-        found.expect("a column").1.numbers().clone()
+        let entry = drops.columns.iter().find(|c| c.0 == name);
+        entry.expect("a column").1.numbers().clone()
     };
     assert_eq!(column("flow"), [0, 0, 0]);
     let mut seq = column("seq");
@@ -203,20 +203,20 @@ fn losses_are_told_by_their_place_and_those_of_reports_apart() {
 #[test]
 fn what_cannot_work_is_refused() {
     let with = |more: &str| refused(&(link("") + &flow(more)));
-    let told = with("window = \"900 B\"");
+    let error = with("window = \"900 B\"");
     assert!(
-        told.contains("flows[0].window = \"900 B\" has no room for a packet of \"940 B\""),
-        "{told}"
+        error.contains("flows[0].window = \"900 B\" has no room for a packet of \"940 B\""),
+        "{error}"
     );
-    let told = with("duration = \"10 s\"");
+    let error = with("duration = \"10 s\"");
     assert!(
-        told.contains("flows[0].duration would be ignored"),
-        "{told}"
+        error.contains("flows[0].duration would be ignored"),
+        "{error}"
     );
-    let told = with("opens = \"sender\"");
-    assert!(told.contains("no connection"), "{told}");
-    let told = with("tcp = { variant = \"reno\" }");
-    assert!(told.contains("no TCP"), "{told}");
+    let error = with("opens = \"sender\"");
+    assert!(error.contains("no connection"), "{error}");
+    let error = with("tcp = { variant = \"reno\" }");
+    assert!(error.contains("no TCP"), "{error}");
     let text = link("") + &flow("").replace("rate = \"500 kbit/s\"", "");
     assert!(refused(&text).contains("no \"rate\""));
 }

@@ -267,8 +267,8 @@ impl Tunnel {
             }
             wait(&self.socket, None, None)?;
             let now = clock();
-            while let Some(said) = self.read(now, &mut buffer, &mut pieces) {
-                match said {
+            while let Some(answer) = self.read(now, &mut buffer, &mut pieces) {
+                match answer {
                     Said::Welcome(welcome @ Welcome::Joined { .. }) => {
                         return Ok(Ok(Some(welcome)));
                     }
@@ -393,7 +393,7 @@ mod tests {
         loop {
             match tunnel.read(now, &mut buffer, &mut Pieces::default()) {
                 None => std::thread::yield_now(),
-                Some(said) => return matches!(said, Said::Welcome(Welcome::Joined { .. })),
+                Some(answer) => return matches!(answer, Said::Welcome(Welcome::Joined { .. })),
             }
         }
     }
@@ -483,13 +483,13 @@ mod tests {
             assert!(session.seal(at(121), Inner::Bye, &mut sealed));
             unit.send_to(&sealed, tunnel.socket.local_addr().unwrap())
                 .unwrap();
-            let said = loop {
+            let entry = loop {
                 match tunnel.read(at(121), &mut buffer, &mut Pieces::default()) {
                     None => std::thread::yield_now(),
-                    Some(said) => break said,
+                    Some(entry) => break entry,
                 }
             };
-            assert!(matches!(said, Said::Bye));
+            assert!(matches!(entry, Said::Bye));
         }
     }
 }

@@ -71,8 +71,8 @@ impl Pieces {
         {
             return None;
         }
-        let found = self.waiting.iter().position(|one| one.ident == ident);
-        let at = found.unwrap_or_else(|| {
+        let place = self.waiting.iter().position(|item| item.ident == ident);
+        let at = place.unwrap_or_else(|| {
             if self.waiting.len() == MOST {
                 self.waiting.pop_front();
                 self.incomplete += 1;

@@ -47,8 +47,8 @@ fn joined(limits: Limits) -> (Session, Session) {
         .answer(22, &welcome(), Instant::ZERO, limits)
         .unwrap();
     let answer = begun.finish(&key, 22, body(&second), Instant::ZERO, limits);
-    let (said, ours) = answer.unwrap();
-    assert_eq!(said, welcome());
+    let (entry, ours) = answer.unwrap();
+    assert_eq!(entry, welcome());
     (ours, theirs)
 }
 
@@ -165,8 +165,8 @@ fn a_key_is_read_as_it_is_written() {
         assert!(wrong.parse::<Key>().is_err(), "{wrong}");
     }
     let other = if text.starts_with('0') { "1" } else { "0" };
-    let says = format!("{other}{}", &text[1..]).parse::<Key>().unwrap_err();
-    assert!(says.contains("a digit of the key is wrong"));
+    let message = format!("{other}{}", &text[1..]).parse::<Key>().unwrap_err();
+    assert!(message.contains("a digit of the key is wrong"));
 }
 
 #[test]

@@ -190,9 +190,9 @@ fn a_gateway_is_reported_as_it_says() {
     net.socket = elsewhere;
     net.say(&mut session, Inner::Overflowed { packets: 6 });
     assert!(net.is_here(0), "it has not noticed that it was lost");
-    let (told, address) = (report_of(&net), net.socket.local_addr().unwrap());
-    assert_eq!(told.address, Some(address.to_string()));
-    assert_eq!((told.counts.joined, told.counts.lost), (2, 1));
+    let (entry, address) = (report_of(&net), net.socket.local_addr().unwrap());
+    assert_eq!(entry.address, Some(address.to_string()));
+    assert_eq!((entry.counts.joined, entry.counts.lost), (2, 1));
     net.later(Interval::from_millis(300));
     assert!(net.answer().is_some(), "it is probed where it is now");
 }

@@ -129,15 +129,15 @@ impl<S: Kept> Connections<S> {
             return None;
         }
         let flags = segment.flags;
-        let mut found = self.find(ends);
-        if let Some(place) = found
+        let mut entry = self.find(ends);
+        if let Some(place) = entry
             && let Some(seen) = &self.all[place as usize]
             && self.limits.is_idle(seen.last, now)
         {
             self.remove(place);
-            found = None;
+            entry = None;
         }
-        let place = if let Some(place) = found {
+        let place = if let Some(place) = entry {
             place
         } else {
             let begins = flags.has(Flags::SYN) || !segment.body.is_empty();

@@ -86,7 +86,7 @@ impl Agent for Ebsn {
     }
 
     fn on_sent(&mut self, _now: Instant, tag: Tag, sent: Sent, out: &mut Out) {
-        let place = self.recent.binary_search_by_key(&tag.0, |one| one.0);
+        let place = self.recent.binary_search_by_key(&tag.0, |entry| entry.0);
         let Ok(place) = place else { return };
         if let Sent::Again(_) = sent {
             let (_, seq, packet) = &self.recent[place];

@@ -81,7 +81,7 @@ impl Agent for Eln {
             return Verdict::Forward;
         };
         let asked = segment.ack;
-        let says = self
+        let message = self
             .connections
             .on_segment(now, ends, crossing, segment, |_, passed| {
                 if crossing == Crossing::ToWireless {
@@ -91,7 +91,7 @@ impl Agent for Eln {
                     passed.on_ack(segment)
                 }
             });
-        match says {
+        match message {
             None | Some(Says::Nothing) => {}
             Some(Says::LostBefore) => self.unmarked += 1,
             Some(Says::LostBehind) if view.rewrite(mark) => {

@@ -71,11 +71,11 @@ impl Found {
     /// Fails unless the mean loss is `expected` within 4 standard errors.
     #[track_caller]
     pub(super) fn near_loss(&self, expected: f64) {
-        let found = self.ratio(|batch| {
+        let measured = self.ratio(|batch| {
             let lost = batch.iter().filter(|&&lost| lost).count();
             (lost as f64, batch.len() as f64)
         });
-        near("loss", found, expected);
+        near("loss", measured, expected);
     }
 
     /// Fails unless loss, mean burst, mean gap and autocorrelation are those of
@@ -103,8 +103,8 @@ impl Found {
                 let losses = inner.iter().filter(|&&lost| lost).count();
                 (both as f64, losses as f64)
             });
-            let found = ((rate - mean) / (1.0 - mean), error / (1.0 - mean));
-            near("autocorrelation", found, rho);
+            let measured = ((rate - mean) / (1.0 - mean), error / (1.0 - mean));
+            near("autocorrelation", measured, rho);
         }
     }
 }
@@ -114,21 +114,21 @@ impl Found {
 pub(super) fn agrees(mut process: impl Process, sampling: Sampling) -> Found {
     let theory = process.theory(sampling);
     let spacing = sampling.spacing.as_nanos();
-    let found = Found::of(&mut process, |i| (sampling.bytes, (i as u64 + 1) * spacing));
-    found.near(&theory);
-    found
+    let measured = Found::of(&mut process, |i| (sampling.bytes, (i as u64 + 1) * spacing));
+    measured.near(&theory);
+    measured
 }
 
 /// Fails unless a value is within 4 of its standard errors of `expected`, or if
 /// the error is so large that this says nothing.
 #[track_caller]
-pub(super) fn near(what: &str, (found, error): (f64, f64), expected: f64) {
+pub(super) fn near(what: &str, (measured, error): (f64, f64), expected: f64) {
     assert!(
         error <= 0.2 * expected.abs().max(0.05),
-        "{what}: the bound says nothing: {found} +- {error}"
+        "{what}: the bound says nothing: {measured} +- {error}"
     );
     assert!(
-        (found - expected).abs() <= 4.0 * error.max(1e-12),
-        "{what}: {found} is not {expected} +- 4 * {error}"
+        (measured - expected).abs() <= 4.0 * error.max(1e-12),
+        "{what}: {measured} is not {expected} +- 4 * {error}"
     );
 }

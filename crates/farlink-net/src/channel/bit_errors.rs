@@ -149,11 +149,11 @@ mod tests {
         for bytes in [40, 52, 576, 1500, 9000] {
             for ber in [1e-6, 1e-5, 1e-4, 1e-3] {
                 for correctable in [0, 1, 2, 5, 12, 40] {
-                    let found = damage_probability(8 * bytes, p(ber), correctable);
+                    let measured = damage_probability(8 * bytes, p(ber), correctable);
                     let expected = by_recurrence(8 * bytes, ber, correctable);
                     assert!(
-                        (found - expected).abs() < 1e-10,
-                        "{bytes} B, {ber}, {correctable}: {found} {expected}"
+                        (measured - expected).abs() < 1e-10,
+                        "{bytes} B, {ber}, {correctable}: {measured} {expected}"
                     );
                 }
             }
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn tiny_probabilities_keep_their_digits() {
-        let near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-7;
+        let near = |measured: f64, expected: f64| (measured / expected - 1.0).abs() < 1e-7;
         // n p (1 - ...) for one error, C(n, 2) p^2 for two, C(n, 4) p^4 for four.
         assert!(near(damage_probability(12_000, p(1e-12), 0), 1.2e-8));
         let two = 12_000.0 * 11_999.0 / 2.0 * 1e-24;

@@ -192,8 +192,8 @@ fn sum(a: Option<&DelayDistribution>, b: Option<&DelayDistribution>) -> Option<D
 mod tests {
     use super::*;
 
-    fn near(found: f64, expected: f64) {
-        assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+    fn near(measured: f64, expected: f64) {
+        assert!((measured - expected).abs() < 1e-12, "{measured} {expected}");
     }
 
     /// a(1) = 1/2: bursts of 1 / (0.9 / 2), gaps of 1 / (0.1 / 2) packets.

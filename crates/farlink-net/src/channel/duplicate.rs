@@ -50,8 +50,8 @@ mod tests {
             counts[usize::from(passage.copies)] += 1;
         }
         for (copies, expected) in [(1, 2.0 * 0.02 * 0.98), (2, 0.02 * 0.02)] {
-            let found = counts[copies] as f64 / N as f64;
-            assert_near(found, expected, rate_error(expected, N));
+            let measured = counts[copies] as f64 / N as f64;
+            assert_near(measured, expected, rate_error(expected, N));
         }
     }
 }

@@ -220,9 +220,9 @@ mod tests {
                 (1.0 - to_bad).sqrt() / to_bad / count.sqrt(),
             );
             for lag in 1..=5u8 {
-                let (found, error) = autocorrelation(&lost, loss, lag.into());
+                let (measured, error) = autocorrelation(&lost, loss, lag.into());
                 assert!(error < 0.02, "the bound says nothing: {error}");
-                assert_near(found, (1.0 - to_bad - to_good).powi(lag.into()), error);
+                assert_near(measured, (1.0 - to_bad - to_good).powi(lag.into()), error);
             }
         }
     }

@@ -170,11 +170,11 @@ mod tests {
                 spacing,
             });
             let memory = theory.autocorrelation.clone().unwrap()[0];
-            let found = lost(process, spacing);
+            let measured = lost(process, spacing);
             let wide = ((1.0 + memory) / (1.0 - memory)).sqrt();
-            assert_near(rate(&found), loss, rate_error(loss, N) * wide);
+            assert_near(rate(&measured), loss, rate_error(loss, N) * wide);
             // Sampled, both states last geometric numbers of packets.
-            let (mean, count) = bursts(&found);
+            let (mean, count) = bursts(&measured);
             let burst = theory.burst.unwrap();
             assert_near(mean, burst, (burst * (burst - 1.0)).sqrt() / count.sqrt());
         }
@@ -196,9 +196,9 @@ mod tests {
         for burst in [1, 10, 100, 1000] {
             let process = stage(0.05, Interval::from_millis(burst), "five");
             let memory = process.memory(1e6);
-            let found = lost(process, Interval::from_millis(1));
+            let measured = lost(process, Interval::from_millis(1));
             let wide = ((1.0 + memory) / (1.0 - memory)).sqrt();
-            assert_near(rate(&found), 0.05, rate_error(0.05, N) * wide);
+            assert_near(rate(&measured), 0.05, rate_error(0.05, N) * wide);
         }
     }
 
@@ -219,9 +219,12 @@ mod tests {
             bytes: 1500,
             spacing: Interval::from_millis(4),
         });
-        for (lag, found) in (1..).zip(theory.autocorrelation.unwrap()) {
+        for (lag, measured) in (1..).zip(theory.autocorrelation.unwrap()) {
             let expected = libm::exp(-0.5 * f64::from(lag));
-            assert!((found / expected - 1.0).abs() < 1e-9, "{lag}: {found}");
+            assert!(
+                (measured / expected - 1.0).abs() < 1e-9,
+                "{lag}: {measured}"
+            );
         }
     }
 }

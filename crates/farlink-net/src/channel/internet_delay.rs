@@ -361,10 +361,10 @@ mod tests {
     /// Delays of a million packets against the distribution, by batch means.
     fn check(mut process: InternetDelay, spacing: u64) {
         let distribution = process.theory(sampling(1500, spacing)).delay.unwrap();
-        let found = Found::of(&mut process, |i| (1500, i as u64 * spacing));
-        assert_eq!(found.delays.len(), found.lost.len());
+        let measured = Found::of(&mut process, |i| (1500, i as u64 * spacing));
+        assert_eq!(measured.delays.len(), measured.lost.len());
         // The first packets have fewer before them than the distribution.
-        let delays = &found.delays[10_000..];
+        let delays = &measured.delays[10_000..];
         let mean_of = |value: &dyn Fn(f64) -> f64| -> (f64, f64) {
             let means: Vec<f64> = delays
                 .chunks_exact(delays.len() / 100)
@@ -421,8 +421,8 @@ mod tests {
         let overtakes = |keep_order: bool| {
             let mut process = leung(5.0, keep_order);
             assert_eq!(process.keeps_order(), keep_order);
-            let found = Found::of(&mut process, |i| (1500, i as u64 * MS));
-            found
+            let measured = Found::of(&mut process, |i| (1500, i as u64 * MS));
+            measured
                 .delays
                 .windows(2)
                 .filter(|w| w[1] + 0.001 < w[0] - 1e-12)

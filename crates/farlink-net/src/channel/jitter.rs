@@ -149,9 +149,9 @@ mod tests {
     #[track_caller]
     fn assert_moments(delays: &[f64], mean: f64, deviation: f64, kurtosis: f64) {
         let n = delays.len() as f64;
-        let found = delays.iter().sum::<f64>() / n;
-        assert_near(found, mean, deviation / n.sqrt());
-        let spread = delays.iter().map(|x| (x - found).powi(2)).sum::<f64>() / n;
+        let measured = delays.iter().sum::<f64>() / n;
+        assert_near(measured, mean, deviation / n.sqrt());
+        let spread = delays.iter().map(|x| (x - measured).powi(2)).sum::<f64>() / n;
         assert_near(
             spread.sqrt(),
             deviation,

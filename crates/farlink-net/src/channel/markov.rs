@@ -53,13 +53,13 @@ mod tests {
     fn two_states_give_gilberts_formulas() {
         // Loss 5 % in bursts of 4: r = 1/4, p = r 0.05 / 0.95.
         let leave = [0.25 * 0.05 / 0.95, 0.25];
-        let found = theory(&shares(leave), &steps(leave), &[0.0, 1.0]);
+        let measured = theory(&shares(leave), &steps(leave), &[0.0, 1.0]);
         let near = |a: Option<f64>, b: f64| assert!((a.unwrap() - b).abs() < 1e-12, "{a:?} {b}");
-        near(found.loss, 0.05);
-        near(found.burst, 4.0);
-        near(found.gap, 76.0);
+        near(measured.loss, 0.05);
+        near(measured.burst, 4.0);
+        near(measured.gap, 76.0);
         let memory = 1.0 - leave[0] - leave[1];
-        for (lag, rho) in (1..).zip(found.autocorrelation.unwrap()) {
+        for (lag, rho) in (1..).zip(measured.autocorrelation.unwrap()) {
             near(Some(rho), memory.powi(lag));
         }
     }
@@ -67,15 +67,15 @@ mod tests {
     #[test]
     fn without_loss_there_are_no_bursts() {
         let leave = [0.1, 0.1];
-        let found = theory(&shares(leave), &steps(leave), &[0.0, 0.0]);
-        assert_eq!(found.loss, Some(0.0));
-        assert_eq!((found.burst, found.autocorrelation), (None, None));
+        let measured = theory(&shares(leave), &steps(leave), &[0.0, 0.0]);
+        assert_eq!(measured.loss, Some(0.0));
+        assert_eq!((measured.burst, measured.autocorrelation), (None, None));
     }
 
     #[test]
     fn where_all_is_lost_nothing_is_remembered() {
         let leave = [0.1, 0.1];
-        let found = theory(&shares(leave), &steps(leave), &[1.0, 1.0]);
-        assert_eq!(found, Theory::independent(1.0));
+        let measured = theory(&shares(leave), &steps(leave), &[1.0, 1.0]);
+        assert_eq!(measured, Theory::independent(1.0));
     }
 }

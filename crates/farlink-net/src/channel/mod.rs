@@ -220,7 +220,7 @@ pub(crate) mod testing {
         (0..N)
             .map(|_| match channel.pass(Instant::ZERO, 1500).verdict {
                 Verdict::Pass => false,
-                Verdict::Drop(found) if found == cause => true,
+                Verdict::Drop(measured) if measured == cause => true,
                 other => panic!("{other:?}"),
             })
             .collect()
@@ -233,10 +233,10 @@ pub(crate) mod testing {
     /// Fails unless `found` is within 4 standard errors of `expected`: by chance
     /// once in 16,000 seeds, and seeds are fixed.
     #[track_caller]
-    pub(crate) fn assert_near(found: f64, expected: f64, standard_error: f64) {
+    pub(crate) fn assert_near(measured: f64, expected: f64, standard_error: f64) {
         assert!(
-            (found - expected).abs() <= 4.0 * standard_error,
-            "{found} is not {expected} +- 4 * {standard_error}"
+            (measured - expected).abs() <= 4.0 * standard_error,
+            "{measured} is not {expected} +- 4 * {standard_error}"
         );
     }
 

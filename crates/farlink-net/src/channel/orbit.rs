@@ -371,8 +371,11 @@ mod tests {
             );
             delays.sort_by(f64::total_cmp);
             for (p, delay) in distribution.quantiles {
-                let found = delays[(p * n) as usize];
-                assert!((found / delay - 1.0).abs() < 0.01, "{p}: {found} {delay}");
+                let measured = delays[(p * n) as usize];
+                assert!(
+                    (measured / delay - 1.0).abs() < 0.01,
+                    "{p}: {measured} {delay}"
+                );
             }
         }
         // 550 km up and down again at least, 1123 km at most.

@@ -136,10 +136,10 @@ mod tests {
             spacing: ms(1),
         };
         let period = Some(ms(1600));
-        let near = |found: f64, expected: f64| {
+        let near = |measured: f64, expected: f64| {
             assert!(
-                (found - expected).abs() < 2e-3 * expected,
-                "{found} {expected}"
+                (measured - expected).abs() < 2e-3 * expected,
+                "{measured} {expected}"
             );
         };
         let drop = outage(Interruption::Drop, period);

@@ -244,10 +244,10 @@ mod tests {
             let expected = at(distance).theory(TRAFFIC).loss.unwrap();
             assert!(expected < 0.9, "{expected}");
             assert!(radio(Modulation::Bpsk, fading, 0, distance).loss(distance, 60) > expected);
-            let found = share(&losses(at(distance)));
-            assert_near(found, expected, rate_error(expected, N));
+            let measured = share(&losses(at(distance)));
+            assert_near(measured, expected, rate_error(expected, N));
             let derived = at(distance).derived();
-            let value = |name| derived.iter().find(|one| one.name == name);
+            let value = |name| derived.iter().find(|entry| entry.name == name);
             assert_eq!(value("code_rate").unwrap().value, 223.0 / 255.0);
             assert!(value("packet_loss_1500_B").unwrap().value > expected);
         }
@@ -260,8 +260,8 @@ mod tests {
                 for (distance, t) in [(5.0, 0), (12.0, 0), (12.0, 3)] {
                     let radio = radio(modulation, fading, t, distance);
                     let expected = radio.theory(TRAFFIC).loss.unwrap();
-                    let found = share(&losses(radio));
-                    assert_near(found, expected, rate_error(expected, N).max(1e-7));
+                    let measured = share(&losses(radio));
+                    assert_near(measured, expected, rate_error(expected, N).max(1e-7));
                 }
             }
         }
@@ -316,10 +316,10 @@ mod tests {
             bin.1 += f64::from(u8::from(*lost));
             bin.2 += fixed.loss(distance, 60);
         }
-        for (n, found, expected) in [near, far] {
+        for (n, measured, expected) in [near, far] {
             assert!(n > 1e4);
             let mean = expected / n;
-            assert_near(found / n, mean, rate_error(mean, n as usize));
+            assert_near(measured / n, mean, rate_error(mean, n as usize));
         }
         assert!(near.1 / near.0 < 0.8 * far.1 / far.0);
     }

@@ -445,8 +445,8 @@ mod tests {
             let chain = chain(0.08, 0.01, Advance::Time, exposure);
             let spacing = Interval::from_micros(100_007);
             let expected = chain.theory(Sampling { bytes: 60, spacing }).loss.unwrap();
-            let found = share(&losses(Box::new(chain), spacing, N));
-            assert_near(found, expected, rate_error(expected, N));
+            let measured = share(&losses(Box::new(chain), spacing, N));
+            assert_near(measured, expected, rate_error(expected, N));
             assert!(expected > before, "{expected} at {ms} ms");
             before = expected;
         }
@@ -467,8 +467,8 @@ mod tests {
         };
         let expected = chain.theory(sampling).loss.unwrap();
         assert!((expected - 0.056_924).abs() < 1e-6);
-        let found = share(&losses(Box::new(chain), STEP, N));
-        assert_near(found, expected, rate_error(expected, N));
+        let measured = share(&losses(Box::new(chain), STEP, N));
+        assert_near(measured, expected, rate_error(expected, N));
     }
 
     /// Share of time below the threshold for a sum of n sinusoids: the density of
@@ -561,13 +561,13 @@ mod tests {
             assert!(close(of_signal.burst, of_chain.burst));
             let lags = of_signal.autocorrelation.unwrap();
             for lag in [1usize, 2, 5] {
-                let (found, error) = over(&signals, |lost| {
+                let (measured, error) = over(&signals, |lost| {
                     let all = lost.len() - lag;
                     let both = lost.windows(lag + 1).filter(|w| w[0] && w[lag]).count() as f64;
                     both / all as f64
                 });
                 let expected = 0.01 + 0.09 * lags[lag - 1];
-                assert_near(found, expected, error);
+                assert_near(measured, expected, error);
             }
         }
     }

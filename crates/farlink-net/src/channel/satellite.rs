@@ -178,8 +178,11 @@ mod tests {
     fn equations_1_to_3_are_those_of_the_study() {
         // Record: BER_R 5e-6, MSS 512 with 42 bytes of headers, b 0.01, g 0.05.
         let channel = satellite(0.01, 0.05, 0.0, 5e-6);
-        let near = |found: f64, expected: f64| {
-            assert!((found / expected - 1.0).abs() < 2e-5, "{found} {expected}");
+        let near = |measured: f64, expected: f64| {
+            assert!(
+                (measured / expected - 1.0).abs() < 2e-5,
+                "{measured} {expected}"
+            );
         };
         near(StateLoss::Bits(p(5e-6)).of(554), 0.021_916);
         near(StateLoss::Bits(p(5e-6)).of(42), 0.001_678_6);
@@ -199,8 +202,8 @@ mod tests {
             (0.02, 0.2, 1e-6, 1e-3),
         ] {
             for bytes in [554, 40] {
-                let found = agrees(satellite(b, g, clear, rain), sampling(bytes, 1_000_000));
-                assert!(found.loss > 1e-4);
+                let measured = agrees(satellite(b, g, clear, rain), sampling(bytes, 1_000_000));
+                assert!(measured.loss > 1e-4);
             }
         }
     }
@@ -211,8 +214,8 @@ mod tests {
             let ber = Satellite::ber_for_loss(p(0.01), p(0.05), p(clear), p(loss), 554).unwrap();
             let channel = satellite(0.01, 0.05, clear, ber.get());
             assert!((channel.mean_loss(554) / loss - 1.0).abs() < 1e-9, "{loss}");
-            let found = agrees(channel, sampling(554, 1_000_000));
-            found.near_loss(loss);
+            let measured = agrees(channel, sampling(554, 1_000_000));
+            measured.near_loss(loss);
         }
         // Rain has a sixth of the packets: it cannot lose more than that.
         let most = Satellite::ber_for_loss(p(0.01), p(0.05), p(0.0), p(0.17), 554);
@@ -225,9 +228,9 @@ mod tests {
     fn data_and_acks_that_alternate_have_their_own_losses() {
         let mut channel = satellite(0.01, 0.05, 0.0, 2e-5);
         let expected = [554, 42].map(|bytes| channel.mean_loss(bytes));
-        let found = Found::of(&mut channel, |i| ([554, 42][i % 2], i as u64 * 1_000_000));
+        let measured = Found::of(&mut channel, |i| ([554, 42][i % 2], i as u64 * 1_000_000));
         for (kind, expected) in expected.into_iter().enumerate() {
-            found.every(2, kind).near_loss(expected);
+            measured.every(2, kind).near_loss(expected);
         }
     }
 

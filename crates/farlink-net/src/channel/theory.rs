@@ -352,8 +352,8 @@ mod tests {
         let (lost, delays) = sample(&channel);
         let indicator: Vec<f64> = lost.iter().map(|&lost| f64::from(u8::from(lost))).collect();
         let mean = theory.loss.unwrap();
-        let (found, error) = batches(&indicator);
-        assert_near(found, mean, error);
+        let (measured, error) = batches(&indicator);
+        assert_near(measured, mean, error);
         if let Some(lags) = theory.autocorrelation {
             assert!(theory.burst.is_some() && theory.gap.is_some());
             for lag in [1usize, 2, 5, 20] {
@@ -361,27 +361,27 @@ mod tests {
                     .windows(lag + 1)
                     .map(|w| f64::from(u8::from(w[0] && w[lag])))
                     .collect();
-                let (found, error) = batches(&both);
+                let (measured, error) = batches(&both);
                 let expected = mean * (mean + (1.0 - mean) * lags[lag - 1]);
-                assert_near(found, expected, error);
+                assert_near(measured, expected, error);
             }
             let ends: Vec<f64> = lost
                 .windows(2)
                 .map(|w| f64::from(u8::from(w[0] && !w[1])))
                 .collect();
-            let (found, error) = batches(&ends);
-            assert_near(found, mean / theory.burst.unwrap(), error);
-            assert_near(found, (1.0 - mean) / theory.gap.unwrap(), error);
+            let (measured, error) = batches(&ends);
+            assert_near(measured, mean / theory.burst.unwrap(), error);
+            assert_near(measured, (1.0 - mean) / theory.gap.unwrap(), error);
         }
         let distribution = theory.delay.unwrap();
-        let (found, error) = batches(&delays);
-        assert_near(found, distribution.mean, error.max(1e-12));
+        let (measured, error) = batches(&delays);
+        assert_near(measured, distribution.mean, error.max(1e-12));
         let squares: Vec<f64> = delays
             .iter()
             .map(|d| (d - distribution.mean).powi(2))
             .collect();
-        let (found, error) = batches(&squares);
-        assert_near(found, distribution.deviation.powi(2), error.max(1e-15));
+        let (measured, error) = batches(&squares);
+        assert_near(measured, distribution.deviation.powi(2), error.max(1e-15));
         if distribution.deviation > 0.0 {
             for (level, at) in distribution.quantiles {
                 let share = |chosen: &dyn Fn(f64) -> bool| {

@@ -307,18 +307,18 @@ mod tests {
                 false,
             );
             let distribution = trace.theory(TRAFFIC).delay.unwrap();
-            let mut found = delays(trace);
-            let mean = found.iter().sum::<f64>() / N as f64;
+            let mut measured = delays(trace);
+            let mean = measured.iter().sum::<f64>() / N as f64;
             assert!(
                 (mean - distribution.mean).abs() < 1e-5,
                 "{mean} {}",
                 distribution.mean
             );
-            let spread = found.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / N as f64;
+            let spread = measured.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / N as f64;
             assert!((spread.sqrt() - distribution.deviation).abs() < 1e-5);
-            found.sort_by(f64::total_cmp);
+            measured.sort_by(f64::total_cmp);
             for (p, delay) in distribution.quantiles {
-                let at = found[(p * N as f64) as usize - 1];
+                let at = measured[(p * N as f64) as usize - 1];
                 assert!((at - delay).abs() < 2e-4, "{p}: {at} {delay}");
             }
         }
@@ -405,7 +405,7 @@ mod tests {
     #[test]
     fn a_level_on_a_step_has_the_delay_of_the_step() {
         let pieces = [0.0, 1.0, 4.0].map(|delay| (delay, delay, 0.25));
-        let found = quantiles(&[&pieces[..], &[(8.0, 8.0, 0.25)]].concat());
+        let measured = quantiles(&[&pieces[..], &[(8.0, 8.0, 0.25)]].concat());
         for (level, delay) in [
             (0.05, 0.0),
             (0.25, 0.0),
@@ -413,7 +413,7 @@ mod tests {
             (0.75, 4.0),
             (0.95, 8.0),
         ] {
-            let &(_, at) = found.iter().find(|one| one.0 == level).unwrap();
+            let &(_, at) = measured.iter().find(|item| item.0 == level).unwrap();
             assert!((at - delay).abs() < 1e-9, "{level}: {at}");
         }
     }

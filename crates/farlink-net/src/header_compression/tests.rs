@@ -152,15 +152,15 @@ fn a_loss_that_the_checksum_does_not_see_is_believed() {
     };
     let mut link = direction();
     let packets = [ack(0, 1000, 4000), ack(1, 1500, 3500), ack(2, 1600, 3500)];
-    for (number, one) in (0..).zip(&packets) {
-        send(&mut link, number, one);
+    for (number, item) in (0..).zip(&packets) {
+        send(&mut link, number, item);
     }
     link.restore(NOW, PacketId(0), &mut packets[0].clone());
     let mut came = packets[2].clone();
     link.restore(NOW, PacketId(2), &mut came);
     assert!(!came.corrupt);
-    let said = came.tcp().map(|s| (s.ack, s.window));
-    assert_eq!(said, Some((Seq(1100), 4000)));
+    let text = came.tcp().map(|s| (s.ack, s.window));
+    assert_eq!(text, Some((Seq(1100), 4000)));
     assert_eq!(link.stats().wrong, 1);
 }
 
@@ -176,8 +176,8 @@ fn a_packet_may_come_out_as_that_of_another_connection() {
         packet
     };
     let mut link = direction();
-    for (number, one) in (0..).zip([data(0), other(1), data(2), data(3)]) {
-        send(&mut link, number, &one);
+    for (number, item) in (0..).zip([data(0), other(1), data(2), data(3)]) {
+        send(&mut link, number, &item);
     }
     link.restore(NOW, PacketId(0), &mut data(0));
     link.restore(NOW, PacketId(1), &mut other(1));

@@ -164,20 +164,23 @@ mod tests {
     /// Checks mean and variance, of which the fourth moment is estimated.
     fn assert_moments(times: &[f64], mean: f64, variance: f64) {
         let n = times.len() as f64;
-        let found = times.iter().sum::<f64>() / n;
+        let measured = times.iter().sum::<f64>() / n;
         let error = 4.0 * (variance / n).sqrt() + 1e-9;
-        assert!((found - mean).abs() < error, "mean {found}, not {mean}");
+        assert!(
+            (measured - mean).abs() < error,
+            "mean {measured}, not {mean}"
+        );
         let central = |power| times.iter().map(|t| (t - mean).powi(power)).sum::<f64>() / n;
         let error = 4.0 * ((central(4) - variance * variance) / n).sqrt() + 1e-9;
-        let found = central(2);
+        let measured = central(2);
         assert!(
-            (found - variance).abs() < error,
-            "variance {found}, not {variance}"
+            (measured - variance).abs() < error,
+            "variance {measured}, not {variance}"
         );
     }
 
-    fn assert_share(found: usize, of: usize, p: f64) {
-        let share = found as f64 / of as f64;
+    fn assert_share(measured: usize, of: usize, p: f64) {
+        let share = measured as f64 / of as f64;
         let error = 4.0 * (p * (1.0 - p) / of as f64).sqrt() + 1e-12;
         assert!((share - p).abs() < error, "{share}, not {p}");
     }

@@ -535,7 +535,7 @@ mod tests {
             (speed / f64::from(n), spread / f64::from(n))
         };
         let error = 1.3 / f64::from(n).sqrt();
-        let near = |found: f64, expected: f64| (found - expected).abs() < 4.0 * error;
+        let near = |measured: f64, expected: f64| (measured - expected).abs() < 4.0 * error;
         let speed = SPEED;
         let (at_first, anywhere) = look(Model::Waypoint { speed, pause }, 0);
         assert!(near(at_first, 2.75), "{at_first}");
@@ -574,11 +574,11 @@ mod tests {
                     walker.at(now) == walker.at(now + Interval::from_micros(1))
                 })
                 .count();
-            let found = still as f64 / f64::from(n);
+            let measured = still as f64 / f64::from(n);
             let error = (share * (1.0 - share) / f64::from(n)).sqrt();
             assert!(
-                (found - share).abs() < 4.0 * error,
-                "{found} {share} at {at} s"
+                (measured - share).abs() < 4.0 * error,
+                "{measured} {share} at {at} s"
             );
         }
     }
@@ -678,10 +678,10 @@ mod tests {
         assert!((variance - 0.25).abs() < 4.0 * error, "{variance}");
         for lag in [1usize, 3] {
             let pairs = speeds.windows(lag + 1).map(|w| w[0] * w[lag]).sum::<f64>();
-            let found = pairs / n / variance;
+            let measured = pairs / n / variance;
             assert!(
-                (found - 0.8f64.powi(lag as i32)).abs() < 0.015,
-                "{lag}: {found}"
+                (measured - 0.8f64.powi(lag as i32)).abs() < 0.015,
+                "{lag}: {measured}"
             );
         }
     }

@@ -293,10 +293,10 @@ mod tests {
                 free = done;
             }
             let exact = f64::from(n) * 12_000.0 / rate as f64;
-            let found = free.as_secs_f64();
+            let measured = free.as_secs_f64();
             assert!(
-                found >= exact - 1e-12 && found < exact + 1e-3,
-                "{rate}: {found}"
+                measured >= exact - 1e-12 && measured < exact + 1e-3,
+                "{rate}: {measured}"
             );
             // A search finds the same opportunity as counting does.
             for k in 0..2000 {
@@ -341,8 +341,8 @@ mod tests {
         for _ in 0..n {
             free = pace.send(free, Instant::ZERO, 1500).1;
         }
-        let found = f64::from(n) * 12_000.0 / free.as_secs_f64();
-        assert!((found / mean - 1.0).abs() < 1e-5, "{found} {mean}");
+        let measured = f64::from(n) * 12_000.0 / free.as_secs_f64();
+        assert!((measured / mean - 1.0).abs() < 1e-5, "{measured} {mean}");
     }
 
     #[test]

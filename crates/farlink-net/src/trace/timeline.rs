@@ -127,16 +127,16 @@ mod tests {
                 let mut hint = 0;
                 for i in 0..2000 {
                     let now = Instant::from_nanos(i * step * 1_000_000);
-                    let found = timeline.at(now, offset * 1_000_000, &mut hint);
+                    let measured = timeline.at(now, offset * 1_000_000, &mut hint);
                     let mut time = i * step + offset;
                     if repeats {
                         time %= 99 * 99;
                     }
                     let row = (0..100).rev().find(|&k| times[k] <= time).unwrap();
-                    assert_eq!(found.row, row);
-                    assert_eq!(found.since, (time - times[row]) * 1_000_000);
+                    assert_eq!(measured.row, row);
+                    assert_eq!(measured.since, (time - times[row]) * 1_000_000);
                     let left = times.get(row + 1).map(|next| (next - time) * 1_000_000);
-                    assert_eq!(found.left, left);
+                    assert_eq!(measured.left, left);
                 }
             }
         }

@@ -189,12 +189,12 @@ fn open_v4(bytes: &[u8]) -> Result<(IpFields, u8, &[u8]), WireError> {
 fn open_v6(bytes: &[u8]) -> Result<(IpFields, u8, &[u8]), WireError> {
     let total = ipv6::total_len(bytes).map_err(|error| WireError::Ipv6(error.to_string()))?;
     let packet = &bytes[..total];
-    let found = ipv6::carried(packet);
-    if found.is_part {
+    let payload = ipv6::carried(packet);
+    if payload.is_part {
         return Err(WireError::Fragment);
     }
-    if found.protocol != IpNumber::TCP.0 {
-        return Err(WireError::NotTcp(found.protocol));
+    if payload.protocol != IpNumber::TCP.0 {
+        return Err(WireError::NotTcp(payload.protocol));
     }
     let fields = IpFields {
         addresses: Addresses {
@@ -205,7 +205,7 @@ fn open_v6(bytes: &[u8]) -> Result<(IpFields, u8, &[u8]), WireError> {
         ttl: packet[7],
     };
     let class = packet[0] << 4 | packet[1] >> 4;
-    Ok((fields, class, &packet[found.at..]))
+    Ok((fields, class, &packet[payload.at..]))
 }
 
 /// Returns the offset of the TCP segment in a packet that [`open`] reads.
@@ -221,8 +221,8 @@ pub(super) fn segment_at(packet: &[u8]) -> usize {
 pub fn is_tcp_fragment(bytes: &[u8]) -> bool {
     if bytes.first().is_some_and(|first| first >> 4 == 6) {
         return ipv6::total_len(bytes).is_ok_and(|total| {
-            let found = ipv6::carried(&bytes[..total]);
-            found.is_part && found.protocol == IpNumber::TCP.0
+            let payload = ipv6::carried(&bytes[..total]);
+            payload.is_part && payload.protocol == IpNumber::TCP.0
         });
     }
     let is_it =

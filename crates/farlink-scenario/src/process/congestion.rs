@@ -49,23 +49,23 @@ impl CongestionSpec {
             (Some(clear), None, None) => return Ok(clear.0),
             (None, Some(share), None) => {
                 if share.0 == 0.0 || share.0 == 1.0 {
-                    let says = format!(
+                    let message = format!(
                         "= {} leaves one state only; write a share above 0 and below 1",
                         share.0
                     );
-                    return Err(fault("share", says));
+                    return Err(fault("share", message));
                 }
                 duration * (1.0 - share.0) / share.0
             }
             (None, None, Some(periods)) => {
                 let most = 1.0 / duration;
                 if !(periods > 0.0 && periods < most) {
-                    let says = format!(
+                    let message = format!(
                         "= {periods} is out of range; periods of \"{}\" come less than {most} \
                          times a second",
                         self.duration
                     );
-                    return Err(fault("periods", says));
+                    return Err(fault("periods", message));
                 }
                 1.0 / periods - duration
             }
@@ -99,8 +99,8 @@ impl CongestionSpec {
         }
         let clear = self.clear()?;
         if !good(clear) {
-            let says = format!("gives clear periods of \"{}\", which {range}", Time(clear));
-            return Err(Problem::new([], says));
+            let message = format!("gives clear periods of \"{}\", which {range}", Time(clear));
+            return Err(Problem::new([], message));
         }
         Ok(())
     }

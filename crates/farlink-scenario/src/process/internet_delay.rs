@@ -63,28 +63,28 @@ impl InternetDelaySpec {
         self.check_keys()?;
         let Some(share) = self.raised_share else {
             if !self.raised.is_empty() {
-                let says = "would be ignored; it needs raised_share, for example 0.04";
-                return Err(fault("raised", says));
+                let message = "would be ignored; it needs raised_share, for example 0.04";
+                return Err(fault("raised", message));
             }
             return Ok(());
         };
         if self.raised.is_empty() {
-            let says = "would be ignored; it needs raised = [{ weight = 1, mean = \"100 ms\" }]";
-            return Err(fault("raised_share", says));
+            let message = "would be ignored; it needs raised = [{ weight = 1, mean = \"100 ms\" }]";
+            return Err(fault("raised_share", message));
         }
         if share.0 == 1.0 {
-            let says = "= 1 leaves no packet for mean; write a share below 1";
-            return Err(fault("raised_share", says));
+            let message = "= 1 leaves no packet for mean; write a share below 1";
+            return Err(fault("raised_share", message));
         }
         if let Some(run) = self.raised_run {
             // One packet at least is between two runs: S01 <= 1.
             let least = (share.0 / (1.0 - share.0)).max(1.0);
             if !(run >= least && run <= 1e9) {
-                let says = format!(
+                let message = format!(
                     "= {run} is out of range; write {least} to 1e9 packets for a share of {}",
                     share.0
                 );
-                return Err(fault("raised_run", says));
+                return Err(fault("raised_run", message));
             }
         }
         let mut sum = 0.0;
@@ -94,8 +94,8 @@ impl InternetDelaySpec {
             sum += part.weight;
         }
         if sum == 0.0 {
-            let says = "has no weight above 0; write for example weight = 1";
-            return Err(fault("raised", says));
+            let message = "has no weight above 0; write for example weight = 1";
+            return Err(fault("raised", message));
         }
         Ok(())
     }

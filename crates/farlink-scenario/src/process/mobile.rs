@@ -138,8 +138,8 @@ impl MobileSpec {
                 } else {
                     "handoff_duration"
                 };
-                let says = format!("would be ignored beside the cells; {HANDOFFS}");
-                Err(fault(key, says))
+                let message = format!("would be ignored beside the cells; {HANDOFFS}");
+                Err(fault(key, message))
             }
         }
     }
@@ -177,13 +177,14 @@ impl MobileSpec {
             };
         };
         if let Some((key, _)) = times.iter().find(|(_, time)| time.is_some()) {
-            let says = format!("would be ignored beside carrier; {FADES}");
-            return Err(fault(key, says));
+            let message = format!("would be ignored beside carrier; {FADES}");
+            return Err(fault(key, message));
         }
         let speed = self.speed(FADES)?;
         if carrier == Frequency(0) || carrier > Frequency(1_000_000_000_000) {
-            let says = format!("= \"{carrier}\" is out of range; write \"1 Hz\" to \"1000 GHz\"");
-            return Err(fault("carrier", says));
+            let message =
+                format!("= \"{carrier}\" is out of range; write \"1 Hz\" to \"1000 GHz\"");
+            return Err(fault("carrier", message));
         }
         let [rate, duration] = match levels.map(|(_, level)| level) {
             [Some(margin), None, None] => Fading::at_margin(margin),
@@ -205,18 +206,18 @@ impl MobileSpec {
                 } else {
                     "crossing_duration"
                 };
-                let says = format!("has no {key:?}; write both, or fade_margin");
-                return Err(Problem::new([], says));
+                let message = format!("has no {key:?}; write both, or fade_margin");
+                return Err(Problem::new([], message));
             }
         };
         Fading::from_motion(speed, carrier.hertz(), rate, duration)
             .map(Some)
             .map_err(|_| {
-                let says = format!(
+                let message = format!(
                     "= {rate} with crossing_duration = {duration} leaves no time between fades; \
                      write two numbers above 0 whose product is below 1"
                 );
-                fault("crossing_rate", says)
+                fault("crossing_rate", message)
             })
     }
 
@@ -226,8 +227,9 @@ impl MobileSpec {
             return Err(Problem::new([], format!("has no \"speed\"; {forms}")));
         };
         if speed == Speed(0) || speed > Speed(3_600_000_000 * 100) {
-            let says = format!("= \"{speed}\" is out of range; write \"1 mm/h\" to \"100 km/s\"");
-            return Err(fault("speed", says));
+            let message =
+                format!("= \"{speed}\" is out of range; write \"1 mm/h\" to \"100 km/s\"");
+            return Err(fault("speed", message));
         }
         Ok(speed.metres_per_second())
     }
@@ -245,12 +247,12 @@ impl MobileSpec {
         for (what, times) in [("handoffs", handoffs), ("fades", fades)] {
             let mut times = times.into_iter().flatten();
             if let Some(time) = times.find(|time| !(SHORTEST..=LONGEST).contains(time)) {
-                let says = format!(
+                let message = format!(
                     "gives {what} a mean time of \"{}\", which is out of range; \"1 us\" to \
                      \"1000000000 s\" are possible",
                     Time(time)
                 );
-                return Err(Problem::new([], says));
+                return Err(Problem::new([], message));
             }
         }
         if self.speed.is_some() && self.cell_radius.is_none() && self.carrier.is_none() {
@@ -293,8 +295,8 @@ impl MobileSpec {
         }
         match (self.loss_bad, self.ber_bad) {
             (None, None) => {
-                let says = "has no \"loss_bad\"; write loss_bad = 0.1 or ber_bad = 5e-5";
-                return Err(Problem::new([], says));
+                let message = "has no \"loss_bad\"; write loss_bad = 0.1 or ber_bad = 5e-5";
+                return Err(Problem::new([], message));
             }
             (Some(_), Some(_)) => {
                 return Err(fault("ber_bad", "would be ignored beside loss_bad"));

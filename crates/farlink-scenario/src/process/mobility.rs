@@ -80,36 +80,36 @@ impl MobilitySpec {
     pub(in super::super) fn check(&self) -> Result<(), Problem> {
         for side in self.area {
             if !(1.0..=1e6).contains(&side.metres()) {
-                let says = format!("has \"{side}\", out of range; write \"1 m\" to \"1000 km\"");
-                return Err(fault("area", says));
+                let message = format!("has \"{side}\", out of range; write \"1 m\" to \"1000 km\"");
+                return Err(fault("area", message));
             }
         }
         self.check_keys()?;
         if let Some([low, high]) = self.speed {
             if low > high {
-                let says = format!("goes from \"{low}\" to \"{high}\"; write the smaller first");
-                return Err(fault("speed", says));
+                let message = format!("goes from \"{low}\" to \"{high}\"; write the smaller first");
+                return Err(fault("speed", message));
             }
             if low.0 == 0 || high.metres_per_second() > 1e5 {
-                let says = "is out of range; write speeds above 0, up to \"100 km/s\"";
-                return Err(fault("speed", says));
+                let message = "is out of range; write speeds above 0, up to \"100 km/s\"";
+                return Err(fault("speed", message));
             }
         }
         for (key, span) in [("pause", self.pause), ("leg", self.leg)] {
             if let Some([low, high]) = span.filter(|[low, high]| low > high) {
-                let says = format!("goes from \"{low}\" to \"{high}\"; write the smaller first");
-                return Err(fault(key, says));
+                let message = format!("goes from \"{low}\" to \"{high}\"; write the smaller first");
+                return Err(fault(key, message));
             }
         }
         if let Some([low, _]) = self.leg.filter(|leg| leg[0].0 < Interval::from_millis(1)) {
-            let says = format!("begins with \"{low}\", out of range; write \"1 ms\" or more");
-            return Err(fault("leg", says));
+            let message = format!("begins with \"{low}\", out of range; write \"1 ms\" or more");
+            return Err(fault("leg", message));
         }
         if let (MobilityName::RandomWalk, Some([low, high])) = (self.model, self.leg)
             && low != high
         {
-            let says = format!("of a random walk has one length; write [\"{low}\", \"{low}\"]");
-            return Err(fault("leg", says));
+            let message = format!("of a random walk has one length; write [\"{low}\", \"{low}\"]");
+            return Err(fault("leg", message));
         }
         self.check_steps()
     }
@@ -122,20 +122,20 @@ impl MobilitySpec {
             return Ok(());
         };
         if leg[1].0 < step.0 {
-            let says = format!(
+            let message = format!(
                 "= \"{step}\" is longer than a leg; write at most \"{}\"",
                 leg[1]
             );
-            return Err(fault("step", says));
+            return Err(fault("step", message));
         }
         let shortest = speed[0].metres_per_second() * leg[0].0.as_secs_f64();
         let side = self.area[0].metres().min(self.area[1].metres());
         if shortest > side / 2.0 {
-            let says = format!(
+            let message = format!(
                 "makes every leg {shortest} m or more, too long to stay inside {side} m; write \
                  shorter ones"
             );
-            return Err(fault("leg", says));
+            return Err(fault("leg", message));
         }
         Ok(())
     }

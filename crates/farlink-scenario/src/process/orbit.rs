@@ -98,25 +98,25 @@ impl OrbitSpec {
     pub(crate) fn check(&self) -> Result<(), Problem> {
         self.check_keys()?;
         if let Some(top) = self.max_elevation.filter(|&top| top <= self.min_elevation) {
-            let says = format!(
+            let message = format!(
                 "= {top} is not above min_elevation, {}; a pass would have no time",
                 self.min_elevation
             );
-            return Err(fault("max_elevation", says));
+            return Err(fault("max_elevation", message));
         }
         let passes = self.passes();
         if !passes.is_possible() || passes.duration() > 86_400.0 {
-            let says = "leaves a satellite in sight for a day or for ever; use a lower altitude, \
+            let message = "leaves a satellite in sight for a day or for ever; use a lower altitude, \
                         or the plain delay of a GEO link";
-            return Err(fault("altitude", says));
+            return Err(fault("altitude", message));
         }
         match self.handover_time {
             Some(time) if time.0.as_secs_f64() >= passes.duration() => {
-                let says = format!(
+                let message = format!(
                     "= \"{time}\" is longer than a pass, {:.1} s",
                     passes.duration()
                 );
-                Err(fault("handover_time", says))
+                Err(fault("handover_time", message))
             }
             _ => Ok(()),
         }
@@ -143,14 +143,14 @@ impl ReconfigurationSpec {
         let interval = self.interval();
         let [low, high] = self.delay;
         if low > high {
-            let says = format!("goes from \"{low}\" to \"{high}\"; write the smaller first");
-            return Err(fault("delay", says));
+            let message = format!("goes from \"{low}\" to \"{high}\"; write the smaller first");
+            return Err(fault("delay", message));
         }
         at_most("delay", high, LONGEST_DELAY)?;
         match self.interruption_time {
             Some(time) if time >= interval => {
-                let says = format!("= \"{time}\" is not below the interval, \"{interval}\"");
-                Err(fault("interruption_time", says))
+                let message = format!("= \"{time}\" is not below the interval, \"{interval}\"");
+                Err(fault("interruption_time", message))
             }
             _ => Ok(()),
         }

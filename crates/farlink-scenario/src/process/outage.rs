@@ -32,11 +32,11 @@ impl OutageSpec {
         self.check_keys()?;
         match self.period {
             Some(period) if period <= self.duration => {
-                let says = format!(
+                let message = format!(
                     "= \"{period}\" is not above the duration, \"{}\"",
                     self.duration
                 );
-                Err(fault("period", says))
+                Err(fault("period", message))
             }
             _ => Ok(()),
         }

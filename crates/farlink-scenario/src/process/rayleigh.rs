@@ -94,16 +94,16 @@ impl RayleighSpec {
             (Some(alpha), Some(beta)) => (alpha, beta),
             (alpha, _) => {
                 let absent = if alpha.is_none() { "alpha" } else { "beta" };
-                let says = format!("has no {absent:?}; write alpha and beta, or neither");
-                return Err(Problem::new([], says));
+                let message = format!("has no {absent:?}; write alpha and beta, or neither");
+                return Err(Problem::new([], message));
             }
         };
         if let Some((key, _)) = given.iter().find(|(_, given)| *given) {
             return Err(fault(key, "would be ignored beside alpha and beta"));
         }
         if alpha.0 == 0.0 && beta.0 == 0.0 {
-            let says = "= 0 with beta = 0 never changes the state; write one of them above 0";
-            return Err(fault("alpha", says));
+            let message = "= 0 with beta = 0 never changes the state; write one of them above 0";
+            return Err(fault("alpha", message));
         }
         Ok(Source::Chain([alpha, beta]))
     }
@@ -112,8 +112,8 @@ impl RayleighSpec {
         let doppler = match (self.doppler, self.speed, self.carrier) {
             (Some(doppler), None, None) => {
                 if !(doppler > 0.0 && doppler <= 1e6) {
-                    let says = format!("= {doppler} is out of range; write above 0 to 1e6 (Hz)");
-                    return Err(fault("doppler", says));
+                    let message = format!("= {doppler} is out of range; write above 0 to 1e6 (Hz)");
+                    return Err(fault("doppler", message));
                 }
                 doppler
             }
@@ -139,8 +139,9 @@ impl RayleighSpec {
             (Some(db), None) => Margin::from_db(db),
             (None, Some(loss)) => {
                 if loss.0 <= 0.0 || loss.0 >= 1.0 {
-                    let says = format!("= {} is out of range; write above 0 and below 1", loss.0);
-                    return Err(fault("loss", says));
+                    let message =
+                        format!("= {} is out of range; write above 0 and below 1", loss.0);
+                    return Err(fault("loss", message));
                 }
                 Margin::from_share(loss.0)
             }
@@ -165,22 +166,22 @@ impl RayleighSpec {
                 ("alpha", self.alpha.is_some()),
             ];
             if let Some((key, _)) = of_the_chain.iter().find(|(_, given)| *given) {
-                let says = "would be ignored; it is of model = \"markov\"";
-                return Err(fault(key, says));
+                let message = "would be ignored; it is of model = \"markov\"";
+                return Err(fault(key, message));
             }
             return Ok(());
         }
         if self.sinusoids.is_some() {
-            let says = "would be ignored; it needs model = \"jakes\"";
-            return Err(fault("sinusoids", says));
+            let message = "would be ignored; it needs model = \"jakes\"";
+            return Err(fault("sinusoids", message));
         }
         let packet = self.advance == Some(AdvanceName::Packet);
         match self.step {
             // Steps of a chain given as such that moves per packet have no length.
             None if packet && matches!(source, Source::Chain(_)) => {}
             Some(_) if packet && matches!(source, Source::Chain(_)) => {
-                let says = "would be ignored beside alpha and advance = \"packet\"";
-                return Err(fault("step", says));
+                let message = "would be ignored beside alpha and advance = \"packet\"";
+                return Err(fault("step", message));
             }
             None => {
                 return Err(Problem::new(
@@ -192,12 +193,12 @@ impl RayleighSpec {
             Some(_) => {}
         }
         if self.exposure.is_some() && packet {
-            let says = "would be ignored; it needs advance = \"time\"";
-            return Err(fault("exposure", says));
+            let message = "would be ignored; it needs advance = \"time\"";
+            return Err(fault("exposure", message));
         }
         if self.shared && packet {
-            let says = "= true needs times; it cannot be with advance = \"packet\"";
-            return Err(fault("shared", says));
+            let message = "= true needs times; it cannot be with advance = \"packet\"";
+            return Err(fault("shared", message));
         }
         Ok(())
     }

@@ -60,17 +60,17 @@ impl SatelliteSpec {
                 let of = |p: f64| farlink_net::rng::Probability::new(p).ok();
                 let clear = of(self.ber_clear.map_or(0.0, |p| p.0));
                 let rain = self.b.0 / (self.b.0 + self.g.0);
-                let found = clear.zip(of(self.b.0)).zip(of(self.g.0)).zip(of(loss.0));
-                let ber = found.and_then(|(((clear, b), g), loss)| {
+                let measured = clear.zip(of(self.b.0)).zip(of(self.g.0)).zip(of(loss.0));
+                let ber = measured.and_then(|(((clear, b), g), loss)| {
                     Satellite::ber_for_loss(b, g, clear, loss, size.0 as u32)
                 });
                 if ber.is_none() {
-                    let says = format!(
+                    let message = format!(
                         "= {} cannot be reached: rain has b / (b + g) = {:.4} of the packets, and \
                          clear sky loses what ber_clear says; write a loss between the two",
                         loss.0, rain
                     );
-                    return Err(fault("loss", says));
+                    return Err(fault("loss", message));
                 }
                 Ok(())
             }

@@ -35,7 +35,7 @@ fn nothing() -> Size {
 
 impl ScriptedLossSpec {
     pub(crate) fn check(&self) -> Result<(), Problem> {
-        let says = if self.packets.is_empty() {
+        let message = if self.packets.is_empty() {
             "= [] loses nothing; write numbers, [3, 7]".to_owned()
         } else if self.packets.len() > MOST {
             format!("has more than {MOST} numbers; write fewer, or loss = 0.01")
@@ -44,15 +44,15 @@ impl ScriptedLossSpec {
         } else if let Some(&[a, b]) = self.packets.windows(2).find(|pair| pair[0] >= pair[1]) {
             format!("has {b} behind {a}; write each number once, in order")
         } else if self.min_size > Size(65_535) {
-            let says = format!(
+            let message = format!(
                 "= \"{}\" is longer than any packet; write at most \"65535 B\"",
                 self.min_size
             );
-            return Err(fault("min_size", says));
+            return Err(fault("min_size", message));
         } else {
             return Ok(());
         };
-        Err(fault("packets", says))
+        Err(fault("packets", message))
     }
 
     pub(crate) fn build(&self, _: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {

@@ -226,12 +226,12 @@ fn realised(
 }
 
 #[track_caller]
-fn loses(found: &[(DropCause, f64)], expected: &[(DropCause, f64)], tolerance: f64) {
-    assert_eq!(found.len(), expected.len(), "{found:?}");
-    for ((cause, share), (other, want)) in found.iter().zip(expected) {
+fn loses(measured: &[(DropCause, f64)], expected: &[(DropCause, f64)], tolerance: f64) {
+    assert_eq!(measured.len(), expected.len(), "{measured:?}");
+    for ((cause, share), (other, want)) in measured.iter().zip(expected) {
         assert_eq!(cause, other);
         let off = (share / want - 1.0).abs();
-        assert!(off < tolerance, "{found:?} is not {expected:?}");
+        assert!(off < tolerance, "{measured:?} is not {expected:?}");
     }
 }
 
@@ -241,29 +241,29 @@ fn loses(found: &[(DropCause, f64)], expected: &[(DropCause, f64)], tolerance: f
 #[test]
 fn what_a_scenario_says_is_what_a_link_loses() {
     let satellite = "{ satellite = { b = 0.01, g = 0.05, loss = 0.01, loss_size = \"554 B\" } }";
-    let found = realised(satellite, "1.544 Mbit/s", 554, 5, 400_000);
-    loses(&found, &[(DropCause::Fade, 0.01)], 0.08);
+    let measured = realised(satellite, "1.544 Mbit/s", 554, 5, 400_000);
+    loses(&measured, &[(DropCause::Fade, 0.01)], 0.08);
 
     // Leung 1998, section 5.4: 0.40 of packets of 552 B are bad at 75 km/h.
     let fades = "{ mobile = { speed = \"75 km/h\", carrier = \"850 MHz\", fade_margin = 30, \
                  loss_bad = 0.2 } }";
-    let found = realised(fades, "19.2 kbit/s", 552, 230, 200_000);
-    loses(&found, &[(DropCause::Fade, 0.0795)], 0.04);
+    let measured = realised(fades, "19.2 kbit/s", 552, 230, 200_000);
+    loses(&measured, &[(DropCause::Fade, 0.0795)], 0.04);
     // 100 m of every 4 km and 100 m.
     let cells =
         "{ mobile = { speed = \"75 km/h\", cell_radius = \"2 km\", handoff_region = \"100 m\" } }";
-    let found = realised(cells, "19.2 kbit/s", 552, 230, 2_000_000);
-    loses(&found, &[(DropCause::Handoff, 50.0 / 2050.0)], 0.12);
+    let measured = realised(cells, "19.2 kbit/s", 552, 230, 2_000_000);
+    loses(&measured, &[(DropCause::Handoff, 50.0 / 2050.0)], 0.12);
 
     let congestion = "{ congestion = { duration = \"5 s\", periods = 0.01 } }";
-    let found = realised(congestion, "19.2 kbit/s", 552, 1000, 1_000_000);
-    loses(&found, &[(DropCause::Congestion, 0.05)], 0.06);
+    let measured = realised(congestion, "19.2 kbit/s", 552, 1000, 1_000_000);
+    loses(&measured, &[(DropCause::Congestion, 0.05)], 0.06);
 
     // The share of IP headers among errors is 20 / 1500; the rest is delivered.
     let errors = "{ byte_errors = { distance = \"64 KiB\" } }";
-    let found = realised(errors, "1 Mbit/s", 1500, 13, 1_000_000);
+    let measured = realised(errors, "1 Mbit/s", 1500, 13, 1_000_000);
     let ip_header = 20.0 / 65_536.0;
-    loses(&found, &[(DropCause::BitError, ip_header)], 0.25);
+    loses(&measured, &[(DropCause::BitError, ip_header)], 0.25);
 }
 
 #[test]

@@ -194,7 +194,7 @@ pub fn quantities() -> Vec<Quantity> {
 
 /// Their names, each once, in the order of their numbers in traces.
 pub(super) static QUANTITIES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-    let mut names: Vec<_> = quantities().iter().map(|one| one.name).collect();
+    let mut names: Vec<_> = quantities().iter().map(|quantity| quantity.name).collect();
     names.sort_unstable();
     names.dedup();
     names
@@ -349,8 +349,8 @@ tables! {
 
 /// Every column of the table of this name.
 pub fn columns_of(table: &str) -> Vec<TraceColumn> {
-    let found = all().into_iter().find(|one| one.0 == table);
-    found.map_or_else(Vec::new, |(_, common, own, _)| [common, &own].concat())
+    let entry = all().into_iter().find(|item| item.0 == table);
+    entry.map_or_else(Vec::new, |(_, common, own, _)| [common, &own].concat())
 }
 
 /// Every trace: the tables, but for two. The sender's state is a trace for each of its
@@ -369,17 +369,17 @@ pub fn traces() -> Vec<TraceKind> {
         };
         match table {
             "state" => {
-                for one in own {
-                    add(one.name, &[one], when);
+                for item in own {
+                    add(item.name, &[item], when);
                 }
             }
             "deliveries" => {
                 let doc = "IP bytes that arrived at the far end during a bin, over its width; `time` is the \
                            middle of the bin";
-                let one = column("throughput", "bit/s", Holds::Real, doc);
+                let item = column("throughput", "bit/s", Holds::Real, doc);
                 add(
-                    one.name,
-                    &[one],
+                    item.name,
+                    &[item],
                     "per bin of a link direction that carried anything",
                 );
             }
@@ -410,11 +410,15 @@ mod tests {
     #[test]
     fn quantities_fit() {
         assert!(QUANTITIES.len() < 256);
-        for one in quantities() {
-            assert!(!one.definition.is_empty());
+        for quantity in quantities() {
+            assert!(!quantity.definition.is_empty());
             let same = quantities();
-            let mut same = same.iter().filter(|other| other.name == one.name);
-            assert!(same.all(|other| other.unit == one.unit), "{}", one.name);
+            let mut same = same.iter().filter(|other| other.name == quantity.name);
+            assert!(
+                same.all(|other| other.unit == quantity.unit),
+                "{}",
+                quantity.name
+            );
         }
     }
 }

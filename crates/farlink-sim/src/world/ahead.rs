@@ -111,7 +111,7 @@ mod tests {
         let mut world = world(3);
         let link = LinkId::new(0, Direction::Down);
         let next = |world: &World, n| world.arrives_after(link, n);
-        let mut heard = 0;
+        let mut segments = 0;
         while let Some(event) = world.next_event() {
             let here = event.is_next_arrival() && LinkId::at(event.source()) == link;
             let ahead = here.then(|| [0, 1, 2].map(|n| next(&world, n)));
@@ -128,10 +128,10 @@ mod tests {
             if let (Some([first, second, third]), [(end, _)]) = (ahead, &movers[..]) {
                 assert_eq!(first.map(|first| first.1), Some(EndId::at(*end)));
                 assert!(second.is_none() || [next(&world, 0), next(&world, 1)] == [second, third]);
-                heard += 1;
+                segments += 1;
             }
         }
-        assert_eq!(heard, 3 * 685); // a megabyte in segments of 1460 bytes
+        assert_eq!(segments, 3 * 685); // a megabyte in segments of 1460 bytes
     }
 
     /// Heap parts of an end are prefetched after the end itself was fetched.

@@ -94,7 +94,7 @@ impl Balance {
     /// somewhere and came from nowhere. Zero, or there is an error in the engine.
     pub fn missing(&self) -> i64 {
         let made = self.entered + self.copied + self.cut + self.answered + self.injected;
-        let found = self.left + self.lost + self.for_routers + self.absorbed + self.inside;
-        made.cast_signed().wrapping_sub(found.cast_signed())
+        let measured = self.left + self.lost + self.for_routers + self.absorbed + self.inside;
+        made.cast_signed().wrapping_sub(measured.cast_signed())
     }
 }

@@ -116,13 +116,13 @@ impl World {
         if packet.tcp().is_none() && packet.ip != Ip::V6 {
             return; // nobody there who could send less
         }
-        let (mut at, mut heard) = (node, self.now);
+        let (mut at, mut segments) = (node, self.now);
         for _ in 0..HOST_TTL {
             let link = self.nodes[at].next_hop(packet.src);
             if at == packet.src || link == LinkId::NONE {
                 break;
             }
-            heard += self.links[link].config().delay;
+            segments += self.links[link].config().delay;
             at = self.links[link].to();
         }
         if at != packet.src {
@@ -132,7 +132,7 @@ impl World {
         let brief = self.briefs.get(packet.flow);
         let end = sending_end(packet, brief.is_none_or(|brief| brief.sender_opens));
         self.serial = self.serial.wrapping_add(1);
-        let event = Event::new(heard, Kind::PathMtu, end.number(), self.serial);
+        let event = Event::new(segments, Kind::PathMtu, end.number(), self.serial);
         self.queue.push_with(event, mtu.bytes);
     }
 

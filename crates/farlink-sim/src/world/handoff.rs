@@ -330,7 +330,7 @@ impl World {
             .roaming
             .coming
             .iter()
-            .position(|one| one.at <= self.now)
+            .position(|item| item.at <= self.now)
         {
             let coming = self.roaming.coming.remove(place);
             let moved = coming.moved;
@@ -372,7 +372,12 @@ impl World {
     /// A packet came to a station over a link that leads to its host no more, and is lost.
     pub(super) fn is_stale(&mut self, node: NodeId, link: LinkId, packet: PacketId) -> bool {
         let to = self.packets.label(packet).dst;
-        let Some(number) = self.roaming.movers.iter().position(|one| one.node == to) else {
+        let Some(number) = self
+            .roaming
+            .movers
+            .iter()
+            .position(|entry| entry.node == to)
+        else {
             return false;
         };
         let mover = &self.roaming.movers[number];
@@ -400,7 +405,7 @@ impl World {
     pub(super) fn nobody_there(&mut self, node: NodeId, link: LinkId, packet: PacketId) {
         self.refused(packet);
         let mut movers = self.roaming.movers.iter();
-        if let Some(number) = movers.position(|one| one.links.contains(&link.link())) {
+        if let Some(number) = movers.position(|mover| mover.links.contains(&link.link())) {
             self.keep_or_lose(number, node, link, packet);
         }
     }
@@ -420,7 +425,7 @@ impl World {
     pub(super) fn cut_off(&mut self, link: LinkId, packet: PacketId, cause: DropCause) {
         if cause == DropCause::Handoff {
             let mut movers = self.roaming.movers.iter_mut();
-            if let Some(mover) = movers.find(|one| one.links.contains(&link.link())) {
+            if let Some(mover) = movers.find(|entry| entry.links.contains(&link.link())) {
                 mover.counts.lost_on_air += 1;
             }
         }
@@ -432,23 +437,23 @@ impl World {
     fn reroute(&mut self, number: usize) {
         let mover = &self.roaming.movers[number];
         let (host, link) = (mover.node, mover.links[mover.at]);
-        let passes = |node: NodeId| self.roaming.movers.iter().all(|one| one.node != node);
+        let passes = |node: NodeId| self.roaming.movers.iter().all(|item| item.node != node);
         let mut distance: ById<NodeId, u32> = self.nodes.iter().map(|_| u32::MAX).collect();
         distance[host] = 0;
-        let mut found = vec![host];
+        let mut list = vec![host];
         let mut next = 0;
-        while let Some(&at) = found.get(next) {
+        while let Some(&at) = list.get(next) {
             next += 1;
             for id in self.links.ids() {
                 let (from, to) = (self.links[id.reverse()].to(), self.links[id].to());
                 let open = at != host || id.link() == link;
                 if to == at && open && passes(from) && distance[from] == u32::MAX {
                     distance[from] = distance[at] + 1;
-                    found.push(from);
+                    list.push(from);
                 }
             }
         }
-        for &at in &found[1..] {
+        for &at in &list[1..] {
             let nearer = |id: &LinkId| {
                 let (from, to) = (self.links[id.reverse()].to(), self.links[*id].to());
                 from == at && distance[to] == distance[at] - 1 && (to != host || id.link() == link)

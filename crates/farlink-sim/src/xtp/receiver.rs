@@ -145,8 +145,11 @@ mod tests {
         for number in 1..20 {
             some.on_data(200 * number, 100, false);
         }
-        let (rseq, told) = spans(&mut some);
-        assert_eq!((rseq, told.len(), told[7]), (0, LEAST_SPANS, (1600, 1700)));
+        let (rseq, report) = spans(&mut some);
+        assert_eq!(
+            (rseq, report.len(), report[7]),
+            (0, LEAST_SPANS, (1600, 1700))
+        );
         assert_eq!(Receiver::new(1, 1000).most_spans(), 61);
     }
 

@@ -242,12 +242,12 @@ impl Sender {
         }
         self.rseq = self.rseq.max(status.rseq);
         self.doublings = 0;
-        let mut told = 0;
+        let mut report = 0;
         while let Some(&request) = self.requests.front()
             && request.sync <= status.echo
         {
             self.requests.pop_front();
-            told = request.sent;
+            report = request.sent;
             if request.sync == status.echo {
                 self.sample(now.since(request.at));
             }
@@ -264,7 +264,7 @@ impl Sender {
         self.spans = status.spans;
         let mut untold = Vec::new();
         while let Some(&sent) = self.on_the_way.front()
-            && sent.0 <= told
+            && sent.0 <= report
         {
             self.on_the_way.pop_front();
             if self.has_come(sent.1) {

@@ -163,9 +163,9 @@ mod tests {
                 macro_rules! check {
                     ($($extra:ident)*) => {$(
                         let extra = &algorithm.extras.$extra;
-                        let found = (extra.of(&*cc).is_some(), extra.of_mut(&mut *cc).is_some());
+                        let measured = (extra.of(&*cc).is_some(), extra.of_mut(&mut *cc).is_some());
                         let there = same && extra.is_some();
-                        assert_eq!(found, (there, there), "{} {}", algorithm.name, builder.name);
+                        assert_eq!(measured, (there, there), "{} {}", algorithm.name, builder.name);
                     )*};
                 }
                 check!(undo rate peer_window repair dummies);

@@ -122,8 +122,8 @@ fn growth_goes_on_as_if_nothing_had_been() {
                 hurt.call(|cc, cx| undo(extras, cc).on_spurious(cx, &undone));
                 assert_eq!(hurt.cc.cwnd(), undone.window, "{what}");
                 assert_eq!(hurt.cc.ssthresh(), undone.ssthresh, "{what}");
-                let (one, other) = (calm.acks(200), hurt.acks(200));
-                for (calm, hurt) in one.iter().zip(&other) {
+                let (item, other) = (calm.acks(200), hurt.acks(200));
+                for (calm, hurt) in item.iter().zip(&other) {
                     assert!(calm.abs_diff(*hurt) <= 2, "{what}: {calm} {hurt}");
                 }
             }

@@ -85,8 +85,8 @@ const LOST: Idle = Idle {
         let parameters = &mut c.congestion.settings();
         let scaled = parameters
             .any(|(p, now)| p.name == "scale_initial_window" && now == Setting::Flag(true));
-        let one = c.initial_window == InitialWindow::Segments(1) && !scaled;
-        goes_by(&c.congestion, Input::Window) && !one
+        let single = c.initial_window == InitialWindow::Segments(1) && !scaled;
+        goes_by(&c.congestion, Input::Window) && !single
     },
     needs: "a congestion control that has a window, which \"none\" has not, and more than a segment \
             of it at the start",

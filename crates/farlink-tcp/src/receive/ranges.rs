@@ -74,8 +74,8 @@ impl Ranges {
             // Most of what is asked for is behind everything.
             return self.few.iter().rev().find(|r| r.0 <= at).copied();
         }
-        let found = self.many.range(..=at).next_back();
-        found.map(|(&start, &end)| (start, end))
+        let entry = self.many.range(..=at).next_back();
+        entry.map(|(&start, &end)| (start, end))
     }
 
     /// The first range that begins behind `at`.
@@ -83,8 +83,8 @@ impl Ranges {
         if self.in_list() {
             return self.few.iter().find(|r| r.0 > at).copied();
         }
-        let found = self.many.range(at + 1..).next();
-        found.map(|(&start, &end)| (start, end))
+        let entry = self.many.range(at + 1..).next();
+        entry.map(|(&start, &end)| (start, end))
     }
 
     /// The first range that ends behind `at`: the one that holds it, or the next.

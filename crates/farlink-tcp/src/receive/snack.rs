@@ -40,17 +40,17 @@ impl Receiver {
         let block = self.nxt + offset * mss;
         let size = (right - block).div_ceil(mss).min(u64::from(u16::MAX));
         let behind = block + size * mss;
-        let mut told = right;
+        let mut report = right;
         let mut bits = 0;
         for i in 0..blocks {
             let at = behind + u64::from(i) * mss;
             if self.has_block(at, at + mss) {
                 bits |= 1 << (SNACK_BLOCKS - 1 - i);
-                told = at + mss;
+                report = at + mss;
             }
         }
         if let Some(holes) = &mut self.holes {
-            holes.snack_next = told;
+            holes.snack_next = report;
         }
         Some(Snack {
             offset: offset as u16,

@@ -120,13 +120,13 @@ pub(crate) fn on_ack(tx: &mut Sender, now: Instant, ack: FrtoAck, recorder: &mut
             }
         }
         Frto::Second { recover, again, .. } => {
-            let told = if sacking {
+            let report = if sacking {
                 let beyond = una > recover || tx.board.highest_sacked() > Some(recover);
                 (advanced || ack.news) && !beyond
             } else {
                 advanced && una > again
             };
-            if told {
+            if report {
                 spurious::undo(tx, now, Some(una - ack.before), recorder); // step 3b
             } else if advanced || ack.news || ack.duplicate {
                 tx.spurious.frto = Frto::Off; // step 3a

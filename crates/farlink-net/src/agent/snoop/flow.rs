@@ -168,12 +168,12 @@ impl Flow {
             },
             // What was told to be sent again comes again: it is as new.
             Place::Again => {
-                let told =
+                let report =
                     |entry: &mut Entry| config.repair == Repair::Mark && entry.repaired.is_some();
                 OnData::Keep {
                     start,
                     end,
-                    from_sender_again: !self.cache.touched(start, end).any(told),
+                    from_sender_again: !self.cache.touched(start, end).any(report),
                 }
             }
         }
@@ -366,7 +366,7 @@ impl Flow {
             // One that others have grown to is one with them.
             while let Some(place) = out
                 .iter()
-                .position(|one| one.0.diff(right) <= 0 && left.diff(one.1) <= 0)
+                .position(|item| item.0.diff(right) <= 0 && left.diff(item.1) <= 0)
             {
                 let other = out.remove(place);
                 left = if other.0.diff(left) < 0 {

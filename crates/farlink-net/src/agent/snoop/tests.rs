@@ -180,8 +180,8 @@ fn a_hundred_thousand_connections_are_bounded() {
     assert_eq!(agent.connections.len(), 1024);
     assert!(agent.connections.bytes() <= 100_000);
     let refused = agent.counters(until(1));
-    let refused = refused.iter().find(|one| one.0 == "connections_refused");
-    assert_eq!(refused.map(|one| one.1), Some(100_000.0 - 1024.0));
+    let refused = refused.iter().find(|item| item.0 == "connections_refused");
+    assert_eq!(refused.map(|item| item.1), Some(100_000.0 - 1024.0));
 }
 
 /// The agent of marks alone loses nothing either.
@@ -250,7 +250,7 @@ fn repairs_go_ahead_if_asked() {
         agent.on_deadline(at, &mut out);
         let goes_ahead = |action: &Action| matches!(action, Action::Inject(it) if it.ahead);
         assert_eq!(
-            out.actions.iter().filter(|one| goes_ahead(one)).count(),
+            out.actions.iter().filter(|entry| goes_ahead(entry)).count(),
             usize::from(ahead)
         );
         assert_eq!(out.actions.len(), 1);
@@ -286,7 +286,7 @@ fn what_comes_along_is_timed_from_then_on() {
     let moved = old.on_leave(until(2), host, Leaving::Transfer, &mut out);
     new.on_join(until(2), moved.expect("three packets"), &mut out);
     let flow = new.connections.at(1, |flow| {
-        let entries = flow.cache.iter().map(|one| (one.serial, one.left));
+        let entries = flow.cache.iter().map(|item| (item.serial, item.left));
         (entries.collect::<Vec<_>>(), flow.due(&SnoopConfig::DEFAULT))
     });
     let (entries, due) = flow.expect("the connection");

@@ -40,14 +40,14 @@ const RULES: [FadeRule; 3] = [FadeRule::PerPacket, FadeRule::Instant, FadeRule::
 fn equations_7_and_8_give_the_times_of_the_study() {
     // Leung 1998, section 5.5: R = 2 km at 75 km/h is called 140 s, d = 100 m 3.5 s;
     // the record computes 138.5 and 3.462. Figure 5.16: 50 m at 65 km/h is 2.00 s.
-    let found = |radius, region, kmh: f64| {
+    let measure = |radius, region, kmh: f64| {
         Handoffs::from_motion(radius, region, kmh / 3.6).map(Interval::as_secs_f64)
     };
-    let [normal, handoff] = found(2000.0, 100.0, 75.0);
+    let [normal, handoff] = measure(2000.0, 100.0, 75.0);
     assert!((normal - 138.5).abs() < 0.01 && (handoff - 3.462).abs() < 0.001);
-    assert!((found(2000.0, 50.0, 65.0)[1] - 1.998).abs() < 0.001);
+    assert!((measure(2000.0, 50.0, 65.0)[1] - 1.998).abs() < 0.001);
     for (kmh, normal, handoff) in [(45.0, 57.71, 2.885), (120.0, 21.64, 1.082)] {
-        let [a, b] = found(500.0, 50.0, kmh);
+        let [a, b] = measure(500.0, 50.0, kmh);
         assert!(
             (a - normal).abs() < 0.01 && (b - handoff).abs() < 0.001,
             "{kmh}"
@@ -104,15 +104,18 @@ fn the_loss_grows_with_speed_as_in_figure_5_3() {
     }
     let speeds = [15.0, 30.0, 45.0, 60.0, 75.0, 90.0, 105.0, 120.0];
     for loss in [0.05, 0.1, 0.2, 0.35] {
-        let found = speeds.map(|kmh| {
+        let measured = speeds.map(|kmh| {
             let mut channel = cdpd(kmh, loss, FadeRule::PerPacket);
             let theory = channel.theory(sampling(552, 230_000_000));
-            let found = Found::of(&mut channel, |i| (552, (i as u64 + 1) * 230_000_000));
-            found.near_loss(theory.loss.unwrap());
-            found.loss
+            let measured = Found::of(&mut channel, |i| (552, (i as u64 + 1) * 230_000_000));
+            measured.near_loss(theory.loss.unwrap());
+            measured.loss
         });
-        assert!(found.windows(2).all(|w| w[1] > w[0]), "{loss}: {found:?}");
-        assert!(found[7] > 1.1 * found[1], "{loss}: {found:?}");
+        assert!(
+            measured.windows(2).all(|w| w[1] > w[0]),
+            "{loss}: {measured:?}"
+        );
+        assert!(measured[7] > 1.1 * measured[1], "{loss}: {measured:?}");
     }
 }
 
@@ -151,8 +154,8 @@ fn handoffs_and_fades_agree_with_the_closed_form() {
         agrees(mobile, sampling(500, 10_000_000));
     }
     let alone = Mobile::new(1_000_000, Some(handoffs(Forwarding::Drop)), None, streams());
-    let found = agrees(alone.unwrap(), sampling(500, 10_000_000));
-    found.near_loss(100.0 / 2100.0);
+    let measured = agrees(alone.unwrap(), sampling(500, 10_000_000));
+    measured.near_loss(100.0 / 2100.0);
 }
 
 #[test]
@@ -169,8 +172,8 @@ fn bit_errors_count_the_length() {
         0.75 * StateLoss::Bits(p(1e-6)).of(bytes) + 0.25 * StateLoss::Bits(p(5e-5)).of(bytes)
     };
     for bytes in [552, 40] {
-        let found = agrees(new(), sampling(bytes, 7_000_000));
-        found.near_loss(expected(bytes));
+        let measured = agrees(new(), sampling(bytes, 7_000_000));
+        measured.near_loss(expected(bytes));
     }
 }
 
@@ -189,12 +192,12 @@ fn a_code_corrects_the_bit_errors_of_a_state_and_takes_its_time() {
         let coded = new().with_code(code);
         // 1500 bytes and 7 * 32 more.
         assert_eq!(coded.sending(1500), new().sending(1724));
-        let found = agrees(coded.clone(), sampling(1500, 14_000_000));
+        let measured = agrees(coded.clone(), sampling(1500, 14_000_000));
         if rule == FadeRule::Instant {
             let of = |ber| code.packet_loss(1500, p(ber));
-            found.near_loss(0.75 * of(1e-4) + 0.25 * of(6e-3));
+            measured.near_loss(0.75 * of(1e-4) + 0.25 * of(6e-3));
         }
-        let names: Vec<_> = coded.derived().iter().map(|one| one.name).collect();
+        let names: Vec<_> = coded.derived().iter().map(|item| item.name).collect();
         assert!(names.contains(&"fade_loss_1500_bytes") && names.contains(&"code_rate"));
     }
 }
@@ -235,10 +238,15 @@ fn what_is_forwarded_waits_for_the_end_of_the_handoff_and_loses_nothing() {
     // Packets of 40 us, 1 s apart: each is alone.
     let mut mobile = Mobile::new(100_000_000, Some(forward), None, streams()).unwrap();
     assert_eq!(mobile.theory(sampling(500, 1_000_000_000)).loss, Some(0.0));
-    let found = Found::of(&mut mobile, |i| (500, (i as u64 + 1) * 1_000_000_000));
-    assert_eq!(found.loss, 0.0);
-    let n = found.delays.len() as f64;
-    let held: Vec<f64> = found.delays.iter().copied().filter(|&d| d > 0.0).collect();
+    let measured = Found::of(&mut mobile, |i| (500, (i as u64 + 1) * 1_000_000_000));
+    assert_eq!(measured.loss, 0.0);
+    let n = measured.delays.len() as f64;
+    let held: Vec<f64> = measured
+        .delays
+        .iter()
+        .copied()
+        .filter(|&d| d > 0.0)
+        .collect();
     let share: f64 = 100.0 / 2100.0;
     // In handoff with its share of time; then for what is left of it,
     // exponential with its mean, and its own transmission. 1 s is 0.5 + 10 mean

@@ -143,21 +143,21 @@ impl Simplex {
             return 0;
         };
         let Ahead { from, taken } = *ahead;
-        let there = taken.partition_point(|one| has_come(from, one.comes));
-        let sending = |one: &Taken| {
-            let bytes = (one.packet & LENGTH) + self.config.overhead;
+        let there = taken.partition_point(|entry| has_come(from, entry.comes));
+        let sending = |entry: &Taken| {
+            let bytes = (entry.packet & LENGTH) + self.config.overhead;
             self.config.sending(self.config.coded(bytes))
         };
-        let start = |one: &Taken| one.leaves.as_nanos() - sending(one).as_nanos();
+        let start = |entry: &Taken| entry.leaves.as_nanos() - sending(entry).as_nanos();
         let starts: Vec<_> = taken
             .iter()
-            .map(|one| Instant::from_nanos(start(one)))
+            .map(|entry| Instant::from_nanos(start(entry)))
             .collect();
-        for (one, &starts) in taken.iter().zip(&starts).skip(there) {
+        for (entry, &starts) in taken.iter().zip(&starts).skip(there) {
             self.counts.packets -= 1;
-            self.counts.bytes -= u64::from(one.packet & LENGTH);
-            self.counts.data -= u64::from(one.packet & DATA != 0);
-            self.counts.busy -= one.leaves.since(starts).as_nanos();
+            self.counts.bytes -= u64::from(entry.packet & LENGTH);
+            self.counts.data -= u64::from(entry.packet & DATA != 0);
+            self.counts.busy -= entry.leaves.since(starts).as_nanos();
         }
         if let Some(first) = taken.get(there) {
             self.queue_max = first.queue_max;
@@ -165,13 +165,13 @@ impl Simplex {
         self.waiting.clear();
         self.waiting_bytes = 0;
         self.free_at = self.free_at.min(now);
-        for (one, &starts) in taken.iter().zip(&starts).take(there) {
-            self.free_at = one.leaves;
+        for (entry, &starts) in taken.iter().zip(&starts).take(there) {
+            self.free_at = entry.leaves;
             if starts > now {
-                self.waiting.push_back((starts, one.packet));
-                self.waiting_bytes += u64::from(one.packet & LENGTH);
+                self.waiting.push_back((starts, entry.packet));
+                self.waiting_bytes += u64::from(entry.packet & LENGTH);
             } else {
-                self.taken = one.packet;
+                self.taken = entry.packet;
             }
         }
         taken.len() - there

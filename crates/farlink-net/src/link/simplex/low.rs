@@ -67,11 +67,11 @@ impl Simplex {
         let (packets, bytes) = self.queued(now);
         let is_low = what & LOW != 0 && self.config.priorities;
         let behind = if what & AHEAD != 0 {
-            self.low.partition_point(|one| one.what & AHEAD != 0)
+            self.low.partition_point(|entry| entry.what & AHEAD != 0)
         } else if is_low || !self.config.priorities {
             self.low.len()
         } else {
-            let before = |one: &Waiting| one.what & LOW == 0 || one.what & AHEAD != 0;
+            let before = |entry: &Waiting| entry.what & LOW == 0 || entry.what & AHEAD != 0;
             self.low.partition_point(before)
         };
         if self.is_free(now) && behind == 0 && nor {
@@ -119,9 +119,10 @@ impl Simplex {
             return self.low_queued();
         }
         let last = self.low.iter().rev();
-        let is_low = |one: &&Waiting| one.what & (LOW | AHEAD) == LOW && self.config.priorities;
+        let is_low =
+            |waiting: &&Waiting| waiting.what & (LOW | AHEAD) == LOW && self.config.priorities;
         let low = last.take_while(is_low);
-        let lengths = low.map(|one| u64::from(one.what & LENGTH));
+        let lengths = low.map(|waiting| u64::from(waiting.what & LENGTH));
         lengths.fold((0, 0), |(packets, bytes), len| (packets + 1, bytes + len))
     }
 
@@ -140,7 +141,7 @@ impl Simplex {
     /// Removes all waiting packets, in the order in which they would have left.
     pub(super) fn give_back(&mut self) -> Vec<PacketId> {
         (self.low_waiting, self.low_bytes) = (0, 0);
-        self.low.drain(..).map(|one| one.packet).collect()
+        self.low.drain(..).map(|entry| entry.packet).collect()
     }
 
     /// Returns whether a packet waits for [`Self::start_low`].
@@ -453,16 +454,16 @@ mod tests {
         let mean = |waited: u64, n: usize| waited as f64 / n as f64 / MS as f64;
         let residual = f64::midpoint(rho, rho_low);
         let expected = residual / (1.0 - rho);
-        let found = mean(waited, sent);
+        let measured = mean(waited, sent);
         assert!(
-            (found / expected - 1.0).abs() < 0.02,
-            "{found} for {expected}"
+            (measured / expected - 1.0).abs() < 0.02,
+            "{measured} for {expected}"
         );
         let expected = expected / (1.0 - rho - rho_low);
-        let found = mean(low.waited, low.arrived.len());
+        let measured = mean(low.waited, low.arrived.len());
         assert!(
-            (found / expected - 1.0).abs() < 0.04,
-            "{found} for {expected}"
+            (measured / expected - 1.0).abs() < 0.04,
+            "{measured} for {expected}"
         );
         // The transmitter is idle only when nothing waits: all is sent when it
         // would be first in, first out.

@@ -93,19 +93,19 @@ fn a_label_is_of_a_flow() {
             .flow_label()
             .value()
     };
-    let one = packet(Payload::Tcp(segment()));
+    let item = packet(Payload::Tcp(segment()));
     let mut later = packet(Payload::Tcp(Segment {
         seq: Seq(99),
         body: Body::EMPTY,
         ..segment()
     }));
     later.ttl = 3;
-    assert_eq!(label(&one), label(&later));
-    let mut seen = std::collections::BTreeSet::from([label(&one)]);
+    assert_eq!(label(&item), label(&later));
+    let mut seen = std::collections::BTreeSet::from([label(&item)]);
     let back = Packet {
-        src: one.dst,
-        dst: one.src,
-        ..one.clone()
+        src: item.dst,
+        dst: item.src,
+        ..item.clone()
     };
     seen.insert(label(&back));
     for port in 1..=200 {

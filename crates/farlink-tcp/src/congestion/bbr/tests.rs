@@ -235,13 +235,13 @@ fn a_cycle_probes_drains_and_cruises() {
     assert_eq!(step(&mut d, RTT, high), State::ProbeBw(1));
     assert_eq!(d.bbr.pacing_rate(), Some(paced(0.75, RATE as f64)));
     // Draining lasts a round trip at most and until a product is out.
-    let one = PRODUCT + HEADROOM;
-    assert_eq!(step(&mut d, RTT, one + 1), State::ProbeBw(1));
-    assert_eq!(step(&mut d, Interval::ZERO, one), State::ProbeBw(2));
+    let item = PRODUCT + HEADROOM;
+    assert_eq!(step(&mut d, RTT, item + 1), State::ProbeBw(1));
+    assert_eq!(step(&mut d, Interval::ZERO, item), State::ProbeBw(2));
     for phase in 3..9 {
         assert_eq!(d.bbr.pacing_rate(), Some(paced(1.0, RATE as f64)));
-        assert_eq!(step(&mut d, RTT, one), State::ProbeBw(phase - 1));
-        let next = step(&mut d, Interval::from_nanos(1), one);
+        assert_eq!(step(&mut d, RTT, item), State::ProbeBw(phase - 1));
+        let next = step(&mut d, Interval::from_nanos(1), item);
         assert_eq!(next, State::ProbeBw(phase % 8));
     }
     assert_eq!(d.bbr.pacing_rate(), Some(paced(1.25, RATE as f64)));

@@ -167,8 +167,8 @@ impl Stage {
     /// The window of Reno gains a segment for `15 cwnd / 8` acknowledged: the
     /// inverse of `alpha_cubic`, in eighths.
     fn follow_reno(&mut self, beta: Ratio, cwnd: u64) {
-        let (one, beta) = (u64::from(Ratio::ONE), u64::from(beta.millionths()));
-        let eighths = 8 * (one + beta) / 3 / (one - beta);
+        let (item, beta) = (u64::from(Ratio::ONE), u64::from(beta.millionths()));
+        let eighths = 8 * (item + beta) / 3 / (item - beta);
         let each = (cwnd * eighths / 8).max(1);
         if self.counted > each {
             let steps = (self.counted - 1) / each;

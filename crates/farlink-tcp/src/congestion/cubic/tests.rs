@@ -126,9 +126,9 @@ fn a_spurious_loss_leaves_no_trace() {
         assert!(c.cwnd() < calm.cwnd());
         c.on_spurious(&path.cx(c.cwnd()), &undone);
         assert_eq!((c.cwnd(), c.ssthresh()), (calm.cwnd(), calm.ssthresh()));
-        let (mut one, mut other) = (path.clone(), path.clone());
+        let (mut item, mut other) = (path.clone(), path.clone());
         let mut calm = calm.clone();
-        one.run(&mut calm, ms(4000));
+        item.run(&mut calm, ms(4000));
         other.run(&mut c, ms(4000));
         // The part of a byte that cwnd does not show was dropped.
         assert!(

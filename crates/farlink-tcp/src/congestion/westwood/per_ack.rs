@@ -178,17 +178,17 @@ mod tests {
 
     #[test]
     fn acks_at_one_instant_are_one_sample() {
-        let mut one = Tustin::new(MS(1000), 2);
+        let mut item = Tustin::new(MS(1000), 2);
         let mut two = Tustin::new(MS(1000), 2);
-        for filter in [&mut one, &mut two] {
+        for filter in [&mut item, &mut two] {
             filter.delivered(at(0), 1000, None);
         }
-        one.delivered(at(100), 1000, None);
-        one.delivered(at(100), 1000, None);
-        one.delivered(at(200), 1000, None);
+        item.delivered(at(100), 1000, None);
+        item.delivered(at(100), 1000, None);
+        item.delivered(at(200), 1000, None);
         two.delivered(at(100), 1000, None);
         two.delivered(at(200), 2000, None);
-        assert_eq!(one.bandwidth(), two.bandwidth());
+        assert_eq!(item.bandwidth(), two.bandwidth());
     }
 
     #[test]
