@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import farlink as fl
+from farlink.experiment import Point
 from farlink.stats import Estimate, paired_difference
-from farlink.tuning import Tuned, goals
+from farlink.tuning import Trial, Tuned, goals, undominated
 from farlink.tuning.space import knob
 from test_cli import farlink
 
@@ -74,6 +75,82 @@ def test_a_pareto_front_has_what_none_beats() -> None:
     rates = [front_value[0].mean for front_value in tuned.front_values]
     assert rates[0] == max(rate for rate in rates if rate is not None)
     assert [item["goodput"]["mean"] for item in tuned.data["front"]] == rates
+
+
+@pytest.mark.parametrize(
+    ("objective", "low", "high", "verdict"),
+    [
+        ("goodput", 1.0, 3.0, "better"),
+        ("goodput", -3.0, -1.0, "worse"),
+        ("goodput", -1.0, 3.0, "undecided"),
+        ("goodput", -3.0, 1.0, "undecided"),
+        ("time", -3.0, -1.0, "better"),
+        ("time", 1.0, 3.0, "worse"),
+        ("time", -1.0, 3.0, "undecided"),
+        ("time", -3.0, 1.0, "undecided"),
+        ("min:link.down.queue_max", -3.0, -1.0, "better"),
+        ("goodput=1,delay=0.5", 1.0, 3.0, "better"),
+        ("time", 0.0, 3.0, "undecided"),
+        ("goodput", 0.0, 3.0, "undecided"),
+        ("goodput", None, None, "undecided"),
+    ],
+)
+def test_a_verdict_has_the_direction_of_its_goal(
+    objective: str, low: float | None, high: float | None, verdict: str
+) -> None:
+    best = Trial({}, Point.of(PATH), (1.0,))
+    gain = Estimate(2.0, low, high, 8)
+    wanted = goals.objective(objective)
+    found = Tuned("x", 1, wanted, (), (best,), best, {}, 2, gain, gain, gain)
+    assert found.verdict == verdict
+    assert found.data["verdict"] == verdict
+
+
+def test_a_search_for_less_takes_the_least() -> None:
+    """64 kB fill the queue of this path; a window of 8 kB has the shortest round trip."""
+    ranges = {"tcp.receive_window": "8 kB|64 kB"}
+    large = {"tcp.receive_window": "64 kB", "flows.0.size": "500 kB"}
+    found = fl.tune(PATH, ranges, objective="delay", trials=4, runs=2, confirm=12, overrides=large)
+    assert found.best.levels == {"tcp.receive_window": "8 kB"}
+    assert found.verdict == "better"
+    assert found.gain.high is not None
+    assert found.gain.high < 0
+
+
+def test_dominated_rows_are_not_on_the_front() -> None:
+    rows = {
+        "most of the first": np.array([9.0, 1.0]),
+        "most of the second": np.array([1.0, 9.0]),
+        "between": np.array([5.0, 5.0]),
+        "worse in both": np.array([4.0, 4.0]),
+        "equal in one, worse in the other": np.array([5.0, 4.0]),
+        "twin": np.array([5.0, 5.0]),
+    }
+    assert undominated(rows) == ["most of the first", "most of the second", "between", "twin"]
+
+
+def test_a_front_counts_less_of_a_cost_as_better(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings with the goodput of another and a longer round trip are not on the front."""
+    seen: list[dict[str, np.ndarray[Any, Any]]] = []
+
+    def keep(rows: dict[str, np.ndarray[Any, Any]]) -> list[str]:
+        seen.append(rows)
+        return undominated(rows)
+
+    monkeypatch.setattr("farlink.tuning.undominated", keep)
+    found = fl.tune(
+        PATH,
+        {"tcp.receive_window": "8 kB|512 kB"},
+        pareto=["goodput", "delay"],
+        trials=4,
+        runs=2,
+        confirm=2,
+    )
+    (rows,) = seen
+    for goodput, delay in rows.values():
+        assert goodput > 0
+        assert delay < 0
+    assert len(found.front) == len(undominated(rows))
 
 
 def test_the_knob_that_matters_comes_first() -> None:

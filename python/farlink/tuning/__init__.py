@@ -389,11 +389,7 @@ class _Search:
                 self.tell(f"trial {number + 1} of {trials}")
         signs = np.array([item.sign for item in goals])
         rows = {key: signs * np.array(mean) for key, mean in means.items()}
-        keys = [
-            key
-            for key, row in rows.items()
-            if not any((other >= row).all() and (other > row).any() for other in rows.values())
-        ]
+        keys = undominated(rows)
         keys.sort(key=lambda key: -rows[key][0])
         total = self.runs + confirm
         front = [self.done[key] for key in keys]
@@ -453,6 +449,18 @@ class _Search:
                     at = at.get(part) if isinstance(at, Mapping) else None
             table[knob.path] = at if isinstance(at, str | int | float | bool) else "-"
         return table
+
+
+def undominated(rows: "Mapping[str, np.ndarray[Any, Any]]") -> list[str]:
+    """Return the keys of rows that no other equals in every column and beats in one.
+
+    More is better in all columns.
+    """
+    return [
+        key
+        for key, row in rows.items()
+        if not any((other >= row).all() and (other > row).any() for other in rows.values())
+    ]
 
 
 def _present(values: Any) -> list[float | None]:  # noqa: ANN401 (an array)
