@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ __all__ = [
     "Emulated",
     "Interrupted",
     "Options",
+    "Terminated",
     "check_kernel",
     "check_seconds",
     "emulate",
@@ -45,6 +47,14 @@ class Interrupted(KeyboardInterrupt):
 
     def __init__(self, done: "Emulated") -> None:
         super().__init__()
+        self.done = done
+
+
+class Terminated(SystemExit):
+    """SIGTERM or SIGHUP ended an emulation; `done` is what it had done by then."""
+
+    def __init__(self, done: "Emulated") -> None:
+        super().__init__(done.exit_code)
         self.done = done
 
 
@@ -170,7 +180,10 @@ def emulate(
     RunError
         If the system refuses: no root, no TUN device.
     Interrupted
-        At Ctrl-C, if there is no command. With one, Ctrl-C is for that command.
+        At Ctrl-C, if there is no command. With one, Ctrl-C is for that command. A SIGINT that a
+        process sends to farlink alone is passed on to it, and ends the run 3 s later.
+    Terminated
+        At SIGTERM or SIGHUP.
     """
     _check("emulate", options)
     return _emulate(scenario, command, options)
@@ -327,7 +340,9 @@ def _emulate(
         "unit": unit and dict(unit[0]),
     }
     program = main is not None and checked is None
-    with signals(program=(lambda: True) if program else None):
+    on_main_thread = threading.current_thread() is threading.main_thread()
+    asked |= {"interrupt": program and on_main_thread, "sweeper": _SWEEPER}
+    with signals(program=(lambda: True) if program else None) as received:
         words = utf8(json.dumps(asked, ensure_ascii=False))
         data = json.loads(engine(text, words, unit and unit[1]))
     tree = json.loads(text)
@@ -335,9 +350,14 @@ def _emulate(
     # The program of a transfer may be the one that Ctrl-C reaches first.
     interrupted = data["exit_code"] == 128 + signal.SIGINT and not program
     if data.pop("interrupted") or interrupted:
-        data["exit_code"] = 128 + signal.SIGINT
-        raise Interrupted(Emulated(data))
+        number = received[-1] if received else signal.SIGINT
+        data["exit_code"] = 128 + number
+        raise Interrupted(Emulated(data)) if number == signal.SIGINT else Terminated(Emulated(data))
     return Emulated(data)
+
+
+_SWEEPER = [sys.executable, "-c", "from farlink import _farlink; _farlink.sweep()"]
+"""Program that puts back what a way out changed, if this process is killed."""
 
 
 def _task(command: Command) -> dict[str, object]:
@@ -375,14 +395,16 @@ def _resolved(
 
 
 @contextmanager
-def signals(*, program: Callable[[], bool] | None) -> Iterator[None]:
+def signals(*, program: Callable[[], bool] | None) -> Iterator[list[int]]:
     """Leave Ctrl-C to the user's program, which ends the emulation by ending.
 
     Where there is none, or it does not run yet, it ends the emulation, as SIGTERM and the end of
-    the terminal (SIGHUP) always do.
+    the terminal (SIGHUP) always do. The list has the numbers of those two that came.
     """
+    received: list[int] = []
 
     def leave(number: int, _frame: FrameType | None) -> None:
+        received.append(number)
         raise SystemExit(128 + number)
 
     def leave_to_program(number: int, frame: FrameType | None) -> None:
@@ -398,11 +420,11 @@ def signals(*, program: Callable[[], bool] | None) -> Iterator[None]:
     try:
         before = [(number, signal.signal(number, handler)) for number, handler in handlers]
     except ValueError:  # not the main thread: signals are somebody else's affair
-        yield
+        yield received
         return
     try:
         with _terminal():
-            yield
+            yield received
     finally:
         for number, handler in before:
             signal.signal(number, handler)

@@ -3,6 +3,7 @@
 import ipaddress
 import json
 import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,7 @@ def gateway(
         "places": list(track),
         "seconds": seconds,
         "plain": plain,
+        "interrupt": threading.current_thread() is threading.main_thread(),
     }
     engine = _engine("gateway")
     joined = False

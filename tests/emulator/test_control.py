@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pandas as pd
@@ -187,6 +187,27 @@ def test_a_request_without_end_is_none(geo: control.Running) -> None:
         client.sendall(b" " * (1 << 20))
         answer = json.loads(client.makefile().readline())
     assert answer["error"].startswith("no request: ")
+
+
+def test_slow_clients_hold_up_nobody_and_are_hung_up_on(geo: control.Running) -> None:
+    """One that says nothing, and one that sends a byte now and then: each has a second in all."""
+    before = geo.show()
+    with ExitStack() as stack:
+        silent = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(20)]
+        dripping = stack.enter_context(socket.socket(socket.AF_UNIX))
+        for client in (*silent, dripping):
+            client.connect(str(geo.path))
+        # One after the other they would take longer than a client waits.
+        assert geo.show() == before
+        sent = 0
+        with suppress(BrokenPipeError, ConnectionResetError):
+            while sent < 50:
+                dripping.sendall(b" ")
+                sent += 1
+                time.sleep(0.4)
+        assert sent < 50
+        for client in silent:
+            assert client.recv(1) == b""
 
 
 @pytest.mark.parametrize(

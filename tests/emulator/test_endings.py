@@ -1,5 +1,6 @@
 """However a run ends, every process, namespace, mount, device and file of it ends with it."""
 
+import json
 import os
 import pty
 import shutil
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -184,16 +186,84 @@ def test_what_nohup_runs_outlives_the_terminal(tmp_path: Path) -> None:
     gone(mark, run.pid)
 
 
-def test_ctrl_c_ends_a_run_without_a_program(tmp_path: Path) -> None:
-    """The run's results are there, and its exit code is that of Ctrl-C."""
-    run, mark = started(tmp_path, "", "--seconds", "100", "--json", str(tmp_path / "out.json"))
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("script", ["", "STAY"])
+def test_a_signal_to_farlink_alone_ends_a_run_with_its_results(
+    script: str, number: signal.Signals, tmp_path: Path
+) -> None:
+    """With a program or without one: the exit code is that of the signal."""
+    out = tmp_path / "out.json"
+    lasts = () if script else ("--seconds", "100")
+    run, mark = started(tmp_path, script and STAY, *lasts, "--json", str(out))
+    run.send_signal(number)
+    with run:
+        assert run.wait(20) == 128 + number
+        assert run.stderr is not None
+        said = run.stderr.read()
+        if number == signal.SIGINT:
+            assert said.endswith("farlink: interrupted\n")
+        assert "Error" not in said.replace("KeyboardInterrupt", "")
+    data = json.loads(out.read_text())
+    assert data["exit_code"] == 128 + number
+    assert data["links"]
+    gone(mark, run.pid)
+
+
+DEAF = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n" + STAY
+POLITE = """
+import signal, sys, time
+from pathlib import Path
+mark = Path(sys.argv[1])
+def end(*_):
+    mark.write_text("ended")
+    sys.exit(7)
+signal.signal(signal.SIGINT, end)
+mark.write_text("begun")
+time.sleep(100)
+"""
+
+
+@pytest.mark.parametrize(("script", "code"), [(DEAF, 130), (POLITE, 7)])
+def test_a_program_has_its_time_after_sigint_to_farlink_alone(
+    script: str, code: int, tmp_path: Path
+) -> None:
+    run, mark = started(tmp_path, script)
     run.send_signal(signal.SIGINT)
     with run:
-        assert run.wait(10) == 130
-        assert run.stderr is not None
-        assert run.stderr.read() == "farlink: interrupted\n"
-    assert (tmp_path / "out.json").exists()
+        assert run.wait(20) == code
+    if script is POLITE:
+        assert Path(mark).read_text() == "ended"
     gone(mark, run.pid)
+
+
+HEEDS = """
+import signal, sys, time
+got = []
+signal.signal(signal.SIGINT, lambda *_: got.append(1))
+print("ready", flush=True)
+while not got:
+    time.sleep(0.01)
+time.sleep(4)
+sys.exit(7)
+"""
+
+
+def test_ctrl_c_at_a_terminal_is_for_the_program(tmp_path: Path) -> None:
+    """The program goes on for longer than farlink waits after a SIGINT of its own."""
+    command = [*FARLINK, "emulate", str(scenario_file(tmp_path)), "--quiet"]
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execv(FARLINK[0], [*command, "--", sys.executable, "-c", HEEDS])  # noqa: S606 (no Popen)
+    seen = b""
+    while b"ready" not in seen:
+        seen += os.read(terminal, 4096)
+    os.write(terminal, b"\x03")
+    with suppress(OSError):
+        while os.read(terminal, 4096):
+            pass
+    _, status = os.waitpid(process, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 7
 
 
 def test_ctrl_c_ends_a_transfer_without_a_traceback(tmp_path: Path) -> None:

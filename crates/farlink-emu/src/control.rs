@@ -11,18 +11,20 @@ use farlink_sim::scenario;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::Value;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Time limit for the request of a client.
+/// Time limit for the whole request of a client, and for taking the whole answer.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Clients that are served at once; more wait until one has gone.
+const CLIENTS: usize = 32;
 /// Time between two looks at whether to go on, in milliseconds.
 const LOOK_MS: u16 = 100;
 
@@ -49,23 +51,13 @@ impl Control {
         fs::set_permissions(file.path(), fs::Permissions::from_mode(0o600)).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let stop = Arc::new(AtomicBool::new(false));
-        let mut desk = Desk {
+        let desk = Arc::new(Mutex::new(Desk {
             remote: emulation.remote(),
             text: text.to_owned(),
             kernels: Kernels::open(emulation)?,
-        };
+        }));
         let ended = Arc::clone(&stop);
-        let server = std::thread::spawn(move || {
-            while !ended.load(Ordering::Relaxed) {
-                let mut waiting = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
-                if poll(&mut waiting, PollTimeout::from(LOOK_MS)).unwrap_or(0) > 0
-                    && let Ok((client, _)) = listener.accept()
-                {
-                    // A client that hangs up has no use for an answer.
-                    let _ = desk.serve(&client);
-                }
-            }
-        });
+        let server = std::thread::spawn(move || serve_all(&listener, &desk, &ended));
         Ok(Self {
             file,
             stop,
@@ -88,7 +80,100 @@ impl Drop for Control {
     }
 }
 
-/// State of the thread that answers requests.
+/// Serves clients, each on a thread of its own so that a slow one holds up nobody, until `ended`.
+fn serve_all(listener: &UnixListener, desk: &Arc<Mutex<Desk>>, ended: &Arc<AtomicBool>) {
+    let mut clients: Vec<JoinHandle<()>> = Vec::new();
+    while !ended.load(Ordering::Relaxed) {
+        clients.retain(|client| !client.is_finished());
+        if clients.len() >= CLIENTS {
+            std::thread::sleep(Duration::from_millis(LOOK_MS.into()));
+            continue;
+        }
+        let mut waiting = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
+        if poll(&mut waiting, PollTimeout::from(LOOK_MS)).unwrap_or(0) > 0
+            && let Ok((client, _)) = listener.accept()
+        {
+            let (desk, ended) = (Arc::clone(desk), Arc::clone(ended));
+            clients.push(std::thread::spawn(move || {
+                // A client that hangs up has no use for an answer.
+                let _ = serve(&client, &desk, &ended);
+            }));
+        }
+    }
+    for client in clients {
+        let _ = client.join();
+    }
+}
+
+fn serve(client: &UnixStream, desk: &Mutex<Desk>, ended: &AtomicBool) -> io::Result<()> {
+    client.set_nonblocking(true)?;
+    let answer = if owns(client) {
+        let line = read_line(client, ended)?;
+        protocol::read(&line).map_err(unread).and_then(|request| {
+            desk.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .answer(request)
+        })
+    } else {
+        Err("only its owner may control an emulation".into())
+    };
+    let answer = protocol::write(&answer.unwrap_or_else(Answer::Error));
+    write_all(client, answer.as_bytes(), ended)
+}
+
+/// Reads a line of at most [`LONGEST`] bytes within [`PATIENCE`], however it is cut into pieces.
+fn read_line(mut client: &UnixStream, ended: &AtomicBool) -> io::Result<String> {
+    let deadline = Instant::now() + PATIENCE;
+    let (mut line, mut piece) = (Vec::new(), [0; 4096]);
+    while line.len() < LONGEST as usize && !line.contains(&b'\n') {
+        wait(client, PollFlags::POLLIN, deadline, ended)?;
+        match client.read(&mut piece) {
+            Ok(0) => break,
+            Ok(count) => line.extend_from_slice(&piece[..count]),
+            Err(e) if is_passing(&e) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    let end = line.iter().position(|byte| *byte == b'\n');
+    line.truncate(end.map_or(LONGEST as usize, |end| end + 1));
+    String::from_utf8(line).map_err(|e| io::Error::new(ErrorKind::InvalidData, e))
+}
+
+/// Writes an answer within [`PATIENCE`].
+fn write_all(mut client: &UnixStream, mut answer: &[u8], ended: &AtomicBool) -> io::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    while !answer.is_empty() {
+        wait(client, PollFlags::POLLOUT, deadline, ended)?;
+        match client.write(answer) {
+            Ok(count) => answer = &answer[count..],
+            Err(e) if is_passing(&e) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+/// Waits until a client can be read or written; an error at the deadline and at the end of the run.
+fn wait(
+    client: &UnixStream,
+    what: PollFlags,
+    deadline: Instant,
+    ended: &AtomicBool,
+) -> io::Result<()> {
+    while Instant::now() < deadline && !ended.load(Ordering::Relaxed) {
+        let mut waiting = [PollFd::new(client.as_fd(), what)];
+        if poll(&mut waiting, PollTimeout::from(LOOK_MS)).unwrap_or(0) > 0 {
+            return Ok(());
+        }
+    }
+    Err(ErrorKind::TimedOut.into())
+}
+
+/// State that requests look at and change, one at a time.
 struct Desk {
     remote: Remote,
     /// The scenario with all changes.
@@ -100,23 +185,6 @@ struct Desk {
 const NO_ANSWER: &str = "the emulation is starting or ending and does not answer; try again";
 
 impl Desk {
-    fn serve(&mut self, client: &UnixStream) -> io::Result<()> {
-        client.set_nonblocking(false)?;
-        client.set_read_timeout(Some(PATIENCE))?;
-        client.set_write_timeout(Some(PATIENCE))?;
-        let answer = if owns(client) {
-            let mut line = String::new();
-            BufReader::new(client.take(LONGEST)).read_line(&mut line)?;
-            protocol::read(&line)
-                .map_err(unread)
-                .and_then(|request| self.answer(request))
-        } else {
-            Err("only its owner may control an emulation".into())
-        };
-        let mut client = client;
-        client.write_all(protocol::write(&answer.unwrap_or_else(Answer::Error)).as_bytes())
-    }
-
     fn answer(&mut self, request: Request) -> Result<Answer, String> {
         match request {
             Request::Show => self.show(),

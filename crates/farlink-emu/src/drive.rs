@@ -176,7 +176,7 @@ impl Emulation {
             Host::check()?;
         }
         // First, since without the right to it nothing else can be looked at either.
-        let keeper = Arc::new(Keeper::start()?);
+        let keeper = Arc::new(Keeper::start(&config.sweeper)?);
         let nodes = scenario.nodes.len() as u32;
         for (i, attachment) in attached.iter().enumerate() {
             node_of(&attachment.host)?;

@@ -4,6 +4,7 @@
 use crate::EmuError;
 use crate::attach::{Attach, Attached};
 use crate::host::{Host, HostConfig};
+use crate::interrupt::{INTERRUPTED, Interrupt, Watch};
 use crate::keeper::Keeper;
 use crate::namespace::{Names, RunFile, sweep};
 use crate::program::{HOST, code_of, not_started};
@@ -58,6 +59,10 @@ pub struct GatewayOptions {
     pub seconds: Option<f64>,
     /// Set for one packet per read or write of the device.
     pub plain: bool,
+    /// Set if SIGINT from a process ends the program and the gateway. The call must be on the main
+    /// thread.
+    #[serde(default)]
+    pub interrupt: bool,
 }
 
 /// Result of a gateway.
@@ -236,7 +241,7 @@ pub fn gateway<E>(
     let mut tunnel = Tunnel::open(options)?;
     Host::check()?;
     // Before the unit is asked: what this machine does not allow needs none.
-    let keeper = Keeper::start()?;
+    let keeper = Keeper::start(&[])?;
     let welcome = match tunnel.join(&clock, &mut tick)? {
         Ok(Some(welcome)) => welcome,
         Ok(None) => return Ok(Ok(tunnel.done)),
@@ -260,6 +265,7 @@ pub fn gateway<E>(
         way_out: false,
         way_out6: false,
         timed: false,
+        sweeper: Vec::new(),
     };
     let address = farlink_net::wire::node_address(NodeId(node));
     let mut host = match &options.attach {
@@ -290,6 +296,9 @@ pub fn gateway<E>(
             command.args(arguments).env(HOST, &options.host);
             (program, command)
         });
+    let has_program = options.interrupt && command.is_some();
+    let _watch = has_program.then(Watch::start).transpose()?;
+    let mut interrupt = Interrupt::default();
     let event = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
     let stop = event.map_err(|e| EmuError::system("wait for packets", e))?;
     let (sender, notices) = channel();
@@ -306,10 +315,13 @@ pub fn gateway<E>(
                 children.push(child.map_err(|e| not_started(program, e))?);
             }
             loop {
-                if let Some(child) = children.last_mut()
-                    && let Ok(Some(status)) = child.try_wait()
-                {
-                    return Ok(Ok(code_of(status)));
+                if let Some(child) = children.last_mut() {
+                    if let Ok(Some(status)) = child.try_wait() {
+                        return Ok(Ok(code_of(status)));
+                    }
+                    if has_program && interrupt.is_over(child) {
+                        return Ok(Ok(INTERRUPTED));
+                    }
                 }
                 hello.extend(lines(&notices));
                 match tick(&std::mem::take(&mut hello)) {

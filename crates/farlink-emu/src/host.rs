@@ -54,6 +54,8 @@ pub struct HostConfig {
     /// Set if the kernel is asked for the arrival times of packets, which are earlier than the
     /// reads.
     pub timed: bool,
+    /// Program and arguments that put back what a way out changed, if farlink is killed.
+    pub sweeper: Vec<String>,
 }
 
 impl Default for HostConfig {
@@ -65,6 +67,7 @@ impl Default for HostConfig {
             way_out: false,
             way_out6: false,
             timed: true,
+            sweeper: Vec::new(),
         }
     }
 }

@@ -4,7 +4,8 @@
 //! network namespace or that fork without end: it makes no new ones from then on, so
 //! that no fork is ahead of it. It watches farlink, and when that is
 //! gone without having ended the run (SIGKILL, a closed terminal) it kills them and
-//! takes away the names of the run.
+//! takes away the names of the run. It becomes the sweeper then, if there is one, which puts back
+//! what the way out changed.
 
 use crate::EmuError;
 use crate::namespace::{self, FILES, NAMES};
@@ -19,6 +20,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::process::{Child, Command};
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A run's process namespace, and the process whose end is its end.
@@ -30,16 +32,16 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Begins a process namespace.
+    /// Begins a process namespace. `sweeper` is run if farlink is killed; it may be empty.
     ///
     /// # Errors
     /// If the system refuses.
-    pub(crate) fn start() -> Result<Self, EmuError> {
+    pub(crate) fn start(sweeper: &[String]) -> Result<Self, EmuError> {
         // On a thread of its own: the next process that the thread makes is the first
         // of the namespace, and a thread cannot go back to having no say in that.
         std::thread::scope(|scope| {
             scope
-                .spawn(begin)
+                .spawn(|| begin(sweeper))
                 .join()
                 .unwrap_or_else(|_| Err(io::Error::other("the thread that makes it panicked")))
         })
@@ -92,15 +94,19 @@ impl Drop for Keeper {
     }
 }
 
-fn begin() -> io::Result<Keeper> {
+fn begin(sweeper: &[String]) -> io::Result<Keeper> {
     let farlink = watch_of(std::process::id())?;
     let prefix = CString::new(namespace::own_prefix())?;
+    let sweeper = sweeper.iter().map(|word| CString::new(word.as_str()));
+    let sweeper = sweeper.collect::<Result<Vec<_>, _>>()?;
+    let mut words: Vec<_> = sweeper.iter().map(|word| word.as_ptr()).collect();
+    words.push(ptr::null());
     // What it waits for must not end it, nor what a terminal sends to all of a run.
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&SigSet::all()), None)?;
     unshare(CloneFlags::CLONE_NEWPID)?;
     // SAFETY: the child makes system calls alone, on what is there already.
     match unsafe { fork() }? {
-        ForkResult::Child => keep(farlink.as_raw_fd(), &prefix),
+        ForkResult::Child => keep(farlink.as_raw_fd(), &prefix, &words),
         ForkResult::Parent { child } => {
             let space = File::open(format!("/proc/{child}/ns/pid"));
             let space = space.inspect_err(|_| {
@@ -127,7 +133,7 @@ fn watch_of(process: u32) -> io::Result<OwnedFd> {
 
 /// Body of the first process of the namespace. The process is a copy of farlink with one thread, so
 /// that no call may wait for another thread: nothing allocates memory.
-fn keep(farlink: RawFd, prefix: &CStr) -> ! {
+fn keep(farlink: RawFd, prefix: &CStr, sweeper: &[*const libc::c_char]) -> ! {
     // SAFETY: system calls on numbers, on strings that live until the end, and on one
     // structure on the stack.
     unsafe {
@@ -147,6 +153,16 @@ fn keep(farlink: RawFd, prefix: &CStr) -> ! {
         libc::kill(-1, libc::SIGKILL);
         for directory in [NAMES, FILES] {
             clear(directory, prefix);
+        }
+        if !sweeper[0].is_null() {
+            // Its programs are waited for, and it may be ended like any other.
+            let _ = signal(Signal::SIGCHLD, SigHandler::SigDfl);
+            let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
+            libc::close(0);
+            for _ in 0..3 {
+                libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
+            }
+            libc::execv(sweeper[0], sweeper.as_ptr());
         }
         libc::_exit(0)
     }

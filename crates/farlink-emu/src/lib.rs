@@ -19,6 +19,7 @@ mod flows;
 mod gateway;
 mod host;
 mod interface;
+mod interrupt;
 mod keeper;
 mod kernels;
 mod lateness;

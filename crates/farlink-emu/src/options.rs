@@ -50,6 +50,12 @@ pub struct Options {
     /// Hosts that are neither in user space nor attached are gateways on other machines, which
     /// join here.
     pub unit: Option<UnitOptions>,
+    /// Set if SIGINT from a process ends the program and the run. The call must be on the main
+    /// thread.
+    pub interrupt: bool,
+    /// Program, with its whole path, and arguments that call [`crate::sweep`]: with `internet` it is
+    /// run when farlink was killed. Empty leaves that to the next run.
+    pub sweeper: Vec<String>,
 }
 
 /// A host in user space.
@@ -83,6 +89,11 @@ impl Options {
             plain: self.plain,
             way_out: self.internet.is_some(),
             way_out6: self.internet.is_some() && way_out::ipv6(),
+            sweeper: self
+                .internet
+                .iter()
+                .flat_map(|_| self.sweeper.clone())
+                .collect(),
             ..HostConfig::default()
         }
     }

@@ -1,6 +1,7 @@
 //! An emulation from its beginning to its report.
 
 use crate::control::Control;
+use crate::interrupt::Watch;
 use crate::namespace::sweep;
 use crate::options::{self, Options};
 use crate::report::{Report, Samples};
@@ -30,6 +31,7 @@ pub fn emulate<E>(
 ) -> Result<Result<Report, E>, EmuError> {
     let expanded = options::expand(scenario)?;
     let endpoints = options.endpoints()?;
+    let _watch = options.interrupt.then(Watch::start).transpose()?;
     let swept = sweep();
     let (host, attached) = (options.host(), options.attached());
     let mut emulation = Emulation::new(

@@ -3,6 +3,7 @@
 
 use crate::EmuError;
 use crate::drive::Emulation;
+use crate::interrupt::{INTERRUPTED, Interrupt, Watch};
 use crate::namespace::Namespace;
 use crate::program::{HOST, code_of, not_started};
 use crate::report::{Report, Server};
@@ -88,6 +89,9 @@ pub fn session<E>(
                     {
                         break;
                     }
+                    if Watch::is_asked() {
+                        return Ok(Ok(INTERRUPTED));
+                    }
                     match tick() {
                         Ok(true) => std::thread::sleep(LOOK),
                         Ok(false) => return Ok(Ok(0)),
@@ -95,12 +99,16 @@ pub fn session<E>(
                     }
                 }
             }
+            let mut interrupt = Interrupt::default();
             loop {
-                if main.is_some()
-                    && let Some(child) = children.last_mut()
-                    && let Ok(Some(status)) = child.try_wait()
-                {
-                    return Ok(Ok(code_of(status)));
+                let program = children.last_mut().filter(|_| main.is_some());
+                if let Some(child) = program {
+                    if let Ok(Some(status)) = child.try_wait() {
+                        return Ok(Ok(code_of(status)));
+                    }
+                    if interrupt.is_over(child) {
+                        return Ok(Ok(INTERRUPTED));
+                    }
                 }
                 match tick() {
                     Ok(true) => {}

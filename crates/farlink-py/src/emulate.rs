@@ -2,7 +2,7 @@
 
 use crate::errors;
 use farlink_emu::{Answer, EmuError, GatewayOptions, Options, Place, Request};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyPermissionError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyPermissionError, PySystemExit};
 use pyo3::prelude::*;
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -25,7 +25,13 @@ pub(crate) fn emulate(
             tell(notice.as_ref(), lines)?;
             Python::attach(|py| match py.check_signals() {
                 // The end of a run that the user ends so, and its results are there.
-                Err(e) if carrying && e.is_instance_of::<PyKeyboardInterrupt>(py) => Ok(false),
+                Err(e)
+                    if carrying
+                        && (e.is_instance_of::<PyKeyboardInterrupt>(py)
+                            || e.is_instance_of::<PySystemExit>(py)) =>
+                {
+                    Ok(false)
+                }
                 other => other.map(|()| true),
             })
         })
@@ -44,6 +50,12 @@ fn tell(notice: Option<&Py<PyAny>>, lines: &[String]) -> PyResult<()> {
             .iter()
             .try_for_each(|line| notice.call1(py, (line,)).map(|_| ()))
     })
+}
+
+/// Puts back and takes away what runs that were killed have left.
+#[pyfunction]
+pub(crate) fn sweep(py: Python<'_>) -> Vec<String> {
+    py.detach(farlink_emu::sweep)
 }
 
 /// A new key for gateways to join a unit with.

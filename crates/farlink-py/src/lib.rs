@@ -41,6 +41,8 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     #[cfg(target_os = "linux")]
     m.add_function(wrap_pyfunction!(emulate::new_key, m)?)?;
     #[cfg(target_os = "linux")]
+    m.add_function(wrap_pyfunction!(emulate::sweep, m)?)?;
+    #[cfg(target_os = "linux")]
     m.add_function(wrap_pyfunction!(emulate::ask, m)?)?;
     #[cfg(target_os = "linux")]
     m.add_function(wrap_pyfunction!(emulate::execute, m)?)?;

@@ -183,9 +183,9 @@ def emulate(
             done = emulation.transfer(scenario, transfer, **asked)
         else:
             done = emulation.emulate(scenario, command or None, **asked)
-    except emulation.Interrupted as interrupted:
-        # What it did until Ctrl-C counts too.
-        done = interrupted.done
+    except (emulation.Interrupted, emulation.Terminated) as ended:
+        # What it did until the signal counts too.
+        done = ended.done
     show(done, json_file=json_file, quiet=quiet)
     if trace is not None:
         seen = KernelTrace.of(done)

@@ -82,8 +82,8 @@ def unit(
     }
     try:
         done = machines.unit(scenario, listen=listen, key=secret, notice=notice, options=options)
-    except emulation.Interrupted as interrupted:
-        done = interrupted.done
+    except (emulation.Interrupted, emulation.Terminated) as ended:
+        done = ended.done
     emulate.show(done, json_file=json_file, quiet=quiet)
     emulate.end(done, strict=False)
 

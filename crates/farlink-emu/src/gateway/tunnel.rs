@@ -349,6 +349,7 @@ mod tests {
             places: vec![],
             seconds: None,
             plain: false,
+            interrupt: false,
         });
         (tunnel.unwrap(), unit, key)
     }
