@@ -134,6 +134,13 @@ def test_a_statement_is_open_until_it_is_settled_either_way(
     assert Finding(item, None).open == expected
 
 
+def test_what_order_and_number_leave_open_is_open_together() -> None:
+    order = Evidence(0.5, 0.5, ("x",), open=frozenset("ab"))
+    number = Evidence(0.5, 0.5, ("y",), open=frozenset("bc"))
+    assert Finding(order, number).open == {"a", "b", "c"}
+    assert Finding(YES, NO).open == set()
+
+
 @pytest.mark.parametrize(
     ("order", "number", "legibility", "ground"),
     [

@@ -1,7 +1,7 @@
 """A tuner finds what is known to be best, and says what is true of fresh runs."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import farlink as fl
-from farlink.experiment import Point
+from farlink.experiment import Experiment, Point
 from farlink.stats import Estimate, paired_difference
 from farlink.tuning import Trial, Tuned, goals, undominated
 from farlink.tuning.space import knob
@@ -115,6 +115,75 @@ def test_a_search_for_less_takes_the_least() -> None:
     assert found.verdict == "better"
     assert found.gain.high is not None
     assert found.gain.high < 0
+
+
+class Numbers(Experiment):
+    """A lab whose values are known: by the window of a point, or of the scenario."""
+
+    def __init__(self, values: Mapping[str, Mapping[str, list[float]]]) -> None:
+        super().__init__()
+        self.known = values
+        self.asked: list[int] = []
+
+    def simulate(self, wanted: Iterable[tuple[Point, int]]) -> None:
+        self.asked += [runs for _, runs in wanted]
+
+    def values(self, point: Point, measure: str, runs: int | None = None) -> Any:  # noqa: ANN401
+        window = str(point.factors.get("tcp.receive_window", "default"))
+        return np.array(self.known[window][measure][:runs])
+
+
+def test_finalists_are_told_apart_by_runs_that_the_search_did_not_see() -> None:
+    """Lucky in its first two runs, and worse over four: the other is taken."""
+    lab = Numbers(
+        {
+            "8 kB": {"goodput": [9.0, 9.0, 1.0, 1.0, 1.0, 1.0]},
+            "64 kB": {"goodput": [7.0, 7.0, 7.0, 7.0, 7.0, 8.0]},
+            "default": {"goodput": [2.0, 2.0, 2.0, 2.0, 3.0, 2.0]},
+        }
+    )
+    ranges = {"tcp.receive_window": "8 kB|64 kB"}
+    found = fl.tune(PATH, ranges, trials=6, runs=2, confirm=2, lab=lab)
+    assert found.best.levels == {"tcp.receive_window": "64 kB"}
+    assert found.best_value.mean == 7.5
+    assert found.default_value.mean == 2.5
+    assert found.gain.mean == 5.0
+
+
+def test_goals_are_weighed_and_a_run_without_a_value_is_the_worst() -> None:
+    point, base = (Point.of(PATH, factors=item) for item in ({"tcp.receive_window": "8 kB"}, {}))
+    nan = float("nan")
+    lab = Numbers(
+        {
+            "8 kB": {"goodput": [4.0, 6.0, nan], "rtt_mean": [0.3, 0.1, 0.1], "duration": [nan]},
+            "default": {"goodput": [2.0, 2.0, 2.0], "rtt_mean": [0.1, 0.1, 0.1]},
+        }
+    )
+    both = goals.objective("goodput=1,delay=0.5").values(lab, point, base, 3)
+    assert both.tolist() == pytest.approx([2 - 0.5 * 3, 3 - 0.5, -np.inf])
+    assert goals.objective("time").values(lab, point, base, 1).tolist() == [np.inf]
+    assert goals.objective("goodput").values(lab, point, base, 3).tolist() == [4, 6, -np.inf]
+
+
+@pytest.mark.parametrize(("goal", "direction"), [("goodput", "maximize"), ("delay", "minimize")])
+def test_the_search_goes_where_its_goal_is(
+    goal: str, direction: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import optuna
+
+    told: list[str] = []
+    usual = optuna.create_study
+
+    def create(**how: Any) -> optuna.Study:  # noqa: ANN401 (as Optuna's)
+        told.append(how["direction"])
+        return usual(**how)
+
+    monkeypatch.setattr(optuna, "create_study", create)
+    values = {"goodput": [1.0] * 6, "rtt_mean": [1.0] * 6}
+    lab = Numbers(dict.fromkeys(("8 kB", "64 kB", "default"), values))
+    ranges = {"tcp.receive_window": "8 kB|64 kB"}
+    fl.tune(PATH, ranges, objective=goal, trials=2, runs=2, confirm=2, lab=lab)
+    assert told == [direction]
 
 
 def test_dominated_rows_are_not_on_the_front() -> None:
