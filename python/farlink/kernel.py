@@ -1,6 +1,7 @@
 """The state of the kernel's TCP in an emulation, in the columns of simulated flows."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -9,6 +10,7 @@ from farlink.emulation import Emulated
 from farlink.errors import ScenarioError
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
     from farlink.plot import Plots
@@ -200,6 +202,13 @@ class _Observed:
         if name == "drops":
             return _empty("flow", "seq", "time")
         raise ScenarioError(f"trace {name!r} is not of emulated runs")
+
+    def arrays(
+        self, name: str, tcp: str, run: int, *, where: Mapping[str, str] | None = None
+    ) -> "dict[str, np.ndarray[Any, Any]]":
+        from farlink.plot.data import Columns
+
+        return Columns.of(self.trace(name, tcp, run)).equal(**(where or {})).arrays
 
     def _packets(self) -> "dict[str, pd.DataFrame]":
         """Read the capture of the sending host of the connection that carried most."""

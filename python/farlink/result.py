@@ -1,7 +1,9 @@
 """The result of a run: its numbers, and the way to its traces and plots."""
 
 import json
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +16,12 @@ from farlink.stats import Estimate, mean_ci95, median_ci95, paired_difference
 from farlink.trace import NAMES, Trace
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
     from farlink._farlink import Measures
     from farlink.api import Progress
+    from farlink.paper import Fonts, Size
     from farlink.plot import Plots
 
 __all__ = ["MOST_SNAPLEN", "Result", "is_summed"]
@@ -295,6 +299,18 @@ class Result:
         table.attrs["units"] = dict(units)
         return table
 
+    def arrays(
+        self,
+        name: str,
+        tcp: str,
+        run: int = 0,
+        *,
+        bin_s: float | None = None,
+        where: Mapping[str, str] | None = None,
+    ) -> "dict[str, np.ndarray[Any, Any]]":
+        """Return a trace of a TCP as arrays, of the rows with these values (see `Trace.arrays`)."""
+        return self.probe(tcp, run).arrays(name, bin_s=bin_s, where=where)
+
     def probe(
         self,
         tcp: str | None = None,
@@ -330,6 +346,43 @@ class Result:
             self._traces[key] = known
             self._snaplens[key] = snaplen
         return known
+
+    def probe_all(
+        self,
+        run: int = 0,
+        *,
+        snaplen: int | None = None,
+        progress: "Progress | None" = None,
+        jobs: int = 1,
+    ) -> None:
+        """Simulate one run of every TCP with its probes on, up to `jobs` of them at a time.
+
+        What `probe` returns of them afterwards is there already.
+        """
+        waiting = iter(self.tcp)
+        stop = threading.Event()
+
+        def beside(*told: Any) -> None:  # noqa: ANN401 (what a Progress is told)
+            if stop.is_set():
+                raise InterruptedError
+            if progress is not None:
+                progress(*told)
+
+        def work(tell: "Progress | None") -> None:
+            for tcp in waiting:  # each name is taken by one thread: an iterator of a list
+                self.probe(tcp, run, snaplen=snaplen, progress=tell)
+
+        # Signals come to this thread alone: it works, too, and tells the others to stop.
+        others = max(min(jobs, len(self.tcp)) - 1, 0)
+        with ThreadPoolExecutor(max(others, 1)) as pool:
+            helpers = [pool.submit(work, beside) for _ in range(others)]
+            try:
+                work(progress)
+            except BaseException:
+                stop.set()
+                raise
+            for one in helpers:
+                one.result()
 
     @cached_property
     def plot(self) -> "Plots":
@@ -371,6 +424,8 @@ class Result:
         plots: bool = False,
         snaplen: int | None = None,
         jobs: int = 1,
+        size: "Size | None" = None,
+        fonts: "Fonts | None" = None,
         tell: "Callable[[str], None] | None" = None,
     ) -> list[Path]:
         """Write the result and the traces of run 0 of every TCP to a directory.
@@ -380,8 +435,9 @@ class Result:
         plots/*.svg. Returns their paths. They come into the directory all together or
         not at all; what an earlier call put there goes, and what others did stays (a
         list in the directory tells the two apart). A figure that cannot be drawn is missing
-        and costs a `FigureWarning`. Up to `jobs` processes draw, as with
-        `plot.save`. `tell` is called with the name of each part before it is made.
+        and costs a `FigureWarning`. Up to `jobs` processes draw, as with `plot.save`, on
+        paper of the `size` and with the `fonts` that it knows. `tell` is called with the
+        name of each part before it is made.
         """
         base = Path(directory)
         with folder.filling(base, last="result.json") as stage:
@@ -392,7 +448,15 @@ class Result:
                 trace = self.probe(tcp, snaplen=snaplen)
                 written += trace.write(files.inside(stage, tcp), table_format)
             self.to_json(written[0])
-            written += self.save_run(stage, plots=plots, snaplen=snaplen, jobs=jobs, tell=tell)
+            written += self.save_run(
+                stage,
+                plots=plots,
+                snaplen=snaplen,
+                jobs=jobs,
+                size=size,
+                fonts=fonts,
+                tell=tell,
+            )
         return [base / path.relative_to(stage) for path in written]
 
     def save_run(
@@ -402,12 +466,16 @@ class Result:
         plots: bool = False,
         snaplen: int | None = None,
         jobs: int = 1,
+        size: "Size | None" = None,
+        fonts: "Fonts | None" = None,
         tell: "Callable[[str], None] | None" = None,
     ) -> list[Path]:
         """Write what `save` writes beside the result and its traces: captures and plots."""
         written = [] if snaplen is None else self.save_pcaps(directory, snaplen)
         if plots:
-            written += self.plot.save(directory / "plots", jobs=jobs, tell=tell)
+            written += self.plot.save(
+                directory / "plots", jobs=jobs, size=size, fonts=fonts, tell=tell
+            )
         return written
 
     def save_pcaps(self, directory: str | Path, snaplen: int = 0) -> list[Path]:

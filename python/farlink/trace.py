@@ -1,7 +1,9 @@
 """Traces of one run as tables: what was sent, acknowledged, lost and queued, and when."""
 
 import math
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -12,10 +14,13 @@ from farlink.errors import ScenarioError
 from farlink.measures import rows_of, values_of
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
     import pyarrow as pa
 
     from farlink._farlink import TraceTables
+
+    _Array = np.ndarray[Any, np.dtype[Any]]
 
 __all__ = ["FORMATS", "NAMES", "Trace", "round_bin"]
 
@@ -40,6 +45,7 @@ class Trace:
         self.pcaps = dict(raw["pcaps"])
         self._raw = raw
         self._tables: dict[str, pd.DataFrame] = {}
+        self._arrays: dict[str, dict[str, _Array | _Names]] = {}
 
     @cached_property
     def outcome(self) -> dict[str, Any]:
@@ -76,20 +82,55 @@ class Trace:
         """Return one trace; see `Result.trace`."""
         import pandas as pd
 
-        if name not in NAMES:
-            raise ScenarioError(f"trace {text_of(name)} is not known; there are {', '.join(NAMES)}")
-        kind = registry.traces()[name]
+        kind = _kind(name, bin_s)
         if name == "throughput":
-            table = self._throughput(bin_s)
+            table = pd.DataFrame(
+                {
+                    column: pd.Categorical.from_codes(value.codes, categories=pd.Index(value.names))
+                    if isinstance(value, _Names)
+                    else value
+                    for column, value in self._throughput(bin_s).items()
+                }
+            )
             table.attrs["units"] = kind.units
             return table
-        if bin_s is not None:
-            raise ScenarioError(f"bin_s is for the trace 'throughput'; {name!r} is not binned")
         if name not in self._tables:
             batch = self._batch(kind.table)
             self._tables[name] = pd.DataFrame({unit: _column(batch, unit) for unit in kind.units})
             self._tables[name].attrs["units"] = kind.units
         return self._tables[name]
+
+    def arrays(
+        self, name: str, *, bin_s: float | None = None, where: Mapping[str, str] | None = None
+    ) -> "dict[str, _Array]":
+        """Return one trace as arrays, of the rows with these values; names are text.
+
+        Other columns are numbers, NaN for none. Figures draw them: a table of pandas takes
+        longer to make than most figures to draw.
+        """
+        kind = _kind(name, bin_s)
+        columns: dict[str, _Array | _Names]
+        if name == "throughput":
+            columns = self._throughput(bin_s)
+        else:
+            if name not in self._arrays:
+                batch = self._batch(kind.table)
+                self._arrays[name] = {one: _array(batch.column(one)) for one in kind.units}
+            columns = self._arrays[name]
+        chosen = None
+        for column, value in (where or {}).items():
+            same = _same(columns[column], value)
+            chosen = same if chosen is None else chosen & same
+        if chosen is not None and chosen.all():
+            chosen = None
+        return {
+            column: numbers.text(chosen)
+            if isinstance(numbers, _Names)
+            else numbers
+            if chosen is None
+            else numbers[chosen]
+            for column, numbers in columns.items()
+        }
 
     def write(self, directory: Path, table_format: str) -> list[Path]:
         """Write every trace to `directory`, each file whole or not at all.
@@ -130,40 +171,102 @@ class Trace:
 
         return pa.record_batch(self._raw["tables"][table])
 
-    def _throughput(self, bin_s: float | None) -> "pd.DataFrame":
+    def _throughput(self, bin_s: float | None) -> "dict[str, _Array | _Names]":
         """Bits that arrived at the far end of each link per bin, over the bin's width.
 
         `time` is the middle of the bin. The last bin may stick out past the end
         of the run; its width counts in full.
         """
         import numpy as np
-        import pandas as pd
 
         width = self._width(bin_s)
         batch = self._batch("deliveries")
         link, direction = batch.column("link"), batch.column("direction")
-        size = batch.column("bytes").to_numpy().astype(np.float64)
-        number = (batch.column("time").to_numpy() / width).astype(np.int64)
+        size = _buffer(batch.column("bytes")).astype(np.float64)
+        number = (_buffer(batch.column("time")) / width).astype(np.int64)
         bins = max(int(number.max(initial=-1)) + 1, math.ceil(self.simulated_s / width))
         links, directions = link.dictionary, direction.dictionary
         pairs = len(links) * len(directions)
-        pair = link.indices.to_numpy() * len(directions) + direction.indices.to_numpy()
+        pair = _buffer(link.indices) * len(directions) + _buffer(direction.indices)
         bits = 8 * np.bincount(
             pair.astype(np.int64) * bins + number, weights=size, minlength=pairs * bins
         )
         used = np.flatnonzero(bits.reshape(pairs, bins).any(axis=1))
         which, way = np.divmod(np.repeat(used, bins), len(directions))
         middle = (np.arange(bins) + 0.5) * width
-        return pd.DataFrame(
-            {
-                "time": np.tile(middle, len(used)),
-                "link": pd.Categorical.from_codes(which, categories=pd.Index(links.to_pylist())),
-                "direction": pd.Categorical.from_codes(
-                    way, categories=pd.Index(directions.to_pylist())
-                ),
-                "throughput": bits.reshape(pairs, bins)[used].ravel() / width,
-            }
-        )
+        return {
+            "time": np.tile(middle, len(used)),
+            "link": _Names(which, links.to_pylist()),
+            "direction": _Names(way, directions.to_pylist()),
+            "throughput": bits.reshape(pairs, bins)[used].ravel() / width,
+        }
+
+
+@dataclass(frozen=True)
+class _Names:
+    """Column of names: the place of each in a list."""
+
+    codes: "_Array"
+    names: list[str]
+
+    def text(self, chosen: "_Array | None") -> "_Array":
+        """Return the names of the chosen rows, by default of all."""
+        import numpy as np
+
+        codes = self.codes if chosen is None else self.codes[chosen]
+        texts: _Array = np.array(self.names, dtype=object)[codes]
+        return texts
+
+
+def _kind(name: str, bin_s: float | None) -> registry.TraceKind:
+    if name not in NAMES:
+        raise ScenarioError(f"trace {text_of(name)} is not known; there are {', '.join(NAMES)}")
+    if bin_s is not None and name != "throughput":
+        raise ScenarioError(f"bin_s is for the trace 'throughput'; {name!r} is not binned")
+    return registry.traces()[name]
+
+
+def _array(column: "pa.Array[Any]") -> "_Array | _Names":
+    """Read the buffers of a column: what pyarrow has for this imports pandas."""
+    import numpy as np
+    import pyarrow as pa
+
+    if isinstance(column, pa.DictionaryArray):
+        return _Names(_buffer(column.indices), column.dictionary.to_pylist())
+    numbers = _buffer(column).astype(np.float64)
+    if column.null_count:
+        numbers[~_bits(column.buffers()[0], column)] = np.nan
+    numbers.setflags(write=False)  # figures share it
+    return numbers
+
+
+def _buffer(column: "pa.Array[Any]") -> "_Array":
+    import numpy as np
+
+    data, kind = column.buffers()[1], str(column.type)
+    if data is None:
+        return np.empty(0)
+    if kind == "bool":
+        return _bits(data, column)
+    numbers = np.frombuffer(data, np.dtype({"double": "float64"}.get(kind, kind)))
+    return numbers[column.offset : column.offset + len(column)]
+
+
+def _bits(data: "pa.Buffer | None", column: "pa.Array[Any]") -> "_Array":
+    import numpy as np
+
+    assert data is not None
+    bits = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")
+    return bits[column.offset : column.offset + len(column)].astype(bool)
+
+
+def _same(column: "_Array | _Names", value: str) -> "_Array":
+    import numpy as np
+
+    if not isinstance(column, _Names):
+        return np.asarray(column == value)
+    place = column.names.index(value) if value in column.names else -1
+    return np.asarray(column.codes == place)
 
 
 def _column(batch: "pa.RecordBatch", name: str) -> "pd.Series[Any]":

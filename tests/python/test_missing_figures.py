@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 import farlink as fl
 from farlink import comparison, overlay
 from farlink.cli import emulate, main
-from farlink.plot import style
+from farlink.plot import sheet, style
 
 TRACED = """
 name = "acm"
@@ -41,7 +41,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     def savefig(*_: object, **__: object) -> None:
         raise ValueError("no\nink")
 
-    monkeypatch.setattr(style.Picture, "savefig", savefig)
+    monkeypatch.setattr(sheet.Picture, "savefig", savefig)
 
 
 def test_a_queue_in_products_of_a_rate_trace_is_drawn(
@@ -93,16 +93,16 @@ def test_in_python_it_is_a_warning(result: fl.Result, tmp_path: Path) -> None:
 def test_a_picture_is_there_as_png_and_svg_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usual = style.Picture.savefig
+    usual = sheet.Picture.savefig
 
     def savefig(self: Figure, where: str | Path, **keywords: object) -> None:
         if "svg" in Path(where).name:
             raise ValueError("no ink")
         usual(self, where, **keywords)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(style.Picture, "savefig", savefig)
+    monkeypatch.setattr(sheet.Picture, "savefig", savefig)
     with pytest.raises(ValueError, match="no ink"):
-        style.save(style.Picture(), tmp_path / "figure")
+        style.save(sheet.Picture(), tmp_path / "figure")
     assert not list(tmp_path.iterdir())
 
 

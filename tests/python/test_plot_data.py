@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from farlink.plot.curves import Curve, look, together
-from farlink.plot.data import Columns, envelope, step_at, total, within
+from farlink.plot.data import Columns, envelope, step_at, thinned, total, within
 
 
 def test_lines_get_one_point_beyond_each_side() -> None:
@@ -93,3 +93,34 @@ def test_curves_that_cannot_be_told_apart() -> None:
         curve("e", 2 * time),
     ]
     assert together(curves, (0.0, 10.0)) == [["a", "c"], ["b", "e"]]
+
+
+def test_a_thinned_line_keeps_ends_extremes_and_gaps_of_each_column() -> None:
+    rng = np.random.default_rng(3)
+    time = np.sort(rng.uniform(0, 10, 50_000))
+    value = rng.normal(size=50_000).cumsum()
+    value[20_000:20_300] = np.nan
+    seen = thinned(time, value, (0, 10), 100)
+    assert len(seen) <= 4 * 101 + 4
+    assert seen[0] == 0
+    assert seen[-1] == len(time) - 1
+    assert {19_999, 20_000, 20_299, 20_300} <= set(seen.tolist())
+    column = np.minimum((time * 10).astype(int), 99)
+    for number in range(100):
+        whole, part = value[column == number], value[seen][column[seen] == number]
+        assert np.nanmin(part) == np.nanmin(whole)
+        assert np.nanmax(part) == np.nanmax(whole)
+
+
+def test_a_short_line_keeps_all_points() -> None:
+    time = np.arange(400.0)
+    assert len(thinned(time, time, (0, 400), 100)) == 400
+    assert len(thinned(time, time, (0, 400), 99)) < 400
+    assert len(thinned(np.empty(0), np.empty(0), (0, 1), 100)) == 0
+
+
+def test_a_line_before_and_beyond_the_limits_is_thinned_to_their_columns() -> None:
+    time = np.arange(10_000.0)
+    seen = thinned(time, np.sin(time), (4_000, 4_100), 10)
+    assert {0, 9_999} <= set(seen.tolist())
+    assert len(seen) <= 4 * 11

@@ -1,5 +1,8 @@
 """Figures: that they show what the traces hold, and are files of the right kind."""
 
+import re
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,11 +15,14 @@ from matplotlib.figure import Figure
 
 import farlink as fl
 from farlink.channels import preset_map
+from farlink.paper import Fonts, Size
 from farlink.plot import sequence
 from farlink.plot.curves import Curve, look, together
 from farlink.plot.data import Columns
+from farlink.plot.layout import lay_out
 from farlink.plot.presets import without_crossings
 from farlink.plot.sequence import letters
+from farlink.plot.sheet import sheet, sheet_of, styled
 from farlink.plot.style import Scaled, crowd, own_scales, save
 
 
@@ -485,3 +491,94 @@ def test_a_local_repair_is_seen_between_three_time_lines(tmp_path: Path) -> None
     assert sum(int(np.size(line.get_xdata())) for line in crosses) == drops > 0
     off = fl.run(file, overrides={"agents.0.enabled": False})
     assert "sent again by the agent" not in labels(off.plot.agent().axes[0])
+
+
+SHEETS: list[tuple[Size, Fonts]] = [
+    ("page", "sans"),
+    ("column", "sans"),
+    ("column", "tex"),
+    ("slide", "sans"),
+    ((4.0, 3.0), "sans"),
+]
+
+
+@pytest.mark.parametrize(("size", "fonts"), SHEETS)
+def test_nothing_is_cut_or_collapses_on_any_sheet(
+    result: fl.Result, size: Size, fonts: Fonts
+) -> None:
+    plots = result.plot
+    for draw in (plots.cwnd, plots.throughput, plots.queue, plots.sequence, plots.box):
+        figure = draw(size=size, fonts=fonts)
+        figure.draw_without_rendering()
+        paper = figure.bbox.padded(1)
+        for axes in figure.axes:
+            assert axes.bbox.height > 20, draw
+            assert axes.bbox.width > 60, draw
+            texts = [axes.xaxis.label, axes.yaxis.label, *axes.texts]
+            texts += [axes._left_title, figure._suptitle]  # type: ignore[attr-defined]
+            shown = [one for one in [*texts, axes.get_legend()] if one is not None]
+            for one in shown:
+                box = one.get_window_extent()
+                inside = paper.x0 <= box.x0 and box.x1 <= paper.x1
+                inside &= paper.y0 <= box.y0 and box.y1 <= paper.y1
+                assert inside or (one in texts and not one.get_text()), (draw, one, box, paper)
+            assert all(float(one.get_fontsize()) >= 6.2 for one in texts)
+
+
+def test_the_width_of_a_sheet_is_that_of_its_figures(result: fl.Result) -> None:
+    assert result.plot.cwnd().get_figwidth() == 7.0
+    assert result.plot.cwnd(size="column").get_figwidth() == 3.4
+    assert tuple(result.plot.cwnd(size="slide").get_size_inches()) == (10.0, 5.625)
+    assert tuple(result.plot.queue(size=(5, 2.5)).get_size_inches()) == (5, 2.5)
+    assert result.plot.cwnd().get_figwidth() == 7.0
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"size": "poster"}, "size is 'poster'; write column, page, slide, or a width"),
+        ({"size": (1, 5)}, "a width and a height of 2 to 40 inches"),
+        ({"size": 7}, "size is 7; write column"),
+        ({"fonts": "serif"}, "fonts is 'serif'; write sans or tex"),
+    ],
+)
+def test_sheets_that_are_not_there(
+    result: fl.Result, keywords: dict[str, object], message: str
+) -> None:
+    with pytest.raises(fl.ScenarioError, match=re.escape(message)):
+        result.plot.cwnd(**keywords)  # type: ignore[arg-type]
+
+
+def test_fonts_of_tex_have_the_characters_of_names() -> None:
+    with sheet_of(fonts="tex"):
+        figure = styled(lambda: sheet(3.0))()
+    axes = figure.subplots()
+    axes.set_title("a_b < c")
+    axes.set_xlabel("time (s)", family="cmr10")
+    lay_out(figure)
+    assert axes.title.get_fontfamily() == ["STIXGeneral"]
+    assert axes.xaxis.label.get_fontfamily() == ["cmr10"]
+
+
+def test_panels_have_the_places_that_matplotlib_would_give_them(result: fl.Result) -> None:
+    for draw in (result.plot.cwnd, result.plot.throughput, result.plot.box):
+        figure = draw()
+        lay_out(figure)
+        ours = [axes.get_position(original=True).extents for axes in figure.axes]
+        figure.set_layout_engine("constrained", h_pad=0.06, w_pad=0.06)
+        lay_out(figure)
+        theirs = [axes.get_position(original=True).extents for axes in figure.axes]
+        np.testing.assert_allclose(ours, theirs, atol=0.012)
+
+
+def test_a_run_draws_without_pandas(small: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys; from farlink.cli.simulate import simulate;"
+        f"simulate({str(small)!r}, plot=True, quiet=True, jobs=1);"
+        "assert 'farlink.plot' in sys.modules;"
+        "print([name for name in ('pandas', 'scipy', 'matplotlib.pyplot') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

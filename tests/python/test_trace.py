@@ -4,13 +4,34 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 import farlink as fl
 from farlink import _farlink, registry, source
+from farlink.plot.data import Columns
 from farlink.trace import NAMES, round_bin
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_arrays_of_a_trace_are_those_of_its_table(result: fl.Result, name: str) -> None:
+    arrays = result.arrays(name, "sack")
+    table = Columns.of(result.probe("sack").table(name)).arrays
+    assert list(arrays) == list(table)
+    for column, values in table.items():
+        assert arrays[column].dtype == values.dtype, column
+        np.testing.assert_array_equal(arrays[column], values, err_msg=column)
+
+
+def test_arrays_have_the_rows_asked_for(result: fl.Result) -> None:
+    table = result.probe("sack").table("segments")
+    for side in ("from", "to", "nowhere"):
+        arrays = result.arrays("segments", "sack", where={"side": side, "flow": "flow0"})
+        chosen = table[(table["side"] == side) & (table["flow"] == "flow0")]
+        np.testing.assert_array_equal(arrays["time"], chosen["time"])
+        assert set(arrays["side"]) <= {side}
 
 
 @pytest.mark.parametrize("name", NAMES)

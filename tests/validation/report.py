@@ -9,7 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from agreement import FOLLOWS_RFC, ours, rows
-from farlink.plot.style import PALETTE, WIDTH, save, styled
+from farlink.plot.sheet import styled, width
+from farlink.plot.style import PALETTE, save
 from lossrates import LOSSES, Point, point
 from models import mathis, padhye
 
@@ -22,7 +23,7 @@ Points = dict[tuple[str, float, int], Point]
 
 @styled
 def draw(points: Points) -> Figure:
-    figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
+    figure = Figure(figsize=(width(), 3.4), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     curve = np.geomspace(7e-5, 5e-2, 200)
     for axes, every in zip(panels, TITLES, strict=True):

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 from farlink import units
 from farlink.advice.path import size_text
-from farlink.plot.style import MUTED, PALETTE, WIDTH, Picture, styled, title
+from farlink.plot.sheet import sheet, styled
+from farlink.plot.style import MUTED, PALETTE, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +24,7 @@ def draw(advice: "Advice") -> "Figure":
     heights = [0.45 + 0.2 * most]
     if advice.beside:
         heights.append(0.5 + 0.26 * len(advice.beside))
-    figure = Picture(figsize=(WIDTH, sum(heights) + 0.5), layout="constrained")
+    figure = sheet(sum(heights) + 0.5)
     parts = figure.add_gridspec(len(heights), 1, height_ratios=heights)
     panels = parts[0].subgridspec(1, len(advice.sizes))
     for place, size in enumerate(advice.sizes):

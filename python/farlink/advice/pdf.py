@@ -12,7 +12,7 @@ from matplotlib.font_manager import FontProperties
 from farlink import files
 from farlink.advice.page import blocks
 from farlink.pictures import optional
-from farlink.plot.style import styled
+from farlink.plot.sheet import styled
 
 if TYPE_CHECKING:
     from farlink.advice import Advice

@@ -22,6 +22,8 @@ _ONCE: dict[str, tuple[str, Callable[[str], Any]]] = {
     "--out": ("out", Path),
     "--snaplen": ("snaplen", int),
     "--format": ("table_format", str),
+    "--figure-size": ("figure_size", str),
+    "--fonts": ("fonts", str),
 }
 
 _SWITCHES = {"--pcap": "pcap", "--plot": "plot", "--quiet": "quiet"}

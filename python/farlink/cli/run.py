@@ -43,6 +43,15 @@ def run(
         None, "--snaplen", help="Bytes kept of each packet; 0 is all.", metavar="N"
     ),
     plot: bool = typer.Option(False, "--plot", help="Draw run 0 as PNG and SVG."),
+    figure_size: str | None = typer.Option(
+        None,
+        "--figure-size",
+        help="Size of figures: page, column, slide, or inches as 3.4x2.5.",
+        metavar="SIZE",
+    ),
+    fonts: str | None = typer.Option(
+        None, "--fonts", help="Fonts of figures: sans, or tex (Computer Modern).", metavar="NAME"
+    ),
     table_format: str = typer.Option(
         "parquet", "--format", help="Format of traces: parquet or csv.", metavar="NAME"
     ),
@@ -61,6 +70,8 @@ def run(
         pcap=pcap,
         snaplen=snaplen,
         plot=plot,
+        figure_size=figure_size,
+        fonts=fonts,
         table_format=table_format,
         quiet=quiet,
     )

@@ -1,12 +1,15 @@
 """Body of `farlink run`: simulate, show a table, write the requested files."""
 
+import importlib
 import os
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from farlink import api, files, folder, source
+from farlink import api, files, folder, paper, source
 from farlink.cli import progress, text
 from farlink.errors import Interrupted, ScenarioError
 from farlink.result import MOST_SNAPLEN
@@ -33,6 +36,8 @@ def simulate(
     pcap: bool = False,
     snaplen: int | None = None,
     plot: bool = False,
+    figure_size: str | None = None,
+    fonts: str | None = None,
     table_format: str = "parquet",
     quiet: bool = False,
 ) -> None:
@@ -43,6 +48,11 @@ def simulate(
         raise ScenarioError("--snaplen has no effect without --pcap; add --pcap or leave it out")
     if snaplen is not None and not 0 <= snaplen <= MOST_SNAPLEN:
         raise ScenarioError(f"--snaplen {snaplen}: write 0 (whole packets) to {MOST_SNAPLEN}")
+    for option, value in (("--figure-size", figure_size), ("--fonts", fonts)):
+        if value is not None and not plot:
+            raise ScenarioError(f"{option} has no effect without --plot; add it")
+    size = None if figure_size is None else paper.written_size(figure_size)
+    letters = None if fonts is None else paper.read_fonts(fonts)
     captured = (snaplen or 0) if pcap else None
     where = source.find(scenario)
     directory = out
@@ -53,6 +63,8 @@ def simulate(
         files.check_file(json_file)
     if directory is not None:
         files.check_directory(directory)
+    drawing = jobs if jobs is not None else (os.cpu_count() or 1)
+    imports = _import_plots() if plot and drawing > 1 else None
     stopped: Interrupted | None = None
     try:
         with progress.simulating(quiet) as watch:
@@ -75,10 +87,10 @@ def simulate(
             tell(lambda: text.line(f"result: {json_file}"))
         if directory is not None and stopped is None:
             with progress.simulating(quiet) as watch:
-                for name in result.tcp:
-                    result.probe(name, snaplen=captured, progress=watch)
+                result.probe_all(snaplen=captured, progress=watch, jobs=drawing)
+            if imports is not None:
+                imports.join()
             with progress.writing(quiet) as say:
-                drawing = jobs if jobs is not None else (os.cpu_count() or 1)
                 if out is not None:
                     result.save(
                         out,
@@ -86,11 +98,21 @@ def simulate(
                         plots=plot,
                         snaplen=captured,
                         jobs=drawing,
+                        size=size,
+                        fonts=letters,
                         tell=say,
                     )
                 else:
                     with folder.filling(directory, last="result.json") as stage:
-                        result.save_run(stage, plots=plot, snaplen=captured, jobs=drawing, tell=say)
+                        result.save_run(
+                            stage,
+                            plots=plot,
+                            snaplen=captured,
+                            jobs=drawing,
+                            size=size,
+                            fonts=letters,
+                            tell=say,
+                        )
             tell(lambda: text.line(f"files: {directory}/"))
         elif out is not None:
             with folder.filling(out, last="result.json") as stage:
@@ -100,6 +122,19 @@ def simulate(
         kept += [str(out / "result.json")] if out is not None else []
         where_kept = f"; {' and '.join(kept)} has them, without traces" if kept else ""
         raise text.Stopped(f"{stopped}{where_kept}")
+
+
+def _import_plots() -> threading.Thread:
+    """Import what draws while the engine, which needs no Python, simulates."""
+
+    def imported() -> None:
+        # What goes wrong comes up again where a figure is drawn.
+        with suppress(Exception):
+            importlib.import_module("farlink.plot")
+
+    thread = threading.Thread(target=imported, daemon=True)
+    thread.start()
+    return thread
 
 
 def _table(result: "Result") -> None:

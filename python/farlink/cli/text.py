@@ -74,13 +74,14 @@ def assignments(options: Sequence[str]) -> list[tuple[str, str]]:
 def console(stream: TextIO, plain_width: int = 120) -> "Console":
     """Return a console: as wide as the terminal, or plain text.
 
-    Plain text has the width of the variable COLUMNS, and without it `plain_width`. A table none
-    of whose columns can be folded is as wide as it must be: the terminal folds its lines, but no
+    Plain text has the width of the variable COLUMNS, and without it `plain_width`. A table whose
+    numbers have no room in that is as wide as it must be: the terminal folds its lines, but no
     number is cut.
     """
     from rich.console import Console
-    from rich.measure import Measurement
     from rich.table import Table
+
+    from farlink.cli.widths import fit
 
     class Whole(Console):
         def on_broken_pipe(self) -> None:
@@ -90,10 +91,8 @@ def console(stream: TextIO, plain_width: int = 120) -> "Console":
         def print(self, *objects: Any, **keywords: Any) -> None:  # noqa: ANN401 (as rich has it)
             before = self._width
             for item in objects:
-                if isinstance(item, Table) and all(column.no_wrap for column in item.columns):
-                    room = self.options.update(max_width=_WIDEST)
-                    need = Measurement.get(self, room, item).maximum
-                    self._width = need if need > self.width else before
+                if isinstance(item, Table):
+                    self._width = max(fit(item, self), self.width)
             try:
                 super().print(*objects, **keywords)
             finally:
@@ -110,8 +109,6 @@ def columns() -> int | None:
     asked = os.environ.get("COLUMNS", "")
     return max(int(asked), _NARROWEST) if asked.isascii() and asked.isdigit() else None
 
-
-_WIDEST = 10_000
 
 _NARROWEST = 40
 """Narrower than this tables are not made."""

@@ -10,7 +10,8 @@ from farlink import units
 from farlink.experiment.factors import Factor, Level
 from farlink.experiment.plan import Plot
 from farlink.experiment.points import Point
-from farlink.plot.style import PALETTE, WIDTH, Picture, Scaled, remark, styled, title
+from farlink.plot.sheet import points, sheet, styled
+from farlink.plot.style import PALETTE, Scaled, remark, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +47,7 @@ def draw(result: "SweepResult", plot: Plot) -> "Figure":
     across = 2 if len(panels) in (2, 4) else min(_ACROSS, len(panels))
     down = math.ceil(len(panels) / across)
     height = 3.6 if len(panels) == 1 else _HEIGHT * down + 0.9
-    figure = Picture(figsize=(WIDTH, height), layout="constrained")
+    figure = sheet(height)
     grid = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
     places = _places(x)
     highest = 0.0
@@ -252,7 +253,7 @@ def _legend(figure: "Figure", handles: dict[str, Any], colour: Factor | None) ->
         title=colour.label or colour.name,
         loc="outside right upper",
         alignment="left",
-        title_fontsize=8,
+        title_fontsize=points(8),
     )
 
 

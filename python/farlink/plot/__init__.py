@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from farlink import files, pictures
+from farlink.paper import Fonts, Size
 from farlink.plot.agent import draw_agent
 from farlink.plot.box import draw_box
 from farlink.plot.cwnd import draw_cwnd
@@ -17,6 +18,7 @@ from farlink.plot.delay import draw_delay
 from farlink.plot.processes import done_by
 from farlink.plot.queue import draw_queue
 from farlink.plot.sequence import draw_comparison, draw_first_loss, draw_sequence
+from farlink.plot.sheet import sheet_of
 from farlink.plot.style import save
 from farlink.plot.throughput import draw_throughput
 from farlink.plot.view import View
@@ -34,8 +36,10 @@ class Plots:
 
     `tcp` is by default all TCPs of the result, `run` the number of the run,
     `flow` by default all flows, or the first where a figure is of one, and `t0`
-    and `t1` the time shown in seconds. A figure is saved with its own `savefig`,
-    or all with `save`.
+    and `t1` the time shown in seconds. `size` is "page" (7 in wide, the default), "column"
+    (3.4 in), "slide" (10 by 5.625 in) or a width and a height in inches; `fonts` is "sans" or
+    "tex" (Computer Modern, which comes with matplotlib). A figure is saved with its own
+    `savefig`, or all with `save`.
     """
 
     def __init__(self, result: "Result") -> None:
@@ -49,6 +53,8 @@ class Plots:
         flow: str | None = None,
         t0: float | None = None,
         t1: float | None = None,
+        size: Size | None = None,
+        fonts: Fonts | None = None,
     ) -> "Figure":
         """Draw sequence numbers over time in the manner of tcptrace.
 
@@ -58,20 +64,28 @@ class Plots:
         TCPs are compared by what each had acknowledged, and without `flow` so are
         the flows of one TCP.
         """
-        view = View(self._result, run, flow, t0, t1)
-        if tcp is None and len(self._result.tcp) > 1:
-            return draw_comparison(view, self._result.tcp)
-        name = tcp or self._result.tcp[0]
-        if tcp is None and len(view.flows_shown(name)) > 1:
-            return draw_comparison(view, [name])
-        return draw_sequence(view, name)
+        with sheet_of(size, fonts):
+            view = View(self._result, run, flow, t0, t1)
+            if tcp is None and len(self._result.tcp) > 1:
+                return draw_comparison(view, self._result.tcp)
+            name = tcp or self._result.tcp[0]
+            if tcp is None and len(view.flows_shown(name)) > 1:
+                return draw_comparison(view, [name])
+            return draw_sequence(view, name)
 
     def first_loss(
-        self, tcp: str | None = None, *, run: int = 0, flow: str | None = None
+        self,
+        tcp: str | None = None,
+        *,
+        run: int = 0,
+        flow: str | None = None,
+        size: Size | None = None,
+        fonts: Fonts | None = None,
     ) -> "Figure | None":
         """Draw the time-sequence graph around the first retransmission; None if there is none."""
-        view = View(self._result, run, flow)
-        return draw_first_loss(view, tcp or self._result.tcp[0])
+        with sheet_of(size, fonts):
+            view = View(self._result, run, flow)
+            return draw_first_loss(view, tcp or self._result.tcp[0])
 
     def agent(
         self,
@@ -82,14 +96,17 @@ class Plots:
         flow: str | None = None,
         t0: float | None = None,
         t1: float | None = None,
+        size: Size | None = None,
+        fonts: Fonts | None = None,
     ) -> "Figure":
         """Draw a sequence diagram: sender, agent and receiver are time lines, packets arrows.
 
         `agent` is its place in the scenario. Without `t0` and `t1` it is the time around the
         first packet that the agent sent again.
         """
-        view = View(self._result, run, flow, t0, t1)
-        return draw_agent(view, tcp or self._result.tcp[0], agent)
+        with sheet_of(size, fonts):
+            view = View(self._result, run, flow, t0, t1)
+            return draw_agent(view, tcp or self._result.tcp[0], agent)
 
     def cwnd(
         self,
@@ -99,12 +116,15 @@ class Plots:
         flow: str | None = None,
         t0: float | None = None,
         t1: float | None = None,
+        size: Size | None = None,
+        fonts: Fonts | None = None,
     ) -> "Figure":
         """Draw cwnd, ssthresh and the loss events, a panel per TCP.
 
         Without `flow`, the windows of all flows of a TCP are in its panel.
         """
-        return draw_cwnd(View(self._result, run, flow, t0, t1), self._names(tcp))
+        with sheet_of(size, fonts):
+            return draw_cwnd(View(self._result, run, flow, t0, t1), self._names(tcp))
 
     def throughput(
         self,
@@ -116,13 +136,16 @@ class Plots:
         bin_s: float | None = None,
         t0: float | None = None,
         t1: float | None = None,
+        size: Size | None = None,
+        fonts: Fonts | None = None,
     ) -> "Figure":
         """Draw the throughput of a link direction (by default the most used), a line per TCP.
 
         More than six TCPs have a panel each.
         """
-        view = View(self._result, run, None, t0, t1)
-        return draw_throughput(view, self._names(tcp), (link, direction), bin_s)
+        with sheet_of(size, fonts):
+            view = View(self._result, run, None, t0, t1)
+            return draw_throughput(view, self._names(tcp), (link, direction), bin_s)
 
     def queue(
         self,
@@ -133,10 +156,13 @@ class Plots:
         direction: str | None = None,
         t0: float | None = None,
         t1: float | None = None,
+        size: Size | None = None,
+        fonts: Fonts | None = None,
     ) -> "Figure":
         """Draw the queue of a link direction (by default the most used), a panel per TCP."""
-        view = View(self._result, run, None, t0, t1)
-        return draw_queue(view, self._names(tcp), (link, direction))
+        with sheet_of(size, fonts):
+            view = View(self._result, run, None, t0, t1)
+            return draw_queue(view, self._names(tcp), (link, direction))
 
     def delay(
         self,
@@ -146,20 +172,26 @@ class Plots:
         flow: str | None = None,
         t0: float | None = None,
         t1: float | None = None,
+        size: Size | None = None,
+        fonts: Fonts | None = None,
     ) -> "Figure":
         """Draw the one-way delay of datagrams and their losses, a panel per TCP.
 
         `flow` is by default all flows of datagrams.
         """
-        return draw_delay(View(self._result, run, flow, t0, t1), self._names(tcp))
+        with sheet_of(size, fonts):
+            return draw_delay(View(self._result, run, flow, t0, t1), self._names(tcp))
 
-    def box(self, metric: str = "goodput") -> "Figure":
+    def box(
+        self, metric: str = "goodput", *, size: Size | None = None, fonts: Fonts | None = None
+    ) -> "Figure":
         """Draw a metric over all runs: a box and the runs of each TCP, and paired differences.
 
         The differences are to the first TCP, run by run; of values far apart it is
         how many times that of the first they are.
         """
-        return draw_box(self._result, metric)
+        with sheet_of(size, fonts):
+            return draw_box(self._result, metric)
 
     def save(
         self,
@@ -167,6 +199,8 @@ class Plots:
         *,
         run: int = 0,
         jobs: int = 1,
+        size: Size | None = None,
+        fonts: Fonts | None = None,
         tell: "Callable[[str], None] | None" = None,
     ) -> list[Path]:
         """Write all figures as PNG (200 dpi) and SVG; return their paths.
@@ -180,15 +214,20 @@ class Plots:
         for tcp in self._result.tcp:
             files.check_name(tcp)  # it is part of names of files
         if jobs > 1:
-            for tcp in self._result.tcp:
-                self._result.probe(tcp, run)  # once, not in each process
+            self._result.probe_all(run, jobs=jobs)  # once, not in each process
+        with sheet_of(size, fonts):
+            return self._save(Path(directory), run, jobs, tell)
+
+    def _save(
+        self, directory: Path, run: int, jobs: int, tell: "Callable[[str], None] | None"
+    ) -> list[Path]:
         figures = list(self._all(run))
         written: list[Path] = []
         for (name, _), paths in zip(
             figures,
             done_by(
                 jobs,
-                [partial(_write, draw, Path(directory) / name) for name, draw in figures],
+                [partial(_write, draw, directory / name) for name, draw in figures],
                 lambda number: tell(f"figure {figures[number][0]}") if tell else None,
             ),
             strict=True,
@@ -225,9 +264,8 @@ class Plots:
     def _agent(self, tcp: str, number: int, run: int) -> "Figure | None":
         """Draw a sequence diagram, if there is a packet to draw."""
         view = View(self._result, run)
-        return (
-            draw_agent(view, tcp, number) if len(view.result.trace("passages", tcp, run)) else None
-        )
+        passages = view.result.arrays("passages", tcp, run)["time"]
+        return draw_agent(view, tcp, number) if len(passages) else None
 
     def _names(self, tcp: str | None) -> list[str]:
         return self._result.tcp if tcp is None else [tcp]

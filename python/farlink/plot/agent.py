@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 
 from farlink.errors import ScenarioError
 from farlink.plot.data import Array, Columns
+from farlink.plot.sheet import points, sheet, styled
 from farlink.plot.style import (
     ACK,
     DATA,
@@ -18,12 +19,9 @@ from farlink.plot.style import (
     MUTED,
     PALETTE,
     SECOND,
-    WIDTH,
-    Picture,
     headline,
     legend_above,
     remark,
-    styled,
     title,
 )
 from farlink.plot.view import View
@@ -97,13 +95,11 @@ def draw_agent(view: View, tcp: str, number: int) -> Figure:
     flow, _here = view.flow_name(tcp), agents[number]
     places = list(dict.fromkeys((agent["at"], agent["wireless"]) for agent in agents))
     taps = [places.index((agent["at"], agent["wireless"])) for agent in agents]
-    table = view.result.trace("passages", tcp, view.run)
-    rows = Columns.of(table[table["flow"] == flow])
+    rows = Columns(view.result.arrays("passages", tcp, view.run, where={"flow": flow}))
     way = _Way.of(rows)
     if taps[number] not in way.taps:
         raise ScenarioError(f"no packet of flow {flow!r} crosses agent {number}")
-    trace = view.result.trace("agent", tcp, view.run)
-    acts = Columns.of(trace[trace["flow"] == flow])
+    acts = Columns(view.result.arrays("agent", tcp, view.run, where={"flow": flow}))
     limits = _limits(view, tcp, rows, acts.where(acts["agent"] == number), taps[number])
     packets = _packets(rows, acts, way)
     shown = [
@@ -116,7 +112,7 @@ def draw_agent(view: View, tcp: str, number: int) -> Figure:
             f"{len(shown):,} packets cross in {limits[1] - limits[0]:.6g} s, and {_MOST_PACKETS:,} "
             "can be told apart; give a shorter time with t0 and t1"
         )
-    figure = Picture(figsize=(WIDTH, 6.4), layout="constrained")
+    figure = sheet(6.4)
     axes = figure.subplots()
     kinds = [
         ", ".join(a["kind"] for a, t in zip(agents, taps, strict=True) if t == tap)
@@ -288,7 +284,7 @@ def _draw(
                     textcoords="offset points",
                     ha="left" if way > 0 else "right",
                     va="bottom",
-                    fontsize=5.5,
+                    fontsize=points(5.5),
                     color=shade,
                     annotation_clip=True,
                     clip_on=True,

@@ -9,7 +9,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from farlink import registry, units
 from farlink.errors import ScenarioError
 from farlink.plot.curves import colour
-from farlink.plot.style import MUTED, WIDTH, Picture, Scaled, styled, title
+from farlink.plot.sheet import sheet, styled
+from farlink.plot.style import MUTED, Scaled, title
 from farlink.result import is_summed
 from farlink.stats import Estimate, median_ci95
 
@@ -45,7 +46,7 @@ def draw_box(result: "Result", metric: str) -> Figure:
     first = result.tcp[0]
     others = [tcp for tcp in result.tcp if tcp != first]
     height = 1.5 + 0.42 * len(result.tcp)
-    figure = Picture(figsize=(WIDTH, height), layout="constrained")
+    figure = sheet(height)
     ratios = [1.25, 1.0] if others else [1.0]
     axes = figure.subplots(1, len(ratios), width_ratios=ratios, squeeze=False)[0]
     unit = registry.unit("flow", metric)

@@ -14,21 +14,19 @@ from farlink.captures.direction import Direction, Kind
 from farlink.errors import ScenarioError
 from farlink.plot.data import Array, Columns, envelope
 from farlink.plot.sequence import Parts, draw_parts
+from farlink.plot.sheet import sheet, styled
 from farlink.plot.style import (
     ACK,
     DATA,
     LOSS,
     MUTED,
     PALETTE,
-    WIDTH,
     WINDOW,
-    Picture,
     crowd,
     legend_above,
     remark,
     save,
     scale_axis,
-    styled,
     time_axis,
     title,
 )
@@ -251,7 +249,7 @@ def _first_loss(way: Direction) -> tuple[float, float] | None:
 @styled
 def _rtt(shown: _Shown) -> Figure:
     way = shown.way
-    figure = Picture(figsize=(WIDTH, 3.5), layout="constrained")
+    figure = sheet(3.5)
     axes = figure.subplots()
     legend: list[tuple[Artist, str]] = []
     highest = 0.0
@@ -296,7 +294,7 @@ def _throughput(shown: _Shown, bin_s: float | None) -> Figure:
     edges = limits[0] + width * np.arange(count + 1)
     rows, acks = _columns(way.segments), _columns(way.acks)
     acked = np.maximum.accumulate(acks["ack"]) if len(acks) else acks["ack"]
-    figure = Picture(figsize=(WIDTH, 3.5), layout="constrained")
+    figure = sheet(3.5)
     axes = figure.subplots()
     curves = [
         ("data, all that was here", rows["time"], rows["len"], DATA),
@@ -340,7 +338,7 @@ def _throughput(shown: _Shown, bin_s: float | None) -> Figure:
 @styled
 def _flight(shown: _Shown) -> Figure:
     way, limits = shown.way, shown.limits
-    figure = Picture(figsize=(WIDTH, 3.5), layout="constrained")
+    figure = sheet(3.5)
     axes = figure.subplots()
     flight, acks = _columns(way.flight), _columns(way.acks)
     middle, low, mean, high = envelope(flight["time"], flight["flight"], limits, _COLUMNS)

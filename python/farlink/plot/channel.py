@@ -6,7 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from farlink.plot.style import LOSS, MUTED, PALETTE, WIDTH, Picture, styled, title
+from farlink.plot.sheet import sheet, styled, width
+from farlink.plot.style import LOSS, MUTED, PALETTE, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +28,7 @@ def draw_channel(sample: "ChannelSample") -> Figure:
     """Draw what was sampled in blue and the closed form in orange."""
     has_loss, has_delay = bool(sample.lost.any()), sample.has_delays
     small = (["runs", "lags"] if has_loss else []) + (["delay"] if has_delay else [])
-    figure = Picture(figsize=(WIDTH, 2.0 + 2.4 * bool(small)), layout="constrained")
+    figure = sheet(2.0 + 2.4 * bool(small))
     grid = figure.add_gridspec(
         2 if small else 1, max(len(small), 1), height_ratios=[1.0, 1.45] if small else [1.0]
     )
@@ -154,7 +155,7 @@ def _height(axes: "Axes") -> Any:  # noqa: ANN401 (a transform, as matplotlib ha
 
 def _bar(packets: int) -> float:
     """Return the width in points of a bar that is one of so many."""
-    return float(np.clip(72 * (WIDTH - 1) / packets, 0.4, 3.0))
+    return float(np.clip(72 * (width() - 1) / packets, 0.4, 3.0))
 
 
 def _unit(largest: float) -> tuple[float, str]:

@@ -6,17 +6,8 @@ from matplotlib.figure import Figure
 
 from farlink import units
 from farlink.plot.data import Array, Columns
-from farlink.plot.style import (
-    ACK,
-    DATA,
-    LOSS,
-    WIDTH,
-    Picture,
-    scale_axis,
-    styled,
-    time_axis,
-    title,
-)
+from farlink.plot.sheet import sheet, styled
+from farlink.plot.style import ACK, DATA, LOSS, scale_axis, time_axis, title
 from farlink.plot.view import View
 
 if TYPE_CHECKING:
@@ -37,7 +28,7 @@ def draw_pair(comparison: "Comparison") -> Figure:
     """
     result = comparison.result
     tcp = result.tcp
-    figure = Picture(figsize=(WIDTH, 0.9 + 1.9 * len(tcp)), layout="constrained")
+    figure = sheet(0.9 + 1.9 * len(tcp))
     axes = figure.subplots(len(tcp), 2, sharex=True, sharey=True, squeeze=False)
     ends, tops = [], []
     for (left, right), row in zip(axes, comparison.rows, strict=True):

@@ -11,7 +11,8 @@ from matplotlib.lines import Line2D
 from farlink import units
 from farlink.plot.band import HEIGHT, draw_band, ordered
 from farlink.plot.curves import Curve, draw_curves, look
-from farlink.plot.data import Array, Columns, step_at
+from farlink.plot.data import Array, Columns, step_at, thinned
+from farlink.plot.sheet import strokes, styled
 from farlink.plot.style import (
     DATA,
     LOSS,
@@ -26,7 +27,6 @@ from farlink.plot.style import (
     panels,
     remark,
     scale_axis,
-    styled,
     time_axis,
     title,
 )
@@ -166,12 +166,12 @@ def _draw_panel(
     windows = [flow for flow, rows in known.items() if len(rows)]
     note = ""
     if len(panel.cwnd) == 1:
-        _window(axes, panel, thin, legend)
+        _window(axes, panel, limits, thin, legend)
     elif len(windows) > _MOST_LINES:
         _fan(axes, known, limits, legend)
     else:
         curves = [
-            Curve(flow, flow, *_steps(known[flow]), look(place))
+            Curve(flow, flow, *_steps(known[flow], limits), look(place))
             for place, flow in enumerate(windows)
         ]
         handles, labels, note = draw_curves(axes, curves, limits, thin)
@@ -199,7 +199,13 @@ def _draw_panel(
     return counts, note
 
 
-def _window(axes: "Axes", panel: _Panel, thin: float, legend: "dict[str, Artist]") -> None:
+def _window(
+    axes: "Axes",
+    panel: _Panel,
+    limits: tuple[float, float],
+    thin: float,
+    legend: "dict[str, Artist]",
+) -> None:
     """Draw cwnd and ssthresh of the one flow."""
     (cwnd,), (threshold,) = panel.cwnd.values(), panel.threshold.values()
     for rows, name, shade, dashes in (
@@ -209,8 +215,14 @@ def _window(axes: "Axes", panel: _Panel, thin: float, legend: "dict[str, Artist]
         finite = np.isfinite(rows[name])
         if finite.any():
             values = np.where(finite, rows[name], np.nan)
+            seen = thinned(rows["time"], values, limits, strokes())
             (line,) = axes.plot(
-                rows["time"], values, color=shade, drawstyle="steps-post", lw=thin, ls=dashes
+                rows["time"][seen],
+                values[seen],
+                color=shade,
+                drawstyle="steps-post",
+                lw=thin,
+                ls=dashes,
             )
             legend.setdefault(name, line)
 
@@ -225,7 +237,7 @@ def _fan(
     at = np.linspace(*limits, 400)
     rows = []
     for columns in known.values():
-        time, cwnd = _steps(columns)
+        time, cwnd = _steps(columns, limits)
         axes.plot(time, cwnd, color=PALETTE[0], lw=0.4, alpha=0.35)
         if len(columns):
             on = (at >= columns["time"][0]) & (at <= columns["time"][-1])
@@ -237,8 +249,9 @@ def _fan(
     (legend["median"],) = axes.plot(at[some], median, color=DATA, lw=1.4)
 
 
-def _steps(columns: Columns) -> tuple[Array, Array]:
+def _steps(columns: Columns, limits: tuple[float, float]) -> tuple[Array, Array]:
     """Return the corners of a step function."""
+    columns = columns.where(thinned(columns["time"], columns["cwnd"], limits, strokes()))
     return np.repeat(columns["time"], 2)[1:], np.repeat(columns["cwnd"], 2)[:-1]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Array", "Columns", "envelope", "step_at", "total", "within"]
+__all__ = ["Array", "Columns", "envelope", "step_at", "thinned", "total", "within"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -31,6 +31,11 @@ class Columns:
             else:
                 columns[str(name)] = column.to_numpy(dtype=np.float64, na_value=np.nan)
         return cls(columns)
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """The columns by name."""
+        return dict(self._columns)
 
     def __getitem__(self, name: str) -> Array:
         return self._columns[name]
@@ -79,6 +84,35 @@ def within(time: Array, limits: tuple[float, float]) -> slice:
     first = int(np.searchsorted(time, limits[0], side="left"))
     last = int(np.searchsorted(time, limits[1], side="right"))
     return slice(max(first - 1, 0), last + 1)
+
+
+def thinned(time: Array, value: Array, limits: tuple[float, float], columns: int) -> Array:
+    """Return places of the points that a line needs: its picture is the same without the others.
+
+    `time` is sorted. Of each of the columns between the limits these are the first and last
+    point, the least and the greatest, and those beside a gap (NaN).
+    """
+    if len(time) <= 4 * columns:
+        return np.arange(len(time))
+    there = np.isfinite(value)
+    edges = np.linspace(*limits, columns + 1)
+    starts = np.unique(np.searchsorted(time, edges[:-1]))
+    starts = starts[starts < len(time)]
+    if not len(starts) or starts[0] > 0:
+        starts = np.append(0, starts)
+    lengths = np.diff(np.append(starts, len(time)))
+    kept = np.zeros(len(time), dtype=bool)
+    kept[starts] = kept[starts + lengths - 1] = True
+    for extreme, none in ((np.minimum, np.inf), (np.maximum, -np.inf)):
+        known = np.where(there, value, none)
+        best = known == np.repeat(extreme.reduceat(known, starts), lengths)
+        # Of equal points of a column, the first is enough.
+        places = np.flatnonzero(best & there)
+        column = np.repeat(np.arange(len(starts)), lengths)[places]
+        kept[places[np.diff(column, prepend=-1) > 0]] = True
+    gaps = np.flatnonzero(there[1:] != there[:-1])
+    kept[gaps] = kept[gaps + 1] = True
+    return np.flatnonzero(kept)
 
 
 def envelope(

@@ -9,6 +9,7 @@ from matplotlib.lines import Line2D
 
 from farlink.errors import ScenarioError
 from farlink.plot.curves import look
+from farlink.plot.sheet import styled
 from farlink.plot.style import (
     LOSS,
     RASTER_ABOVE,
@@ -18,7 +19,6 @@ from farlink.plot.style import (
     own_scales,
     panels,
     scale_axis,
-    styled,
     time_axis,
     title,
 )

@@ -9,17 +9,8 @@ from matplotlib.lines import Line2D
 from farlink.captures.direction import Direction
 from farlink.plot.curves import of_tcp
 from farlink.plot.data import Array
-from farlink.plot.style import (
-    DATA,
-    WIDTH,
-    Picture,
-    legend_above,
-    remark,
-    scale_axis,
-    styled,
-    time_axis,
-    title,
-)
+from farlink.plot.sheet import sheet, styled
+from farlink.plot.style import DATA, legend_above, remark, scale_axis, time_axis, title
 
 if TYPE_CHECKING:
     from farlink.overlay import Overlay
@@ -32,7 +23,7 @@ _POINTS = 400
 @styled
 def draw_overlay(overlay: "Overlay") -> Figure:
     """Draw what was acknowledged, and the round trips, from the first segment with data on."""
-    figure = Picture(figsize=(WIDTH, 6.0), layout="constrained")
+    figure = sheet(6.0)
     upper, lower = figure.subplots(2, 1, sharex=True)
     handles, labels = [], []
     ends, tops, trips = [overlay.way.until - overlay.way.since], [1.0], [1e-6]

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 
 from farlink import units
 from farlink.plot.data import Array
-from farlink.plot.style import MUTED, PALETTE, WIDTH, Picture, styled, title
+from farlink.plot.sheet import points, sheet, styled
+from farlink.plot.style import MUTED, PALETTE, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +31,7 @@ _NORM = LogNorm(1e-3, 0.3)
 @styled
 def draw_presets(presets: Sequence[Mapping[str, Any]], losses: Mapping[str, float]) -> Figure:
     """Draw each preset down as a dot and up as a ring, coloured by the loss of full packets."""
-    figure = Picture(figsize=(WIDTH, 4.3), layout="constrained")
+    figure = sheet(4.3)
     axes = figure.subplots()
     for preset in presets:
         delay = max(1e3 * preset["one_way_delay_s"], _LEAST_MS)
@@ -68,6 +69,7 @@ def draw_presets(presets: Sequence[Mapping[str, Any]], losses: Mapping[str, floa
 
 def _names(axes: "Axes", presets: Sequence[Mapping[str, Any]], losses: Mapping[str, float]) -> None:
     """Write the names in a column at the right, each with a line to its dot."""
+    small = points(7)
 
     def place(item: Mapping[str, Any]) -> tuple[float, float]:
         return units.parse_rate(item["down"]["rate"]) or 1.0, item["one_way_delay_s"]
@@ -76,7 +78,7 @@ def _names(axes: "Axes", presets: Sequence[Mapping[str, Any]], losses: Mapping[s
     left, right = (float(item) for item in np.log10(axes.get_xlim()))
     heights = np.linspace(0.975, 0.025, len(presets))
     # As drawn, in units of the height of the axes.
-    points = [
+    places = [
         (
             _ASPECT * (np.log10(max(1e3 * delay, _LEAST_MS)) - left) / (right - left),
             (np.log10(rate) - low) / (high - low),
@@ -84,13 +86,13 @@ def _names(axes: "Axes", presets: Sequence[Mapping[str, Any]], losses: Mapping[s
         for rate, delay in map(place, presets)
     ]
     bend = _ASPECT * (np.log10(_BEND_MS) - left) / (right - left)
-    for preset, number in zip(presets, without_crossings(points, bend, heights), strict=True):
+    for preset, number in zip(presets, without_crossings(places, bend, heights), strict=True):
         rate, delay = place(preset)
         x, y = max(1e3 * delay, _LEAST_MS), 10 ** (low + heights[number] * (high - low))
         loss = losses[preset["name"]]
         label = preset["name"] + (f"  {100 * loss:.2g} %" if loss else "")
         axes.plot([x, _BEND_MS, 800], [rate, y, y], color="#B4B4B4", lw=0.5, zorder=0.5)
-        axes.text(850, y, label, va="center", fontsize=7)
+        axes.text(850, y, label, va="center", fontsize=small)
 
 
 def without_crossings(

@@ -1,5 +1,6 @@
 """Figures drawn side by side: tasks that this process shares with copies of itself."""
 
+import gc
 import os
 import pickle
 import signal
@@ -37,8 +38,10 @@ def done_by(
         numbers.flush()
         numbers.seek(0)
         try:
-            if sys.platform == "linux":
-                others = range(min(processes, len(tasks)) - 1)
+            others = range(min(processes, len(tasks)) - 1)
+            if sys.platform == "linux" and others:
+                # What the collector of garbage does not touch, copies share.
+                gc.freeze()
                 copies.extend(_Copy.start(tasks, numbers) for _ in others)
             for number in _taken(numbers):
                 tell(number)
@@ -48,6 +51,7 @@ def done_by(
         finally:
             for copy in copies:
                 copy.end()
+            gc.unfreeze()
     for number, task in enumerate(tasks):
         if number not in done:
             tell(number)

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from farlink import units
 from farlink.plot.data import envelope
+from farlink.plot.sheet import styled
 from farlink.plot.style import (
     LOSS,
     MUTED,
@@ -17,7 +18,6 @@ from farlink.plot.style import (
     own_scales,
     panels,
     scale_axis,
-    styled,
     time_axis,
     title,
 )

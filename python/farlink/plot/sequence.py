@@ -13,6 +13,7 @@ from matplotlib.patheffects import withStroke
 from farlink.plot import data
 from farlink.plot.curves import Curve, colour, draw_curves, look, of_tcp
 from farlink.plot.data import Array, Columns
+from farlink.plot.sheet import bold, points, share_of_page, sheet, strokes, styled
 from farlink.plot.style import (
     ACK,
     DATA,
@@ -21,16 +22,13 @@ from farlink.plot.style import (
     RASTER_ABOVE,
     SACK,
     SECOND,
-    WIDTH,
     WINDOW,
     AtLeastZero,
-    Picture,
     crowd,
     headline,
     legend_above,
     remark,
     scale_axis,
-    styled,
     time_axis,
     title,
 )
@@ -102,7 +100,7 @@ def draw_comparison(view: View, tcp: Sequence[str]) -> Figure:
 
     Of several flows of several TCPs it is what all flows of a TCP had acknowledged together.
     """
-    figure = Picture(figsize=(WIDTH, 3.9), layout="constrained")
+    figure = sheet(3.9)
     axes = figure.subplots()
     limits = view.limits(tcp)
     flows = len(view.need_flows(tcp[0]))
@@ -183,6 +181,8 @@ def _corners(time: Array, value: Array, limits: tuple[float, float]) -> tuple[Ar
     """Return the corners of a step function, as far as they are in the limits."""
     part = data.within(time, limits)
     time, value = time[part], value[part]
+    seen = data.thinned(time, value, limits, strokes())
+    time, value = time[seen], value[seen]
     return np.repeat(time, 2)[1:], np.repeat(value, 2)[:-1]
 
 
@@ -209,7 +209,7 @@ class Parts:
 
 def draw_parts(parts: Parts, limits: tuple[float, float], text: str) -> Figure:
     """Draw the segments between two times, with what was told of them."""
-    figure = Picture(figsize=(WIDTH, 4.3), layout="constrained")
+    figure = sheet(4.3)
     axes = figure.subplots()
     title(figure, text)
     segments, acks = parts.segments.between(limits), parts.acks
@@ -265,7 +265,8 @@ def _overview(axes: "Axes", segments: Columns, legend: _Legend) -> None:
     """Draw what was sent as one line, and retransmissions as ticks in a lane above it."""
     again = segments["retransmission"] == 1
     new = segments.where(~again)
-    (line,) = axes.plot(new["time"], new["seq"], color=DATA, lw=1.3)
+    seen = data.thinned(new["time"], new["seq"], axes.get_xlim(), strokes())
+    (line,) = axes.plot(new["time"][seen], new["seq"][seen], color=DATA, lw=1.3)
     legend.append((line, "segments"))
     if again.any():
         bottom, top = axes.get_ylim()
@@ -315,10 +316,11 @@ def letters(axes: "Axes", times: Array, heights: Array) -> None:
     """Write an R above each point, but not on top of another R."""
     left, right = axes.get_xlim()
     bottom, top = axes.get_ylim()
+    wide = _LETTER[0] / share_of_page()
     placed: list[tuple[float, float]] = []
     for time, height in zip(times, heights, strict=True):
         x, y = (time - left) / (right - left), (height - bottom) / (top - bottom)
-        if any(abs(x - a) < _LETTER[0] and abs(y - b) < _LETTER[1] for a, b in placed):
+        if any(abs(x - a) < wide and abs(y - b) < _LETTER[1] for a, b in placed):
             continue  # on top of another letter
         placed.append((x, y))
         axes.annotate(
@@ -329,8 +331,8 @@ def letters(axes: "Axes", times: Array, heights: Array) -> None:
             color=LOSS,
             ha="center",
             va="bottom",
-            fontsize=7,
-            fontweight="bold",
+            fontsize=points(7),
+            fontweight=bold(),
             zorder=4,
             annotation_clip=True,
             path_effects=[withStroke(linewidth=2, foreground="white")],
@@ -366,8 +368,14 @@ def _lines(axes: "Axes", acks: Columns, legend: _Legend) -> None:
     top = axes.get_ylim()[1]
     for height, shade, name in ((acks["ack"], ACK, "ACK"), (edge, WINDOW, "offered window")):
         if height.min() < top:
+            seen = data.thinned(acks["time"], height, axes.get_xlim(), strokes())
             (line,) = axes.plot(
-                acks["time"], height, color=shade, drawstyle="steps-post", lw=1.2, zorder=1.9
+                acks["time"][seen],
+                height[seen],
+                color=shade,
+                drawstyle="steps-post",
+                lw=1.2,
+                zorder=1.9,
             )
             legend.append((line, name))
 

@@ -1,20 +1,21 @@
-"""Style shared by all figures: fonts, colours, the part of a run they show, and saving."""
+"""Parts shared by all figures: colours, axes, legends, titles, and saving."""
 
-import io
+import re
 import textwrap
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import AutoLocator, Formatter, NullFormatter, NullLocator
+from matplotlib.ticker import AutoLocator, Formatter
 
 from farlink import files, units
 from farlink.plot.data import Array
+from farlink.plot.layout import GridLayout, lay_out
+from farlink.plot.sheet import DPI, SAVE, characters, grow, points, share_of_page, sheet
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -32,10 +33,8 @@ __all__ = [
     "RASTER_ABOVE",
     "SACK",
     "SECOND",
-    "WIDTH",
     "WINDOW",
     "AtLeastZero",
-    "Picture",
     "Scaled",
     "crowd",
     "headline",
@@ -45,13 +44,9 @@ __all__ = [
     "remark",
     "save",
     "scale_axis",
-    "styled",
     "time_axis",
     "title",
 ]
-
-WIDTH = 7.0
-"""Width of a figure in inches: the text width of a two-column page."""
 
 # Okabe & Ito 2008: told apart with any kind of colour vision. Yellow is left
 # out (too pale for lines).
@@ -67,41 +62,6 @@ MUTED = "#7A7A7A"
 RASTER_ABOVE = 4000
 """More bars or ticks than this are drawn as pixels in an SVG too, to keep it small."""
 
-_STYLE: Any = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "mathtext.fontset": "dejavusans",
-    "font.size": 8.5,
-    "axes.titlesize": 8,
-    "axes.titlelocation": "left",
-    "axes.titlepad": 3,
-    "axes.labelsize": 8.5,
-    "axes.linewidth": 0.7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#E4E4E4",
-    "grid.linewidth": 0.6,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "xtick.major.width": 0.7,
-    "ytick.major.width": 0.7,
-    "lines.linewidth": 1.1,
-    "lines.solid_capstyle": "butt",
-    "legend.fontsize": 8,
-    "legend.frameon": False,
-    "legend.handlelength": 1.5,
-    "legend.columnspacing": 1.4,
-    "legend.borderaxespad": 0.2,
-    "figure.constrained_layout.h_pad": 0.06,
-    "figure.constrained_layout.w_pad": 0.06,
-    "figure.facecolor": "white",
-}
-
-# The same figure gives the same file: no date, ids from a fixed salt.
-_SAVE: Any = {"svg.hashsalt": "farlink", "savefig.facecolor": "white"}
-
 _LANE_TICKS = 150
 """More ticks than this in the width of a figure run into a bar: then they are counted."""
 
@@ -111,36 +71,10 @@ _LANE_COLUMNS = 140
 _FLATTENED = 2.2
 """Panels share an axis unless the greatest value of one is so many times that of another."""
 
-_Arguments = ParamSpec("_Arguments")
-_Returned = TypeVar("_Returned")
-
-
-class Picture(Figure):
-    """A figure that notebooks show, whether or not they were told of matplotlib."""
-
-    def _repr_png_(self) -> bytes:
-        file = io.BytesIO()
-        with mpl.rc_context(_SAVE):
-            self.savefig(file, format="png", dpi=110)
-        return file.getvalue()
-
-
-def styled(draw: Callable[_Arguments, _Returned]) -> Callable[_Arguments, _Returned]:
-    """Draw with the style of this package, and leave the caller's as it was."""
-
-    @wraps(draw)
-    def with_style(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Returned:
-        with mpl.rc_context():
-            mpl.rcdefaults()
-            mpl.rcParams.update(_STYLE)
-            return draw(*args, **kwargs)
-
-    return with_style
-
 
 def panels(count: int, height: float) -> "tuple[Figure, list[Axes]]":
     """Make a figure with panels below each other that share both axes."""
-    figure = Picture(figsize=(WIDTH, height), layout="constrained")
+    figure = sheet(height)
     axes = figure.subplots(count, 1, sharex=True, squeeze=False)
     return figure, list(axes[:, 0])
 
@@ -165,9 +99,10 @@ def crowd(
     The lane hangs from `height`, a share of the axes; the tallest column is its fullest. Returns
     what the legend shows, and what the tallest column counts.
     """
-    if len(times) <= _LANE_TICKS:
+    share = share_of_page()
+    if len(times) <= _LANE_TICKS * share:
         return None
-    counts, edges = np.histogram(times, bins=_LANE_COLUMNS, range=limits)
+    counts, edges = np.histogram(times, bins=round(_LANE_COLUMNS * share), range=limits)
     low, tall = height - _LANE_HEIGHT / 2, _LANE_HEIGHT
     drawn = axes.fill_between(
         np.repeat(edges, 2)[1:-1],
@@ -272,39 +207,17 @@ def legend_above(axes: "Axes", handles: Sequence["Artist"], labels: Sequence[str
         return
     # Without a legend: one that is too wide would make the panel narrow.
     legend.remove()
-    _lay_out(figure)
-    room = axes.get_window_extent().width
+    engine = figure.get_layout_engine()
+    if isinstance(engine, GridLayout):
+        room = 0.97 * engine.width_of(figure, axes)
+    else:
+        lay_out(figure)
+        room = axes.get_window_extent().width
     for rows in range(1, len(labels) + 1):
         if in_rows(rows).get_window_extent().width <= room:
             break
     # Each row more is taken from no panel.
-    figure.set_size_inches(
-        figure.get_figwidth(), figure.get_figheight() + _LEGEND_ROW * (rows - 1), forward=False
-    )
-
-
-def _lay_out(figure: Figure) -> None:
-    """Give each panel its place, as drawing the figure would, and draw nothing.
-
-    Minor ticks without labels take no room; but matplotlib places each of them several
-    times to know that, which takes as long as all the rest.
-    """
-    engine = figure.get_layout_engine()
-    if engine is None:
-        return
-    minor = [
-        (axis, axis.get_minor_locator())
-        for axes in figure.axes
-        for axis in (axes.xaxis, axes.yaxis)
-        if isinstance(axis.get_minor_formatter(), NullFormatter)
-    ]
-    for axis, _ in minor:
-        axis.set_minor_locator(NullLocator())
-    try:
-        engine.execute(figure)
-    finally:
-        for axis, locator in minor:
-            axis.set_minor_locator(locator)
+    grow(figure, points(_LEGEND_ROW) * (rows - 1))
 
 
 _SURELY = 0.6
@@ -317,8 +230,8 @@ _LEGEND_ROW = 0.15
 def remark(figure: Figure, text: str) -> None:
     """Put a line in grey below a figure, if there is something to say."""
     if text:
-        lines = textwrap.wrap(text, _REMARK_WIDTH)
-        figure.supxlabel("\n".join(lines), x=0.012, ha="left", fontsize=7.5, color=MUTED)
+        lines = textwrap.wrap(text, characters(_REMARK_WIDTH))
+        figure.supxlabel("\n".join(lines), x=0.012, ha="left", fontsize=points(7.5), color=MUTED)
 
 
 _REMARK_WIDTH = 118
@@ -327,9 +240,15 @@ _REMARK_WIDTH = 118
 
 def title(figure: Figure, text: str) -> None:
     """Put a title at the upper left, above legends."""
-    lines = textwrap.wrap(text, _TITLE_WIDTH)
-    figure.suptitle("\n".join(lines), x=0.012, ha="left", fontsize=9.5)
+    # What is in brackets stays in one line.
+    whole = re.sub(r"\([^()]*\)", lambda part: part[0].replace(" ", _NO_BREAK), text)
+    lines = textwrap.wrap(whole, characters(_TITLE_WIDTH), break_on_hyphens=False)
+    figure.suptitle(
+        "\n".join(lines).replace(_NO_BREAK, " "), x=0.012, ha="left", fontsize=points(9.5)
+    )
 
+
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 _TITLE_WIDTH = 88
 """Characters of a title in the width of a figure."""
@@ -343,15 +262,18 @@ def save(figure: Figure, stem: Path) -> list[Path]:
     written = []
     engine, dpi = figure.get_layout_engine(), figure.get_dpi()
     try:
-        figure.set_dpi(_DPI)
-        _lay_out(figure)
+        figure.set_dpi(DPI)
+        lay_out(figure)
         with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
             figure.set_layout_engine(None)  # "none" would have it drawn once more, for nothing
         for suffix in (".png", ".svg"):
             path = stem.with_name(stem.name + suffix)
             metadata = {"Date": None} if suffix == ".svg" else {"Software": None}
-            with mpl.rc_context(_SAVE), files.replacing(path) as temporary:
-                figure.savefig(temporary, dpi=_DPI, metadata=metadata)
+            keywords: dict[str, Any] = {}
+            if suffix == ".png":
+                keywords["pil_kwargs"] = {"compress_level": _COMPRESSION}
+            with mpl.rc_context(SAVE), files.replacing(path) as temporary:
+                figure.savefig(temporary, dpi=DPI, metadata=metadata, **keywords)
             written.append(path)
     except BaseException:
         for path in written:  # both or none
@@ -363,5 +285,5 @@ def save(figure: Figure, stem: Path) -> list[Path]:
     return written
 
 
-_DPI = 200
-"""Pixels of an inch in a PNG."""
+_COMPRESSION = 3
+"""Level of a PNG's compression: files are a few percent larger than at 6, in half the time."""

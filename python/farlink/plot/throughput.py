@@ -4,20 +4,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from farlink import units
 from farlink.plot.curves import Curve, draw_curves, of_tcp
 from farlink.plot.data import Columns
+from farlink.plot.sheet import points, sheet, styled
 from farlink.plot.style import (
     MUTED,
-    WIDTH,
-    Picture,
     headline,
     legend_above,
     panels,
     remark,
     scale_axis,
-    styled,
     time_axis,
     title,
 )
@@ -49,6 +48,8 @@ def draw_throughput(
     width = bin_s or _bin(view, tcp, limits)
     curves = [_curve(view, name, (link, direction), width, limits) for name in tcp]
     largest = max(float(curve.value.max(initial=0)) for curve in curves)
+    handles: list[Line2D] = []
+    labels: list[str] = []
     rate = units.parse_rate(view.link(link, direction).get("rate"))
     if len(tcp) > _MOST_LINES:
         figure, axes = panels(len(tcp), 0.9 + 0.85 * len(tcp))
@@ -59,11 +60,9 @@ def draw_throughput(
             ax.set_title(curve.label)
         note = ""
     else:
-        figure = Picture(figsize=(WIDTH, 3.5), layout="constrained")
+        figure = sheet(3.5)
         axes = [figure.subplots()]
         handles, labels, note = draw_curves(axes[0], curves, limits)
-        if len(tcp) > 1:
-            legend_above(axes[0], handles, labels)
     top = _rate_line(axes, rate, largest)
     for ax in axes:
         ax.set_ylim(0, 1.12 * top)
@@ -74,6 +73,8 @@ def draw_throughput(
     what = f"Throughput of {link}, {direction}, in bins of {width:g} s"
     title(figure, headline(view, what, tcp))
     remark(figure, note)
+    if len(tcp) > 1:
+        legend_above(axes[0], handles, labels)
     return figure
 
 
@@ -87,8 +88,12 @@ def _bin(view: View, tcp: Sequence[str], limits: tuple[float, float]) -> float:
 def _curve(
     view: View, name: str, where: tuple[str, str], width: float, limits: tuple[float, float]
 ) -> Curve:
-    binned = Columns.of(view.result.trace("throughput", name, view.run, bin_s=width))
-    binned = binned.equal(link=where[0], direction=where[1])
+    link, direction = where
+    binned = Columns(
+        view.result.arrays(
+            "throughput", name, view.run, bin_s=width, where={"link": link, "direction": direction}
+        )
+    )
     # A last bin that the run did not fill would look like a collapse.
     full = binned.where(binned["time"] + width / 2 <= view.end(name)).around(limits)
     ending = view.ending(name, limits)
@@ -112,7 +117,7 @@ def _rate_line(axes: "Sequence[Axes]", rate: float | None, largest: float) -> fl
         (-2, 3),
         color=MUTED,
         ha="right",
-        fontsize=7.5,
+        fontsize=points(7.5),
         xycoords="axes fraction",
         textcoords="offset points",
     )

@@ -7,17 +7,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from farlink.plot.data import Array
-from farlink.plot.style import (
-    DATA,
-    LOSS,
-    MUTED,
-    WIDTH,
-    Picture,
-    remark,
-    scale_axis,
-    styled,
-    title,
-)
+from farlink.plot.sheet import sheet, styled
+from farlink.plot.style import DATA, LOSS, MUTED, remark, scale_axis, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +30,7 @@ def draw_tuned(tuned: "Tuned") -> Figure:
     pair = _pair(tuned)
     count = len(tuned.knobs) + (pair is not None)
     rows = -(-count // _COLUMNS)
-    figure = Picture(figsize=(WIDTH, 0.6 + 2.4 * rows), layout="constrained")
+    figure = sheet(0.6 + 2.4 * rows)
     axes = list(figure.subplots(rows, _COLUMNS, squeeze=False).ravel())
     values = np.array([trial.mean for trial in tuned.trials])
     usable = np.isfinite(values)

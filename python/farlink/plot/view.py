@@ -65,12 +65,7 @@ class View:
         return self._rows(tcp, "datagrams", flow=flow), self._rows(tcp, "drops", flow=flow)
 
     def _rows(self, tcp: str, name: str, **values: str) -> Columns:
-        table = self.result.trace(name, tcp, self.run)
-        for column, value in values.items():
-            chosen = table[column] == value
-            if not chosen.all():
-                table = table[chosen]
-        return Columns.of(table)
+        return Columns(self.result.arrays(name, tcp, self.run, where=values))
 
     def each_end_of(self, tcp: str, name: str) -> dict[str, Columns]:
         """Return a trace of the sending end of each of the flows shown, by its name."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from farlink.plot.style import MUTED, PALETTE, WIDTH, Picture, styled, title
+from farlink.plot.sheet import points, sheet, styled
+from farlink.plot.style import MUTED, PALETTE, title
 from farlink.studies.quantity import Quantity
 from farlink.studies.study import Curves
 
@@ -49,7 +50,7 @@ def draw(curves: Curves, heading: str, note: str = "") -> Figure:
     heading, note
         Lines above and below.
     """
-    figure = Picture(figsize=(WIDTH, 4.1), layout="constrained")
+    figure = sheet(4.1)
     axes = figure.subplots()
     looks = zip(itertools.cycle(PALETTE), itertools.cycle(_MARKS), strict=False)
     for (name, values), (colour, (marker, filling, stroke)) in zip(
@@ -84,7 +85,7 @@ def draw(curves: Curves, heading: str, note: str = "") -> Figure:
     lines = [line for line in (curves.note, _CUT if cut else "", note) if line]
     if lines:
         text = "\n".join(part for line in lines for part in textwrap.wrap(line, _LINE))
-        figure.supxlabel(text, x=0.012, ha="left", fontsize=7.5, color=MUTED)
+        figure.supxlabel(text, x=0.012, ha="left", fontsize=points(7.5), color=MUTED)
     return figure
 
 
@@ -168,7 +169,7 @@ def _range(axes: "Axes", curves: Curves) -> bool:
             transform=across,
             rotation=90,
             va="center",
-            fontsize=7,
+            fontsize=points(7),
             color=MUTED,
         )
     axes.set_ylim(low, high)

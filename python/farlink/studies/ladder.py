@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from farlink.plot import style
+from farlink.plot.sheet import bold, points, sheet, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,7 +98,7 @@ def draw(
     return draw_panels([Panel("", hosts, arrows, notes)], height=height)
 
 
-@style.styled
+@styled
 def draw_panels(panels: Sequence[Panel], *, height: float | None = None) -> "Figure":
     """Draw ladders side by side, over the same time (see `draw`)."""
     arrows = [a for panel in panels for a in panel.arrows]
@@ -114,7 +115,7 @@ def draw_panels(panels: Sequence[Panel], *, height: float | None = None) -> "Fig
     ]
     tall = height or max(_height(text, last - first) for text in texts)
     line = _INCHES_PER_LINE * (last - first) / (tall - _MARGINS)
-    figure = style.Picture(figsize=(style.WIDTH, tall), layout="constrained")
+    figure = sheet(tall)
     row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axes, panel, notes in zip(row, panels, texts, strict=True):
         _fill(axes, panel, notes, line, margin=0.75 if len(panels) == 1 else 1.6)
@@ -138,7 +139,7 @@ def _fill(
             textcoords="offset points",
             ha="center",
             va="bottom",
-            fontweight="bold",
+            fontweight=bold(),
         )
     for arrow in panel.arrows:
         _draw_arrow(axes, arrow)
@@ -220,7 +221,7 @@ def _draw_texts(
             y,
             text.text,
             color=text.colour,
-            fontsize=7,
+            fontsize=points(7),
             ha="right" if left else "left",
             va="center",
         )

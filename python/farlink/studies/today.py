@@ -227,7 +227,8 @@ def _csv(answer: Answer) -> str:
 
 def _draw(answer: Answer, path: Path) -> None:
     """Draw a panel per place: a mark per mechanism and stack, a bar for its 95 % interval."""
-    from farlink.plot.style import PALETTE, WIDTH, Picture, styled
+    from farlink.plot.sheet import points, sheet, styled
+    from farlink.plot.style import PALETTE
 
     @styled
     def make() -> Any:  # noqa: ANN401 (a figure)
@@ -238,7 +239,7 @@ def _draw(answer: Answer, path: Path) -> None:
         step = min(0.22, 0.8 / len(mechanisms))
         each = max(0.30, 0.13 * len(mechanisms))
         height = 0.8 + each * rows * math.ceil(len(places) / 3) + 0.5 * math.ceil(len(places) / 3)
-        figure = Picture(figsize=(WIDTH, height), layout="constrained")
+        figure = sheet(height)
         columns = min(3, len(places))
         grid = figure.subplots(
             math.ceil(len(places) / columns), columns, sharey=True, squeeze=False
@@ -262,11 +263,11 @@ def _draw(answer: Answer, path: Path) -> None:
                         capsize=2,
                         label=mechanism if not j else None,
                     )
-            axes.set_title(place, fontsize=9)
+            axes.set_title(place, fontsize=points(9))
             axes.set_yticks(range(rows), list(question.stack))
             axes.set_ylim(rows - 0.5, -0.5)
             axes.set_xlim(0, 1.06 * axes.dataLim.x1)
-        figure.supxlabel(f"{question.measure} ({question.unit})", fontsize=9)
+        figure.supxlabel(f"{question.measure} ({question.unit})", fontsize=points(9))
         if len(mechanisms) > 1:
             handles, labels = grid.flat[0].get_legend_handles_labels()
             figure.legend(handles, labels, loc="outside upper right", ncols=len(mechanisms))

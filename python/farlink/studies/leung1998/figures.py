@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from farlink.plot.style import DATA, WIDTH, Picture, styled
+from farlink.plot.sheet import sheet, styled
+from farlink.plot.style import DATA
 from farlink.plot.style import title as heading
 from farlink.studies.leung1998.registry import REGISTRY
 from farlink.studies.leung1998.traces import sent, traced_cell
@@ -19,7 +20,7 @@ _Panel = tuple[str, str, dict[str, Any]]
 
 @styled
 def _draw(model: Model, title: str, of: str, panels: list[_Panel]) -> Drawing:
-    figure = Picture(figsize=(WIDTH, 1.0 + 1.3 * len(panels)), layout="constrained")
+    figure = sheet(1.0 + 1.3 * len(panels))
     axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
     tables = {}
     for ax, (scene, tcp, over) in zip(axes, panels, strict=True):

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from farlink.plot.style import DATA, LOSS, WIDTH, Picture, styled
+from farlink.plot.sheet import sheet, styled
+from farlink.plot.style import DATA, LOSS
 from farlink.plot.style import title as heading
 from farlink.studies.lab import Cell
 from farlink.studies.model import Model
@@ -30,7 +31,7 @@ def _draw(model: Model, cell: Cell, title: str, seconds: float, note: str) -> Dr
     drops = drops[drops["time"] > 0]
     marks = sender(trace, "marks")
     stalls = marks[marks["kind"] == "timeout"]
-    figure = Picture(figsize=(WIDTH, 3.6), layout="constrained")
+    figure = sheet(3.6)
     axes = figure.subplots()
     axes.plot(sent["time"], sent["seq"] / 1e6, ".", ms=2, color=DATA, label="segments sent")
     axes.plot(drops["time"], drops["seq"] / 1e6, "x", ms=5, color=LOSS, label="lost")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from farlink.plot import style
+from farlink.plot.sheet import points, styled
 from farlink.studies.lab import Cell
 from farlink.studies.model import Model
 from farlink.studies.study import Drawing
@@ -38,7 +39,7 @@ __all__: list[str] = []
 
 
 @REGISTRY.figure("fig4.2")
-@style.styled
+@styled
 def _window_and_timeout(model: Model) -> Drawing:
     result = most_recoveries(model)
     if result is None:
@@ -69,7 +70,7 @@ def _window_and_timeout(model: Model) -> Drawing:
 
 
 @REGISTRY.figure("fig4.4")
-@style.styled
+@styled
 def _two_timeouts(model: Model) -> Drawing:
     run, times = _fast_retransmit_and_timeouts(model)
     start, end = times[0] - 4.1, times[0] + 15.9
@@ -115,7 +116,7 @@ def _fast_retransmit_and_timeouts(model: Model) -> tuple[Run, tuple[float, float
 
 
 @REGISTRY.figure("fig4.5")
-@style.styled
+@styled
 def _windows(model: Model) -> Drawing:
     figure, panels = style.panels(2, 4.0)
     tables = {}
@@ -134,7 +135,7 @@ def _windows(model: Model) -> Drawing:
 
 
 @REGISTRY.figure("fig4.6")
-@style.styled
+@styled
 def _progress(model: Model) -> Drawing:
     figure, (axes,) = style.panels(1, 3.4)
     tables = {}
@@ -155,7 +156,7 @@ def _progress(model: Model) -> Drawing:
 
 
 @REGISTRY.figure("fig4.12")
-@style.styled
+@styled
 def _bursts(model: Model) -> Drawing:
     run, start = _liveliest(model, high(model, seq=True), _burst_sizes)
     rows = within(run.arrivals, start, start + 30)
@@ -170,7 +171,7 @@ def _bursts(model: Model) -> Drawing:
 
 
 @REGISTRY.figure("fig4.13")
-@style.styled
+@styled
 def _overtaken(model: Model) -> Drawing:
     run, start = _liveliest(
         model, high(model, seq=False), lambda rows: int(rows["out_of_order"].sum())
@@ -230,7 +231,7 @@ def _events(axes: "Axes", run: Run, start: float, end: float) -> None:
                 textcoords="offset points",
                 rotation=90,
                 va="top",
-                fontsize=6.5,
+                fontsize=points(6.5),
                 color=style.MUTED,
             )
 

@@ -1,0 +1,273 @@
+"""Layout of figures whose panels are the cells of one grid: each decoration is measured once.
+
+The constrained layout of matplotlib measures all of them twice, and takes as long as drawing.
+"""
+
+import string
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from matplotlib.axis import Axis
+from matplotlib.gridspec import GridSpec
+from matplotlib.layout_engine import ConstrainedLayoutEngine, LayoutEngine
+from matplotlib.text import Text
+from matplotlib.ticker import NullFormatter, NullLocator
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.backend_bases import RendererBase
+    from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
+
+    from farlink.plot.data import Array
+
+__all__ = ["GridLayout", "lay_out"]
+
+_PAD = 0.06
+"""Space around a panel and its decorations, in inches."""
+
+_GUESS = (0.6, 0.15, 0.4, 0.25)
+"""Room of a panel's decorations before they are measured (left, right, bottom, top; inches).
+
+Ticks depend on the size of their panel: near the final size they are the final ones."""
+
+_MOST_PASSES = 3
+"""Most measurements; a second is needed where the final size of a panel has other ticks."""
+
+
+def lay_out(figure: "Figure") -> None:
+    """Give each panel its place, as drawing the figure would, and draw nothing.
+
+    Minor ticks without labels take no room; but matplotlib places each of them several
+    times to know that, which takes as long as all the rest.
+    """
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        with _without_minor_ticks(figure):
+            engine.execute(figure)
+
+
+@contextmanager
+def _without_minor_ticks(figure: "Figure") -> Iterator[None]:
+    minor = [
+        (axis, axis.get_minor_locator())
+        for axes in figure.axes
+        for axis in (axes.xaxis, axes.yaxis)
+        if isinstance(axis.get_minor_formatter(), NullFormatter)
+    ]
+    for axis, _ in minor:
+        axis.set_minor_locator(NullLocator())
+    try:
+        yield
+    finally:
+        for axis, locator in minor:
+            axis.set_minor_locator(locator)
+
+
+class GridLayout(LayoutEngine):
+    """Layout that constrained layout gives to the cells of one grid, in half the time.
+
+    A figure of another kind (nested grids, colour bars) has the constrained layout itself.
+    """
+
+    _adjust_compatible = False
+    _colorbar_gridspec = False
+
+    def execute(self, fig: "Figure") -> None:
+        """Place the panels, the title and the remark."""
+        if getattr(fig, "tex", False):
+            _replace_glyphs(fig)
+        grid = _only_grid(fig)
+        if grid is None:
+            ConstrainedLayoutEngine(h_pad=_PAD, w_pad=_PAD).execute(fig)
+            return
+        renderer = cast("RendererBase", fig._get_renderer())  # type: ignore[attr-defined]
+        width, height = fig.get_size_inches()
+        pads = (_PAD / width, _PAD / height)
+        above = _edge(fig._suptitle, 1 - pads[1], renderer, fig)  # type: ignore[attr-defined]
+        below = _edge(fig._supxlabel, pads[1], renderer, fig)  # type: ignore[attr-defined]
+        left, right, bottom, top = _GUESS
+        guess = (left / width, right / width, bottom / height, top / height)
+        panels = [axes for axes in fig.axes if axes.get_in_layout()]
+        _place(panels, grid, [_cut(axes, grid, guess) for axes in panels], pads, (below, above))
+        for _ in range(_MOST_PASSES):
+            ticks = _ticks(panels)
+            room = [_decorations(axes, renderer) for axes in panels]
+            _place(panels, grid, room, pads, (below, above))
+            fitted = [_fit(axes, renderer) for axes in panels]
+            if _ticks(panels) == ticks and not any(fitted):
+                break
+
+    def width_of(self, fig: "Figure", axes: "Axes") -> float:
+        """Return the width that a panel will have, in pixels, by the labels of its y axes alone."""
+        grid = _only_grid(fig)
+        if grid is None or grid.ncols > 1:
+            lay_out(fig)
+            return float(axes.get_window_extent().width)
+        renderer = cast("RendererBase", fig._get_renderer())  # type: ignore[attr-defined]
+        left = right = 0.0
+        with _without_minor_ticks(fig):
+            for one in fig.axes:
+                box = one.yaxis.get_tightbbox(renderer)
+                if box is not None:
+                    left = max(left, one.bbox.x0 - box.x0)
+                    right = max(right, box.x1 - one.bbox.x1)
+        # The last label of an x axis may stand out by half its width.
+        right = max(right, fig.dpi * _PAD)
+        return float(fig.bbox.width - left - right - 2 * fig.dpi * _PAD)
+
+
+def _replace_glyphs(figure: "Figure") -> None:
+    """Give texts another font if Computer Modern lacks a character, or has another in its place.
+
+    Its table of characters is TeX's own: "<" is an inverted exclamation mark, and "_" a dot.
+    """
+    for text in cast("list[Text]", figure.findobj(Text)):
+        if not set(text.get_text()) <= _COMPUTER_MODERN:
+            text.set_fontfamily("STIXGeneral")
+
+
+_COMPUTER_MODERN = frozenset(string.printable) - set('"<>\\_{|}`')
+"""Characters that Computer Modern has where others look for them."""
+
+
+def _fit(axes: "Axes", renderer: "RendererBase") -> bool:
+    """Break labels that are longer than their panel; return whether there was one.
+
+    The label of a y axis goes, but for the unit behind it in brackets.
+    """
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    edge = figure.bbox.width - figure.dpi * _PAD
+    changed = False
+    for text, room in (
+        (axes.xaxis.label, axes.bbox.width + 2 * min(axes.bbox.x0, edge - axes.bbox.x1)),
+        (axes._left_title, edge - axes.bbox.x0),  # type: ignore[attr-defined]
+    ):
+        # A word less a line, until it fits or there is one word.
+        whole = text.get_text()
+        length = len(whole)
+        while text.get_text() and text.get_window_extent(renderer).width > room and length > 8:
+            length -= 4
+            lines = textwrap.wrap(whole, length, break_long_words=False, break_on_hyphens=False)
+            text.set_text("\n".join(lines))
+        changed |= text.get_text() != whole
+    label = axes.yaxis.label
+    unit = label.get_text().rpartition("(")[2].rstrip(")")
+    if unit != label.get_text():
+        tall = label.get_window_extent(renderer).height
+        if tall > _TALLEST * axes.bbox.height:
+            label.set_text(unit)
+            changed = True
+    return changed
+
+
+_TALLEST = 1.25
+"""Longest label of a y axis, as a share of the axis."""
+
+
+def _only_grid(figure: "Figure") -> GridSpec | None:
+    """Return the one grid whose cells all panels are; None if it is not so simple."""
+    grids = {axes.get_gridspec() for axes in figure.axes}
+    if len(grids) != 1 or figure.subfigs:
+        return None
+    (grid,) = grids
+    plain = isinstance(grid, GridSpec) and all(axes.get_subplotspec() for axes in figure.axes)
+    bars = any(getattr(axes, "_colorbars", None) for axes in figure.axes)
+    fixed = any(axes.get_aspect() != "auto" for axes in figure.axes)
+    return grid if plain and not bars and not fixed else None
+
+
+def _edge(text: "Text | None", y: float, renderer: "RendererBase", figure: "Figure") -> float:
+    """Put a title or remark at its edge of the figure; return the height of it and its pads."""
+    if text is None or not text.get_in_layout() or not text.get_text():
+        return 0.0
+    text.set_position((text.get_position()[0], y))
+    pad = min(y, 1 - y)
+    return float(text.get_window_extent(renderer).height / figure.bbox.height + 2 * pad)
+
+
+_Sides = tuple[float, float, float, float]
+"""Left, right, bottom, top of a panel, as shares of the figure."""
+
+
+def _cut(axes: "Axes", grid: GridSpec, guess: _Sides) -> _Sides:
+    """Return the guessed room of a panel: inner panels that share an axis have no labels there."""
+    left, right, bottom, top = guess
+    spec = axes.get_subplotspec()
+    assert spec is not None
+    shared = len(axes.get_shared_x_axes().get_siblings(axes)) > 1
+    inner = shared and spec.rowspan.stop < grid.nrows
+    return left, right, bottom / 6 if inner else bottom, top
+
+
+def _decorations(axes: "Axes", renderer: "RendererBase") -> _Sides:
+    """Measure what stands out of a panel."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    inner = axes.get_position(original=True)
+    outer = axes.get_tightbbox(renderer, for_layout_only=True)
+    if outer is None:
+        return 0.0, 0.0, 0.0, 0.0
+    outer = outer.transformed(figure.transFigure.inverted())
+    return (
+        inner.x0 - outer.x0,
+        outer.x1 - inner.x1,
+        inner.y0 - outer.y0,
+        outer.y1 - inner.y1,
+    )
+
+
+def _place(
+    panels: "Sequence[Axes]",
+    grid: GridSpec,
+    room: Sequence[_Sides],
+    pads: tuple[float, float],
+    edges: tuple[float, float],
+) -> None:
+    """Share out the figure: all cells of a column have one width, all of a row one height."""
+    before = np.full(grid.ncols, pads[0]), np.full(grid.nrows, pads[1])
+    after = np.full(grid.ncols, pads[0]), np.full(grid.nrows, pads[1])
+    for axes, (left, right, bottom, top) in zip(panels, room, strict=True):
+        spec = axes.get_subplotspec()
+        assert spec is not None
+        columns, rows = spec.colspan, spec.rowspan
+        for sides, place, size in (
+            (before[0], columns.start, left),
+            (after[0], columns.stop - 1, right),
+            (before[1], rows.start, top),
+            (after[1], rows.stop - 1, bottom),
+        ):
+            pad = pads[0] if sides is before[0] or sides is after[0] else pads[1]
+            sides[place] = max(sides[place], pad + size)
+    x = _spans(before[0], after[0], grid.get_width_ratios(), 0.0, 1.0)
+    y = _spans(before[1], after[1], grid.get_height_ratios(), edges[1], 1.0 - edges[0])
+    for axes in panels:
+        spec = axes.get_subplotspec()
+        assert spec is not None
+        x0, x1 = x[spec.colspan.start][0], x[spec.colspan.stop - 1][1]
+        # Rows are counted from the top.
+        y1, y0 = 1.0 - y[spec.rowspan.start][0], 1.0 - y[spec.rowspan.stop - 1][1]
+        axes._set_position((x0, y0, x1 - x0, y1 - y0), which="original")  # type: ignore[attr-defined]
+
+
+def _spans(
+    before: "Array", after: "Array", ratios: "ArrayLike", start: float, stop: float
+) -> list[tuple[float, float]]:
+    """Return where each column (or row) begins and ends; none is narrower than a hundredth."""
+    free = max(stop - start - float(before.sum() + after.sum()), 0.01 * len(before))
+    shares = np.array(ratios, dtype=float)
+    sizes = free * shares / shares.sum()
+    spans, at = [], start
+    for lead, size, tail in zip(before, sizes, after, strict=True):
+        spans.append((at + float(lead), at + float(lead + size)))
+        at += float(lead + size + tail)
+    return spans
+
+
+def _ticks(panels: "Sequence[Axes]") -> list[tuple[float, ...]]:
+    axes: list[Axis] = [axis for one in panels for axis in (one.xaxis, one.yaxis)]
+    return [tuple(float(tick) for tick in axis.get_majorticklocs()) for axis in axes]

@@ -1,0 +1,181 @@
+"""Sheet of paper that a figure is for: its size, its fonts and the style of all figures."""
+
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from farlink.paper import PAGE, SIZES, Fonts, Paper, Size, read_fonts, read_size
+from farlink.plot.layout import GridLayout
+
+__all__ = [
+    "DPI",
+    "SAVE",
+    "Picture",
+    "bold",
+    "characters",
+    "grow",
+    "points",
+    "share_of_page",
+    "sheet",
+    "sheet_of",
+    "strokes",
+    "styled",
+    "width",
+]
+
+_STYLE: Any = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "mathtext.fontset": "dejavusans",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 3,
+    "axes.titley": 1.0,  # without it matplotlib looks for ticks above, which takes its time
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E4E4E4",
+    "grid.linewidth": 0.6,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "lines.linewidth": 1.1,
+    "lines.solid_capstyle": "butt",
+    "legend.frameon": False,
+    "legend.handlelength": 1.5,
+    "legend.columnspacing": 1.4,
+    "legend.borderaxespad": 0.2,
+    "figure.constrained_layout.h_pad": 0.06,
+    "figure.constrained_layout.w_pad": 0.06,
+    "figure.facecolor": "white",
+}
+
+_POINTS: Any = {
+    "font.size": 8.5,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8.5,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "legend.fontsize": 8,
+}
+"""Sizes of text on a page, in points."""
+
+_TEX: Any = {
+    "font.family": ["cmr10", "STIXGeneral", "DejaVu Sans"],
+    "mathtext.fontset": "cm",
+    "axes.unicode_minus": False,
+    "axes.formatter.use_mathtext": True,
+}
+"""Computer Modern, which comes with matplotlib; the next in the list has what it lacks."""
+
+# The same figure gives the same file: no date, ids from a fixed salt.
+SAVE: Any = {"svg.hashsalt": "farlink", "savefig.facecolor": "white"}
+
+DPI = 200
+"""Pixels of an inch in a PNG."""
+
+_SHEET: ContextVar[Paper] = ContextVar("sheet", default=SIZES["page"])
+
+_Arguments = ParamSpec("_Arguments")
+_Returned = TypeVar("_Returned")
+
+
+@contextmanager
+def sheet_of(size: Size | None = None, fonts: Fonts | None = None) -> Iterator[None]:
+    """Draw all figures of the block for a sheet of this size, with these fonts.
+
+    Without `size` and `fonts` it is the sheet that is used already: a page, sans serif.
+    """
+    chosen = _SHEET.get() if size is None else read_size(size)
+    tex = _SHEET.get().tex if fonts is None else read_fonts(fonts) == "tex"
+    before = _SHEET.set(replace(chosen, tex=tex))
+    try:
+        yield
+    finally:
+        _SHEET.reset(before)
+
+
+class Picture(Figure):
+    """A figure that notebooks show, whether or not they were told of matplotlib."""
+
+    tex = False
+    """Whether the text is set in Computer Modern."""
+
+    def _repr_png_(self) -> bytes:
+        file = io.BytesIO()
+        with mpl.rc_context(SAVE):
+            self.savefig(file, format="png", dpi=110)
+        return file.getvalue()
+
+
+def styled(draw: Callable[_Arguments, _Returned]) -> Callable[_Arguments, _Returned]:
+    """Draw with the style of this package, and leave the caller's as it was."""
+
+    @wraps(draw)
+    def with_style(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Returned:
+        with mpl.rc_context():
+            mpl.rcdefaults()
+            mpl.rcParams.update(_STYLE)
+            mpl.rcParams.update({name: points(size) for name, size in _POINTS.items()})
+            if _SHEET.get().tex:
+                mpl.rcParams.update(_TEX)
+            return draw(*args, **kwargs)
+
+    return with_style
+
+
+def sheet(height: float) -> Picture:
+    """Make an empty figure of the sheet's width; `height` in inches is its height on a page."""
+    now = _SHEET.get()
+    tall = height if now.height is None else now.height
+    figure = Picture(figsize=(now.width, tall), layout=GridLayout())
+    figure.tex = now.tex
+    return figure
+
+
+def bold() -> str:
+    """Return the weight of bold text: Computer Modern is here without it."""
+    return "normal" if _SHEET.get().tex else "bold"
+
+
+def width() -> float:
+    """Return the width of the sheet in inches."""
+    return _SHEET.get().width
+
+
+def strokes() -> int:
+    """Return how many of the thinnest lines (two pixels of a PNG) fill the width of the sheet."""
+    return round(_SHEET.get().width * DPI / 2)
+
+
+def share_of_page() -> float:
+    """Return the width of the sheet as a share of a page's, measured in its own text."""
+    now = _SHEET.get()
+    return now.width / PAGE / now.scale
+
+
+def points(size: float) -> float:
+    """Return the size of text (in points) on this sheet that is `size` on a page."""
+    return round(size * _SHEET.get().scale, 2)
+
+
+def characters(on_page: int) -> int:
+    """Return how many characters a line has, of which so many fill the width of a page."""
+    now = _SHEET.get()
+    # Fonts of TeX run narrower than sans serif.
+    return int(on_page * share_of_page() * (1.1 if now.tex else 1.0))
+
+
+def grow(figure: Figure, inches: float) -> None:
+    """Make a figure higher, unless its height is asked for."""
+    if _SHEET.get().height is None:
+        figure.set_size_inches(
+            figure.get_figwidth(), figure.get_figheight() + inches, forward=False
+        )
