@@ -194,6 +194,26 @@ def test_a_record_and_its_functions_are_whole(name: str) -> None:
     assert {"author", "year", "title", "published", "summary"} <= study.record["study"].keys()
 
 
+@pytest.mark.parametrize("name", studies.NAMES)
+def test_causes_name_readings_that_exist(name: str) -> None:
+    """A cause, a choice or a note never sends a reader to a reading that the record lacks."""
+    study = studies.find(name)
+    record = study.record
+    told = [
+        (str(row.get("id", row.get("item"))), str(row.get(key, "")))
+        for row in [*record["claim"], *record.get("cause", []), *record.get("choice", [])]
+        for key in ("cause", "says", "why", "note")
+    ]
+    named = [
+        (place, reading)
+        for place, text in told
+        for reading in re.findall(r"\b[Rr]eadings? `?([a-z0-9]+(?:-[A-Za-z0-9]+)+)", text)
+    ]
+    assert [pair for pair in named if pair[1] not in study.plan.readings] == []
+    for claim in study.claims.values():
+        assert set(claim.shown_by) <= study.plan.readings.keys(), claim.id
+
+
 def test_gaps_are_told() -> None:
     registry = Registry(functions=REGISTRY.functions)
     registry.figure("fig9")(_trace)
