@@ -222,3 +222,21 @@ def test_every_expression_can_be_planned() -> None:
             assert cells, claim.id
             lab.text(cells[0])
             lab.text(cells[-1])
+
+
+def test_figure_4_8_excludes_a_backoff_that_lasts_until_a_sample() -> None:
+    """A segment is lost with p = 1 - 0.9^5 = 0.41 at a PER of 10 %, an RTO is 2 s at least.
+
+    If any ACK ends the backoff a sender with one segment in flight waits RTO p / (1 - 2 p), which
+    is 4.5 s at least. If the backoff lasts until a sample the mean has no limit from
+    p = 1 - 1 / sqrt(2) on, a PER of 6.7 %. The print passes 5 s at 10 %.
+    """
+    lost = 1 - 0.9**5
+    least = 2 * lost / (1 - 2 * lost)
+    lab = Lab(runs=2, jobs=1)
+    chosen = STUDY.model(lab)
+    lasting = STUDY.model(lab, STUDY.plan.readings["backoff-until-sample"])
+    assert least == pytest.approx(4.53, abs=0.01)
+    assert chosen.e2e("none", 0.1).mean == pytest.approx(least, rel=0.2)
+    assert lasting.e2e("none", 0.06).mean < 5 < lasting.e2e("none", 0.075).mean
+    assert lasting.e2e("none", 0.1).mean > 20
