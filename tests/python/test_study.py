@@ -13,11 +13,12 @@ from matplotlib.figure import Figure
 
 import farlink as fl
 from farlink import cli, studies
+from farlink.studies import index
 from farlink.studies.draw import draw, numbers
-from farlink.studies.judge import Finding, Judgement, judge, look, summary
+from farlink.studies.judge import Finding, Ground, Judgement, judge, look, summary
 from farlink.studies.lab import Cell, Lab
 from farlink.studies.model import Change, Model
-from farlink.studies.page import document, render
+from farlink.studies.page import document, grounds, render, sentence
 from farlink.studies.quantity import LEVEL, Quantity, Verdict, fact
 from farlink.studies.runner import Step, StudyResult, run_study
 from farlink.studies.select import select
@@ -631,6 +632,22 @@ def test_the_page_is_whole_and_escaped(whole: StudyResult, tmp_path: Path) -> No
 
 
 # The command.
+
+
+def test_the_index_tells_orders_and_facts_from_printed_numbers(
+    whole: StudyResult, tmp_path: Path
+) -> None:
+    rows = [
+        (Ground.PRINTED.value, {"reproduced": 3, "order only": 5, "tie": 1}, 9),
+        (Ground.ORDER.value, {"reproduced": 4, "undecided": 1}, 5),
+        (Ground.FACT.value, {"reproduced": 2}, 2),
+    ]
+    assert sentence(rows) == (
+        "Of 16 strong claims 9 are reproduced and 5 hold in their order only. "
+        "Of the 9 reproduced 3 rest on a printed number that runs measured."
+    )
+    page = index.write([whole], tmp_path).read_text(encoding="utf-8")
+    assert sentence(grounds(whole.judgements)) in page
 
 
 def test_studies_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from farlink import files
-from farlink.studies.page import counts, environment, grounds
+from farlink.studies.page import counts, environment, grounds, sentence
 from farlink.studies.runner import StudyResult
 
 __all__ = ["write"]
@@ -22,7 +22,9 @@ def write(results: Sequence[StudyResult], directory: Path) -> Path:
     statuses = sorted({j.status for result in results for j in result.judgements})
     together = grounds(j for result in results for j in result.judgements)
     template = environment().get_template("index.html")
-    page = template.render(rows=rows, statuses=statuses, grounds=together)
+    page = template.render(
+        rows=rows, statuses=statuses, grounds=together, sentence=sentence(together)
+    )
     path = directory / "index.html"
     files.write_text(path, page)
     return path

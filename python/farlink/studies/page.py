@@ -14,7 +14,7 @@ from farlink.plot.style import save
 from farlink.studies.draw import numbers
 from farlink.studies.judge import UNTESTED, Finding, Ground, Judgement, summary
 from farlink.studies.mutants import Mutation
-from farlink.studies.quantity import Evidence, short
+from farlink.studies.quantity import Evidence, Verdict, short
 from farlink.studies.study import STRENGTHS, Claim, Curves, Drawing, Item, Table
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from farlink.studies.live import Live
     from farlink.studies.runner import Made, StudyResult
 
-__all__ = ["FORMAT", "counts", "document", "environment", "grounds", "render", "write"]
+__all__ = ["FORMAT", "counts", "document", "environment", "grounds", "render", "sentence", "write"]
 
 FORMAT = "farlink-study/2"
 """The version of verdicts.json."""
@@ -204,6 +204,22 @@ def grounds(judgements: "Iterable[Judgement]") -> list[tuple[str, dict[str, int]
         row = rows.setdefault(judgement.ground, {})
         row[judgement.status] = row.get(judgement.status, 0) + 1
     return [(item.value, rows[item], sum(rows[item].values())) for item in Ground if item in rows]
+
+
+def sentence(rows: Sequence[tuple[str, Mapping[str, int], int]]) -> str:
+    """Return what the rows of `grounds` say together: one share would add unlike things up."""
+    total = sum(count for _, _, count in rows)
+    held = sum(row.get(Verdict.REPRODUCED.value, 0) for _, row, _ in rows)
+    ordered = sum(row.get(Verdict.ORDER_ONLY.value, 0) for _, row, _ in rows)
+    printed = sum(
+        row.get(Verdict.REPRODUCED.value, 0)
+        for kind, row, _ in rows
+        if kind == Ground.PRINTED.value
+    )
+    return (
+        f"Of {total} strong claims {held} are reproduced and {ordered} hold in their order only. "
+        f"Of the {held} reproduced {printed} rest on {Ground.PRINTED.value}."
+    )
 
 
 def _mutation(mutation: Mutation, result: "StudyResult") -> dict[str, Any]:
