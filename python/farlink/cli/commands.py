@@ -1,41 +1,96 @@
-"""Commands, and the general reader of their options."""
+"""Commands in groups, each with an example, and the general reader of their options."""
 
 import importlib
 import os
+from dataclasses import dataclass
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from farlink import _farlink
 from farlink.cli import text
 
-__all__ = ["run"]
+__all__ = ["COMMANDS", "Command", "run"]
 
-_COMMANDS = {
-    "run": "run",
-    "sweep": "sweep",
-    "diff": "diff",
-    "study": "study",
-    "emulate": "emulate",
-    "shell": "emulate",
-    "unit": "machines",
-    "gateway": "machines",
-    "channel": "channel",
-    "fit": "fit",
-    "rain": "rain",
-    "compare": "compare",
-    "plot": "plot",
-    "tune": "tune",
-    "advise": "advise",
-    "ctl": "ctl",
-    "show": "lists",
-    "scenarios": "lists",
-    "presets": "lists",
-    "tcp": "lists",
-    "metrics": "lists",
-    "schema": "lists",
-    "orbit": "orbit",
+
+@dataclass(frozen=True)
+class Command:
+    """A command: the section of `farlink --help`, the module with its function, an example."""
+
+    section: str
+    module: str
+    example: str
+
+
+_SIMULATE, _EMULATE, _TOOLS = "Simulate", "Emulate in real time (Linux, root)", "Channels and lists"
+
+COMMANDS = {
+    "run": Command(_SIMULATE, "run", "farlink run geo-lossy --tcp sack,hybla --runs 5"),
+    "sweep": Command(_SIMULATE, "sweep", "farlink sweep examples/geo-buffers.toml"),
+    "diff": Command(
+        _SIMULATE, "diff", "farlink diff geo-lossy geo-lossy --set-b tcp.initial_window=30"
+    ),
+    "tune": Command(
+        _SIMULATE,
+        "tune",
+        "farlink tune geo-omueti2007 --vary tcp.receive_window=16kB..256kB --trials 12 --runs 2",
+    ),
+    "advise": Command(_SIMULATE, "advise", "farlink advise geo-omueti2007 --size 300kB --runs 3"),
+    "study": Command(_SIMULATE, "study", "farlink study wong1998 --only fig4.17 --quick"),
+    "plot": Command(_SIMULATE, "plot", "farlink plot capture.pcapng"),
+    "emulate": Command(_EMULATE, "emulate", "sudo farlink emulate geo-omueti2007 --transfer 100kB"),
+    "shell": Command(_EMULATE, "emulate", "sudo farlink shell geo-lossy"),
+    "compare": Command(
+        _EMULATE, "compare", "sudo farlink compare geo-omueti2007 --tcp reno --transfer 60kB"
+    ),
+    "ctl": Command(_EMULATE, "ctl", "sudo farlink ctl list"),
+    "unit": Command(_EMULATE, "machines", "sudo farlink unit geo-lossy"),
+    "gateway": Command(
+        _EMULATE,
+        "machines",
+        "sudo farlink gateway --join 192.0.2.1 --as client --key @unit.key -- curl http://server",
+    ),
+    "channels": Command(_TOOLS, "channels", "farlink channels sample geo-bursts --packets 20000"),
+    "list": Command(_TOOLS, "lists", "farlink list tcp hybla"),
 }
-"""Every command, and the module that has it as a function; `ctl` has commands of its own."""
+"""Commands of `farlink --help`; `ctl`, `channels` and `list` have commands of their own."""
+
+_GROUPS = ("ctl", "channels", "list")
+
+_ALIASES = {
+    "channel": "channels sample",
+    "fit": "channels fit",
+    "rain": "channels rain",
+    "orbit": "channels orbit",
+    "show": "list show",
+    "scenarios": "list scenarios",
+    "presets": "list presets",
+    "tcp": "list tcp",
+    "metrics": "list metrics",
+    "schema": "list schema",
+}
+"""Former names of commands that moved into a group; they work as before and are not listed."""
+
+
+_WHOLE = 1000
+"""Characters of a first sentence that is not cut."""
+
+
+class _Sections(TyperGroup):
+    """The command line, whose help lists the commands by section."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 (of typer's own)
+        longest = max(map(len, COMMANDS))
+        sections = dict.fromkeys(entry.section for entry in COMMANDS.values())
+        for section in sections:
+            rows = []
+            for name, entry in COMMANDS.items():
+                command = self.get_command(ctx, name)
+                if entry.section == section and command is not None:
+                    rows.append((name.ljust(longest), command.get_short_help_str(_WHOLE)))
+            with formatter.section(section):
+                formatter.write_dl(rows)
 
 
 def _print_version(wanted: bool) -> None:
@@ -62,23 +117,35 @@ def _application(arguments: list[str]) -> typer.Typer:
     Each command takes its time to load, and a short run should not wait for all of them.
     """
     app = typer.Typer(
+        cls=_Sections,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        epilog="farlink COMMAND --help has the options of a command, and an example.",
     )
     app.callback()(_options)
     completing = "_FARLINK_COMPLETE" in os.environ
-    known = [name for name in arguments[:1] if name in _COMMANDS and not completing]
-    for name in known or _COMMANDS:
-        module = importlib.import_module(f"farlink.cli.{_COMMANDS[name]}")
-        if name == "ctl":
-            app.add_typer(module.app, name=name)
+    known = [name for name in arguments[:1] if name in COMMANDS and not completing]
+    for name in known or COMMANDS:
+        entry = COMMANDS[name]
+        module = importlib.import_module(f"farlink.cli.{entry.module}")
+        if name in _GROUPS:
+            app.add_typer(module.app, name=name, epilog=text.example(entry.example))
         else:
-            app.command()(getattr(module, name))
+            app.command(name, epilog=text.example(entry.example))(getattr(module, name))
     return app
+
+
+def expanded(arguments: list[str]) -> list[str]:
+    """Return the arguments with a former name of a command written as it is today."""
+    today = _ALIASES.get(arguments[0]) if arguments else None
+    return [*today.split(), *arguments[1:]] if today else arguments
 
 
 def run(arguments: list[str]) -> tuple[str | None, int]:
     """Run a command. Returns why its options were refused, if they were, and the exit code."""
+    arguments = expanded(arguments)
+    if len(arguments) == 1 and arguments[0] in _GROUPS:
+        arguments = [*arguments, "--help"]
     command = typer.main.get_command(_application(arguments))
     try:
         code = command.main(arguments or ["--help"], prog_name="farlink", standalone_mode=False)

@@ -14,7 +14,23 @@ from farlink import _farlink, files, pictures, registry, source, units
 from farlink.cli import complete, text
 from farlink.errors import ScenarioError
 
-__all__ = ["metrics", "presets", "scenarios", "schema", "show", "tcp"]
+__all__ = ["EXAMPLES", "app"]
+
+EXAMPLES = {
+    "scenarios": "farlink list scenarios geo-lossy",
+    "presets": "farlink list presets geo",
+    "tcp": "farlink list tcp hybla",
+    "metrics": "farlink list metrics goodput",
+    "schema": "farlink list schema",
+    "show": "farlink list show geo-lossy --tcp linux-cubic",
+}
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="List scenarios, presets, TCPs and metrics; print a scenario or its schema in full.",
+)
 
 _AS_JSON = typer.Option(False, "--json", help="Print JSON instead of a table.")
 _WORDS = typer.Argument(
@@ -104,6 +120,11 @@ def show(
     name = text.one_name(tcp)
     resolved = where.resolve([name] if name else None, text.assignments(changes))
     text.line(json.dumps(json.loads(next(iter(resolved.values()))), indent=2))
+
+
+for _function in (scenarios, presets, tcp, metrics, schema, show):
+    _name = _function.__name__
+    app.command(_name, epilog=text.example(EXAMPLES[_name]))(_function)
 
 
 _PRESET = ("name", "rate down, up", "delay", "BDP", "buffer")

@@ -171,3 +171,8 @@ def told_at_the_end(quiet: bool) -> "Iterator[Callable[[Callable[[], None]], Non
     yield tell
     if failures:
         raise failures[0]
+
+
+def example(command: str) -> str:
+    """Return the end of a command's help: an example on a line that is not wrapped."""
+    return f"Example:\n\n\b\n  {command}"
