@@ -121,8 +121,8 @@ class Options(TypedDict, total=False):
     """End after so long, whatever the program does; up to 1e9."""
     endpoints: Mapping[str, str] | None
     """Names of hosts that are no kernel but the TCP of this package in user space, each with the
-    TCP (`farlink tcp`) that it is. It answers on ports 7 (echo), 9 (discard) and 19 (data without
-    end). No program can run there."""
+    TCP (`farlink list tcp`) that it is. It answers on ports 7 (echo), 9 (discard) and 19 (data
+    without end). No program can run there."""
     attach: Mapping[str, str] | None
     """Names of hosts that are there already, each with what it is: an Ethernet interface ("eth1";
     the machine behind it is the host), "bridge:NAME", "netns:NAME" or "container:NAME"."""

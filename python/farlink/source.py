@@ -44,7 +44,7 @@ class Source:
             return {_named(json.loads(text)): text}
         names = list(self.saved) if tcp is None else list(tcp)
         if not names:
-            raise ScenarioError("tcp is empty; name at least one (`farlink tcp` lists them)")
+            raise ScenarioError("tcp is empty; name at least one (`farlink list tcp` lists them)")
         repeated = next((name for name in names if names.count(name) > 1), None)
         if repeated is not None:
             raise ScenarioError(f"tcp {repeated!r} is named twice; name each once")
@@ -229,7 +229,7 @@ def _in_library(name: str) -> Source:
     import difflib
 
     close = difflib.get_close_matches(name, library, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else "`farlink scenarios` lists them"
+    hint = f"did you mean {close[0]!r}?" if close else "`farlink list scenarios` lists them"
     raise ScenarioError(
         f"{files.shown(name)}: neither a scenario of the library nor a file; {hint}"
     )

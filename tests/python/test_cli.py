@@ -146,7 +146,7 @@ BAD = [
     ),
     (
         ["run", "zebra"],
-        "zebra: neither a scenario of the library nor a file; `farlink scenarios` lists them",
+        "zebra: neither a scenario of the library nor a file; `farlink list scenarios` lists them",
     ),
     (["run", "none.toml"], "none.toml: no such file or directory"),
     (["run", "TMP"], "TMP: is a directory"),

@@ -234,7 +234,7 @@ for _ in range(100_000):
         ({"runs": 0}, "runs is 0; write 1 to 1000000"),
         ({"jobs": 0}, "jobs is 0; write 1 to 1024"),
         ({"runs": 10**9}, "runs is 1000000000; write 1 to 1000000"),
-        ({"tcp": []}, "tcp is empty; name at least one (`farlink tcp` lists them)"),
+        ({"tcp": []}, "tcp is empty; name at least one (`farlink list tcp` lists them)"),
         ({"tcp": ["sack", "sack"]}, "tcp 'sack' is named twice; name each once"),
         ({"overrides": {"seed": object()}}, "an override of type object; use a string, number"),
         ({"overrides": ["seed"]}, "overrides is ['seed']; write values by path, for example"),

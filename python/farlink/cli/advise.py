@@ -22,7 +22,10 @@ def advise(
         autocompletion=complete.scenarios,
     ),
     preset: str = typer.Option(
-        "", "--preset", help="A link of `farlink presets` and a transfer of 5 MB.", metavar="NAME"
+        "",
+        "--preset",
+        help="A link of `farlink list presets` and a transfer of 5 MB.",
+        metavar="NAME",
     ),
     capture: Path | None = typer.Option(
         None, "--capture", help="The path of a captured connection.", metavar="FILE"

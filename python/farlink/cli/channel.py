@@ -1,4 +1,4 @@
-"""`farlink channel`: a channel by itself, sampled beside its closed form."""
+"""`farlink channels sample`: a channel by itself, sampled beside its closed form."""
 
 import json
 import sys
@@ -108,7 +108,9 @@ def _list(as_json: bool) -> None:
         table.add_row(name, meaning)
     console = text.console(sys.stdout)
     console.print(table)
-    console.print("farlink channel gilbert --set loss=0.05 --set burst=4 --plot", soft_wrap=True)
+    console.print(
+        "farlink channels sample gilbert --set loss=0.05 --set burst=4 --plot", soft_wrap=True
+    )
 
 
 def show(sample: "ChannelSample", out: "Sink") -> None:

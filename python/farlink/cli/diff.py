@@ -43,7 +43,7 @@ def diff(
         None, "--jobs", help="Threads; by default one per processor.", metavar="N"
     ),
     measures: list[str] = typer.Option(
-        [], "--measures", help="What is compared (`farlink metrics`).", metavar="A,B"
+        [], "--measures", help="What is compared (`farlink list metrics`).", metavar="A,B"
     ),
     csv: Path | None = typer.Option(None, "--csv", help="Write the table here.", metavar="FILE"),
     quiet: bool = typer.Option(False, "--quiet", help="No progress and no table."),

@@ -1,4 +1,4 @@
-"""`farlink fit`: a channel out of captures or a table."""
+"""`farlink channels fit`: a channel out of captures or a table."""
 
 import json
 import sys

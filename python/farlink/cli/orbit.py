@@ -1,4 +1,4 @@
-"""The command `farlink orbit`: the delay over satellites as a trace."""
+"""The command `farlink channels orbit`: the delay over satellites as a trace."""
 
 from pathlib import Path
 

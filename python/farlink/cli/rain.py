@@ -1,4 +1,4 @@
-"""`farlink rain`: rain fades from place, elevation and frequency."""
+"""`farlink channels rain`: rain fades from place, elevation and frequency."""
 
 import json
 import sys

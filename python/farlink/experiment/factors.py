@@ -159,7 +159,7 @@ def _levels(kind: str, table: Mapping[str, Any], at: Reading) -> tuple[Level, ..
         return tuple(_level(value, paths) for value in values)
     path = "tcp" if kind == "tcp" else "tcp.profile"
     if bad := next((value for value in values if not isinstance(value, str)), None):
-        at.wrong(f"{kind}: {bad!r} is no name; `farlink tcp` lists them")
+        at.wrong(f"{kind}: {bad!r} is no name; `farlink list tcp` lists them")
     return tuple(Level(value, value, {path: value}) for value in values)
 
 

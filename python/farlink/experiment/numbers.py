@@ -87,7 +87,9 @@ def _known(layout: Layout, last: str, whole: str) -> str:
     close = difflib.get_close_matches(f"{whole}.{last}" if whole else last, names, n=3)
     if close:
         return f"did you mean {' or '.join(close)}?"
-    return "`farlink metrics` lists them; write FLOW.MEASURE or LINK.down.MEASURE for one of them"
+    return (
+        "`farlink list metrics` lists them; write FLOW.MEASURE or LINK.down.MEASURE for one of them"
+    )
 
 
 def of_run(numbers: Numbers, measure: str) -> NDArray[np.float64]:

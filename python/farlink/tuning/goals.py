@@ -99,7 +99,7 @@ def goal(text: str) -> Goal:
         return Goal(text, measure, "", way == "max")
     raise ScenarioError(
         f"objective {text!r} is not known; write {', '.join(GOALS)}, max:MEASURE or min:MEASURE "
-        "(`farlink metrics` lists measures)"
+        "(`farlink list metrics` lists measures)"
     )
 
 
