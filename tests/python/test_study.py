@@ -200,14 +200,14 @@ def test_causes_name_readings_that_exist(name: str) -> None:
     """A cause, a choice or a note never sends a reader to a reading that the record lacks."""
     study = studies.find(name)
     record = study.record
-    told = [
+    texts = [
         (str(row.get("id", row.get("item"))), str(row.get(key, "")))
         for row in [*record["claim"], *record.get("cause", []), *record.get("choice", [])]
         for key in ("cause", "says", "why", "note")
     ]
     named = [
         (place, reading)
-        for place, text in told
+        for place, text in texts
         for reading in re.findall(r"\b[Rr]eadings? `?([a-z0-9]+(?:-[A-Za-z0-9]+)+)", text)
     ]
     assert [pair for pair in named if pair[1] not in study.plan.readings] == []
