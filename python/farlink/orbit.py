@@ -1,6 +1,6 @@
 """Delay over satellites on real orbits, from two-line elements.
 
-Needs the package `sgp4` (`pip install farlink[orbits]`). What comes out is a table
+Needs the package `sgp4` (`pip install sgp4`). What comes out is a table
 that a link takes as `delay_trace` and `loss_trace`, see docs/channels-radio.md.
 """
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from farlink.errors import ScenarioError
+from farlink.extras import lacking
 
 if TYPE_CHECKING:
     import numpy as np
@@ -287,9 +288,7 @@ class _Satellites:
         try:
             from sgp4.api import Satrec
         except ImportError as error:
-            raise ScenarioError(
-                "orbits need the package sgp4; install it with: pip install 'farlink[orbits]'"
-            ) from error
+            raise lacking("orbit", "orbits") from error
         self.names = [element.name for element in elements]
         self._records: list[Any] = [
             Satrec.twoline2rv(element.first, element.second) for element in elements

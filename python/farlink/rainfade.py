@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from farlink import units
 from farlink.errors import ScenarioError
+from farlink.extras import lacking
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -270,7 +271,5 @@ def _itur() -> Any:  # noqa: ANN401 (a package without types)
             import itur.models.itu618
             import itur.models.itu1511
     except ImportError as error:
-        raise ScenarioError(
-            "rain fades need the package itur: pip install 'farlink[rain]'"
-        ) from error
+        raise lacking("rain", "rain") from error
     return itur

@@ -362,11 +362,11 @@ class Result:
         waiting = iter(self.tcp)
         stop = threading.Event()
 
-        def beside(*told: Any) -> None:  # noqa: ANN401 (what a Progress is told)
+        def beside(*state: Any) -> None:  # noqa: ANN401 (what a Progress is told)
             if stop.is_set():
                 raise InterruptedError
             if progress is not None:
-                progress(*told)
+                progress(*state)
 
         def work(tell: "Progress | None") -> None:
             for tcp in waiting:  # each name is taken by one thread: an iterator of a list
@@ -381,8 +381,8 @@ class Result:
             except BaseException:
                 stop.set()
                 raise
-            for one in helpers:
-                one.result()
+            for helper in helpers:
+                helper.result()
 
     @cached_property
     def plot(self) -> "Plots":

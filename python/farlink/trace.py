@@ -115,7 +115,7 @@ class Trace:
         else:
             if name not in self._arrays:
                 batch = self._batch(kind.table)
-                self._arrays[name] = {one: _array(batch.column(one)) for one in kind.units}
+                self._arrays[name] = {column: _array(batch.column(column)) for column in kind.units}
             columns = self._arrays[name]
         chosen = None
         for column, value in (where or {}).items():

@@ -516,13 +516,18 @@ def test_nothing_is_cut_or_collapses_on_any_sheet(
             assert axes.bbox.width > 60, draw
             texts = [axes.xaxis.label, axes.yaxis.label, *axes.texts]
             texts += [axes._left_title, figure._suptitle]  # type: ignore[attr-defined]
-            shown = [one for one in [*texts, axes.get_legend()] if one is not None]
-            for one in shown:
-                box = one.get_window_extent()
+            shown = [artist for artist in [*texts, axes.get_legend()] if artist is not None]
+            for artist in shown:
+                box = artist.get_window_extent()
                 inside = paper.x0 <= box.x0 and box.x1 <= paper.x1
                 inside &= paper.y0 <= box.y0 and box.y1 <= paper.y1
-                assert inside or (one in texts and not one.get_text()), (draw, one, box, paper)
-            assert all(float(one.get_fontsize()) >= 6.2 for one in texts)
+                assert inside or (artist in texts and not artist.get_text()), (
+                    draw,
+                    artist,
+                    box,
+                    paper,
+                )
+            assert all(float(text.get_fontsize()) >= 6.2 for text in texts)
 
 
 def test_the_width_of_a_sheet_is_that_of_its_figures(result: fl.Result) -> None:

@@ -60,3 +60,16 @@ def test_one_question_from_the_command_line(
     for wrong in (["--only", "nobody"], ["--runs", "1"]):
         assert today.main(wrong) == 2
         assert capsys.readouterr().err.startswith("farlink: ")
+
+
+def test_a_figure_that_fails_costs_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(today, "answer", lambda *_: None)
+    monkeypatch.setattr(today, "_markdown", lambda _: "page")
+    monkeypatch.setattr(today, "_csv", lambda _: "a,b\n")
+    assert today.main(["--only", "omueti2007-pages", "--out", str(tmp_path)]) == 3
+    shown = capsys.readouterr()
+    (line,) = shown.err.splitlines()
+    assert line.startswith("farlink: figure omueti2007-pages is missing: AttributeError: ")
+    assert (tmp_path / "today.md").read_text(encoding="utf-8") == "page"

@@ -26,6 +26,7 @@ __all__ = ["main"]
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
     _open_standard_streams()
+    text.spell_all()
     with _terminated() as ended, _figures_missing() as missing:
         code = _code(sys.argv[1:] if arguments is None else arguments, ended)
     sys.exit(code or (_NO_FIGURE if missing else 0))

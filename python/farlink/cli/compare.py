@@ -141,7 +141,7 @@ def _save(comparison: "comparison.Comparison | overlays.Overlay", out: Path | No
 
 
 def _tell(line: str) -> None:
-    sys.stderr.write(line + "\n")
+    sys.stderr.write(text.printable(line) + "\n")
 
 
 def show(comparison: "comparison.Comparison", out: "Sink") -> None:

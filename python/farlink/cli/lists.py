@@ -191,10 +191,16 @@ def _print_short(rows: Sequence[Mapping[str, Any]], short: Sequence[str]) -> Non
     for column in short:
         table.add_column(column, no_wrap=True)
     for row in cells:
-        last = row[-1] if len(row[-1]) <= room else row[-1][: room - 1] + "…"
-        table.add_row(*row[:-1], last)
+        table.add_row(*row[:-1], _cut(row[-1], room))
     console.print(table)
     text.line("All of one: the same command with its name, or a part of it, behind.")
+
+
+def _cut(line: str, room: int) -> str:
+    """Cut a line behind a word: half a number would be another number."""
+    if len(line) <= room:
+        return line
+    return line[: room - 1].rpartition(" ")[0] + " …"
 
 
 _LEAST_ROOM = 20

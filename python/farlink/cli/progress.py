@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from farlink import api
+from farlink.cli import text
 
 __all__ = ["simulating", "telling", "writing"]
 
@@ -62,7 +63,7 @@ def telling(clock: Callable[[], float] = time.monotonic) -> Tell:
         nonlocal before
         if clock() - before >= _BETWEEN_S:
             before = clock()
-            sys.stderr.write(f"farlink: {what}\n")
+            sys.stderr.write(text.printable(f"farlink: {what}") + "\n")
             sys.stderr.flush()
 
     return tell

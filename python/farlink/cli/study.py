@@ -143,7 +143,7 @@ def study(
         text.line(f"page: {base / 'index.html'}")
     failures = [line for result in results for line in result.failures]
     for line in failures:
-        sys.stderr.write(f"farlink: failed: {line}\n")
+        sys.stderr.write(text.printable(f"farlink: failed: {line}") + "\n")
     if failures:
         raise typer.Exit(1)
 

@@ -1,11 +1,13 @@
 """Reading options and writing lines."""
 
+import codecs
+import io
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from farlink import files
 from farlink.errors import ScenarioError
@@ -23,6 +25,8 @@ __all__ = [
     "names",
     "one_name",
     "printable",
+    "spell_all",
+    "spelled",
     "told_at_the_end",
     "write_json",
 ]
@@ -78,30 +82,12 @@ def console(stream: TextIO, plain_width: int = 120) -> "Console":
     numbers have no room in that is as wide as it must be: the terminal folds its lines, but no
     number is cut.
     """
-    from rich.console import Console
-    from rich.table import Table
-
-    from farlink.cli.widths import fit
-
-    class Whole(Console):
-        def on_broken_pipe(self) -> None:
-            """Rich would end the process, and what is still to be written would not be."""
-            raise  # what the caller has caught
-
-        def print(self, *objects: Any, **keywords: Any) -> None:  # noqa: ANN401 (as rich has it)
-            before = self._width
-            for item in objects:
-                if isinstance(item, Table):
-                    self._width = max(fit(item, self), self.width)
-            try:
-                super().print(*objects, **keywords)
-            finally:
-                self._width = before
+    from farlink.cli.screen import Screen
 
     if stream.isatty():
-        return Whole(file=stream, highlight=False)
+        return Screen(stream)
     width = columns() or plain_width
-    return Whole(file=stream, highlight=False, color_system=None, width=width)
+    return Screen(stream, color_system=None, width=width)
 
 
 def columns() -> int | None:
@@ -128,6 +114,52 @@ def printable(text: str) -> str:
         item if item.isprintable() or item == "\n" else item.encode("unicode_escape").decode()
         for item in text
     )
+
+
+def spelled(text: str, encoding: str) -> str:
+    """Spell the characters that an encoding lacks in ASCII: +- for ±, u for µ, an escape else."""
+    return text.encode(encoding, _SPELLED).decode(encoding)
+
+
+def spell_all() -> None:
+    """Let the standard streams spell what their encoding lacks: no output is a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=_SPELLED)
+
+
+_SPELLED = "farlink-spelled"
+
+_SPELLINGS = {
+    "±": "+-",
+    "µ": "u",
+    "μ": "u",
+    "\N{MULTIPLICATION SIGN}": "x",
+    "…": "...",
+    "\N{MINUS SIGN}": "-",
+    "\N{EN DASH}": "-",
+    "\N{EM DASH}": "-",
+    "≤": "<=",
+    "≥": ">=",
+    "·": ".",
+    "²": "^2",
+    "→": "->",
+    "°": " deg",
+}
+
+
+def _spell(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    part = error.object[error.start : error.end]
+    spelling = [
+        _SPELLINGS.get(letter) or letter.encode("ascii", "backslashreplace").decode()
+        for letter in part
+    ]
+    return "".join(spelling), error.end
+
+
+codecs.register_error(_SPELLED, _spell)
 
 
 def is_standard_output(path: Path | None) -> bool:

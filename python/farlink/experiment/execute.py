@@ -21,6 +21,7 @@ from farlink import _farlink
 from farlink.errors import FarlinkError, RunError, ScenarioError
 from farlink.experiment.numbers import Numbers
 from farlink.experiment.work import Done, Part, simulate
+from farlink.extras import lacking
 
 __all__ = ["Executor", "Team", "on_cluster"]
 
@@ -239,9 +240,7 @@ def on_cluster(address: str) -> Iterator[Executor | None]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise ScenarioError(
-            "--cluster needs Dask; install it: pip install 'farlink[cluster]'"
-        ) from error
+        raise lacking("--cluster", "cluster") from error
     try:
         client = Client(address, timeout=10)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TimeoutError) as error:

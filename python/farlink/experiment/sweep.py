@@ -24,6 +24,7 @@ from farlink.experiment.points import Factor as Value
 from farlink.experiment.points import Point
 from farlink.experiment.sequential import Precision
 from farlink.experiment.store import Store
+from farlink.extras import lacking
 from farlink.stats import Estimate, mean_ci95, paired_difference
 
 if TYPE_CHECKING:
@@ -250,9 +251,7 @@ class SweepResult:
         try:
             import xarray  # noqa: F401 (what pandas needs)
         except ImportError as error:
-            raise ScenarioError(
-                "to_xarray needs xarray; install it: pip install 'farlink[xarray]'"
-            ) from error
+            raise lacking("to_xarray", "xarray") from error
         table = self.frame.drop(columns="unit")
         stats = ["mean", "ci95_low", "ci95_high", "n"]
         long = table.melt([*self.factors, "measure"], stats, var_name="stat")

@@ -110,11 +110,11 @@ class GridLayout(LayoutEngine):
         renderer = cast("RendererBase", fig._get_renderer())  # type: ignore[attr-defined]
         left = right = 0.0
         with _without_minor_ticks(fig):
-            for one in fig.axes:
-                box = one.yaxis.get_tightbbox(renderer)
+            for panel in fig.axes:
+                box = panel.yaxis.get_tightbbox(renderer)
                 if box is not None:
-                    left = max(left, one.bbox.x0 - box.x0)
-                    right = max(right, box.x1 - one.bbox.x1)
+                    left = max(left, panel.bbox.x0 - box.x0)
+                    right = max(right, box.x1 - panel.bbox.x1)
         # The last label of an x axis may stand out by half its width.
         right = max(right, fig.dpi * _PAD)
         return float(fig.bbox.width - left - right - 2 * fig.dpi * _PAD)
@@ -269,5 +269,5 @@ def _spans(
 
 
 def _ticks(panels: "Sequence[Axes]") -> list[tuple[float, ...]]:
-    axes: list[Axis] = [axis for one in panels for axis in (one.xaxis, one.yaxis)]
+    axes: list[Axis] = [axis for panel in panels for axis in (panel.xaxis, panel.yaxis)]
     return [tuple(float(tick) for tick in axis.get_majorticklocs()) for axis in axes]

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from farlink import files
+from farlink import files, pictures
 from farlink.errors import FarlinkError, ScenarioError
 from farlink.stats import Estimate, mean_ci95
 from farlink.studies import find
@@ -305,17 +305,23 @@ def _main(options: argparse.Namespace) -> int:
     lab = Lab(runs=options.runs, seed=options.seed, jobs=options.jobs, store=options.store)
     out = Path(options.out)
     pages = []
+    code = 0
     for question in asked:
         answered = answer(question, lab)
         pages.append(_markdown(answered))
         files.write_text(out / f"{question.id}.csv", _csv(answered))
         scenarios = {cell.label: json.loads(lab.text(cell)) for _, cell in _cells(question)}
         files.write_text(out / f"{question.id}.json", json.dumps(scenarios, indent=1))
-        _draw(answered, out / f"{question.id}.png")
+        try:
+            _draw(answered, out / f"{question.id}.png")
+        except Exception as error:
+            reason = pictures.failure(error)
+            sys.stderr.write(f"farlink: figure {question.id} is missing: {reason}\n")
+            code = 3
         sys.stdout.write(f"{pages[-1]}\n")
         sys.stdout.flush()
     files.write_text(out / "today.md", "\n".join(pages))
-    return 0
+    return code
 
 
 if __name__ == "__main__":

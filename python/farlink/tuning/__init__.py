@@ -12,6 +12,7 @@ import numpy as np
 from farlink.checks import whole
 from farlink.errors import ScenarioError
 from farlink.experiment import Experiment, Point
+from farlink.extras import lacking
 from farlink.stats import Estimate, mean_ci95, paired_difference
 from farlink.tuning.goals import Objective, goal, objective
 from farlink.tuning.space import TCP, Knob, Level, knobs
@@ -490,7 +491,7 @@ def _optuna() -> Any:  # noqa: ANN401 (a module)
     try:
         import optuna
     except ImportError as error:
-        raise ScenarioError("tune needs the package optuna: pip install 'farlink[tune]'") from error
+        raise lacking("tune", "tune") from error
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
     return optuna
@@ -537,9 +538,7 @@ def sensitivity(
             from SALib.sample import morris as morris_points
             from SALib.sample import sobol as sobol_points
     except ImportError as error:
-        raise ScenarioError(
-            "sensitivity needs the package SALib: pip install 'farlink[tune]'"
-        ) from error
+        raise lacking("--sensitivity", "tune") from error
     if method not in ("morris", "sobol"):
         raise ScenarioError(f"sensitivity {method!r}: write morris or sobol")
     if samples < 2 or (method == "sobol" and samples & (samples - 1)):

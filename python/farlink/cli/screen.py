@@ -1,0 +1,47 @@
+"""Console of the command line: tables keep their numbers, and names steer no terminal."""
+
+from typing import IO, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from farlink.cli.text import printable, spelled
+from farlink.cli.widths import fit
+
+__all__ = ["Screen"]
+
+
+class Screen(Console):
+    """A console of rich for texts that may hold anything: markup is printed as it is written."""
+
+    def __init__(self, file: IO[str], **keywords: Any) -> None:  # noqa: ANN401 (as rich has it)
+        super().__init__(file=file, highlight=False, markup=False, emoji=False, **keywords)
+
+    def on_broken_pipe(self) -> None:
+        """Rich would end the process, and what is still to be written would not be."""
+        raise  # what the caller has caught
+
+    def print(self, *objects: Any, **keywords: Any) -> None:  # noqa: ANN401 (as rich has it)
+        """Print lines and tables; a table with no room for its numbers is wider than the screen."""
+        before = self._width
+        shown = [self._safe(item) for item in objects]
+        for item in shown:
+            if isinstance(item, Table):
+                self._width = max(fit(item, self), self.width)
+        try:
+            super().print(*shown, **keywords)
+        finally:
+            self._width = before
+
+    def _safe(self, item: Any) -> Any:  # noqa: ANN401 (whatever is printed)
+        """Make control characters visible, and spell what the encoding of the stream lacks."""
+        if isinstance(item, str):
+            return spelled(printable(item), self.encoding)
+        if isinstance(item, Text):
+            item.plain = self._safe(item.plain)
+        elif isinstance(item, Table):
+            for column in item.columns:
+                column.header = self._safe(column.header)
+                column._cells = [self._safe(cell) for cell in column._cells]
+        return item
