@@ -574,7 +574,8 @@ def test_six_runs_have_medians_and_differences(
 PLAIN = [
     "run small",
     "run small --tcp reno,sack --tcp cubic --set a.b=1 --set=c=d=e --seed 7 --runs 3",
-    "run --jobs=2 --json r.json small --out d --pcap --snaplen 64 --plot --figure-size column --fonts tex --format csv --quiet",
+    "run --jobs=2 --json r.json small --out d --pcap --snaplen 64 --plot --format csv --quiet",
+    "run small --plot --figure-size column --fonts tex",
     "run small --seed 1 --seed 2",
 ]
 OTHER = [

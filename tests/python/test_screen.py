@@ -73,13 +73,13 @@ COMMANDS = {
     "points": "sweep grid.toml --list",
     "tune": f"tune small.toml --vary {ONE_WORD} --trials 2 --runs 2 --confirm 2 --out tune --quiet",
     "study": "study wong1998 --only fig4.17 --quick --runs 2 --out study",
-    "channel": "channel gilbert --set loss=0.05 --set burst=4 --packets 2000",
-    "keys": "channel",
+    "channel": "channels sample gilbert --set loss=0.05 --set burst=4 --packets 2000",
+    "keys": "channels sample",
     "plot": "plot capture.pcapng --list",
-    "metrics": "metrics",
-    "tcp": "tcp",
-    "presets": "presets",
-    "scenarios": "scenarios",
+    "metrics": "list metrics",
+    "tcp": "list tcp",
+    "presets": "list presets",
+    "scenarios": "list scenarios",
 }
 
 
