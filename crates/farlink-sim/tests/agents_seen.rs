@@ -10,6 +10,11 @@ use std::collections::BTreeSet;
 /// A host behind a base station with an agent and a link that loses; 800 kB to it. A sender
 /// of this kind.
 fn scenario(agent: &str, tcp: &str) -> Expanded {
+    opened(agent, tcp, "sender")
+}
+
+/// The same scenario with a connection that this end opens.
+fn opened(agent: &str, tcp: &str, opens: &str) -> Expanded {
     let text = format!(
         "[tcp]\n{tcp}\n[[links]]\nbetween = [\"fixed\", \"base\"]\n\
          down = {{ rate = \"10 Mbit/s\", delay = \"10 ms\" }}\n\
@@ -17,7 +22,7 @@ fn scenario(agent: &str, tcp: &str) -> Expanded {
          down = {{ rate = \"2 Mbit/s\", delay = \"5 ms\", channel = {{ loss = 0.03 }} }}\n\
          up = {{ rate = \"2 Mbit/s\", delay = \"5 ms\" }}\n\
          [[agents]]\nat = \"base\"\nwireless = \"radio\"\n{agent}\n\
-         [[flows]]\nfrom = \"fixed\"\nto = \"mobile\"\nsize = \"800 kB\"\n"
+         [[flows]]\nfrom = \"fixed\"\nto = \"mobile\"\nsize = \"800 kB\"\nopens = \"{opens}\"\n"
     );
     load(&text, "test", &[]).unwrap().expand().unwrap()
 }
@@ -159,6 +164,18 @@ fn the_trace_has_a_row_for_each_thing_that_an_agent_counts() {
             rows(&traced, "agent", &[("action", "relay"), ("seq", "0")]),
             1
         );
+    }
+}
+
+/// An agent that answers the opener early has numbers of its own on that half. Its trace has the
+/// sender's numbers all the same.
+#[test]
+fn relayed_data_has_the_senders_numbers_when_the_receiver_opens() {
+    let scenario = opened("kind = \"pep\"", "variant = \"reno\"", "receiver");
+    let traced = trace(&scenario, 0, Some(0), "", &Monitor::default()).unwrap();
+    for first in ["0", "1460"] {
+        let wanted = [("action", "relay"), ("seq", first)];
+        assert_eq!(rows(&traced, "agent", &wanted), 1, "{first}");
     }
 }
 
