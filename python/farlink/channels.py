@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -113,8 +113,8 @@ class ChannelSample:
 
     def _repr_html_(self) -> str:
         """Show in notebooks what the command prints."""
-        from farlink.cli import page
-        from farlink.cli.channel import show
+        from farlink.views import page
+        from farlink.views.channel import show
 
         return page.as_html(lambda out: show(self, out))
 
@@ -612,14 +612,3 @@ def _poisson(count: int) -> tuple[float, float]:
 
     low = 0.0 if count == 0 else float(gammaincinv(count, 0.025))
     return low, float(gammaincinv(count + 1, 0.975))
-
-
-def path_text(lost: Sequence[bool] | Array, width: int = 100) -> str:
-    """Return a line of text for consecutive packets: # lost, . delivered.
-
-    It starts a little before the first loss, so that there is something to see.
-    """
-    array = np.asarray(lost)
-    losses = np.flatnonzero(array)
-    start = max(int(losses[0]) - 10, 0) if len(losses) else 0
-    return "".join("#" if lost else "." for lost in array[start : start + width])

@@ -175,8 +175,8 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """Show in notebooks what the command prints."""
-        from farlink.cli import page
-        from farlink.cli.compare import show
+        from farlink.views import page
+        from farlink.views.compare import show
 
         return page.as_html(lambda out: show(self, out))
 

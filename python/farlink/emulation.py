@@ -71,8 +71,8 @@ class Emulated:
 
     def _repr_html_(self) -> str:
         """Show in notebooks what the command prints."""
-        from farlink.cli import page
-        from farlink.cli.emulate import tables
+        from farlink.views import page
+        from farlink.views.emulate import tables
 
         return page.as_html(lambda out: tables(self, out))
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from farlink import registry, units
-from farlink.result import Result
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from farlink.result import Result
 
 __all__ = ["KINDS", "sentences", "table"]
 
@@ -56,7 +57,7 @@ class _Shares:
     """Mean round trip of each flow, in seconds."""
 
     @classmethod
-    def of(cls, result: Result, tcp: str) -> "_Shares | None":
+    def of(cls, result: "Result", tcp: str) -> "_Shares | None":
         rows = [
             row["metrics"]
             for row in result.rows("results")
@@ -82,7 +83,7 @@ class _Shares:
         return self.greatest if self.shares[self.greatest] > _MOST else None
 
 
-def table(result: Result) -> "Table | None":
+def table(result: "Result") -> "Table | None":
     """Return the shares in percent, a row per TCP; None without a flow that has them."""
     from rich import box
     from rich.table import Table
@@ -100,7 +101,7 @@ def table(result: Result) -> "Table | None":
     return shown
 
 
-def sentences(result: Result, busiest: str, used: Mapping[str, float]) -> list[str]:
+def sentences(result: "Result", busiest: str, used: Mapping[str, float]) -> list[str]:
     """Say what limits the TCPs, each with the others of which the same is true.
 
     `busiest` names the most used link direction, and `used` is its utilisation under each TCP.
@@ -126,7 +127,7 @@ def sentences(result: Result, busiest: str, used: Mapping[str, float]) -> list[s
     return lines_said
 
 
-def _all(result: Result) -> list[_Shares]:
+def _all(result: "Result") -> list[_Shares]:
     rows = [_Shares.of(result, tcp) for tcp in result.tcp]
     return [row for row in rows if row is not None]
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from farlink import api, captures, files, folder, pictures, source
-from farlink.captures import Connection, measures
+from farlink.captures import Connection
+from farlink.captures.counted import measures
 from farlink.captures.direction import Direction
 from farlink.captures.path import FittedPath, fit_path
 from farlink.errors import ScenarioError
@@ -48,6 +49,11 @@ class Verdict:
     measure: str
     captured: float
     runs: tuple[float, ...]
+
+    @property
+    def title(self) -> tuple[str, str]:
+        """Name of the measure in tables, and its unit."""
+        return MEASURES[self.measure]
 
     @property
     def mean(self) -> float:
@@ -100,8 +106,8 @@ class Overlay:
 
     def _repr_html_(self) -> str:
         """Show in notebooks what the command prints."""
-        from farlink.cli import page
-        from farlink.cli.compare import show_overlay
+        from farlink.views import page
+        from farlink.views.compare import show_overlay
 
         return page.as_html(lambda out: show_overlay(self, out))
 

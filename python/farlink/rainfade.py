@@ -55,8 +55,8 @@ class Rain:
 
     def _repr_html_(self) -> str:
         """Show in notebooks what the command prints."""
-        from farlink.cli import page
-        from farlink.cli.rain import show
+        from farlink.views import page
+        from farlink.views.rain import show
 
         return page.as_html(lambda out: show(self, {}, out))
 

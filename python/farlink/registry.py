@@ -9,7 +9,16 @@ from typing import Any
 
 from farlink import _farlink
 
-__all__ = ["Measure", "TraceKind", "limits", "measures", "quantities", "traces", "unit"]
+__all__ = [
+    "Measure",
+    "TraceKind",
+    "is_summed",
+    "limits",
+    "measures",
+    "quantities",
+    "traces",
+    "unit",
+]
 
 
 @dataclass(frozen=True)
@@ -81,3 +90,9 @@ def limits() -> list[str]:
     """Return what may keep a sender from sending more: a share of time each."""
     prefix = "limited_"
     return [name.removeprefix(prefix) for name in measures("flow") if name.startswith(prefix)]
+
+
+def is_summed(metric: str) -> bool:
+    """Return whether a flow metric adds up over the flows of a run; else it is averaged."""
+    measure = measures("flow").get(metric)
+    return measure is not None and measure.combine == "sum"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from farlink.paper import Fonts, Size
     from farlink.plot import Plots
 
-__all__ = ["MOST_SNAPLEN", "Result", "is_summed"]
+__all__ = ["MOST_SNAPLEN", "Result"]
 
 MOST_SNAPLEN = 65_535
 """Longest IPv4 packet, in bytes."""
@@ -92,8 +92,8 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Show in notebooks what the command prints."""
-        from farlink.cli import page
-        from farlink.cli.table import show
+        from farlink.views import page
+        from farlink.views.table import show
 
         return page.as_html(lambda out: show(self, out))
 
@@ -590,8 +590,3 @@ def _summed(rows: Sequence[Row], metric: str) -> list[float]:
     """Sum a metric over rows, run by run."""
     runs = zip(*(values_of(row, metric) for row in rows), strict=True)
     return [sum(value or 0.0 for value in values) for values in runs]
-
-
-def is_summed(metric: str) -> bool:
-    """Return whether a flow metric adds up over the flows of a run; else it is averaged."""
-    return registry.measures("flow").get(metric, _UNKNOWN).combine == "sum"

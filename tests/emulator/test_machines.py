@@ -20,6 +20,7 @@ from test_endings import heeds_signals, until  # noqa: F401  (the fixture is of 
 import farlink as fl
 from farlink import emulation, machines
 from farlink.cli import machines as cli_machines
+from farlink.views import gateway as gateway_view
 
 PATIENCE = 20.0
 """Seconds that anything may take to happen on a busy machine."""
@@ -215,7 +216,7 @@ def test_three_machines_are_a_laboratory(laboratory: Machines, tmp_path: Path) -
     }
     assert [left[name] + right[name] for name in ("forged", "replayed")] == [20, 10]
     assert right["taken_off_s"] > 0
-    shown = [machines.line(row) for row in stats["hosts"]]
+    shown = [gateway_view.line(row) for row in stats["hosts"]]
     assert "; at 3.0 m, 4.0 m" in shown[0]
     assert "taken off the scenario's delays" in shown[1]
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import farlink as fl
-from farlink.cli.table import show
 from farlink.cli.text import console
+from farlink.views.table import show
 
 MIX = """
 name = "mix"

@@ -11,8 +11,8 @@ import pytest
 import farlink as fl
 from conftest import ENDLESS, SMALL, without_wall_time
 from farlink import ScenarioError, _farlink, registry
-from farlink.cli.table import show
 from farlink.cli.text import console
+from farlink.views.table import show
 
 
 def test_two_runs_are_the_same_with_any_number_of_jobs(small: Path, result: fl.Result) -> None:

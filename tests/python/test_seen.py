@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 import farlink as fl
-from farlink.cli import complete, flows, main
-from farlink.cli.compare import goodputs
-from farlink.cli.page import as_html
+from farlink.cli import complete, main
 from farlink.cli.progress import telling
+from farlink.views import flows
+from farlink.views.compare import goodputs
+from farlink.views.page import as_html
 
 
 def farlink(*arguments: str) -> int:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import farlink as fl
-from farlink.cli.table import show
 from farlink.cli.text import console
 from farlink.plot.data import Columns
+from farlink.views.table import show
 
 LINK = """
 name = "{name}"

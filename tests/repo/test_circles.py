@@ -1,5 +1,6 @@
 """No circle of sources that can only be understood together."""
 
+import ast
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -128,3 +129,47 @@ def test_no_circle_of_many_files(crate: str) -> None:
         sorted(circle) for circle in circles(uses) if len(circle) > LARGEST_CIRCLE.get(crate, 3)
     ]
     assert not large, large
+
+
+def test_no_circle_in_python() -> None:
+    """Imports within functions count; those for type checkers alone do not."""
+    assert not [sorted(circle) for circle in circles(imports())]
+
+
+def test_no_library_module_needs_the_command_line() -> None:
+    """Only `farlink.entry`, which starts it, does."""
+    users = {
+        name
+        for name, targets in imports().items()
+        if not name.startswith("farlink.cli") and any(t.startswith("farlink.cli") for t in targets)
+    }
+    assert users == {"farlink.entry"}
+
+
+@cache
+def imports() -> dict[str, set[str]]:
+    """Return the modules of the package that each module imports at some time."""
+    root = ROOT / "python"
+    paths = {
+        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in root.rglob("*.py")
+    }
+    uses = {}
+    for name, path in paths.items():
+        named: set[str] = set()
+        for node in executed(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                named |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                inner = {f"{node.module}.{alias.name}" for alias in node.names}
+                named |= inner & paths.keys() or {node.module}
+        uses[name] = named & paths.keys() - {name}
+    return uses
+
+
+def executed(tree: ast.AST) -> Iterator[ast.AST]:
+    """Each node outside `if TYPE_CHECKING`."""
+    for node in ast.iter_child_nodes(tree):
+        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            yield node
+            yield from executed(node)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from farlink.advice import Advice, SizeResult
+    from farlink.advice.answer import Advice, SizeResult
     from farlink.stats import Estimate
 
 __all__ = ["draw"]

@@ -13,7 +13,7 @@ from farlink.estimate import in_toml
 from farlink.stats import Estimate
 
 if TYPE_CHECKING:
-    from farlink.advice import Advice, Option, SizeResult
+    from farlink.advice.answer import Advice, Option, SizeResult
     from farlink.advice.path import Bottleneck
 
 __all__ = ["Block", "blocks", "body", "html", "markdown"]

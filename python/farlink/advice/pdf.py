@@ -15,7 +15,7 @@ from farlink.pictures import optional
 from farlink.plot.sheet import styled
 
 if TYPE_CHECKING:
-    from farlink.advice import Advice
+    from farlink.advice.answer import Advice
 
 __all__ = ["write"]
 

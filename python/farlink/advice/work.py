@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from farlink import api, limits, source, units
-from farlink.advice import Advice, Beside, Option, SizeResult
+from farlink.advice.answer import Advice, Beside, Option, SizeResult
 from farlink.advice.path import (
     Size,
     anywhere,

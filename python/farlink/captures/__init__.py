@@ -2,15 +2,13 @@
 
 import importlib
 import ipaddress
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from farlink.captures.counted import measures
 from farlink.captures.direction import Acknowledgment, Direction, Half, Sent, build
 from farlink.captures.file import packets
 from farlink.captures.segment import ACK, FIN, RST, SYN, Ends, Segment, parse
@@ -93,8 +91,8 @@ class Capture:
 
     def _repr_html_(self) -> str:
         """Show in notebooks what the command prints."""
-        from farlink.cli import page
-        from farlink.cli.plot import show
+        from farlink.views import page
+        from farlink.views.capture import show
 
         return page.as_html(lambda out: show(self, out))
 
@@ -128,29 +126,6 @@ class Capture:
         from farlink.plot.capture import CapturePlots
 
         return CapturePlots(self)
-
-
-def measures(connection: Connection, name: str) -> dict[str, Any]:
-    """Return what is counted of a direction, as `Capture.summary` has it."""
-    direction = connection.directions[name]
-    elapsed = direction.until - direction.since
-    rtt = direction.rtt["rtt"]
-    some = len(rtt) > 0
-    return {
-        "from": direction.sender,
-        "to": direction.receiver,
-        "captured_at": direction.place,
-        "bytes": direction.bytes,
-        "duration": elapsed,
-        "goodput": 8 * direction.bytes / elapsed if elapsed > 0 else math.nan,
-        "segments": len(direction.segments["time"]),
-        "sent_again": direction.sent_again,
-        "overtaken": direction.overtaken,
-        "rtt_min": direction.least_rtt if direction.least_rtt is not None else math.nan,
-        "rtt_median": float(np.median(rtt)) if some else math.nan,
-        "rtt_p95": float(np.quantile(rtt, 0.95)) if some else math.nan,
-        "flight_max": float(direction.flight["flight"].max(initial=0)),
-    }
 
 
 def capture(path: str | Path) -> Capture:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from farlink import files, pictures, units
+from farlink import files, pictures
 from farlink.cli import text
 from farlink.errors import ScenarioError
+from farlink.views.channel import show
 
 if TYPE_CHECKING:
-    from farlink.channels import ChannelSample, Row
-    from farlink.cli.page import Sink
+    from farlink.channels import ChannelSample
 
-__all__ = ["channel", "show"]
+__all__ = ["channel"]
 
 
 def channel(
@@ -113,74 +113,6 @@ def _list(as_json: bool) -> None:
     )
 
 
-def show(sample: "ChannelSample", out: "Sink") -> None:
-    """Print the sample beside its closed form."""
-    from rich import box
-    from rich.table import Table
-
-    from farlink.channels import path_text
-
-    if sample.lost.any():
-        out.print(path_text(sample.lost, min(out.width, 120)), soft_wrap=True)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("quantity", "sampled", "95 % interval", "closed form", ""):
-        # In a narrow terminal the words fold, never a number or a verdict.
-        table.add_column(
-            name,
-            justify="left" if name in ("quantity", "") else "right",
-            no_wrap=name != "quantity",
-        )
-    for row in sample.rows:
-        factor, unit = _unit(row)
-        quantity = f"{row.quantity} ({unit})" if unit else row.quantity
-        mark = {None: "", True: "agrees", False: "outside"}[row.agrees]
-        if row.theory is not None and row.sampled.mean is not None and row.sampled.low is None:
-            mark = "too short"
-        low, high = row.sampled.low, row.sampled.high
-        interval = (
-            ""
-            if low is None or high is None
-            else f"{_text(low / factor)} to {_text(high / factor)}"
-        )
-        mean, theory = row.sampled.mean, row.theory
-        table.add_row(
-            quantity,
-            "-" if mean is None else _text(mean / factor),
-            interval,
-            "none" if theory is None else _text(theory / factor),
-            mark,
-        )
-    out.print(table)
-    if sample.derived:
-        derived = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for name in ("derived", "value", "unit", "from"):
-            derived.add_column(name, justify="right" if name == "value" else "left")
-        for item in sample.derived:
-            value = "-" if item["value"] is None else _text(item["value"])
-            derived.add_row(item["name"], value, item["unit"], item["source"])
-        out.print(derived)
-    for note in _notes(sample):
-        out.print(note, soft_wrap=True)
-
-
-def _notes(sample: "ChannelSample") -> list[str]:
-    every = f"{sample.spacing_s * 1e3:.6g} ms"
-    seed = sample.scenario["seed"]
-    notes = [
-        f"{sample.name}: {len(sample):,} packets of {sample.bytes} B, one each {every}; "
-        f"seed {seed}, run {sample.run}"
-    ]
-    causes = ", ".join(f"{name} {count:,}" for name, count in sample.by_cause().items())
-    if causes:
-        notes.append(f"lost by cause: {causes}")
-    if any(row.sampled.mean is not None and row.sampled.low is None for row in sample.rows):
-        notes.append(
-            "without an interval: the process is slow for this sample; take more --packets or a "
-            "longer --spacing"
-        )
-    return notes
-
-
 def _verdict(sample: "ChannelSample", outside: list[str], again: "ChannelSample") -> str:
     compared = sum(row.agrees is not None for row in sample.rows)
     text = f"{len(outside)} of {compared} outside"
@@ -194,15 +126,3 @@ def _verdict(sample: "ChannelSample", outside: list[str], again: "ChannelSample"
         f"{text}, by chance: in run {again.run}, with other random numbers, they agree (one in 20 "
         "is outside, and what depends on each other goes out together)"
     )
-
-
-def _unit(row: "Row") -> tuple[float, str]:
-    return (1e-3, "ms") if row.unit == "s" else (1.0, row.unit)
-
-
-def _text(value: float) -> str:
-    if value == 0:
-        return "0"
-    if abs(value) < 1e-3:
-        return f"{value:.4g}"
-    return units.rounded(value) if abs(value) >= 1 else f"{value:.5f}"

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from farlink import control, machines
+from farlink import control
 from farlink.cli import text
 from farlink.errors import ScenarioError
+from farlink.views import gateway
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -174,7 +175,7 @@ def _screen(console: "Console", *, in_place: bool) -> Iterator[_Show]:
     with Live(console=console, auto_refresh=False) as live:
 
         def refresh(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
-            gateways = [machines.line(row) for row in now["hosts"] if "gateway" in row]
+            gateways = [gateway.line(row) for row in now["hosts"] if "gateway" in row]
             links = _links(now, before)
             # Above and below the rows of each table there are two lines, and one for each head.
             room = console.height - links.row_count - len(gateways) - _FRAME
@@ -255,7 +256,7 @@ def _flows(flows: Sequence[Mapping[str, Any]]) -> "list[Table]":
 def _gateways(console: "Console", now: Mapping[str, Any]) -> None:
     for row in now["hosts"]:
         if "gateway" in row:
-            console.print(machines.line(row), soft_wrap=True, markup=False)
+            console.print(gateway.line(row), soft_wrap=True, markup=False)
 
 
 def _counts(row: Mapping[str, Any]) -> tuple[float, float]:

@@ -9,14 +9,12 @@ import typer
 from farlink import files
 from farlink.cli import complete, progress, text
 from farlink.errors import ScenarioError
+from farlink.views.diff import show
 
 if TYPE_CHECKING:
-    from farlink.cli.page import Sink
-    from farlink.experiment.diff import Diff, Row
+    pass
 
-__all__ = ["diff", "show"]
-
-_MOST_SETTINGS = 20
+__all__ = ["diff"]
 
 
 def diff(
@@ -79,63 +77,3 @@ def diff(
         files.write_text(csv, difference.frame.to_csv(index=False))
     if not quiet:
         show(difference, text.console(sys.stdout))
-
-
-def show(difference: "Diff", out: "Sink") -> None:
-    """Print what differs in the scenarios, and a row per TCP and measure."""
-    from rich import box
-    from rich.table import Table
-
-    if difference.settings:
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for title in ("what differs", "A", "B"):
-            table.add_column(title, overflow="fold")
-        for row in difference.settings[:_MOST_SETTINGS]:
-            table.add_row(*row)
-        out.print(table)
-        if len(difference.settings) > _MOST_SETTINGS:
-            out.print(f"and {len(difference.settings) - _MOST_SETTINGS} more keys", soft_wrap=True)
-    else:
-        out.print("the scenarios are the same", soft_wrap=True)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for title in ("tcp", "measure"):
-        table.add_column(title, no_wrap=True)
-    for title in ("A", "B", "B - A", "%"):
-        table.add_column(title, no_wrap=True, justify="right")
-    table.add_column("")
-    for item in difference.rows:
-        table.add_row(*_cells(item))
-    out.print(table)
-    how = (
-        "paired: the same losses run by run"
-        if difference.paired
-        else f"not paired, since the seeds are {difference.a.seed} and {difference.b.seed} (Welch)"
-    )
-    out.print(
-        f"A: {difference.a.name}, B: {difference.b.name}; {difference.runs} runs, {how}; "
-        "mean ± half of the "
-        "95 % interval",
-        soft_wrap=True,
-    )
-
-
-def _cells(row: "Row") -> list[str]:
-    from farlink import registry, units
-    from farlink.experiment.page import cell, verdict
-
-    unit = registry.unit("flow", row.measure)
-    factor, shown = units.prefixed(max(abs(side.mean or 0.0) for side in (row.a, row.b)), unit)
-    percent, low, high = row.percent
-    half = (high - low) / 2
-    name = row.measure.replace("_", " ")
-    interval = row.difference
-    return [
-        row.tcp,
-        f"{name} ({shown})" if shown else name,
-        *(cell(side.mean, side.half_width, factor) for side in (row.a, row.b)),
-        cell(interval.mean, interval.half_width, factor),
-        cell(percent, half, 1.0),
-        verdict(
-            *(float("nan") if bound is None else bound for bound in (interval.low, interval.high))
-        ),
-    ]

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from farlink import emulation, files, machines, pictures
+from farlink import emulation, files, pictures
 from farlink.cli import text
 from farlink.errors import ScenarioError
 from farlink.kernel import KernelTrace
+from farlink.views.emulate import tables
 
 if TYPE_CHECKING:
-    from farlink.cli.page import Sink
+    pass
 
 __all__ = [
     "ATTACH",
@@ -38,7 +39,6 @@ __all__ = [
     "of_hosts",
     "shell",
     "show",
-    "tables",
 ]
 
 SCENARIO = typer.Argument(help="Name of the library, or .toml file.", metavar="SCENARIO")
@@ -278,133 +278,3 @@ def end(done: emulation.Emulated, *, strict: bool) -> None:
             "ms late or more; the path was not the scenario's\n"
         )
     raise typer.Exit(done.exit_code or int(bool(failure) or (strict and done.behind)))
-
-
-def tables(done: emulation.Emulated, out: "Sink") -> None:
-    """Print what the links carried and lost, where all packets are, and how late they were."""
-    from rich import box
-    from rich.table import Table
-
-    data = done.data
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for title in ("link", "direction"):
-        table.add_column(title, no_wrap=True)
-    for title in ("packets", "lost", "utilisation (%)", "longest queue"):
-        table.add_column(title, justify="right")
-    for row in data["links"]:
-        metrics = row["metrics"]
-        table.add_row(
-            row["link"],
-            row["direction"],
-            f"{metrics['packets']:,.0f}",
-            _lost(metrics),
-            f"{100 * (metrics['utilisation'] or 0):.1f}",
-            f"{metrics['queue_max']:,.0f}",
-        )
-    out.print(table)
-    for row in data["hosts"]:
-        odd = [
-            f"{row[key]:,} {what}"
-            for key, what in (
-                ("not_ip", "no IP"),
-                ("no_host", "to an address of no host"),
-                ("refused", "refused by the kernel"),
-                ("overflowed", "dropped by its full device"),
-            )
-            if row[key]
-        ]
-        beside = f" ({', '.join(odd)})" if odd else ""
-        name = f" ({row['attached']})" if "attached" in row else ""
-        out.print(
-            f"{row['host']} {row['address']}{name}: sent {row['sent']:,}, "
-            f"got {row['delivered']:,}"
-            f"{beside}",
-            soft_wrap=True,
-        )
-    for row in data["hosts"]:
-        if "gateway" in row:
-            out.print(machines.line(row), soft_wrap=True, markup=False)
-    if data.get("strangers") and any(data["strangers"].values()):
-        counts = data["strangers"].items()
-        others = [f"{count:,} {name.replace('_', ' ')}" for name, count in counts if count]
-        out.print(f"datagrams of no gateway: {', '.join(others)}", soft_wrap=True)
-    for name, own in data["endpoints"].items():
-        causes = [f"{count:,} {reason}" for reason, count in own["dropped"].items() if count]
-        out.print(
-            f"{name} in user space: {own['segments_sent']:,} segments sent, "
-            f"{own['segments_retransmitted']:,} retransmitted, {own['timeouts']:,} time-outs; "
-            f"dropped {', '.join(causes) or 'none'}",
-            soft_wrap=True,
-        )
-    for server in data["servers"]:
-        if server["exit_code"] is not None:
-            out.print(
-                f"{server['host']}: {shlex.join(server['argv'])} had ended before the end, with "
-                f"exit code {server['exit_code']}",
-                soft_wrap=True,
-                markup=False,
-            )
-    out.print(_packets(data["packets"]), soft_wrap=True)
-    for row in data["links"]:
-        bound, full = row["queue_bound_bytes"], row["metrics"]["drops_congestion"]
-        if bound and full:
-            out.print(
-                f"WARNING: the queue of {row['link']} {row['direction']} has no limit in the "
-                f"scenario; here it ends at {bound >> 20} MiB, and was full for {full:,.0f} packets"
-            )
-    if data["packets"]["overflowed"]:
-        out.print(
-            f"WARNING: {data['packets']['overflowed']:,} packets were sent faster than they could "
-            "be read, and a host's device dropped them"
-        )
-    if done.missing:
-        out.print(
-            f"WARNING: {done.missing:,} packets are unaccounted for, which is an error of farlink"
-        )
-    if data["uncaptured"]:
-        out.print(
-            f"WARNING: {data['uncaptured']:,} packets that the disk did not take are not captured"
-        )
-    late = data["lateness"]
-    out.print(
-        f"{data['duration_s']:.1f} s; packets were late by {1e3 * late['p50_s']:.3f} ms (median), "
-        f"{1e3 * late['p99_s']:.3f} ms (99 %), {1e3 * late['max_s']:.3f} ms (most)",
-        soft_wrap=True,
-    )
-    if data["realtime_refused"]:
-        out.print(
-            f"The engine ran at normal priority ({data['realtime_refused']}), where a busy "
-            "machine makes packets later; --no-realtime asks for that",
-            soft_wrap=True,
-        )
-
-
-def _packets(packets: dict[str, int]) -> str:
-    made = [f"{packets['entered'] + packets['overflowed']:,} sent"]
-    others = {
-        "copied": "copied",
-        "cut": "cut off",
-        "answered": "from routers",
-        "injected": "from agents",
-    }
-    for key, what in others.items():
-        if packets[key]:
-            made.append(f"{packets[key]:,} {what}")
-    entries = [f"{packets['left']:,} left", f"{packets['lost']:,} lost"]
-    if packets["overflowed"]:
-        entries.append(f"{packets['overflowed']:,} dropped by devices")
-    if packets["for_routers"]:
-        entries.append(f"{packets['for_routers']:,} for routers")
-    if packets["absorbed"]:
-        entries.append(f"{packets['absorbed']:,} taken by agents")
-    entries.append(f"{packets['inside']:,} under way")
-    return f"packets: {', '.join(made)}; {', '.join(entries)}"
-
-
-def _lost(metrics: dict[str, float]) -> str:
-    causes = [
-        f"{count:,.0f} {name.removeprefix('drops_')}"
-        for name, count in metrics.items()
-        if name.startswith("drops_") and count
-    ]
-    return ", ".join(causes) or "0"

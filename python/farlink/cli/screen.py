@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from farlink.cli.text import printable, spelled
-from farlink.cli.widths import fit
+from farlink.views.widths import fit
 
 __all__ = ["Screen"]
 

@@ -138,7 +138,7 @@ def _import_plots() -> threading.Thread:
 
 
 def _table(result: "Result") -> None:
-    from farlink.cli.table import show
+    from farlink.views.table import show
 
     show(result, text.console(sys.stdout))
     for name in result.tcp:

@@ -10,23 +10,14 @@ import typer
 
 from farlink import files
 from farlink.cli import text
+from farlink.views.study import _table, show
 
 if TYPE_CHECKING:
     from farlink.api import Progress
-    from farlink.cli.page import Sink
-    from farlink.studies.live import Live
     from farlink.studies.runner import Step, StudyResult
     from farlink.studies.study import Study
 
-__all__ = ["show", "study"]
-
-_STYLES = {
-    "reproduced": "green",
-    "order only": "cyan",
-    "tie": "cyan",
-    "not reproduced": "red",
-    "failed": "bold red",
-}
+__all__ = ["study"]
 
 
 def study(
@@ -208,30 +199,6 @@ def _tell(line: str) -> None:
     sys.stderr.write(line + "\n")
 
 
-def show(result: "StudyResult", out: "Sink") -> None:
-    """Print a line per claim, and what was run."""
-    from rich.text import Text
-
-    if result.judgements:
-        table = _table("claim", "verdict", "strength", "what it hangs on")
-        for judgement in result.judgements:
-            name = judgement.claim.id.removeprefix(f"{result.study.id}.")
-            strength = "calibration" if judgement.claim.calibration else judgement.claim.strength
-            verdict = Text(judgement.status, style=_STYLES.get(judgement.status, ""))
-            table.add_row(name, verdict, strength, judgement.key)
-        out.print(table)
-        out.print(result.summary, soft_wrap=True)
-    out.print(
-        f"{result.study.id}, seed {result.seed}, {result.runs} runs of a point"
-        f"{', quick' if result.quick else ''}; {result.simulated_runs:,} runs, "
-        f"{result.events:,} events in {result.wall_s:.1f} s",
-        soft_wrap=True,
-    )
-
-    if result.live is not None:
-        _show_live(result.live, result, out)
-
-
 def _show_grounds(results: "list[StudyResult]") -> None:
     """Print what the strong claims of all studies rest on."""
     from farlink.studies.page import grounds
@@ -242,48 +209,6 @@ def _show_grounds(results: "list[StudyResult]") -> None:
     ):
         table.add_row(kind, str(total), ", ".join(f"{n} {status}" for status, n in row.items()))
     text.console(sys.stdout).print(table)
-
-
-def _show_live(live: "Live", result: "StudyResult", out: "Sink") -> None:
-    """Print what real packets gave, and the verdicts on it beside the simulated ones."""
-    from rich.text import Text
-
-    made = live.table
-    # Columns in the order that matters: text that does not fit in a narrow one is folded.
-    table = _table(
-        "point", "sender", "measure", "published", "simulated", "live", "live / simulated"
-    )
-    for row in made.rows:
-        point, sender, measure, printed, _, matched, real, ratio = row
-        table.add_row(point, sender, measure, printed, matched, real, ratio)
-    out.print(table)
-    simulated = {judgement.claim.id: judgement.status for judgement in result.judgements}
-    verdicts = _table("claim", "live", "simulated", "what live hangs on")
-    for judgement in live.judgements:
-        name = judgement.claim.id.removeprefix(f"{result.study.id}.")
-        status = Text(judgement.status, style=_STYLES.get(judgement.status, ""))
-        verdicts.add_row(name, status, simulated.get(judgement.claim.id, ""), judgement.key)
-    out.print(verdicts)
-    for note in live.notes:
-        out.print(note, soft_wrap=True)
-    out.print(
-        f"live: {live.kernel}, {live.runs} runs of a point, {live.wall_s:.0f} s; one packet in a "
-        f"hundred at most {1e3 * live.late_p99_s:.1f} ms late",
-        soft_wrap=True,
-    )
-    if live.behind:
-        out.print("WARNING: the emulator fell behind the clock", soft_wrap=True)
-
-
-def _table(*titles: str) -> Any:  # noqa: ANN401 (rich is imported when it is needed)
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in titles[:-1]:
-        table.add_column(title, no_wrap=True)
-    table.add_column(titles[-1], overflow="fold")
-    return table
 
 
 @contextmanager

@@ -12,15 +12,12 @@ import typer
 from farlink import files
 from farlink.cli import text
 from farlink.errors import ScenarioError
+from farlink.views.sweep import _table, show
 
 if TYPE_CHECKING:
-    from farlink.cli.page import Sink
-    from farlink.experiment.sweep import State, SweepResult
+    from farlink.experiment.sweep import State
 
-__all__ = ["show", "sweep"]
-
-_MOST_ROWS = 60
-"""Rows of the table on a terminal; results.csv has all."""
+__all__ = ["sweep"]
 
 
 def sweep(
@@ -131,51 +128,6 @@ def _list(plan: Any) -> None:  # noqa: ANN401 (Plan, imported when it is needed)
         else (f"{plan.rule.least:,} to {plan.rule.most:,} runs each")
     )
     text.line(f"{count:,} points, {each}; seed {plan.seed}")
-
-
-def show(result: "SweepResult", out: "Sink") -> None:
-    """Print a row per point, and what was run."""
-    from farlink.experiment.page import cells
-
-    head, rows = cells(result)
-    table = _table(head, len(result.factors))
-    for row in rows[:_MOST_ROWS]:
-        table.add_row(*row)
-    out.print(table)
-    if len(rows) > _MOST_ROWS:
-        out.print(f"{len(rows) - _MOST_ROWS:,} more rows are in results.csv", soft_wrap=True)
-    total = sum(result.runs)
-    out.print(
-        f"{result.plan.name}, seed {result.plan.seed}: mean ± half of the 95 % interval "
-        f"(Student's t) of {_runs(result)} a point; {len(rows):,} points, {total:,} runs, "
-        f"{result.simulated_runs:,} of them simulated now, in {result.wall_s:.1f} s",
-        soft_wrap=True,
-    )
-    missed = sum(not met for met in result.reached)
-    if missed and result.plan.rule is not None:
-        out.print(
-            f"WARNING: {missed} of {len(rows)} points did not reach the precision in "
-            f"{result.plan.rule.most:,} runs; most = N in the file's precision allows more",
-            soft_wrap=True,
-        )
-
-
-def _runs(result: "SweepResult") -> str:
-    least, most = min(result.runs), max(result.runs)
-    if least == most:
-        return f"{most:,} run{'s' if most > 1 else ''}"
-    return f"{least:,} to {most:,} runs"
-
-
-def _table(head: list[str], left: int) -> Any:  # noqa: ANN401 (rich is imported when it is needed)
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for place, title in enumerate(head):
-        shown = title if place < left else title.replace(" (", "\n(")
-        table.add_column(shown, no_wrap=True, justify="left" if place < left else "right")
-    return table
 
 
 @contextmanager

@@ -42,8 +42,8 @@ class Fit:
 
     def _repr_html_(self) -> str:
         """Show in notebooks what the command prints."""
-        from farlink.cli import page
-        from farlink.cli.fit import show
+        from farlink.views import page
+        from farlink.views.fit import show
 
         return page.as_html(lambda out: show(self, out))
 

@@ -61,8 +61,8 @@ class Diff:
 
     def _repr_html_(self) -> str:
         """Show in notebooks what the command prints."""
-        from farlink.cli import page
-        from farlink.cli.diff import show
+        from farlink.views import page
+        from farlink.views.diff import show
 
         return page.as_html(lambda out: show(self, out))
 

@@ -99,8 +99,8 @@ class SweepResult:
 
     def _repr_html_(self) -> str:
         """Show in notebooks what the command prints."""
-        from farlink.cli import page
-        from farlink.cli.sweep import show
+        from farlink.views import page
+        from farlink.views.sweep import show
 
         return page.as_html(lambda out: show(self, out))
 

@@ -11,7 +11,6 @@ from farlink.errors import ScenarioError
 from farlink.plot.curves import colour
 from farlink.plot.sheet import sheet, styled
 from farlink.plot.style import MUTED, Scaled, title
-from farlink.result import is_summed
 from farlink.stats import Estimate, median_ci95
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ def _values(result: "Result", metric: str) -> "tuple[str, dict[str, Array]]":
             raise ScenarioError(f"metric {metric!r} has no values under {tcp}")
     what = name.replace("goodput_over", "goodput over the").replace("_", " ")
     if len(flows) > 1:
-        how = "together" if is_summed(name) else "on average"
+        how = "together" if registry.is_summed(name) else "on average"
         what += f", {len(flows):,} flows {how}"
     return what, runs
 

@@ -119,8 +119,8 @@ class StudyResult:
 
     def _repr_html_(self) -> str:
         """Show in notebooks what the command prints."""
-        from farlink.cli import page
-        from farlink.cli.study import show
+        from farlink.views import page
+        from farlink.views.study import show
 
         return page.as_html(lambda out: show(self, out))
 

@@ -80,8 +80,8 @@ class Tuned:
 
     def _repr_html_(self) -> str:
         """Show in notebooks what the command prints."""
-        from farlink.cli import page
-        from farlink.cli.tune import show
+        from farlink.views import page
+        from farlink.views.tune import show
 
         return page.as_html(lambda out: show(self, out))
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from farlink import registry, units
-from farlink.result import Result
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from farlink.result import Result
 
 __all__ = ["Column", "table"]
 
@@ -43,7 +44,7 @@ _COLUMNS = (
 _QUARTERS = (("least", 0), ("quarter", 25), ("median", 50), ("3 quarters", 75), ("most", 100))
 
 
-def table(result: Result) -> "Table":
+def table(result: "Result") -> "Table":
     """Return a row per TCP and flow over TCP, or per TCP the spread of its flows' goodputs."""
     datagrams = set(result.udp_flows())
     rows = [row for row in result.rows("results") if row["flow"] not in datagrams]

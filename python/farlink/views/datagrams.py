@@ -1,7 +1,11 @@
 """What became of datagrams: a line for each flow of which some were under way at the end."""
 
+from typing import TYPE_CHECKING
+
 from farlink.measures import Row, values_of
-from farlink.result import Result
+
+if TYPE_CHECKING:
+    from farlink.result import Result
 
 __all__ = ["balances"]
 
@@ -11,19 +15,19 @@ _MOST_LINES = 8
 _CAUSE = "lost_"
 
 
-def balances(result: Result) -> list[str]:
+def balances(result: "Result") -> list[str]:
     """Say what was sent, received, lost by cause and still under way, of all runs together."""
     flows = set(result.udp_flows())
     rows = [row for row in result.rows("results") if row["flow"] in flows]
     cut = [row for row in rows if _sum(row, "datagrams_under_way")]
-    lines = [_balance(row, len(result.tcp) > 1) for row in cut[:_MOST_LINES]]
+    lines = [_balance(row, beside=len(result.tcp) > 1) for row in cut[:_MOST_LINES]]
     if rest := cut[_MOST_LINES:]:
         under_way = sum(_sum(row, "datagrams_under_way") for row in rest)
         lines.append(f"{len(rest)} more flows: {under_way:,} datagrams under way at the end")
     return lines
 
 
-def _balance(row: Row, beside: bool) -> str:
+def _balance(row: Row, *, beside: bool) -> str:
     sent, received, lost, under_way = (
         _sum(row, f"datagrams_{part}") for part in ("sent", "received", "lost", "under_way")
     )

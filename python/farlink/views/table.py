@@ -8,14 +8,14 @@ from rich import box
 from rich.table import Table
 
 from farlink import limits, units
-from farlink.cli import datagrams, flows
-from farlink.cli.flows import Column
 from farlink.measures import Row, values_of
-from farlink.result import Result
 from farlink.stats import Estimate, mean_ci95, median_ci95
+from farlink.views import datagrams, flows
+from farlink.views.flows import Column
 
 if TYPE_CHECKING:
-    from farlink.cli.page import Sink
+    from farlink.result import Result
+    from farlink.views.page import Sink
 
 __all__ = ["show"]
 
@@ -52,7 +52,7 @@ flow's own time, which no TCP makes longer."""
 _RESPONSE = Column("response\ntime", "response_time_mean")
 
 
-def show(result: Result, out: "Sink") -> None:
+def show(result: "Result", out: "Sink") -> None:
     """Print the tables of a result, and what their numbers are."""
     between = " " if out.width >= _ONE_LINE_WIDTH else "\n"
     busiest = _busiest(result)
@@ -86,7 +86,7 @@ def show(result: Result, out: "Sink") -> None:
 
 
 def _table(
-    result: Result,
+    result: "Result",
     title: str,
     columns: Sequence[Column],
     last: tuple[str, list[Estimate]] | None,
@@ -111,7 +111,7 @@ def _table(
     return table
 
 
-def _medians(result: Result) -> Table:
+def _medians(result: "Result") -> Table:
     """Tell the median goodput of each TCP, and by how much it is above that of the first.
 
     It is that of the first table: of the flows over TCP.
@@ -147,13 +147,13 @@ def _bracketed(median: Estimate, factor: float, sign: str = "") -> str:
     return f"{number} [{low} to {high}]"
 
 
-def _columns(result: Result) -> list[Column]:
+def _columns(result: "Result") -> list[Column]:
     """Leave out the time of the whole transfer where it is answers that users wait for."""
     answers = any(result.total(_RESPONSE.metric, tcp).mean is not None for tcp in result.tcp)
     return [_RESPONSE if answers and column.metric == "duration" else column for column in _COLUMNS]
 
 
-def _notes(result: Result, busiest: tuple[str, str]) -> list[str]:
+def _notes(result: "Result", busiest: tuple[str, str]) -> list[str]:
     runs = f"{result.runs} runs" if result.runs > 1 else "1 run"
     speed = f"{result.events:,} events in {result.wall_s:.2f} s"
     notes = [f"{result.name}, seed {result.seed}, {runs} per TCP; {speed}"]
@@ -164,7 +164,7 @@ def _notes(result: Result, busiest: tuple[str, str]) -> list[str]:
     return notes + _of_flows(result)
 
 
-def _of_flows(result: Result) -> list[str]:
+def _of_flows(result: "Result") -> list[str]:
     """Say what a row tells of several flows."""
     over_udp, over_tcp = len(result.udp_flows()), len(result.tcp_flows())
     count = over_udp + over_tcp
@@ -186,7 +186,7 @@ def _of_flows(result: Result) -> list[str]:
     return lines + (_fairness(result) if over_tcp > 1 else [])
 
 
-def _fairness(result: Result) -> list[str]:
+def _fairness(result: "Result") -> list[str]:
     """Say how evenly the flows of each TCP shared."""
     index = {row["tcp"]: mean_ci95(values_of(row, "jain")) for row in result.rows("fairness")}
     shown = ", ".join(
@@ -196,7 +196,7 @@ def _fairness(result: Result) -> list[str]:
     return [f"Jain's fairness index of {whose}: {shown}"]
 
 
-def _incomplete(result: Result) -> list[str]:
+def _incomplete(result: "Result") -> list[str]:
     """Say which transfers did not come to their end: their times are not transfer times."""
     notes = []
     for tcp in result.tcp:
@@ -251,7 +251,7 @@ def _title(title: str, unit: str) -> str:
     return f"{title} ({unit})" if "\n" in title else f"{title}\n({unit})"
 
 
-def _busiest(result: Result) -> tuple[str, str]:
+def _busiest(result: "Result") -> tuple[str, str]:
     def used(row: Row) -> float:
         return mean_ci95(values_of(row, "utilisation")).mean or 0.0
 
@@ -259,7 +259,7 @@ def _busiest(result: Result) -> tuple[str, str]:
     return str(row["link"]), str(row["direction"])
 
 
-def _utilisation(result: Result, tcp: str, busiest: tuple[str, str]) -> Estimate:
+def _utilisation(result: "Result", tcp: str, busiest: tuple[str, str]) -> Estimate:
     for row in result.rows("links"):
         if row["tcp"] == tcp and (row["link"], row["direction"]) == busiest:
             return mean_ci95(values_of(row, "utilisation"))

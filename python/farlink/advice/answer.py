@@ -1,0 +1,196 @@
+"""Advice as data: options, sizes of transfer, and what they are worth."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from farlink.advice.path import Bottleneck
+from farlink.stats import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+__all__ = ["Advice", "Beside", "Option", "SizeResult", "data"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """Option that could be taken: its name, its goodput, and the gain over the present settings."""
+
+    what: str
+    tcp: str
+    overrides: Mapping[str, str | int]
+    goodput: Estimate
+    gain: Estimate
+    """Run by run, above the present setting."""
+    round_trip: Estimate
+    """Mean of a run's round trips."""
+    retransmitted: Estimate
+    command: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Verdict from the interval of the gain."""
+        if self.gain.low is None or self.gain.high is None:
+            return ""
+        return "more" if self.gain.low > 0 else "less" if self.gain.high < 0 else "not told apart"
+
+
+@dataclass(frozen=True)
+class SizeResult:
+    """One size of transfer: what it is, and what the options give for it."""
+
+    label: str
+    bytes: int | None
+    decides: bool
+    """Whether the setting was chosen for it, too; others are told beside."""
+    options: tuple[Option, ...]
+    """Gains are above the present setting at this size."""
+    tried: Mapping[str, Estimate] = field(default_factory=dict)
+    """Goodput of each TCP as it is, over the runs that settings were chosen by."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A transfer beside one that does not end: goodput of both."""
+
+    what: str
+    ours: Estimate
+    other: Estimate
+    change: Estimate
+    """Of the other's goodput, against the present setting in our place."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Content of the page; `markdown` and `html` write it."""
+
+    name: str
+    scenario: Mapping[str, Any]
+    seed: int
+    runs: int
+    path: Bottleneck
+    present: Option
+    limited: tuple[str, ...]
+    tcps: tuple[Option, ...]
+    best: Option
+    remedies: tuple[Option, ...]
+    """Link ARQ, proxy and spoofing, with the setting advised; none where the ends are fixed."""
+    fixed: tuple[Option, ...]
+    """The same with the ends as they are now. Gains are above the present setting."""
+    sizes: tuple[SizeResult, ...]
+    beside: tuple[Beside, ...]
+    other: str
+    """TCP of the transfer beside."""
+    delays: Mapping[str, tuple[Estimate, Estimate]]
+    """Of the call beside each: its mean and 99 % delay; "nothing else" is the empty link."""
+    window: int
+    """Bytes of the receive window that is advised."""
+    initial_window: int
+    notes: tuple[str, ...]
+    commands: tuple[str, ...]
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<farlink.Advice {self.name}: {self.best.what}>"
+
+    def _repr_html_(self) -> str:
+        """Show the page in notebooks."""
+        from farlink.advice.page import body
+
+        return body(self)
+
+    def plot(self) -> "Figure":
+        """Draw goodput by size, and both goodputs with other traffic beside."""
+        from farlink.advice.figure import draw
+
+        return draw(self)
+
+    def save_pdf(self, path: str | Path) -> None:
+        """Write the page as PDF."""
+        from farlink.advice.pdf import write
+
+        write(self, Path(path))
+
+    @property
+    def markdown(self) -> str:
+        """The page in Markdown."""
+        from farlink.advice.page import markdown
+
+        return markdown(self)
+
+    @property
+    def html(self) -> str:
+        """The page as a file that needs no other."""
+        from farlink.advice.page import html
+
+        return html(self)
+
+
+def data(advice: Advice) -> dict[str, Any]:
+    """Return the numbers of the page as what JSON can hold."""
+
+    def estimate(item: Estimate) -> list[float | None]:
+        return [item.mean, item.low, item.high]
+
+    def option(item: Option) -> dict[str, Any]:
+        return {
+            "what": item.what,
+            "tcp": item.tcp,
+            "overrides": dict(item.overrides),
+            "goodput": estimate(item.goodput),
+            "gain": estimate(item.gain),
+            "verdict": item.verdict,
+            "round_trip": estimate(item.round_trip),
+            "retransmitted_share": estimate(item.retransmitted),
+            "command": item.command,
+        }
+
+    entry: dict[str, Any] = json.loads(
+        json.dumps(
+            {
+                "format": "farlink-advice/2",
+                "scenario": advice.name,
+                "seed": advice.seed,
+                "runs": advice.runs,
+                "now": option(advice.present),
+                "limits": list(advice.limited),
+                "tcps": [option(item) for item in advice.tcps],
+                "best": option(advice.best),
+                "remedies": [option(remedy) for remedy in advice.remedies],
+                "fixed_ends": [option(item) for item in advice.fixed],
+                "sizes": [
+                    {
+                        "size": size.label,
+                        "bytes": size.bytes,
+                        "decides": size.decides,
+                        "options": [option(row) for row in size.options],
+                        "tried": {tcp: estimate(entry) for tcp, entry in size.tried.items()},
+                    }
+                    for size in advice.sizes
+                ],
+                "beside": [
+                    {
+                        "what": item.what,
+                        "goodput": estimate(item.ours),
+                        "other": advice.other,
+                        "other_goodput": estimate(item.other),
+                        "other_change": estimate(item.change),
+                    }
+                    for item in advice.beside
+                ],
+                "call": {
+                    what: {"mean": estimate(mean), "p99": estimate(p99)}
+                    for what, (mean, p99) in advice.delays.items()
+                },
+                "window": advice.window,
+                "initial_window": advice.initial_window,
+                "notes": list(advice.notes),
+                "commands": list(advice.commands),
+            }
+        )
+    )
+    return entry
