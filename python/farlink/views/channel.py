@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from farlink import units
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from farlink.channels import ChannelSample, Row
     from farlink.views.page import Sink
 
@@ -92,11 +92,13 @@ def _text(value: float) -> str:
     return units.rounded(value) if abs(value) >= 1 else f"{value:.5f}"
 
 
-def _path_text(lost: Sequence[bool] | np.ndarray[Any, Any], width: int) -> str:
+def _path_text(lost: "Sequence[bool] | np.ndarray[Any, Any]", width: int) -> str:
     """Return a line of text for consecutive packets: # lost, . delivered.
 
     It starts a little before the first loss, so that there is something to see.
     """
+    import numpy as np
+
     array = np.asarray(lost)
     losses = np.flatnonzero(array)
     start = max(int(losses[0]) - 10, 0) if len(losses) else 0
