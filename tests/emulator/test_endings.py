@@ -199,10 +199,10 @@ def test_a_signal_to_farlink_alone_ends_a_run_with_its_results(
     with run:
         assert run.wait(20) == 128 + number
         assert run.stderr is not None
-        said = run.stderr.read()
+        content = run.stderr.read()
         if number == signal.SIGINT:
-            assert said.endswith("farlink: interrupted\n")
-        assert "Error" not in said.replace("KeyboardInterrupt", "")
+            assert content.endswith("farlink: interrupted\n")
+        assert "Error" not in content.replace("KeyboardInterrupt", "")
     data = json.loads(out.read_text())
     assert data["exit_code"] == 128 + number
     assert data["links"]

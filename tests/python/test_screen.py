@@ -17,7 +17,7 @@ from rich.table import Table
 import farlink as fl
 from farlink import extras
 from farlink.cli import text
-from farlink.cli.screen import Screen
+from farlink.views.screen import Screen
 from test_cli import farlink
 
 WIDTHS = (40, 60, 80, 100, 120)

@@ -101,20 +101,20 @@ def test_a_verdict_has_the_direction_of_its_goal(
     best = Trial({}, Point.of(PATH), (1.0,))
     gain = Estimate(2.0, low, high, 8)
     wanted = goals.objective(objective)
-    found = Tuned("x", 1, wanted, (), (best,), best, {}, 2, gain, gain, gain)
-    assert found.verdict == verdict
-    assert found.data["verdict"] == verdict
+    result = Tuned("x", 1, wanted, (), (best,), best, {}, 2, gain, gain, gain)
+    assert result.verdict == verdict
+    assert result.data["verdict"] == verdict
 
 
 def test_a_search_for_less_takes_the_least() -> None:
     """64 kB fill the queue of this path; a window of 8 kB has the shortest round trip."""
     ranges = {"tcp.receive_window": "8 kB|64 kB"}
     large = {"tcp.receive_window": "64 kB", "flows.0.size": "500 kB"}
-    found = fl.tune(PATH, ranges, objective="delay", trials=4, runs=2, confirm=12, overrides=large)
-    assert found.best.levels == {"tcp.receive_window": "8 kB"}
-    assert found.verdict == "better"
-    assert found.gain.high is not None
-    assert found.gain.high < 0
+    tuned = fl.tune(PATH, ranges, objective="delay", trials=4, runs=2, confirm=12, overrides=large)
+    assert tuned.best.levels == {"tcp.receive_window": "8 kB"}
+    assert tuned.verdict == "better"
+    assert tuned.gain.high is not None
+    assert tuned.gain.high < 0
 
 
 class Numbers(Experiment):
@@ -143,11 +143,11 @@ def test_finalists_are_told_apart_by_runs_that_the_search_did_not_see() -> None:
         }
     )
     ranges = {"tcp.receive_window": "8 kB|64 kB"}
-    found = fl.tune(PATH, ranges, trials=6, runs=2, confirm=2, lab=lab)
-    assert found.best.levels == {"tcp.receive_window": "64 kB"}
-    assert found.best_value.mean == 7.5
-    assert found.default_value.mean == 2.5
-    assert found.gain.mean == 5.0
+    tuned = fl.tune(PATH, ranges, trials=6, runs=2, confirm=2, lab=lab)
+    assert tuned.best.levels == {"tcp.receive_window": "64 kB"}
+    assert tuned.best_value.mean == 7.5
+    assert tuned.default_value.mean == 2.5
+    assert tuned.gain.mean == 5.0
 
 
 def test_goals_are_weighed_and_a_run_without_a_value_is_the_worst() -> None:
@@ -171,11 +171,11 @@ def test_the_search_goes_where_its_goal_is(
 ) -> None:
     import optuna
 
-    told: list[str] = []
+    lines: list[str] = []
     usual = optuna.create_study
 
     def create(**how: Any) -> optuna.Study:  # noqa: ANN401 (as Optuna's)
-        told.append(how["direction"])
+        lines.append(how["direction"])
         return usual(**how)
 
     monkeypatch.setattr(optuna, "create_study", create)
@@ -183,7 +183,7 @@ def test_the_search_goes_where_its_goal_is(
     lab = Numbers(dict.fromkeys(("8 kB", "64 kB", "default"), values))
     ranges = {"tcp.receive_window": "8 kB|64 kB"}
     fl.tune(PATH, ranges, objective=goal, trials=2, runs=2, confirm=2, lab=lab)
-    assert told == [direction]
+    assert lines == [direction]
 
 
 def test_dominated_rows_are_not_on_the_front() -> None:
@@ -207,7 +207,7 @@ def test_a_front_counts_less_of_a_cost_as_better(monkeypatch: pytest.MonkeyPatch
         return undominated(rows)
 
     monkeypatch.setattr("farlink.tuning.undominated", keep)
-    found = fl.tune(
+    tuned = fl.tune(
         PATH,
         {"tcp.receive_window": "8 kB|512 kB"},
         pareto=["goodput", "delay"],
@@ -219,7 +219,7 @@ def test_a_front_counts_less_of_a_cost_as_better(monkeypatch: pytest.MonkeyPatch
     for goodput, delay in rows.values():
         assert goodput > 0
         assert delay < 0
-    assert len(found.front) == len(undominated(rows))
+    assert len(tuned.front) == len(undominated(rows))
 
 
 def test_the_knob_that_matters_comes_first() -> None:

@@ -1,7 +1,5 @@
 """Reading options and writing lines."""
 
-import codecs
-import io
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,6 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from farlink import files
 from farlink.errors import ScenarioError
+from farlink.views.spelling import printable, spell_all, spelled
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -82,7 +81,7 @@ def console(stream: TextIO, plain_width: int = 120) -> "Console":
     numbers have no room in that is as wide as it must be: the terminal folds its lines, but no
     number is cut.
     """
-    from farlink.cli.screen import Screen
+    from farlink.views.screen import Screen
 
     if stream.isatty():
         return Screen(stream)
@@ -103,63 +102,6 @@ _NARROWEST = 40
 def line(text: str) -> None:
     """Write a line to standard output."""
     sys.stdout.write(printable(text) + "\n")
-
-
-def printable(text: str) -> str:
-    """Replace what would steer a terminal, and halves of characters, by their escapes.
-
-    Names of files and keys may hold anything.
-    """
-    return "".join(
-        item if item.isprintable() or item == "\n" else item.encode("unicode_escape").decode()
-        for item in text
-    )
-
-
-def spelled(text: str, encoding: str) -> str:
-    """Spell the characters that an encoding lacks in ASCII: +- for ±, u for µ, an escape else."""
-    return text.encode(encoding, _SPELLED).decode(encoding)
-
-
-def spell_all() -> None:
-    """Let the standard streams spell what their encoding lacks: no output is a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=_SPELLED)
-
-
-_SPELLED = "farlink-spelled"
-
-_SPELLINGS = {
-    "±": "+-",
-    "µ": "u",
-    "μ": "u",
-    "\N{MULTIPLICATION SIGN}": "x",
-    "…": "...",
-    "\N{MINUS SIGN}": "-",
-    "\N{EN DASH}": "-",
-    "\N{EM DASH}": "-",
-    "≤": "<=",
-    "≥": ">=",
-    "·": ".",
-    "²": "^2",
-    "→": "->",
-    "°": " deg",
-}
-
-
-def _spell(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    part = error.object[error.start : error.end]
-    spelling = [
-        _SPELLINGS.get(letter) or letter.encode("ascii", "backslashreplace").decode()
-        for letter in part
-    ]
-    return "".join(spelling), error.end
-
-
-codecs.register_error(_SPELLED, _spell)
 
 
 def is_standard_output(path: Path | None) -> bool:

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from farlink.cli.text import printable, spelled
+from farlink.views.spelling import printable, spelled
 from farlink.views.widths import fit
 
 __all__ = ["Screen"]
