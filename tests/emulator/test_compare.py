@@ -4,6 +4,7 @@ import json
 import subprocess
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_emulate import FARLINK, pytestmark  # noqa: F401  (skips without the right)
@@ -17,6 +18,20 @@ def compare(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [*FARLINK, "compare", *arguments], capture_output=True, text=True, check=False
     )
+
+
+def judged(out: Path, *arguments: str) -> dict[str, Any]:
+    """Return the row of a comparison, made again while the machine is too busy to judge."""
+    for _ in range(3):
+        done = compare(*arguments, "--out", str(out))
+        assert done.returncode in (0, 1), done.stderr
+        found = json.loads((out / "comparison.json").read_text())
+        assert found["judged"] == (done.returncode == 0)
+        if found["judged"]:
+            (row,) = found["rows"]
+            return dict(row)
+    late = 1e3 * found["late_p99_s"]
+    pytest.fail(f"the machine is too busy: packets were {late:.1f} ms late, three times")
 
 
 def test_goodputs_agree_over_the_geostationary_link(tmp_path: Path) -> None:

@@ -301,15 +301,29 @@ class Work:
     def _of_points(
         self, what: str, setting: Setting, point: Point, base: Point, runs: int | None
     ) -> Option:
-        ours, theirs = (self._values(x, self.measure, runs) for x in (point, base))
+        def values(of: Point, measure: str) -> list[float | None]:
+            return self._values(of, measure, runs)
+
+        return self._compared(what, setting, point, base, values)
+
+    def _compared(
+        self,
+        what: str,
+        setting: Setting,
+        point: Point,
+        base: Point,
+        values: Callable[[Point, str], list[float | None]],
+    ) -> Option:
+        """Return an option at a point beside a base, from the runs that `values` takes."""
+        ours, theirs = (values(of, self.measure) for of in (point, base))
         return Option(
             what,
             setting.tcp,
             dict(setting.changes),
             mean_ci95(ours),
             paired_difference(ours, theirs),
-            mean_ci95(self._values(point, "rtt_mean", runs)),
-            mean_ci95(self._values(point, "retransmitted_share", runs)),
+            mean_ci95(values(point, "rtt_mean")),
+            mean_ci95(values(point, "retransmitted_share")),
             self._command(setting.tcp, setting.changes),
         )
 
@@ -364,21 +378,10 @@ class Work:
     def _early(self, what: str, item: Setting, base: Setting, runs: int) -> Option:
         """Return an option by the first runs, none of which chose anything of a remedy."""
 
-        def values(setting: Setting, measure: str) -> list[float | None]:
-            values = self.lab.values(setting.points[0], measure, runs)
-            return _known(values)
+        def values(of: Point, measure: str) -> list[float | None]:
+            return _known(self.lab.values(of, measure, runs))
 
-        ours, theirs = values(item, self.measure), values(base, self.measure)
-        return Option(
-            what,
-            item.tcp,
-            dict(item.changes),
-            mean_ci95(ours),
-            paired_difference(ours, theirs),
-            mean_ci95(values(item, "rtt_mean")),
-            mean_ci95(values(item, "retransmitted_share")),
-            self._command(item.tcp, item.changes),
-        )
+        return self._compared(what, item, item.points[0], base.points[0], values)
 
     def _with(self, tree: Mapping[str, Any]) -> Any:  # noqa: ANN401 (an iterator)
         yield from with_arq(tree, self.path)
