@@ -11,7 +11,7 @@ from typing import Any
 from farlink import _farlink, attachment, emulation, files
 from farlink.errors import FarlinkError, ScenarioError
 
-__all__ = ["PORT", "Notice", "address", "gateway", "key", "places", "unit"]
+__all__ = ["PORT", "Notice", "address", "gateway", "key", "key_in", "places", "unit"]
 
 PORT = 47_800
 """UDP port of a unit."""
@@ -26,13 +26,15 @@ def key(text: str | None) -> str:
     """Return a key as text: a new one, the one given, or with @FILE the one in a file."""
     if text is None:
         return str(_engine("new_key")())
-    if not text.startswith("@"):
-        return text
-    path = Path(text[1:])
+    return key_in(Path(text[1:]), f"--key {text}") if text.startswith("@") else text
+
+
+def key_in(path: Path, option: str) -> str:
+    """Return the key in a file that `option` named."""
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise ScenarioError(f"--key {text}: {files.reason(error)}") from None
+        raise ScenarioError(f"{option}: {files.reason(error)}") from None
 
 
 def unit(

@@ -157,15 +157,22 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
         out.sendto(first, unit)
         out.sendto(changed(sealed, -1 % len(sealed)), unit)  # forged: the seal, then the number
         out.sendto(changed(sealed, 12), unit)
-        out.sendto(changed(first, 40), unit)  # without the key
         out.sendto(b"hello", unit)
         out.sendto(b"\\x03\\0\\0\\0" + bytes(100), unit)
+    out.settimeout(5)
+    answers = [out.recv(2048)]
+    proven = first[:8] + answers[0][8:] + first[24:]
+    for _ in range(10):
+        out.sendto(proven, unit)  # replayed, from an address that is proven
+        out.sendto(changed(proven, 40), unit)  # without the key
     out.settimeout(1)
     try:
-        answer = out.recv(2048).hex()
+        while True:
+            answers.append(out.recv(2048))
     except TimeoutError:
-        answer = None
-print(json.dumps({"answer": answer}))
+        pass
+cookies = [answer for answer in answers if answer[0] == 4 and len(answer) < len(first)]
+print(json.dumps({"answer": len(answers), "cookies": len(cookies)}))
 """
 """Sees all that goes to the unit, and sends it again, changed and unchanged."""
 
@@ -176,7 +183,7 @@ def start_unit(laboratory: Machines, scenario: Path, *options: str) -> str:
     unit = [*FARLINK, "unit", str(scenario), "--listen", "192.0.2.1", "--json", out, *options]
     laboratory.start("u", unit, "unit")
     text = laboratory.said("unit", "listening on 192.0.2.1:47800")
-    assert "--join THIS-MACHINE:47800 --as HOST" in text
+    assert "--join THIS-MACHINE:47800 --as HOST --key-file FILE" in text
     key = re.search("key: (.*)", text)
     assert key is not None
     return key[1]
@@ -203,10 +210,12 @@ def test_three_machines_are_a_laboratory(laboratory: Machines, tmp_path: Path) -
     assert laboratory.start("a", near, "near").wait(60) == 0, laboratory.said("near", "")
     laboratory.said("near", "both ways whole")
     assert attack.wait(PATIENCE) == 0
-    assert json.loads(laboratory.said("attack", "answer"))["answer"] is None
+    assert json.loads(laboratory.said("attack", "answer")) == {"answer": 10, "cookies": 10}
     stats = fl.control.find("three").stats()
     left, right = (row["gateway"] for row in stats["hosts"])
     assert left["place"] == [3.0, 4.0]
+    # Ten of the attack, and one or more of each gateway.
+    assert stats["strangers"].pop("unproven") >= 12
     assert stats["strangers"] == {
         "unknown": 20,
         "without_key": 10,
@@ -279,6 +288,9 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
         ({"key": "abc"}, "--key: a key has 72 hexadecimal digits, and this has 3"),
         ({"key": key[:-1] + ("1" if key[-1] == "0" else "0")}, "a digit of the key is wrong"),
         ({"key": f"@{tmp_path}/none"}, "none"),
+        ({"key": None, "key_file": tmp_path / "none"}, "none"),
+        ({"key": None, "key_file": None}, "no key: write what the unit printed into a file"),
+        ({"key_file": tmp_path / "three.toml"}, "beside --key: write one of them"),
         ({"join": "a b"}, "--join 'a b': not an address"),
         ({"join": "[::1]:99999"}, "the port is 1 to 65535"),
         ({"position": "near"}, "--position 'near': write metres as X,Y"),
@@ -343,6 +355,21 @@ assert Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text() == "reno\\n
 """
 
 
+def test_a_key_is_warned_of_where_others_see_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, file = machines.key(None), tmp_path / "key"
+    file.write_text(f"{key}\n")
+    monkeypatch.delenv("FARLINK_KEY", raising=False)
+    assert cli_machines._secret(None, None) == (None, False)
+    assert cli_machines._secret(key, None) == (key, True)
+    assert cli_machines._secret(f"@{file}", None) == (key, False)
+    assert cli_machines._secret(None, file) == (key, False)
+    monkeypatch.setenv("FARLINK_KEY", key)
+    assert cli_machines._secret(key, None) == (key, False)
+    assert cli_machines._secret(key, file) == (key, False)
+
+
 def test_a_unit_is_joined_over_a_satellite(tmp_path: Path) -> None:
     """Unit and gateway are in hosts of an emulation, 600 ms of round trip from each other: farther
     than the gateway waits at first before it asks again. The unit says which TCP its kernel has."""
@@ -372,6 +399,7 @@ DEFAULT: dict[str, Any] = {
     "command": [],
     "join": "127.0.0.1",
     "host": "left",
+    "key_file": None,
     "attach": None,
     "force": False,
     "position": None,
@@ -401,6 +429,6 @@ def test_a_gateway_that_cannot_be_says_why(laboratory: Machines, tmp_path: Path)
     assert other.wait(30) == 1
     assert "no answer from 192.0.2.1:47800 within 10 s" in laboratory.said("stranger", "answer")
     stats = fl.control.find("three").stats()
-    # After 0, 0.5 and 1.5 s, and from then on every 2 s.
+    # Asked again in 0.5 s, 1 s, and from then on every 2 s.
     assert 6 <= stats["strangers"]["without_key"] <= 7
     assert not stats["hosts"][0]["gateway"]["joined"]

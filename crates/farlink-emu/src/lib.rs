@@ -4,6 +4,7 @@
 //! Linux only, and with the right to make network namespaces (root).
 #![cfg(target_os = "linux")]
 
+mod admission;
 mod allowance;
 mod arrival;
 mod attach;

@@ -2,9 +2,10 @@
 //! scenario, send what their machines send, and get what the network delivers to them.
 
 use crate::EmuError;
+use crate::admission::{Admission, Admitted};
 use crate::host::{Host, HostConfig, Port};
 use crate::peer::{Association, Heard, PeerCounts};
-use crate::tunnel::{Bad, Key, Limits, Opened, Outer, Welcome};
+use crate::tunnel::{Bad, Cookie, Key, Limits, Opened, Outer, Welcome};
 use farlink_tcp::{Instant, Interval};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashSet, VecDeque};
@@ -15,9 +16,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Time between two looks at who is there.
 const BEAT: Interval = Interval::from_millis(25);
-/// First messages of handshakes that are looked at in a second: a flood of them takes no more of
-/// the processor than that.
-const HELLOS: f64 = 500.0;
 /// First messages that are remembered, so that a replay of one is not answered.
 const REMEMBERED: usize = 65_536;
 /// Bytes of names and addresses that a gateway is told, and those of an address with what stands
@@ -60,6 +58,8 @@ pub struct Strangers {
     pub replayed: u64,
     /// First messages that were too many to be looked at.
     pub flooded: u64,
+    /// First messages without the cookie of their address, which got it; each that joins begins so.
+    pub unproven: u64,
     /// Gateways that were refused.
     pub refused: u64,
 }
@@ -108,9 +108,7 @@ pub(crate) struct Unit {
     config: HostConfig,
     seen: HashSet<[u8; 16]>,
     order: VecDeque<[u8; 16]>,
-    /// First messages that may still be looked at.
-    budget: f64,
-    filled: Instant,
+    admission: Admission,
     worked: Instant,
     pub(crate) strangers: Strangers,
     notices: Notices,
@@ -141,6 +139,8 @@ impl Unit {
                 _ => EmuError::system(format!("listen on {to}"), e),
             }
         })?;
+        let admission =
+            Admission::new().map_err(|e| EmuError::system("draw a random number", e))?;
         let first = format!("listening on {}", options.listen);
         Ok(Self {
             socket: Arc::new(socket),
@@ -150,8 +150,7 @@ impl Unit {
             config: config.clone(),
             seen: HashSet::new(),
             order: VecDeque::new(),
-            budget: HELLOS,
-            filled: Instant::ZERO,
+            admission,
             worked: Instant::ZERO,
             strangers: Strangers::default(),
             notices: Arc::new(Mutex::new(vec![first])),
@@ -256,18 +255,41 @@ impl Unit {
                     Err(Bad::Forged | Bad::Replayed) => Taken::Nothing,
                 }
             }
-            Some(Outer::Hello { from: peer, body }) => {
-                self.hello(now, from, peer, body, hosts);
+            Some(Outer::Hello {
+                from: peer,
+                cookie,
+                body,
+            }) => {
+                if self.admits(now, from, peer, &cookie) {
+                    self.hello(now, from, peer, body, hosts);
+                }
                 Taken::Nothing
             }
-            Some(Outer::Welcome { .. }) | None => {
+            Some(Outer::Welcome { .. } | Outer::Prove { .. }) | None => {
                 self.strangers.unknown += 1;
                 Taken::Nothing
             }
         }
     }
 
-    /// A first message. Without the key it is not answered, nor a second time.
+    /// Returns whether a first message is to be read; one without the cookie of its address gets it.
+    fn admits(&mut self, now: Instant, from: SocketAddr, number: u32, cookie: &Cookie) -> bool {
+        match self.admission.admit(now, from, cookie) {
+            Admitted::Yes => return true,
+            Admitted::Prove(cookie) => {
+                self.strangers.unproven += 1;
+                let mut datagram = Vec::new();
+                let to = number;
+                Outer::Prove { to, cookie }.write(&mut datagram);
+                // If this is lost, it asks again.
+                let _ = self.socket.send_to(&datagram, from);
+            }
+            Admitted::Flooded => self.strangers.flooded += 1,
+        }
+        false
+    }
+
+    /// A first message from a proven address. Without the key it is not answered, nor a second time.
     fn hello(
         &mut self,
         now: Instant,
@@ -276,13 +298,6 @@ impl Unit {
         body: &[u8],
         hosts: &mut [Host],
     ) {
-        let since = now.since(self.filled).as_secs_f64();
-        (self.budget, self.filled) = ((self.budget + since * HELLOS).min(HELLOS), now);
-        if self.budget < 1.0 {
-            self.strangers.flooded += 1;
-            return;
-        }
-        self.budget -= 1.0;
         let Some(opened) = Opened::read(&self.key, number, body) else {
             self.strangers.without_key += 1;
             return;

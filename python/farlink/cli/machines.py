@@ -1,6 +1,7 @@
 """`farlink unit` and `farlink gateway`: an emulation on several machines."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import typer
 
 from farlink import emulation, files, machines
 from farlink.cli import emulate, text
+from farlink.errors import ScenarioError
 
 __all__ = ["gateway", "unit"]
 
@@ -17,6 +19,28 @@ _KEY_VARIABLE = "FARLINK_KEY"
 def _notice(line: str) -> None:
     sys.stderr.write(text.printable(f"farlink: {line}") + "\n")
     sys.stderr.flush()
+
+
+_KEY_FILE = typer.Option(
+    None, "--key-file", help="File with the key, for its owner alone.", metavar="FILE"
+)
+
+
+def _secret(key: str | None, key_file: Path | None) -> tuple[str | None, bool]:
+    """Return the key that was given, if any, and whether a command line shows it to others."""
+    variable = os.environ.get(_KEY_VARIABLE)
+    if key_file is not None:
+        if key not in (None, variable):
+            raise ScenarioError(f"--key-file {key_file} beside --key: write one of them")
+        return machines.key_in(key_file, f"--key-file {key_file}"), False
+    shown = key is not None and key != variable and not key.startswith("@")
+    return (None if key is None else machines.key(key)), shown
+
+
+_SHOWN = (
+    "warning: other users of this machine see the key of --key in the list of processes; write "
+    f"--key-file FILE, or set {_KEY_VARIABLE}"
+)
 
 
 def unit(
@@ -32,9 +56,10 @@ def unit(
         "--key",
         envvar=_KEY_VARIABLE,
         show_envvar=True,
-        help="Key of an earlier run, @FILE for one in a file; by default a new one.",
+        help="Key of an earlier run, @FILE for one in a file; by default a new one. Others see it.",
         metavar="KEY",
     ),
+    key_file: Path | None = _KEY_FILE,
     endpoint: list[str] = emulate.ENDPOINT,
     attach: list[str] = emulate.ATTACH,
     force: bool = emulate.FORCE,
@@ -55,7 +80,8 @@ def unit(
     """Decide the fate of packets of gateways on other machines (Linux, root)."""
     if json_file is not None and not text.is_standard_output(json_file):
         files.check_file(json_file)
-    secret, (_, port) = machines.key(key), machines.address("--listen", listen)
+    given, others_see = _secret(key, key_file)
+    secret, (_, port) = given or machines.key(None), machines.address("--listen", listen)
     shown = False
 
     def notice(line: str) -> None:
@@ -64,7 +90,11 @@ def unit(
             shown = True
             text.line(f"key: {secret}")
             sys.stdout.flush()
-            _notice(f"join with: farlink gateway --join THIS-MACHINE:{port} --as HOST --key KEY")
+            _notice(
+                f"join with: farlink gateway --join THIS-MACHINE:{port} --as HOST --key-file FILE"
+            )
+            if others_see:
+                _notice(_SHOWN)
         if not quiet:
             _notice(line)
 
@@ -94,14 +124,15 @@ def gateway(
     ),
     join: str = typer.Option(..., "--join", help="Where the unit is.", metavar="HOST[:PORT]"),
     host: str = typer.Option(..., "--as", help="Host of the scenario to be.", metavar="HOSTNAME"),
-    key: str = typer.Option(
-        ...,
+    key: str | None = typer.Option(
+        None,
         "--key",
         envvar=_KEY_VARIABLE,
         show_envvar=True,
-        help="What the unit printed, or @FILE.",
+        help="What the unit printed, or @FILE. Others see it.",
         metavar="KEY",
     ),
+    key_file: Path | None = _KEY_FILE,
     attach: str | None = typer.Option(
         None,
         "--attach",
@@ -121,11 +152,25 @@ def gateway(
     as_json: bool = typer.Option(False, "--json", help="Write what happened as JSON."),
 ) -> None:
     """Be a host of a unit's scenario on this machine (Linux, root)."""
+    secret, others_see = _secret(key, key_file)
+    if secret is None:
+        raise ScenarioError(
+            f"no key: write what the unit printed into a file and --key-file FILE, or set "
+            f"{_KEY_VARIABLE}"
+        )
+
+    def notice(line: str) -> None:
+        nonlocal others_see
+        if others_see:
+            others_see = False
+            _notice(_SHOWN)
+        _notice(line)
+
     done = machines.gateway(
         join,
         host,
-        machines.key(key),
-        notice=_notice,
+        secret,
+        notice=notice,
         program=command or None,
         attach=attach,
         force=force,

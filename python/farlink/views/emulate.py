@@ -56,8 +56,9 @@ def tables(done: "emulation.Emulated", out: "Sink") -> None:
     for row in data["hosts"]:
         if "gateway" in row:
             out.print(gateway.line(row), soft_wrap=True, markup=False)
-    if data.get("strangers") and any(data["strangers"].values()):
-        counts = data["strangers"].items()
+    # Each gateway that joins is unproven once.
+    counts = [item for item in data.get("strangers", {}).items() if item[0] != "unproven"]
+    if any(count for _, count in counts):
         others = [f"{count:,} {name.replace('_', ' ')}" for name, count in counts if count]
         out.print(f"datagrams of no gateway: {', '.join(others)}", soft_wrap=True)
     for name, own in data["endpoints"].items():

@@ -4,7 +4,9 @@ use super::{GatewayDone, GatewayOptions, wait};
 use crate::EmuError;
 use crate::peer::LOST_AFTER;
 use crate::tun::LONGEST;
-use crate::tunnel::{Bad, Hello, Initiation, Inner, Key, Limits, Outer, Pieces, Session, Welcome};
+use crate::tunnel::{
+    Bad, Cookie, Hello, Initiation, Inner, Key, Limits, NO_COOKIE, Outer, Pieces, Session, Welcome,
+};
 use farlink_tcp::{Instant, Interval};
 use std::collections::VecDeque;
 use std::io;
@@ -35,6 +37,10 @@ pub(super) struct Tunnel {
     previous: Option<(u32, Session)>,
     asking: Option<Initiation>,
     asked: Instant,
+    /// Proof of the own address, from the unit.
+    cookie: Cookie,
+    /// Set once the first message that is asked with was sent again with a new cookie.
+    is_proven: bool,
     /// Time from then to the next first message.
     pause: Interval,
     heard: Instant,
@@ -107,6 +113,8 @@ impl Tunnel {
             previous: None,
             asking: None,
             asked: Instant::ZERO,
+            cookie: NO_COOKIE,
+            is_proven: false,
             pause: ASK_AGAIN,
             heard: Instant::ZERO,
             is_lost: false,
@@ -137,10 +145,25 @@ impl Tunnel {
         let last = self.asking.as_ref().map(Initiation::own);
         let own = last.or(self.session.as_ref().map(|(own, _)| *own));
         let own = own.map_or(1, |own| own.wrapping_add(1));
-        if let Some((asking, datagram)) = Initiation::begin(&self.key, own, &self.hello) {
-            self.asking = Some(asking);
+        if let Some((asking, _)) = Initiation::begin(&self.key, own, &self.hello) {
             // Lost ones are asked again.
-            let _ = self.socket.send(&datagram);
+            let _ = self.socket.send(&asking.datagram(self.cookie));
+            self.asking = Some(asking);
+            self.is_proven = false;
+        }
+    }
+
+    /// Takes a cookie, and sends the first message again with it: once, so that forged ones draw
+    /// nothing more.
+    fn prove(&mut self, now: Instant, cookie: Cookie) {
+        let Some(asking) = self.asking.as_ref().filter(|_| cookie != self.cookie) else {
+            return;
+        };
+        self.cookie = cookie;
+        if !self.is_proven {
+            self.is_proven = true;
+            self.asked = now;
+            let _ = self.socket.send(&asking.datagram(cookie));
         }
     }
 
@@ -172,6 +195,10 @@ impl Tunnel {
         };
         Some(match Outer::read(&buffer[..length]) {
             Some(Outer::Welcome { to, from, body }) => self.answered(now, to, from, body),
+            Some(Outer::Prove { cookie, .. }) => {
+                self.prove(now, cookie);
+                Said::Nothing
+            }
             Some(Outer::Sealed { to, number, body }) => {
                 let mut plain = Vec::new();
                 let known = self.session.iter_mut().chain(&mut self.previous);
@@ -369,7 +396,10 @@ mod tests {
                 break read;
             }
         };
-        let Some(Outer::Hello { from: number, body }) = Outer::read(&buffer[..length]) else {
+        let Some(Outer::Hello {
+            from: number, body, ..
+        }) = Outer::read(&buffer[..length])
+        else {
             panic!("no first message");
         };
         let opened = Opened::read(key, number, body).unwrap();

@@ -1,6 +1,7 @@
 //! Datagrams of the tunnel, and what is inside those that are sealed. Numbers have their highest
 //! byte first.
 
+use super::cookie::Cookie;
 use super::primitives::TAG;
 
 /// Bytes of a datagram that no path has to cut: IPv6's smallest MTU without its header and UDP's.
@@ -17,10 +18,18 @@ pub(crate) const ROOM: usize = LONGEST - HEADER - TAG - PIECE;
 /// A datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outer<'a> {
-    /// The first message of a handshake, and the number that answers are to have.
-    Hello { from: u32, body: &'a [u8] },
+    /// The first message of a handshake, the number that answers are to have, and the cookie of
+    /// the sender's address as far as the sender has one.
+    Hello {
+        from: u32,
+        cookie: Cookie,
+        body: &'a [u8],
+    },
     /// The second, for the sender of the first.
     Welcome { to: u32, from: u32, body: &'a [u8] },
+    /// The cookie with which the first message is to come again. As long as the shortest first
+    /// message: whoever writes another's address gets nobody more than the own bytes.
+    Prove { to: u32, cookie: Cookie },
     /// Something of session `to`.
     Sealed {
         to: u32,
@@ -46,7 +55,8 @@ impl<'a> Outer<'a> {
         match kind {
             1 => Some(Self::Hello {
                 from: u32_at(rest, 0)?,
-                body: rest.get(4..)?,
+                cookie: rest.get(4..20)?.try_into().ok()?,
+                body: rest.get(20..)?,
             }),
             2 => Some(Self::Welcome {
                 to: u32_at(rest, 0)?,
@@ -58,6 +68,10 @@ impl<'a> Outer<'a> {
                 number: u64_at(rest, 4)?,
                 body: rest.get(12..)?,
             }),
+            4 => Some(Self::Prove {
+                to: u32_at(rest, 0)?,
+                cookie: rest.get(4..)?.try_into().ok()?,
+            }),
             _ => None,
         }
     }
@@ -66,9 +80,10 @@ impl<'a> Outer<'a> {
     pub(crate) fn write(self, out: &mut Vec<u8>) {
         out.clear();
         match self {
-            Self::Hello { from, body } => {
+            Self::Hello { from, cookie, body } => {
                 out.extend([1, 0, 0, 0]);
                 out.extend(from.to_be_bytes());
+                out.extend(cookie);
                 out.extend(body);
             }
             Self::Welcome { to, from, body } => {
@@ -76,6 +91,11 @@ impl<'a> Outer<'a> {
                 out.extend(to.to_be_bytes());
                 out.extend(from.to_be_bytes());
                 out.extend(body);
+            }
+            Self::Prove { to, cookie } => {
+                out.extend([4, 0, 0, 0]);
+                out.extend(to.to_be_bytes());
+                out.extend(cookie);
             }
             Self::Sealed { to, number, body } => {
                 out.extend([3, 0, 0, 0]);

@@ -1,5 +1,6 @@
 //! Key agreement of a session.
 
+use super::cookie::{Cookie, NO_COOKIE};
 use super::frame::Outer;
 use super::key::Key;
 use super::primitives::Primitives;
@@ -12,7 +13,7 @@ use std::net::Ipv4Addr;
 
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
 /// Prologue that both ends mix in: a changed protocol has another prologue.
-const PROLOGUE: &[u8] = b"farlink tunnel 1";
+const PROLOGUE: &[u8] = b"farlink tunnel 2";
 /// Longest message of Noise.
 const LONGEST: usize = 65_535;
 /// Longest one of ours: what a UDP datagram has room for, and less.
@@ -86,6 +87,7 @@ fn read<T: DeserializeOwned>(state: &mut HandshakeState, body: &[u8]) -> Option<
 pub(crate) struct Initiation {
     state: HandshakeState,
     own: u32,
+    body: Vec<u8>,
 }
 
 impl std::fmt::Debug for Initiation {
@@ -99,10 +101,17 @@ impl Initiation {
     pub(crate) fn begin(key: &Key, own: u32, hello: &Hello) -> Option<(Self, Vec<u8>)> {
         let mut state = begin(key, true).ok()?;
         let body = write(&mut state, hello)?;
+        let begun = Self { state, own, body };
+        let datagram = begun.datagram(NO_COOKIE);
+        Some((begun, datagram))
+    }
+
+    /// Returns the first message with a cookie.
+    pub(crate) fn datagram(&self, cookie: Cookie) -> Vec<u8> {
         let mut out = Vec::new();
-        let from = own;
-        Outer::Hello { from, body: &body }.write(&mut out);
-        Some((Self { state, own }, out))
+        let (from, body) = (self.own, &self.body[..]);
+        Outer::Hello { from, cookie, body }.write(&mut out);
+        out
     }
 
     /// Returns the local name of the session.

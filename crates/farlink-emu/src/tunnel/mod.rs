@@ -9,6 +9,7 @@
 //! to one that joins, with the names of all hosts, fits the smallest MTU of IPv6, so that no path of
 //! the tunnel has to cut it; longer packets go in pieces.
 
+mod cookie;
 mod frame;
 mod handshake;
 mod key;
@@ -18,6 +19,7 @@ mod primitives;
 mod session;
 mod window;
 
+pub(crate) use cookie::{Cookie, Cookies, NO_COOKIE};
 pub(crate) use frame::{Inner, Outer};
 pub(crate) use handshake::{Hello, Initiation, Opened, Welcome};
 pub(crate) use key::Key;

@@ -27,6 +27,7 @@ fn body(datagram: &[u8]) -> &[u8] {
         Outer::Hello { body, .. } | Outer::Welcome { body, .. } | Outer::Sealed { body, .. } => {
             body
         }
+        Outer::Prove { .. } => panic!("a cookie has no body"),
     }
 }
 
@@ -205,8 +206,8 @@ fn words_of_control_come_back_as_they_were() {
 fn take(datagram: &[u8], key: &Key, begun: &mut Initiation, session: &mut Session) -> bool {
     let mut out = Vec::new();
     match Outer::read(datagram) {
-        None => false,
-        Some(Outer::Hello { from, body }) => Opened::read(key, from, body).is_some(),
+        None | Some(Outer::Prove { .. }) => false,
+        Some(Outer::Hello { from, body, .. }) => Opened::read(key, from, body).is_some(),
         Some(Outer::Welcome { from, body, .. }) => begun
             .finish(key, from, body, Instant::ZERO, Limits::default())
             .is_some(),

@@ -1,0 +1,184 @@
+//! Admission of first messages: which of them the unit spends work on.
+//!
+//! A message without the cookie of its address gets that cookie, in a datagram that is no longer
+//! than the message. Only addresses that answer with it share the work of handshakes, and each has
+//! a share of its own. So garbage with any address as its source takes nothing from those who join.
+
+use crate::tunnel::{Cookie, Cookies};
+use farlink_tcp::Instant;
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+/// First messages that are looked at in a second, in all and of one source.
+pub(crate) const HELLOS: f64 = 500.0;
+pub(crate) const HELLOS_EACH: f64 = 50.0;
+/// Cookies that are sent in a second.
+pub(crate) const COOKIES: f64 = 20_000.0;
+/// Sources whose shares are kept.
+const SOURCES: usize = 4096;
+
+/// Treatment of a first message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Admitted {
+    /// The message is read.
+    Yes,
+    /// The sender gets this cookie.
+    Prove(Cookie),
+    /// The message is too much.
+    Flooded,
+}
+
+/// A number that may be used up, and grows again.
+#[derive(Clone, Copy, Debug)]
+struct Budget {
+    left: f64,
+    per_second: f64,
+    filled: Instant,
+}
+
+impl Budget {
+    fn new(per_second: f64, now: Instant) -> Self {
+        Self {
+            left: per_second,
+            per_second,
+            filled: now,
+        }
+    }
+
+    /// Adds what has grown since; a rest, however long, saves up no more than a second's.
+    fn fill(&mut self, now: Instant) {
+        let since = now.since(self.filled).as_secs_f64();
+        self.left = (self.left + since * self.per_second).min(self.per_second);
+        self.filled = now;
+    }
+
+    fn spend(&mut self) -> bool {
+        let can = self.left >= 1.0;
+        self.left -= f64::from(u8::from(can));
+        can
+    }
+}
+
+/// Admission of a unit.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    cookies: Cookies,
+    to_read: Budget,
+    to_send: Budget,
+    sources: HashMap<u128, Budget>,
+}
+
+impl Admission {
+    /// Begins with a new secret.
+    ///
+    /// # Errors
+    /// If the system has no random numbers.
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self {
+            cookies: Cookies::random()?,
+            to_read: Budget::new(HELLOS, Instant::ZERO),
+            to_send: Budget::new(COOKIES, Instant::ZERO),
+            sources: HashMap::new(),
+        })
+    }
+
+    /// Decides on a first message.
+    pub(crate) fn admit(&mut self, now: Instant, from: SocketAddr, cookie: &Cookie) -> Admitted {
+        if !self.cookies.prove(cookie, from, now) {
+            self.to_send.fill(now);
+            return if self.to_send.spend() {
+                Admitted::Prove(self.cookies.of(from, now))
+            } else {
+                Admitted::Flooded
+            };
+        }
+        if self.sources.len() >= SOURCES {
+            self.sources.retain(|_, own| {
+                own.fill(now);
+                own.left < own.per_second
+            });
+            if self.sources.len() >= SOURCES {
+                self.sources.clear();
+            }
+        }
+        let new = || Budget::new(HELLOS_EACH, now);
+        let own = self.sources.entry(source(from.ip())).or_insert_with(new);
+        own.fill(now);
+        self.to_read.fill(now);
+        if own.spend() && self.to_read.spend() {
+            Admitted::Yes
+        } else {
+            Admitted::Flooded
+        }
+    }
+}
+
+/// Returns the number of a source: an address of IPv4, or the 64 bits of a network of IPv6, whose
+/// other bits a host chooses itself.
+fn source(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(address) => address.to_bits() >> 64 << 64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tunnel::NO_COOKIE;
+    use farlink_tcp::Interval;
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_source_has_a_share_of_its_own() {
+        let mut admission = Admission::new().unwrap();
+        let now = Instant::ZERO + Interval::from_secs(1);
+        let mut admitted = |from: &str, times: usize| {
+            let from = address(from);
+            let cookie = admission.cookies.of(from, now);
+            (0..times)
+                .filter(|_| admission.admit(now, from, &cookie) == Admitted::Yes)
+                .count()
+        };
+        assert_eq!(admitted("192.0.2.1:7", 1000), 50);
+        assert_eq!(admitted("192.0.2.1:8", 1000), 0, "the source, not the port");
+        assert_eq!(admitted("192.0.2.2:7", 10), 10);
+        assert_eq!(admitted("[2001:db8::1]:7", 100), 50);
+        assert_eq!(admitted("[2001:db8::2]:7", 100), 0, "of one network");
+        assert_eq!(admitted("[2001:db8:0:1::2]:7", 10), 10);
+        let others: usize = (0..20)
+            .map(|n| admitted(&format!("198.51.100.{n}:7"), 50))
+            .sum();
+        assert_eq!(others, 500 - 50 - 10 - 50 - 10, "all sources together");
+    }
+
+    #[test]
+    fn garbage_takes_no_share_and_sources_are_bounded() {
+        let mut admission = Admission::new().unwrap();
+        let mut now = Instant::ZERO + Interval::from_secs(1);
+        let from = address("192.0.2.1:7");
+        let good = admission.cookies.of(from, now);
+        let mut cookies = 0;
+        for n in 0..30_000u32 {
+            let anywhere = SocketAddr::from((n.to_be_bytes(), 7));
+            cookies += usize::from(matches!(
+                admission.admit(now, anywhere, &NO_COOKIE),
+                Admitted::Prove(_)
+            ));
+        }
+        assert_eq!(cookies, 20_000);
+        assert_eq!(admission.sources.len(), 0);
+        assert_eq!(admission.admit(now, from, &good), Admitted::Yes);
+        for n in 0..10_000u32 {
+            now += Interval::from_millis(1);
+            let many = SocketAddr::from((n.to_be_bytes(), 7));
+            let cookie = admission.cookies.of(many, now);
+            admission.admit(now, many, &cookie);
+        }
+        assert!(admission.sources.len() <= SOURCES);
+    }
+}
