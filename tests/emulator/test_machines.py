@@ -386,12 +386,16 @@ def test_a_unit_is_joined_over_a_satellite(tmp_path: Path) -> None:
 @pytest.mark.parametrize("program", [[], ["--", "sleep", "60"]])
 def test_ctrl_c_ends_a_gateway_that_waits_for_a_unit(program: list[str]) -> None:
     """Also one with a program, which does not run yet."""
-    options = ["--join", "127.0.0.1:9", "--as", "left", "--key", machines.key(None)]
-    command = [*FARLINK, "gateway", *options, *program]
-    run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    time.sleep(1)
-    run.send_signal(signal.SIGINT)
-    _, output = run.communicate(timeout=5)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.settimeout(PATIENCE)
+        to = f"127.0.0.1:{silent.getsockname()[1]}"
+        options = ["--join", to, "--as", "left", "--key", machines.key(None)]
+        command = [*FARLINK, "gateway", *options, *program]
+        run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        silent.recv(2048)
+        run.send_signal(signal.SIGINT)
+        _, output = run.communicate(timeout=PATIENCE)
     assert (run.returncode, output) == (130, "farlink: interrupted\n")
 
 

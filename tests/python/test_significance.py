@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from farlink.studies.significance import _counts, above
+from farlink.studies.significance import _counts, _draws, _pivots, above
 
 pytestmark = pytest.mark.usefixtures("few_draws")
 
@@ -146,7 +146,30 @@ def test_equal_runs_count_as_a_sign_test() -> None:
     assert above(same, 2.0) == (0.5**5, 1.0)
     assert above(same, 3.0) == (1.0, 0.5**5)
     assert above(same, 3.0, or_equal=True) == (0.5**5, 1.0)
+    # What is below holds neither strictly nor with equality.
+    assert above(same, 4.0, or_equal=True) == (1.0, 0.5**5)
     assert above(same[:1], 2.0) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("runs", [3, 6, 20])
+def test_draws_are_bartletts_factors(runs: int) -> None:
+    """Squares of the diagonal are chi-square with n - 1 and n - 2 degrees: mean k, variance 2 k."""
+    a11, a21, a22, z1, z2 = _draws(runs)
+    for drawn, degrees in ((a11, runs - 1), (a22, runs - 2)):
+        assert abs(np.mean(drawn**2) - degrees) < 5 * math.sqrt(2 * degrees / len(drawn))
+    for normal in (a21, z1, z2):
+        assert abs(np.mean(normal)) < 5 / math.sqrt(len(normal))
+        assert abs(np.mean(normal**2) - 1) < 5 * math.sqrt(2 / len(normal))
+
+
+def test_pivots_of_pairs_keep_what_both_share() -> None:
+    """Of 400 pairs whose difference is a hundredth of either, so is the difference of the means."""
+    random = np.random.default_rng(1)
+    common = random.normal(0, 1, 400)
+    logs = np.column_stack([common, common + random.normal(0, 0.01, 400)])
+    means, variances = _pivots(logs)
+    assert np.std(means[0] - means[1]) == pytest.approx(0.01 / 20, rel=0.2)
+    assert np.mean(variances, axis=1) == pytest.approx(np.var(logs, axis=0, ddof=1), rel=0.05)
 
 
 def test_a_run_that_one_side_lacks_is_left_out() -> None:
