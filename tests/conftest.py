@@ -52,8 +52,8 @@ def _judge(report: Any) -> None:  # noqa: ANN401 (of a test or of a file)
     """Turn a skip that the list does not allow into a failure."""
     if not report.skipped or hasattr(report, "wasxfail") or not os.environ.get("CI"):
         return
-    said = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-    reason = str(said).removeprefix("Skipped: ")
+    text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    reason = str(text).removeprefix("Skipped: ")
     rows: list[dict[str, str]] = tomllib.loads(LIST.read_text(encoding="utf-8"))["skip"]
     if not allowed(report.nodeid, reason, rows):
         report.outcome = "failed"

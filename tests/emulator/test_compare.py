@@ -25,12 +25,12 @@ def judged(out: Path, *arguments: str) -> dict[str, Any]:
     for _ in range(3):
         done = compare(*arguments, "--out", str(out))
         assert done.returncode in (0, 1), done.stderr
-        found = json.loads((out / "comparison.json").read_text())
-        assert found["judged"] == (done.returncode == 0)
-        if found["judged"]:
-            (row,) = found["rows"]
+        document = json.loads((out / "comparison.json").read_text())
+        assert document["judged"] == (done.returncode == 0)
+        if document["judged"]:
+            (row,) = document["rows"]
             return dict(row)
-    late = 1e3 * found["late_p99_s"]
+    late = 1e3 * document["late_p99_s"]
     pytest.fail(f"the machine is too busy: packets were {late:.1f} ms late, three times")
 
 

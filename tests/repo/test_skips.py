@@ -48,11 +48,11 @@ WHOLE = 'import pytest\npytest.skip("no file", allow_module_level=True)\n'
 
 def outcomes(folder: Path, **environment: str) -> dict[str, int]:
     """Return how many tests and files had each outcome."""
-    found = {key: value for key, value in os.environ.items() if key != "CI"}
+    variables = {key: value for key, value in os.environ.items() if key != "CI"}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"],
         cwd=folder,
-        env={**found, **environment},
+        env={**variables, **environment},
         capture_output=True,
         text=True,
         check=False,
@@ -73,12 +73,12 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_skip_needs_a_row_on_a_ci_machine(folder: Path) -> None:
     assert outcomes(folder) == {"passed": 1, "skipped": 5, "xfailed": 1}
-    found = outcomes(folder, CI="true")
+    counts = outcomes(folder, CI="true")
     # What a mark skips fails while the test is set up, which pytest calls an error.
-    assert found == {"failed": 3, "error": 1, "passed": 1, "skipped": 1, "xfailed": 1}
+    assert counts == {"failed": 3, "error": 1, "passed": 1, "skipped": 1, "xfailed": 1}
     # What the installer said that it could not get is allowed to be missing.
-    found = outcomes(folder, CI="true", FARLINK_NO_TOOLS="tshark rocket")
-    assert found == {"failed": 3, "passed": 1, "skipped": 2, "xfailed": 1}
+    counts = outcomes(folder, CI="true", FARLINK_NO_TOOLS="tshark rocket")
+    assert counts == {"failed": 3, "passed": 1, "skipped": 2, "xfailed": 1}
 
 
 def test_a_file_that_skips_itself_needs_a_row_too(folder: Path) -> None:
