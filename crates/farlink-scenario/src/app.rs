@@ -144,22 +144,7 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
         },
         AppName::Bulk if duration.is_none() => return Err(missing("duration")),
         AppName::Bulk => App::Bulk,
-        AppName::Http => {
-            let think_time = flow.think_time.unwrap_or(TimeDistribution::Just(ZERO));
-            let think_time = think_time.just("think_time", &name)?;
-            within("think_time", &think_time, &(ZERO..=Time(LONGEST_RUN)), "")?;
-            App::Http(HttpSpec {
-                pages: number("pages", flow.pages)?,
-                page_interval: flow.page_interval().0,
-                think_time: think_time.0,
-                request: flow.request().0,
-                main_object: flow.main_object().0,
-                inline_objects: flow.inline_objects(),
-                inline_object: flow.inline_object().0,
-                connections: flow.connections(),
-                pipelining: flow.pipelining(),
-            })
-        }
+        AppName::Http => App::Http(http(&flow, &name, number("pages", flow.pages)?)?),
         AppName::Repeat => App::Repeat(RepeatSpec {
             files: number("files", flow.files)?,
             interval: flow.interval().0,
@@ -181,17 +166,13 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
             connections: flow.connections(),
         }),
         AppName::Cbr | AppName::Onoff => {
-            let on_off = if flow.app == AppName::Onoff {
-                Some((needed("on", flow.on)?, needed("off", flow.off)?))
-            } else {
-                None
+            let on_off = match flow.app {
+                AppName::Onoff => Some(on_and_off(
+                    &needed("on", flow.on)?,
+                    &needed("off", flow.off)?,
+                )?),
+                _ => None,
             };
-            if on_off.is_some_and(|(on, _)| on == Distribution::Constant(0.0)) {
-                return Err(fault(
-                    "on",
-                    "= \"0 s\" is no time; write for example \"1 s\"",
-                ));
-            }
             App::Udp(UdpSpec {
                 rate: rate()?,
                 packet: flow.packet().0 as u32,
@@ -200,31 +181,10 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
                 duration,
             })
         }
-        AppName::Xtp => {
-            let packet = flow.packet();
-            within("packet", &packet, &(Size(1)..=XTP_MOST_DATA), "")?;
-            let window = flow.window();
-            if window < packet {
-                let message = format!("= \"{window}\" has no room for a packet of \"{packet}\"");
-                return Err(fault("window", message));
-            }
-            App::Xtp(XtpSpec {
-                size: one_size()?,
-                rate: rate()?,
-                burst: flow.burst.unwrap_or(packet).0,
-                packet: packet.0 as u32,
-                window: window.0,
-                sreq_every: flow.sreq_every(),
-            })
-        }
+        AppName::Xtp => App::Xtp(xtp(&flow, one_size()?, rate()?)?),
         AppName::Telnet | AppName::Rlogin | AppName::Smtp | AppName::Nntp | AppName::Ftp => {
             App::Conversation(ConversationSpec {
-                protocol: match flow.app {
-                    AppName::Smtp => Protocol::Smtp,
-                    AppName::Nntp => Protocol::Nntp,
-                    AppName::Ftp => Protocol::Ftp,
-                    _ => Protocol::Telnet,
-                },
+                protocol: protocol(flow.app),
                 conversations: number("conversations", flow.conversations)?,
                 arrivals: needed("arrivals", flow.arrivals)?,
                 typing: drawn("typing", flow.typing)?,
@@ -238,4 +198,62 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
             })
         }
     })
+}
+
+fn http(flow: &FlowSpec, name: &str, pages: Option<u64>) -> Result<HttpSpec, Problem> {
+    let think_time = flow.think_time.unwrap_or(TimeDistribution::Just(ZERO));
+    let think_time = think_time.just("think_time", name)?;
+    within("think_time", &think_time, &(ZERO..=Time(LONGEST_RUN)), "")?;
+    Ok(HttpSpec {
+        pages,
+        page_interval: flow.page_interval().0,
+        think_time: think_time.0,
+        request: flow.request().0,
+        main_object: flow.main_object().0,
+        inline_objects: flow.inline_objects(),
+        inline_object: flow.inline_object().0,
+        connections: flow.connections(),
+        pipelining: flow.pipelining(),
+    })
+}
+
+fn xtp(flow: &FlowSpec, size: u64, rate: u64) -> Result<XtpSpec, Problem> {
+    let packet = flow.packet();
+    within("packet", &packet, &(Size(1)..=XTP_MOST_DATA), "")?;
+    let window = flow.window();
+    if window < packet {
+        let message = format!("= \"{window}\" has no room for a packet of \"{packet}\"");
+        return Err(fault("window", message));
+    }
+    Ok(XtpSpec {
+        size,
+        rate,
+        burst: flow.burst.unwrap_or(packet).0,
+        packet: packet.0 as u32,
+        window: window.0,
+        sreq_every: flow.sreq_every(),
+    })
+}
+
+/// Times of sending and of silence; sending takes some time.
+fn on_and_off(
+    on: &Distribution,
+    off: &Distribution,
+) -> Result<(Distribution, Distribution), Problem> {
+    if *on == Distribution::Constant(0.0) {
+        return Err(fault(
+            "on",
+            "= \"0 s\" is no time; write for example \"1 s\"",
+        ));
+    }
+    Ok((*on, *off))
+}
+
+fn protocol(app: AppName) -> Protocol {
+    match app {
+        AppName::Smtp => Protocol::Smtp,
+        AppName::Nntp => Protocol::Nntp,
+        AppName::Ftp => Protocol::Ftp,
+        _ => Protocol::Telnet,
+    }
 }

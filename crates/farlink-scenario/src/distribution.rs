@@ -233,39 +233,48 @@ fn table_distribution(
         }
         Pareto => {
             let shape = between("shape", shape, 100.0, "1.5")?;
-            if mean.is_some() && min.is_some() {
-                return Err(Problem::new(
-                    [],
-                    "has both \"mean\" and \"min\"; write one of them",
-                ));
-            }
-            let below_max = |key: &str, value: f64, max: f64| {
-                if value < max {
-                    return Ok(());
-                }
-                let message = format!("is not above {key}; write a larger max");
-                Err(Problem::new([Step::from("max")], message))
-            };
-            match (mean, min, max) {
-                (Some(mean), _, Some(most)) => {
-                    below_max("mean", mean, most)?;
-                    Distribution::bounded_pareto_of_mean(mean, most, shape)
-                }
-                (Some(mean), _, None) if shape > 1.0 => Distribution::pareto_of_mean(mean, shape),
-                (Some(_), _, None) => {
-                    let message = format!(
-                        "= {shape} has no mean; write a shape above 1, or \"min\" instead of \
-                         \"mean\", or a \"max\""
-                    );
-                    return Err(Problem::new([Step::from("shape")], message));
-                }
-                (None, Some(least), Some(most)) => {
-                    below_max("min", least, most)?;
-                    Distribution::BoundedPareto { least, most, shape }
-                }
-                (None, Some(least), None) => Distribution::Pareto { least, shape },
-                (None, None, _) => return Err(missing("mean", &quoted)),
-            }
+            pareto([mean, min, max], shape, || missing("mean", &quoted))?
         }
+    })
+}
+
+/// Pareto distribution of a mean or a least value, bounded where there is a largest value.
+fn pareto(
+    [mean, min, max]: [Option<f64>; 3],
+    shape: f64,
+    no_mean: impl Fn() -> Problem,
+) -> Result<Distribution, Problem> {
+    if mean.is_some() && min.is_some() {
+        return Err(Problem::new(
+            [],
+            "has both \"mean\" and \"min\"; write one of them",
+        ));
+    }
+    let below_max = |key: &str, value: f64, max: f64| {
+        if value < max {
+            return Ok(());
+        }
+        let message = format!("is not above {key}; write a larger max");
+        Err(Problem::new([Step::from("max")], message))
+    };
+    Ok(match (mean, min, max) {
+        (Some(mean), _, Some(most)) => {
+            below_max("mean", mean, most)?;
+            Distribution::bounded_pareto_of_mean(mean, most, shape)
+        }
+        (Some(mean), _, None) if shape > 1.0 => Distribution::pareto_of_mean(mean, shape),
+        (Some(_), _, None) => {
+            let message = format!(
+                "= {shape} has no mean; write a shape above 1, or \"min\" instead of \
+                 \"mean\", or a \"max\""
+            );
+            return Err(Problem::new([Step::from("shape")], message));
+        }
+        (None, Some(least), Some(most)) => {
+            below_max("min", least, most)?;
+            Distribution::BoundedPareto { least, most, shape }
+        }
+        (None, Some(least), None) => Distribution::Pareto { least, shape },
+        (None, None, _) => return Err(no_mean()),
     })
 }

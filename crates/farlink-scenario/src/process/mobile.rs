@@ -186,30 +186,7 @@ impl MobileSpec {
                 format!("= \"{carrier}\" is out of range; write \"1 Hz\" to \"1000 GHz\"");
             return Err(fault("carrier", message));
         }
-        let [rate, duration] = match levels.map(|(_, level)| level) {
-            [Some(margin), None, None] => Fading::at_margin(margin),
-            [None, Some(rate), Some(duration)] => [rate, duration],
-            [None, None, None] => {
-                return Err(Problem::new([], format!("has no \"fade_margin\"; {FADES}")));
-            }
-            [Some(_), _, _] => {
-                let key = if self.crossing_rate.is_some() {
-                    "crossing_rate"
-                } else {
-                    "crossing_duration"
-                };
-                return Err(fault(key, "would be ignored beside fade_margin"));
-            }
-            [None, rate, _] => {
-                let key = if rate.is_none() {
-                    "crossing_rate"
-                } else {
-                    "crossing_duration"
-                };
-                let message = format!("has no {key:?}; write both, or fade_margin");
-                return Err(Problem::new([], message));
-            }
-        };
+        let [rate, duration] = self.crossings()?;
         Fading::from_motion(speed, carrier.hertz(), rate, duration)
             .map(Some)
             .map_err(|_| {
@@ -219,6 +196,36 @@ impl MobileSpec {
                 );
                 fault("crossing_rate", message)
             })
+    }
+
+    /// Crossings of the fade level in units of the Doppler frequency, and their duration.
+    fn crossings(&self) -> Result<[f64; 2], Problem> {
+        Ok(
+            match [self.fade_margin, self.crossing_rate, self.crossing_duration] {
+                [Some(margin), None, None] => Fading::at_margin(margin),
+                [None, Some(rate), Some(duration)] => [rate, duration],
+                [None, None, None] => {
+                    return Err(Problem::new([], format!("has no \"fade_margin\"; {FADES}")));
+                }
+                [Some(_), _, _] => {
+                    let key = if self.crossing_rate.is_some() {
+                        "crossing_rate"
+                    } else {
+                        "crossing_duration"
+                    };
+                    return Err(fault(key, "would be ignored beside fade_margin"));
+                }
+                [None, rate, _] => {
+                    let key = if rate.is_none() {
+                        "crossing_rate"
+                    } else {
+                        "crossing_duration"
+                    };
+                    let message = format!("has no {key:?}; write both, or fade_margin");
+                    return Err(Problem::new([], message));
+                }
+            },
+        )
     }
 
     /// Speed in metres per second.
