@@ -3,9 +3,9 @@
 
 use farlink_tcp::config::{
     AssumeLoss, Backoff, ByteCounting, Careful, DelayedAck, DummyReply, Eln, FastOpen,
-    InitialWindow, KeepAlive, Nagle, NewRenoExit, Pacing, PartialAck, PrrBound, RackConfig, Ratio,
-    ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig, Sampling, SnackForm, TlpConfig, Undo,
-    WindowScale,
+    InitialWindow, KeepAlive, Nagle, NewRenoExit, Pacing, PartialAck, PrrBound, RackConfig,
+    RackRtt, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig, Sampling, SnackForm,
+    TlpConfig, Undo, WindowScale,
 };
 
 use super::super::tree::Node;
@@ -88,6 +88,7 @@ fn corners() -> Vec<Config> {
             all.push(Config {
                 recovery,
                 timestamps: true,
+                byte_counting: ByteCounting::Acks,
                 ..Config::default()
             });
         }
@@ -187,6 +188,7 @@ fn corners() -> Vec<Config> {
                 reo_divisor: 3,
                 reo_persist: 15,
                 min_rtt_window: Interval::from_secs(7),
+                rtt_from: RackRtt::LastInSequence,
                 tlp: Some(TlpConfig {
                     srtts: 3,
                     initial: Interval::from_secs(2),

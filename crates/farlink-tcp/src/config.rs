@@ -11,8 +11,8 @@ mod timer;
 
 pub use receiver::{DelayedAck, DummyReply, ReceiverConfig, SnackForm, WindowScale};
 pub use recovery::{
-    AssumeLoss, Careful, Eln, NewRenoExit, PartialAck, PrrBound, RackConfig, Recovery, ReduceFrom,
-    TlpConfig, Undo,
+    AssumeLoss, Careful, Eln, NewRenoExit, PartialAck, PrrBound, RackConfig, RackRtt, Recovery,
+    ReduceFrom, TlpConfig, Undo,
 };
 pub use timer::{Backoff, RtoAlgorithm, RtoConfig, Sampling};
 
@@ -283,9 +283,12 @@ impl InitialWindow {
 /// Value of an ACK that opens the window.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum ByteCounting {
-    /// Itself, and at most a segment (RFC 5681, equations 2 and 3).
+    /// Itself, and at most a segment. In congestion avoidance it adds MSS * MSS / cwnd in whole
+    /// bytes, at least one (RFC 5681, equations 2 and 3).
     #[default]
     Off,
+    /// As [`Self::Off`], and fractions of a byte add up: a window of ACKs adds a segment.
+    Acks,
     /// The bytes that it acknowledges; in slow start at most so many segments, L
     /// of RFC 3465, and one in the slow start after a time-out (2.3).
     Limit(u32),

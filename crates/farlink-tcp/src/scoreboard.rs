@@ -272,7 +272,7 @@ impl Scoreboard {
                 && s.end() <= to
                 && !s.is(SACKED)
             {
-                order.delivered(s.at, s.end(), s.is(EVER_RETX));
+                order.delivered(s.at, s.end(), s.is(EVER_RETX), true);
             }
             if let Some(rate) = &mut self.rate {
                 if s.end() > to {
@@ -412,7 +412,7 @@ impl Scoreboard {
                     rate.delivered(i, (len, s.end()), s.at, !s.is(EVER_RETX));
                 }
                 if let Some(order) = &mut self.order {
-                    order.delivered(s.at, s.end(), s.is(EVER_RETX));
+                    order.delivered(s.at, s.end(), s.is(EVER_RETX), false);
                 }
                 if !s.is(EVER_RETX) {
                     let first = self.first_sacked.get();

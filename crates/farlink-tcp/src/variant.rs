@@ -4,8 +4,8 @@
 //! what is new about it and one row here.
 
 use crate::config::{
-    Careful, Config, Eln, InitialWindow, Nagle, NewRenoExit, RackConfig, Ratio, ReceiverConfig,
-    Recovery, ReduceFrom, RtoAlgorithm, RtoConfig, SnackForm,
+    ByteCounting, Careful, Config, Eln, InitialWindow, Nagle, NewRenoExit, RackConfig, Ratio,
+    ReceiverConfig, Recovery, ReduceFrom, RtoAlgorithm, RtoConfig, SnackForm,
 };
 use crate::congestion::{
     Adalr, Bbr, Control, Cubic, Hybla, Peach, Reno, Setting, Unlimited, Vegas, WESTWOOD,
@@ -181,6 +181,7 @@ pub static VARIANTS: &[Variant] = &[
                 exit: NewRenoExit::FlightSize,
             },
             congestion: reno(),
+            byte_counting: ByteCounting::Acks,
             receiver: no_sack(),
             ..Config::default()
         },
@@ -211,6 +212,7 @@ pub static VARIANTS: &[Variant] = &[
         config: || Config {
             recovery: Recovery::SACK,
             congestion: reno(),
+            byte_counting: ByteCounting::Acks,
             ..Config::default()
         },
     },

@@ -95,6 +95,8 @@ pub(crate) const TCP: &[(&str, &str)] = &[
         "rack=true dsack=true rack_reo_divisor=1 rack_reo_persist=1",
     ),
     ("reorder", "rack=true rack_min_rtt_window='1 s'"),
+    ("reorder", "rack=true rack_rtt=last-in-sequence"),
+    ("reorder", "rack=true rack_rtt=latest"),
     ("timeouts", "rack=true tlp=false"),
     (
         "timeouts",
@@ -116,6 +118,7 @@ pub(crate) const TCP: &[(&str, &str)] = &[
     ),
     ("loss", "byte_counting=2"),
     ("loss", "byte_counting=unlimited"),
+    ("loss", "byte_counting=acks"),
     ("loss", "initial_window=3"),
     ("loss", "initial_window=rfc3390"),
     ("queue", "initial_ssthresh=12kB"),

@@ -123,6 +123,8 @@ pub struct RackConfig {
     /// Time for which a least round-trip time counts that is not met again (6.2, step 1, leaves it
     /// open; Linux: 300 s).
     pub min_rtt_window: Interval,
+    /// Delivered segment that gives `RACK.rtt`.
+    pub rtt_from: RackRtt,
     /// Tail loss probes (section 7).
     pub tlp: Option<TlpConfig>,
 }
@@ -133,9 +135,20 @@ impl Default for RackConfig {
             reo_divisor: 4,
             reo_persist: 16,
             min_rtt_window: Interval::from_secs(300),
+            rtt_from: RackRtt::Latest,
             tlp: Some(TlpConfig::default()),
         }
     }
+}
+
+/// Segment among those that an ACK delivers whose round-trip time is `RACK.rtt`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RackRtt {
+    /// The last one sent: segments are processed in the order of departure (RFC 8985, 6.2, step 2).
+    Latest,
+    /// The last one processed where SACKed segments come first, then acknowledged ones, each in
+    /// the order of sequence numbers (Linux: `tcp_rack_advance`).
+    LastInSequence,
 }
 
 /// Tail loss probes: the probe time-out, PTO (RFC 8985, 7.2).

@@ -9,7 +9,8 @@ pub(super) struct AckCounting {
     /// Slow start follows a time-out: an ACK may then cover what arrived long
     /// ago, and L is one segment (RFC 3465, 2.3).
     restarted: bool,
-    /// Bytes acknowledged towards the next segment of congestion avoidance.
+    /// Bytes acknowledged towards the next segment of congestion avoidance. By ACKs the remainder
+    /// of MSS * MSS / cwnd.
     counted: u64,
 }
 
@@ -25,7 +26,7 @@ impl AckCounting {
     /// Bytes that an ACK of `bytes` counts for, whatever the phase.
     pub(super) fn limited(&self, bytes: u64, mss: u64) -> u64 {
         match self.how {
-            ByteCounting::Off => bytes.min(mss),
+            ByteCounting::Off | ByteCounting::Acks => bytes.min(mss),
             ByteCounting::Limit(_) if self.restarted => bytes.min(mss),
             ByteCounting::Limit(segments) => bytes.min(u64::from(segments) * mss),
             ByteCounting::Unlimited => bytes,
@@ -44,11 +45,17 @@ impl AckCounting {
     }
 
     /// Returns what congestion avoidance adds: a segment for a window of bytes (RFC 3465, 2.1), or
-    /// its share for each ACK, at least a byte (RFC 5681, equation 3).
+    /// its share for each ACK (RFC 5681, equation 3): in whole bytes and at least one, or exactly.
     pub(super) fn avoidance(&mut self, cwnd: u64, bytes: u64, mss: u64) -> u64 {
         self.resumed();
         if self.how == ByteCounting::Off {
             return (mss * mss / cwnd).max(1);
+        }
+        if self.how == ByteCounting::Acks {
+            // A window that was reduced may be below the remainder.
+            let share = self.counted % cwnd + mss * mss;
+            self.counted = share % cwnd;
+            return share / cwnd;
         }
         self.counted += bytes;
         if self.counted < cwnd {
@@ -62,10 +69,9 @@ impl AckCounting {
     /// share of the window at each ACK.
     pub(super) fn share(&mut self, bytes: u64, mss: u64) -> u64 {
         self.resumed();
-        if self.how == ByteCounting::Off {
-            mss
-        } else {
-            bytes
+        match self.how {
+            ByteCounting::Off | ByteCounting::Acks => mss,
+            ByteCounting::Limit(_) | ByteCounting::Unlimited => bytes,
         }
     }
 
@@ -88,7 +94,7 @@ impl AckCounting {
     /// L in bytes where it is configured: `None` leaves it to the algorithm.
     pub(super) fn limit(&self, mss: u64) -> Option<u64> {
         match self.how {
-            ByteCounting::Off => None,
+            ByteCounting::Off | ByteCounting::Acks => None,
             ByteCounting::Limit(segments) => Some(u64::from(segments) * mss),
             ByteCounting::Unlimited => Some(u64::MAX),
         }
@@ -108,6 +114,7 @@ mod tests {
     #[test]
     fn slow_start_counts_acks_or_bytes_up_to_l() {
         assert_eq!(step(ByteCounting::Off, 3 * MSS), MSS);
+        assert_eq!(step(ByteCounting::Acks, 3 * MSS), MSS);
         assert_eq!(step(ByteCounting::Limit(2), 3 * MSS), 2 * MSS);
         assert_eq!(step(ByteCounting::Limit(2), MSS / 2), MSS / 2);
         assert_eq!(step(ByteCounting::Unlimited, 3 * MSS), 3 * MSS);
@@ -137,12 +144,12 @@ mod tests {
     }
 
     /// Growth over a round trip of an ACK a segment, at a window of n segments of 1,460
-    /// bytes. By ACKs it is n max(1, floor(1460 / n)) bytes: in whole bytes as RFC 5681,
-    /// 3.1, has it, too little up to 1,460 segments and n / 1,460 segments above. By
-    /// bytes it is a segment at any window.
+    /// bytes. It is a segment at any window where fractions add up, and by bytes. In whole bytes,
+    /// as RFC 5681, 3.1, has it, it is n max(1, floor(1460 / n)) bytes: too little up to 1,460
+    /// segments and n / 1,460 segments above.
     #[test]
-    fn growth_by_acks_is_in_whole_bytes_and_growth_by_bytes_is_exact() {
-        for (n, by_acks) in [
+    fn a_window_of_acks_adds_a_segment_unless_bytes_are_whole() {
+        for (n, whole) in [
             (10, 1460),
             (100, 1400),
             (1000, 1000),
@@ -156,10 +163,38 @@ mod tests {
                     .map(|_| counting.avoidance(n * 1460, 1460, 1460))
                     .sum()
             };
-            assert_eq!(growth(ByteCounting::Off), by_acks, "{n}");
+            assert_eq!(growth(ByteCounting::Off), whole, "{n}");
+            assert_eq!(growth(ByteCounting::Acks), 1460, "{n}");
             assert_eq!(growth(ByteCounting::Limit(1)), 1460, "{n}");
             assert_eq!(growth(ByteCounting::Unlimited), 1460, "{n}");
         }
+    }
+
+    /// A window that grows with each ACK has W^2 = n^2 + 2 k in segments after k ACKs
+    /// (dW/dk = 1/W). The terms that the integral leaves out are below ln(W / n) / W.
+    #[test]
+    fn a_growing_window_keeps_to_the_closed_form() {
+        for n in [10, 100, 1000, 3000, 10_000_u64] {
+            let (mut counting, mut cwnd) = (AckCounting::new(ByteCounting::Acks), n * 1460);
+            for _ in 0..20 * n {
+                cwnd += counting.avoidance(cwnd, 1460, 1460);
+            }
+            let (n, grown) = (n as f64, cwnd as f64 / 1460.0);
+            let expected = libm::sqrt(n * n + 40.0 * n);
+            let left_out = libm::log(expected / n) / expected;
+            assert!(
+                (grown - expected).abs() <= left_out + 2.0 / 1460.0,
+                "{n}: {grown}"
+            );
+        }
+    }
+
+    /// A remainder of a large window adds nothing to a small one.
+    #[test]
+    fn a_remainder_does_not_outlive_its_window() {
+        let mut counting = AckCounting::new(ByteCounting::Acks);
+        assert_eq!(counting.avoidance(10_000 * MSS, MSS, MSS), 0);
+        assert_eq!(counting.avoidance(10 * MSS, MSS, MSS), MSS / 10);
     }
 
     /// An algorithm with a limit of its own takes L in bytes where there is one.
@@ -167,6 +202,7 @@ mod tests {
     fn l_is_in_segments_of_the_connection() {
         let limit = |how| AckCounting::new(how).limit(MSS);
         assert_eq!(limit(ByteCounting::Off), None);
+        assert_eq!(limit(ByteCounting::Acks), None);
         assert_eq!(limit(ByteCounting::Limit(3)), Some(3 * MSS));
         assert_eq!(limit(ByteCounting::Unlimited), Some(u64::MAX));
     }
@@ -189,6 +225,7 @@ mod tests {
     fn a_share_is_of_acks_or_of_bytes() {
         for (how, share) in [
             (ByteCounting::Off, MSS),
+            (ByteCounting::Acks, MSS),
             (ByteCounting::Limit(2), 3 * MSS),
             (ByteCounting::Unlimited, 3 * MSS),
         ] {

@@ -15,6 +15,7 @@ use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
     RecoveryWindow, Setting, Start, UndoReduction, Undone, Word, half_flight,
 };
+use crate::seq::Offset;
 use crate::time::{Instant, Interval, NANOS_PER_SEC};
 
 /// The largest window that a peer can offer (RFC 7323, 2.3). `2^rho` would soon
@@ -33,6 +34,9 @@ pub struct Hybla {
     scale_window: bool,
     scale_ssthresh: bool,
     pacing: bool,
+    reno_in_loss: bool,
+    /// End of the data in flight at a time-out, up to which the window grows as Reno's.
+    reno_until: Option<Offset>,
     cwnd: u64,
     /// Growth below one byte that `cwnd` does not show yet.
     carry: f64,
@@ -112,6 +116,14 @@ impl Hybla {
                 default: Setting::Flag(false),
                 range: Range::Flag,
             },
+            Parameter {
+                name: "after_timeout",
+                doc: "growth until the data is acknowledged that was in flight at a time-out: \
+                      \"hybla\", or \"reno\" by the bytes that ACKs cover (Linux: \
+                      tcp_hybla.c, hybla_state)",
+                default: Setting::Choice("hybla"),
+                range: Range::Choice(&[Word("hybla", ""), Word("reno", "")]),
+            },
         ],
         metrics: &[metric!(
             "rho",
@@ -136,6 +148,8 @@ impl Hybla {
             scale_window: control.flag("scale_initial_window"),
             scale_ssthresh: control.flag("scale_initial_ssthresh"),
             pacing: control.flag("pacing"),
+            reno_in_loss: control.choice("after_timeout") == "reno",
+            reno_until: None,
             cwnd: start.window,
             carry: 0.0,
             ssthresh: start.ssthresh,
@@ -188,6 +202,24 @@ impl Hybla {
         } else {
             self.cwnd = window as u64;
             self.carry = window - self.cwnd as f64;
+        }
+    }
+
+    /// Returns whether data that was in flight at a time-out is not acknowledged yet, and Reno
+    /// takes over until then.
+    fn repairs_timeout(&mut self, cx: &Context<'_>) -> bool {
+        self.reno_until = self.reno_until.filter(|&end| cx.snd_una < end);
+        self.reno_until.is_some()
+    }
+
+    /// Grows by the bytes that an ACK covers, as Linux's Reno does.
+    fn grow_as_reno(&mut self, cx: &Context<'_>, ack: &Ack) {
+        let segments = ack.bytes as f64 / cx.mss as f64;
+        if self.cwnd < self.ssthresh {
+            self.grow(cx, segments, self.ssthresh);
+        } else {
+            let window = self.cwnd as f64 / cx.mss as f64;
+            self.grow(cx, segments / window, MAX_WINDOW);
         }
     }
 
@@ -266,6 +298,10 @@ impl CongestionControl for Hybla {
         if !limited {
             return;
         }
+        if self.repairs_timeout(cx) {
+            self.grow_as_reno(cx, ack);
+            return;
+        }
         let segments = self.segments(cx, ack);
         if self.cwnd >= self.ssthresh {
             self.counting.resumed();
@@ -299,6 +335,7 @@ impl CongestionControl for Hybla {
         }
         self.collapse(cx.mss);
         self.counting.timed_out();
+        self.reno_until = self.reno_in_loss.then_some(cx.snd_max);
     }
 
     fn collapse(&mut self, window: u64) {
@@ -330,6 +367,7 @@ impl UndoReduction for Hybla {
     }
 
     fn on_spurious(&mut self, _cx: &Context<'_>, undone: &Undone) {
+        self.reno_until = None;
         self.set_window(undone.window);
         self.ssthresh = undone.ssthresh;
         if std::mem::take(&mut self.probing) {
@@ -431,6 +469,41 @@ mod tests {
         h.counting = AckCounting::new(ByteCounting::Unlimited);
         h.on_ack(&cx(&rtt, 0), &ack(2));
         assert_eq!(h.cwnd(), 160 * MSS + 200);
+    }
+
+    /// tcp_hybla.c, hybla_state: after a time-out Linux grows as Reno until all that was in
+    /// flight is acknowledged; Hybla goes on with the ACK that does.
+    #[test]
+    fn reno_repairs_a_time_out_if_configured() {
+        let rtt = estimator(50); // 2^rho - 1 = 3
+        for (growth, steps) in [("hybla", [3, 3, 3]), ("reno", [1, 2, 3])] {
+            let mut h = hybla(
+                &[NO_ESTIMATE, ("after_timeout", Setting::Choice(growth))],
+                40,
+                u64::MAX,
+            );
+            h.on_timeout(&cx(&rtt, 0), true);
+            assert_eq!((h.cwnd(), h.ssthresh()), (MSS, 20 * MSS));
+            for ((acked, segments), step) in [(1, 1), (3, 2), (40, 1)].into_iter().zip(steps) {
+                let before = h.cwnd();
+                let after = Context {
+                    snd_una: 1 + acked * MSS,
+                    ..cx(&rtt, 100)
+                };
+                h.on_ack(&after, &ack(segments));
+                assert_eq!(h.cwnd() - before, step * MSS, "{growth}");
+            }
+            // A window at ssthresh grows by a share of what an ACK covers.
+            h.on_timeout(&cx(&rtt, 200), false);
+            h.set_window(h.ssthresh());
+            h.on_ack(&cx(&rtt, 300), &ack(2));
+            let share = if growth == "reno" {
+                2 * MSS / 20
+            } else {
+                4 * MSS / 20
+            };
+            assert_eq!(h.cwnd(), 20 * MSS + share, "{growth}");
+        }
     }
 
     #[test]

@@ -21,8 +21,8 @@ mod window;
 pub(crate) use recovery::reduces_by_prr;
 pub use value::{Field, Kind, Value, Word};
 
-use crate::config::{Config, PrrBound, Recovery, RtoAlgorithm, Undo};
-use crate::congestion;
+use crate::config::{ByteCounting, Config, PrrBound, Recovery, RtoAlgorithm, Undo};
+use crate::congestion::{self, Input, goes_by};
 
 /// A key.
 #[derive(Debug)]
@@ -157,6 +157,9 @@ pub fn settle(config: &mut Config) {
         config.rto.start = None;
     }
     config.ackp_karn &= config.ackp.is_some();
+    if !goes_by(&config.congestion, Input::ByteCounting) {
+        config.byte_counting = ByteCounting::default();
+    }
 }
 
 /// PRR of a configuration, without that which a row or a profile has for another congestion

@@ -3,7 +3,7 @@
 use super::value::words;
 use super::{Field, Idle, Kind, Value, Word, keys};
 use crate::config::{
-    AssumeLoss, Careful, Config, NewRenoExit, PrrBound, RackConfig, Recovery, ReduceFrom,
+    AssumeLoss, Careful, Config, NewRenoExit, PrrBound, RackConfig, RackRtt, Recovery, ReduceFrom,
     TlpConfig, Undo,
 };
 use crate::congestion::{self, Input};
@@ -100,6 +100,14 @@ words! { NEWRENO_EXIT: NewRenoExit {
     "flight-rfc3782" FlightSizeRfc3782,
     /// ssthresh: option 2, as after Reno's fast recovery.
     "ssthresh" Ssthresh,
+} }
+
+words! { RACK_RTT: RackRtt {
+    /// The last one sent (RFC 8985, 6.2, step 2).
+    "latest" Latest,
+    /// The last one in sequence, of the acknowledged ones if there are any (Linux:
+    /// `tcp_rack_advance`).
+    "last-in-sequence" LastInSequence,
 } }
 
 words! { PRR_BOUND: PrrBound {
@@ -302,6 +310,9 @@ keys! {
     rack_reo_persist: Kind::Count(1, 1_000_000) => (|c| rack(c).map(|rack| &mut rack.reo_persist)), needs RACK;
     /// Time for which the least round-trip time counts.
     rack_min_rtt_window: Kind::Time(Interval::from_millis(1), Interval::from_secs(86_400)) => (|c| rack(c).map(|rack| &mut rack.min_rtt_window)), needs RACK;
+    /// Segment whose round-trip time counts, where an ACK delivers several: what left that long and
+    /// a reordering window ago, before something delivered, is lost.
+    rack_rtt: Kind::Choice(RACK_RTT) => (|c| rack(c).map(|rack| &mut rack.rtt_from)), needs RACK;
     /// Tail loss probes (RFC 8985, 7), on with `rack` unless written.
     tlp: Kind::Flag => {
         get |c| match c.recovery {

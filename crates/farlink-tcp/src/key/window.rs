@@ -12,12 +12,13 @@ words! { CWND_LIMIT: CwndLimit {
     "receive-window" ReceiveWindow,
 } }
 
-const COUNTINGS: &[Word] = &[Word("off", ""), Word("unlimited", "")];
+const COUNTINGS: &[Word] = &[Word("off", ""), Word("acks", ""), Word("unlimited", "")];
 
 impl Field for ByteCounting {
     fn value(&self) -> Value {
         match *self {
             Self::Off => Value::Choice("off"),
+            Self::Acks => Value::Choice("acks"),
             Self::Unlimited => Value::Choice("unlimited"),
             Self::Limit(n) => Value::Count(n),
         }
@@ -26,6 +27,7 @@ impl Field for ByteCounting {
     fn of(value: Value) -> Self {
         match value {
             Value::Choice("off") => Self::Off,
+            Value::Choice("acks") => Self::Acks,
             Value::Choice(_) => Self::Unlimited,
             limit => Self::Limit(u32::of(limit)),
         }
@@ -115,8 +117,9 @@ keys! {
     pacing_ss_ratio: RATIO => (|c| c.pacing.as_mut().map(|p| &mut p.slow_start)), needs PACING, idle PACED;
     /// The multiple after that (Linux: `tcp_pacing_ca_ratio`).
     pacing_ca_ratio: RATIO => (|c| c.pacing.as_mut().map(|p| &mut p.avoidance)), needs PACING, idle PACED;
-    /// Value of an ACK where the window grows by ACKs: "off" counts at most a segment (RFC 5681). A
-    /// number is L of RFC 3465: an ACK counts the bytes that it acknowledges, in slow start at most
+    /// Value of an ACK where the window grows by ACKs: "off" counts at most a segment, and in
+    /// congestion avoidance adds MSS * MSS / cwnd in whole bytes, at least one (RFC 5681). "acks"
+    /// carries fractions of a byte, so that a window of ACKs adds a segment. A number is L of RFC 3465: an ACK counts the bytes that it acknowledges, in slow start at most
     /// L segments. "unlimited" is Linux's.
     byte_counting: Kind::Or(COUNTINGS, &Kind::Count(1, 1_000)) => {
         get |c| goes_by(&c.congestion, Input::ByteCounting).then_some(c.byte_counting.value());

@@ -3,7 +3,7 @@
 use super::{Member, Profile, Set, Value, set};
 use crate::config::{
     ByteCounting, Config, CwndLimit, DelayedAck, InitialWindow, Nagle, PrrBound, RackConfig,
-    Recovery, ReduceFrom, RtoAlgorithm, Sampling, Undo, WindowScale,
+    RackRtt, Recovery, ReduceFrom, RtoAlgorithm, Sampling, Undo, WindowScale,
 };
 use crate::congestion::{Hybla, Setting};
 use crate::time::Interval;
@@ -91,6 +91,16 @@ const VALUES: &[Value] = &[
         key: "rack",
         set: Set::Config(|c| set(c.recovery.rack_mut(), Some(RackConfig::default()))),
         source: "tcp_recovery = 1, tcp_recovery.c; with tail loss probes, tcp_early_retrans = 3",
+    },
+    Value {
+        key: "rack_rtt",
+        set: Set::Config(|c| {
+            if let Some(rack) = c.recovery.rack_mut() {
+                rack.get_or_insert_default().rtt_from = RackRtt::LastInSequence;
+            }
+        }),
+        source: "tcp_recovery.c: tcp_rack_advance, called by tcp_sacktag_one and then by \
+                 tcp_clean_rtx_queue",
     },
     Value {
         key: "prr",
@@ -296,6 +306,11 @@ const VALUES: &[Value] = &[
         key: "control.hybla.scale_initial_window",
         set: Set::Control("hybla", "scale_initial_window", Setting::Flag(true)),
         source: "tcp_hybla.c: hybla_init",
+    },
+    Value {
+        key: "control.hybla.after_timeout",
+        set: Set::Control("hybla", "after_timeout", Setting::Choice("reno")),
+        source: "tcp_hybla.c: hybla_state, hybla_cong_avoid; tcp_cong.c: tcp_reno_cong_avoid",
     },
     Value {
         key: "control.bbr.pacing_margin",

@@ -122,10 +122,10 @@ impl Rack {
                 .filter(|&(least, at)| least < rtt && now.since(at) <= window);
             self.min_rtt = kept.or(Some((rtt, now)));
         }
-        if let Some(delivered) = news.latest {
-            self.rtt = now.since(delivered.0);
-            self.latest = self.latest.max(Some(delivered));
+        if let Some(at) = news.timed(self.config.rtt_from) {
+            self.rtt = now.since(at);
         }
+        self.latest = self.latest.max(news.latest);
         self.reordering_seen |= news.reordered;
         self.fack = self.fack.max(news.highest);
     }

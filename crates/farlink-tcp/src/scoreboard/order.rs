@@ -6,6 +6,7 @@
 //! ACKs come while it waits.
 
 use super::{LOST, RETX, SACKED, Scoreboard};
+use crate::config::RackRtt;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use std::collections::VecDeque;
@@ -47,6 +48,9 @@ struct AtHand {
 pub(crate) struct News {
     /// The latest transmission that it is certain to have delivered.
     pub(crate) latest: Option<Sending>,
+    /// The last one of these in sequence, of the acknowledged ones if there are any: whether it is
+    /// an acknowledged one, the position after it, and its departure.
+    pub(crate) last: Option<(bool, Offset, Instant)>,
     /// Position after the highest segment.
     pub(crate) highest: Offset,
     /// Least round-trip time of what was sent once.
@@ -62,6 +66,16 @@ pub(crate) struct Judged {
     pub(crate) lost: Option<Instant>,
     /// Time at which the last overtaken segment is lost unless delivered by then.
     pub(crate) again_at: Option<Instant>,
+}
+
+impl News {
+    /// Returns when the segment left that gives RACK its round-trip time.
+    pub(crate) fn timed(&self, from: RackRtt) -> Option<Instant> {
+        match from {
+            RackRtt::Latest => self.latest.map(|(at, _)| at),
+            RackRtt::LastInSequence => self.last.map(|(.., at)| at),
+        }
+    }
 }
 
 impl TimeOrder {
@@ -103,8 +117,8 @@ impl TimeOrder {
         }
     }
 
-    /// A segment is delivered (6.2, steps 2 and 3).
-    pub(super) fn delivered(&mut self, at: Instant, end: Offset, sent_twice: bool) {
+    /// A segment is delivered (6.2, steps 2 and 3), by the ACK field if `acked` is set.
+    pub(super) fn delivered(&mut self, at: Instant, end: Offset, sent_twice: bool, acked: bool) {
         let (ack, news) = (&self.ack, &mut self.news);
         let rtt = ack.now.since(at);
         news.highest = news.highest.max(end);
@@ -121,6 +135,7 @@ impl TimeOrder {
             news.reordered |= end < ack.fack;
         }
         news.latest = news.latest.max(Some((at, end)));
+        news.last = news.last.max(Some((acked, end, at)));
     }
 }
 
@@ -378,7 +393,7 @@ mod tests {
                 Some(Interval::from_millis(min_rtt)),
                 0,
             );
-            order.delivered(at(100), 10, true);
+            order.delivered(at(100), 10, true, true);
             order.news().latest
         };
         assert_eq!(latest(None, 50, 149), None);
@@ -393,8 +408,8 @@ mod tests {
         let reordered = |end, twice| {
             let mut order = TimeOrder::default();
             order.begin(at(10), None, None, 500);
-            order.delivered(at(1), 900, false);
-            order.delivered(at(0), end, twice);
+            order.delivered(at(1), 900, false, false);
+            order.delivered(at(0), end, twice, false);
             assert_eq!(order.news().highest, 900);
             order.news().reordered
         };

@@ -119,7 +119,7 @@ fn special(chance: &mut Chance, key: &str, config: &Config) -> Option<Value> {
         "fine_granularity" => millis(chance.pick(&[2, 20, 100])),
         "byte_counting" => Some(chance.pick(&[
             Value::Choice("off"),
-            Value::Count(1),
+            Value::Choice("acks"),
             Value::Count(2),
             Value::Choice("unlimited"),
         ])),

@@ -307,7 +307,7 @@ def _delay_280(scenario: dict[str, Any]) -> None:
 def _sack_for_reno(scenario: dict[str, Any]) -> None:
     """Repair with SACK where Reno is meant."""
     if _variant(scenario) == "reno":
-        scenario["tcp"]["variant"] = "sack"
+        scenario["tcp"].update(variant="sack", byte_counting="off")
         scenario["tcp"].pop("dup_acks", None)
 
 
