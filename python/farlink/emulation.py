@@ -254,6 +254,8 @@ def transfer(
         else:
             output.write_text(json.dumps(fetched) + "\n", encoding="utf-8")
         done.data["exit_code"] = int(not (fetched and fetched["correct"]))
+    # The sender ends with its transfer: that is no news, unless it failed.
+    done.data["servers"] = [row for row in done.data["servers"] if row["exit_code"] != 0]
     return done
 
 

@@ -220,6 +220,16 @@ class Result:
         """
         return mean_ci95(self._totals(metric, tcp, udp=udp))
 
+    @cached_property
+    def runs_are_alike(self) -> bool:
+        """Whether several runs gave the same numbers: nothing in the scenario is random."""
+        return self.runs > 1 and all(
+            len(set(values_of(row, name))) == 1
+            for part in ("results", "links")
+            for row in self.rows(part)
+            for name in row["metrics"]
+        )
+
     def udp_flows(self) -> list[str]:
         """Return the names of the flows of datagrams, in the order of the scenario."""
         rows = [row for row in self.rows("results") if row["tcp"] == self.tcp[0]]

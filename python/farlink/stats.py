@@ -50,6 +50,9 @@ def mean_ci95(values: Sequence[float | None], probability: float = 0.975) -> Est
     mean = math.fsum(present) / n
     if n == 1:
         return Estimate(mean, None, None, 1)
+    if min(present) == max(present):
+        # The mean of equal values may be off by a rounding: an interval would be of that alone.
+        return Estimate(present[0], present[0], present[0], n)
     variance = math.fsum((value - mean) ** 2 for value in present) / (n - 1)
     half = t_quantile(probability, n - 1) * math.sqrt(variance / n)
     return Estimate(mean, mean - half, mean + half, n)

@@ -173,6 +173,7 @@ def test_a_transfer_arrives_whole_over_a_lossy_link() -> None:
     assert report["correct"] is True
     assert report["bytes"] == 200_000
     assert "satellite" in done.stderr
+    assert "ended before" not in done.stderr  # the sender ends with its transfer
 
 
 def test_losses_are_those_of_the_channel_and_every_packet_is_accounted_for() -> None:

@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -53,6 +54,16 @@ def test_pages_are_shown_by_their_response_time(capsys: pytest.CaptureFixture[st
 def test_one_run_has_no_interval(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert farlink("run", str(small)) == 0
     assert "±" not in capsys.readouterr().out
+
+
+def test_runs_without_chance_are_one_run(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clean = ["--set", "links.0.down.channel.loss=0", "--tcp", "newreno,sack", "--runs", "10"]
+    assert farlink("run", str(small), *clean) == 0
+    shown = capsys.readouterr().out
+    assert "±" not in shown
+    assert "median" not in shown
+    assert "nothing here is random: the 10 runs are the same, so it is one run" in shown
+    assert not re.search(r"\.0{5}", shown)
 
 
 def test_quiet_prints_nothing(small: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -131,3 +131,10 @@ def test_what_is_kept_of_distributions_is_what_scipy_has() -> None:
         assert median.low is not None
         k = int(median.low) + 1
         assert bdtr(k - 1, n, 0.5) <= 0.025 < bdtr(k, n, 0.5)
+
+
+def test_the_mean_of_equal_values_is_that_value() -> None:
+    """Their sum over their number may be off by a rounding, and look like an interval."""
+    for value in (0.1, 363_994.123_456_7, 1 / 3):
+        estimate = mean_ci95([value] * 10)
+        assert (estimate.mean, estimate.low, estimate.high, estimate.n) == (value, value, value, 10)

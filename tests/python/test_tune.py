@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import farlink as fl
+from farlink import tuning
 from farlink.experiment import Experiment, Point
 from farlink.stats import Estimate, paired_difference
 from farlink.tuning import Trial, Tuned, goals, undominated
-from farlink.tuning.space import knob
+from farlink.tuning.space import knob, knobs
 from test_cli import farlink
 
 PATH: dict[str, Any] = {
@@ -379,3 +380,29 @@ def _against(
     runs = [fl.run(tree, runs=30, overrides=item) for item in (tuned.overrides, table)]
     ours, theirs = (run.per_run("goodput", run.tcp[0])[10:] for run in runs)
     return tuned, paired_difference(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    ("queue", "path", "levels", "default"),
+    [
+        ("{ packets = 300 }", "queue", "unlimited|{ packets = 40 }", "{ packets = 300 }"),
+        ("unlimited", "queue.packets", "40|80", "unlimited"),
+        ("{ bytes = '90 kB' }", "queue.packets", "40|80", '{ bytes = "90 kB" }'),
+        ("unlimited", "delay", "10 ms|20 ms", "100 ms"),
+    ],
+)
+def test_a_default_in_another_form_is_shown(
+    queue: str, path: str, levels: str, default: str
+) -> None:
+    path = f"links.0.down.{path}"
+    search = tuning._Search(
+        PATH,
+        tuple(knobs({path: levels}, None)),
+        None,
+        {"links.0.down.queue": queue},
+        None,
+        Experiment(),
+        2,
+        None,
+    )
+    assert search._default() == {path: default}

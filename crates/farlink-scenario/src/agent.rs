@@ -85,7 +85,7 @@ table! {
         /// TCP of the half on the side of the wireless link.
         wireless_tcp?: TcpSpec, of [Split];
         /// TCP of the half on the side of the satellite, the link that `wireless` names. The
-        /// variant is "hybla" if none is written.
+        /// variant is "hybla" if none is written, or the usual one of a profile without Hybla.
         satellite_tcp?: TcpSpec, of [Pep, Pepsal];
         /// Time at which the SYN of an end is answered.
         open?: OpenName = OpenName::Early, of [Split, Pep, Pepsal];
@@ -208,7 +208,16 @@ impl AgentSpec {
         };
         let mut far = far.unwrap_or_default();
         if self.kind != AgentName::Split && far.variant.is_none() {
-            far.variant = Some("hybla".to_owned());
+            // Of a profile without Hybla it is the usual TCP: nobody wrote a name to refuse.
+            let profile = if far.profile.is_some() {
+                &far
+            } else {
+                scenario
+            }
+            .profile();
+            let known = profile.config(SATELLITE).is_some();
+            let usual = if known { SATELLITE } else { profile.usual };
+            far.variant = Some(usual.to_owned());
         }
         let near = self.wired_tcp.clone().unwrap_or_default();
         let far = half(&far, scenario).map_err(|problem| problem.within(key))?;
@@ -374,6 +383,9 @@ impl AgentSpec {
 }
 
 /// The TCP of a half: what is written for it over the scenario's.
+/// Variant of the half on the satellite's side if none is written.
+const SATELLITE: &str = "hybla";
+
 fn half(written: &TcpSpec, scenario: &TcpSpec) -> Result<Config, Problem> {
     const NOBODY: [(&str, &str); 2] = [
         ("eln", "an agent is told of no damage"),

@@ -424,3 +424,24 @@ fn an_override_takes_a_key_away_and_finds_a_link_by_its_nodes() {
         7_000_000
     );
 }
+
+/// Nobody wrote the TCP of a proxy's satellite half: no profile of the ends refuses it.
+#[test]
+fn a_proxy_without_a_tcp_of_its_own_takes_one_of_the_profile_of_the_ends() {
+    for (profile, tcp) in [("rfc", "Hybla"), ("linux", "Hybla"), ("freebsd", "Cubic")] {
+        for own in ["", "satellite_tcp = { initial_window = 4 }\n"] {
+            let text = format!(
+                "[tcp]\nprofile = \"{profile}\"\n\
+                 [[links]]\nname = \"satellite\"\nbetween = [\"a\", \"hub\"]\n\
+                 down = {{ rate = \"1 Mbit/s\", delay = \"250 ms\" }}\n\
+                 [[links]]\nbetween = [\"hub\", \"b\"]\n\
+                 down = {{ rate = \"10 Mbit/s\", delay = \"1 ms\" }}\n\
+                 [[agents]]\nat = \"hub\"\nwireless = \"satellite\"\nkind = \"pep\"\n{own}\
+                 [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 kB\"\n"
+            );
+            let net = load(&text, "", &[]).unwrap().expand().unwrap();
+            let [far, _] = net.agents[0].tcp.as_ref().unwrap();
+            assert!(format!("{far:?}").contains(tcp), "{profile}: {far:?}");
+        }
+    }
+}

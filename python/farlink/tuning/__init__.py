@@ -1,5 +1,6 @@
 """The best setting of a scenario for a goal, confirmed on runs that it was not chosen by."""
 
+import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -443,13 +444,33 @@ class _Search:
             if parts[0] == "tcp":
                 at, parts = tree["resolved_tcp"][0], parts[1:]
             for part in parts:
+                if isinstance(at, str | int | float):
+                    break  # "unlimited" stands where a queue of so many packets may be
+                if isinstance(at, Mapping) and 0 < len(at) <= _FEW_KEYS and part not in at:
+                    at = _inline(at)
+                    break
                 if isinstance(at, list):
                     named = [row for row in at if row.get("name") == part]
                     at = named[0] if named else at[int(part)] if part.isdigit() else None
                 else:
                     at = at.get(part) if isinstance(at, Mapping) else None
+            if isinstance(at, Mapping) and at:
+                at = _inline(at)
             table[knob.path] = at if isinstance(at, str | int | float | bool) else "-"
         return table
+
+
+_FEW_KEYS = 2
+"""A table with more keys than this is no other form of the key that a knob names."""
+
+
+def _inline(table: Mapping[str, Any]) -> str:
+    """Write a table of a scenario in one line, as TOML has it."""
+    pairs = (
+        f"{key} = {_inline(value) if isinstance(value, Mapping) else json.dumps(value)}"
+        for key, value in table.items()
+    )
+    return f"{{ {', '.join(pairs)} }}"
 
 
 def undominated(rows: "Mapping[str, np.ndarray[Any, Any]]") -> list[str]:

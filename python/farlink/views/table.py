@@ -57,6 +57,8 @@ def show(result: "Result", out: "Sink") -> None:
     between = " " if out.width >= _ONE_LINE_WIDTH else "\n"
     busiest = _busiest(result)
     used = [_utilisation(result, tcp, busiest) for tcp in result.tcp]
+    if result.runs_are_alike:
+        used = [_of_one_run(estimate) for estimate in used]
     utilisation = ("utilisa-\ntion (%)", used)
     over_udp = result.udp_flows()
     over_tcp = bool(result.tcp_flows())
@@ -77,7 +79,7 @@ def show(result: "Result", out: "Sink") -> None:
             out.print(sentence, soft_wrap=True)
     for note in _notes(result, busiest):
         out.print(note, soft_wrap=True)
-    if over_tcp and result.runs >= _FEWEST_FOR_MEDIAN:
+    if over_tcp and result.runs >= _FEWEST_FOR_MEDIAN and not result.runs_are_alike:
         out.print(_medians(result))
         out.print(
             "median [95 % interval by order statistics]; differences run by run: the same losses",
@@ -100,6 +102,8 @@ def _table(
     for column in columns:
         metric = result.goodput_to_add if column is _GOODPUT and not udp else column.metric
         estimates = [result.total(metric, tcp, udp=udp) for tcp in result.tcp]
+        if result.runs_are_alike:
+            estimates = [_of_one_run(estimate) for estimate in estimates]
         factor, unit = column.factor, column.unit
         if column.factor == 1.0:
             factor, unit = units.prefixed(max((estimate.mean or 0) for estimate in estimates), unit)
@@ -109,6 +113,10 @@ def _table(
     for row in cells:
         table.add_row(*row)
     return table
+
+
+def _of_one_run(estimate: Estimate) -> Estimate:
+    return Estimate(estimate.mean, None, None, 1 if estimate.n else 0)
 
 
 def _medians(result: "Result") -> Table:
@@ -157,7 +165,12 @@ def _notes(result: "Result", busiest: tuple[str, str]) -> list[str]:
     runs = f"{result.runs} runs" if result.runs > 1 else "1 run"
     speed = f"{result.events:,} events in {result.wall_s:.2f} s"
     notes = [f"{result.name}, seed {result.seed}, {runs} per TCP; {speed}"]
-    if result.runs > 1:
+    if result.runs_are_alike:
+        notes.append(
+            f"nothing here is random: the {result.runs} runs are the same, so it is one run and "
+            "there is no interval"
+        )
+    elif result.runs > 1:
         notes.append("mean ±half of the 95 % confidence interval (Student's t) over the runs")
     notes += _incomplete(result) + datagrams.balances(result)
     notes.append(f"utilisation of {busiest[0]}, {busiest[1]}: the most used link direction")
@@ -189,6 +202,8 @@ def _of_flows(result: "Result") -> list[str]:
 def _fairness(result: "Result") -> list[str]:
     """Say how evenly the flows of each TCP shared."""
     index = {row["tcp"]: mean_ci95(values_of(row, "jain")) for row in result.rows("fairness")}
+    if result.runs_are_alike:
+        index = {tcp: _of_one_run(estimate) for tcp, estimate in index.items()}
     shown = ", ".join(
         f"{tcp} {_cell(entry, 1.0, entry.half_width, ' ')}" for tcp, entry in index.items()
     )
