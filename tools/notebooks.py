@@ -1,7 +1,8 @@
 """Execute the notebooks of examples/: `python tools/notebooks.py` writes their outputs anew.
 
 No kernel is needed: cells are Python, run one after the other in one namespace, and a cell's last
-expression is shown by its `_repr_png_`, `_repr_html_` or `repr`, as a notebook does.
+expression is shown by its `_repr_png_`, `_repr_html_` or `repr`, as a notebook does: a figure of
+matplotlib alone, which has none but `repr`, is no picture there either.
 """
 
 import ast
@@ -75,7 +76,7 @@ def _outputs(source: str, space: dict[str, Any], count: int, name: str) -> list[
 
 
 def _shown(value: Any) -> dict[str, Any]:  # noqa: ANN401 (whatever a cell gives)
-    if hasattr(value, "savefig"):
+    if hasattr(value, "_repr_png_"):
         file = io.BytesIO()
         value.savefig(file, format="png", dpi=_DPI, metadata={"Software": None})
         return {
@@ -83,8 +84,9 @@ def _shown(value: Any) -> dict[str, Any]:  # noqa: ANN401 (whatever a cell gives
             "text/plain": ["<a figure>"],
         }
     table: dict[str, Any] = {"text/plain": _lines(repr(value))}
-    if hasattr(value, "_repr_html_"):
-        table["text/html"] = _lines(value._repr_html_())
+    html = value._repr_html_() if hasattr(value, "_repr_html_") else None
+    if html is not None:
+        table["text/html"] = _lines(html)
     return table
 
 

@@ -427,3 +427,18 @@ def test_bad_input_of_compare_is_one_line(
     err = capsys.readouterr().err
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_a_capture_of_a_receiver_shows_its_acks_on_an_axis_of_its_own(
+    small: Path, tmp_path: Path
+) -> None:
+    run = fl.run(small, overrides={"flows.0.size": "600 kB"})
+    (pcap,) = [path for path in run.save_pcaps(tmp_path) if path.stem == "client"]
+    plots = fl.capture(pcap).plot
+    (axes,) = plots.sequence().axes
+    legend = axes.get_legend()
+    assert legend is not None
+    assert "ACK" in [text.get_text() for text in legend.get_texts()]
+    assert axes.get_ylim()[1] < 1.25 * 600_000  # not as far as the window, which is not drawn
+    (axes,) = plots.rtt().axes
+    assert 0.5 < axes.get_ylim()[1] < 1.0  # the path's 0.5 s: here the receiver answers at once

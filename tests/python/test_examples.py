@@ -2,9 +2,13 @@
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
+
+from farlink.plot import Picture
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
@@ -35,3 +39,20 @@ def test_a_notebook_runs_and_is_kept_executed(path: Path) -> None:
             assert before["execution_count"] == now["execution_count"]
             kinds = [sorted(output.get("data", {})) for output in before["outputs"]]
             assert kinds == [sorted(output.get("data", {})) for output in now["outputs"]]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_title_of_a_notebook_is_a_heading(path: Path) -> None:
+    first = json.loads(path.read_text(encoding="utf-8"))["cells"][0]
+    assert first["cell_type"] == "markdown"
+    assert re.match(r"# \S", first["source"][0])
+
+
+def test_a_notebook_shows_what_jupyter_would() -> None:
+    """IPython knows a figure by its methods; one of matplotlib has none unless it is set up."""
+    picture = Picture(figsize=(1, 1))
+    assert "image/png" in notebooks._shown(picture)
+    assert set(notebooks._shown(Figure(figsize=(1, 1)))) == {"text/plain"}
+    kept = json.loads((ROOT / "examples" / "paper-figure.ipynb").read_text(encoding="utf-8"))
+    shown = [output for cell in kept["cells"] for output in cell.get("outputs", [])]
+    assert any("image/png" in output["data"] for output in shown)

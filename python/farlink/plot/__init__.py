@@ -18,7 +18,7 @@ from farlink.plot.delay import draw_delay
 from farlink.plot.processes import done_by
 from farlink.plot.queue import draw_queue
 from farlink.plot.sequence import draw_comparison, draw_first_loss, draw_sequence
-from farlink.plot.sheet import sheet_of
+from farlink.plot.sheet import Picture, sheet_of
 from farlink.plot.style import save
 from farlink.plot.throughput import draw_throughput
 from farlink.plot.view import View
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from farlink.result import Result
 
-__all__ = ["Plots"]
+__all__ = ["Picture", "Plots"]
 
 
 class Plots:

@@ -258,8 +258,10 @@ def _rtt(shown: _Shown) -> Figure:
         if len(part):
             legend.append((_cloud(axes, part, shown.limits, shade), f"to {end} and back"))
             highest = max(highest, float(part["rtt"].max()))
-    axes.set_ylim(0, 1.12 * highest or 1.0)
-    scale_axis(axes, "round trip", "s", highest or 1.0)
+    # At an end itself, its round trips are nothing: the axis is that of the whole path.
+    top = highest or way.least_rtt or 1.0
+    axes.set_ylim(0, 1.12 * top)
+    scale_axis(axes, "round trip", "s", top)
     time_axis(axes, shown.limits)
     title(figure, shown.headline("Round trips"))
     least = "" if way.least_rtt is None else f"; least of the whole path {way.least_rtt:.4g} s"

@@ -213,10 +213,11 @@ def draw_parts(parts: Parts, limits: tuple[float, float], text: str) -> Figure:
     axes = figure.subplots()
     title(figure, text)
     segments, acks = parts.segments.between(limits), parts.acks
-    axes.set_ylim(_vertical_limits(segments, acks.around(limits)))
     legend: _Legend = []
     few = parts.overtaken is not None and len(segments) <= _FEW
-    if few or _resolves(segments, acks):
+    resolved = few or _resolves(segments, acks)
+    axes.set_ylim(_vertical_limits(segments, acks.around(limits), window=resolved))
+    if resolved:
         time_axis(axes, limits)
         drops = parts.drops.between(limits)
         _make_room(axes, segments, drops)
@@ -228,6 +229,8 @@ def draw_parts(parts: Parts, limits: tuple[float, float], text: str) -> Figure:
     else:
         time_axis(axes, _with_room(limits))
         _overview(axes, segments, legend)
+        if parts.overtaken is not None and len(acks):
+            legend.insert(1, _acked_along(axes, acks.around(limits)))
     _timeouts(axes, parts.timeouts.between(limits), legend)
     scale_axis(axes, "sequence number", "B", axes.get_ylim()[1])
     legend_above(axes, [handle for handle, _ in legend], [label for _, label in legend])
@@ -238,14 +241,14 @@ def _with_room(limits: tuple[float, float]) -> tuple[float, float]:
     return limits[0], limits[0] + 1.02 * (limits[1] - limits[0])
 
 
-def _vertical_limits(segments: Columns, acks: Columns) -> tuple[float, float]:
+def _vertical_limits(segments: Columns, acks: Columns, *, window: bool) -> tuple[float, float]:
     acked, edge = acks["ack"], acks["ack"] + acks["window"]
     sent = segments["seq"] + segments["len"]
     low = float(min([*acked[:1], *segments["seq"][:1]], default=0))
     high = float(max(sent.max(initial=1), acked.max(initial=1)))
     # A window far above what is sent would squeeze the rest to the ground.
     offered = float(edge.max(initial=0))
-    if offered < high + 1.5 * (high - low):
+    if window and offered < high + 1.5 * (high - low):
         high = max(high, offered)
     margin = 0.03 * max(high - low, 1.0)
     return (low - margin if low > margin else -margin / 3), high + 2 * margin
@@ -273,6 +276,14 @@ def _overview(axes: "Axes", segments: Columns, legend: _Legend) -> None:
         axes.set_ylim(bottom, bottom + 1.14 * (top - bottom))
         times = segments["time"][again]
         _events(axes, times, _UPPER_LANE, LOSS, "retransmission", legend)
+
+
+def _acked_along(axes: "Axes", acks: Columns) -> "tuple[Artist, str]":
+    """Draw the ACKs as dashes on the line of what was sent: nothing lies between the two."""
+    acked = np.maximum.accumulate(acks["ack"])
+    seen = data.thinned(acks["time"], acked, axes.get_xlim(), strokes())
+    (line,) = axes.plot(acks["time"][seen], acked[seen], color=ACK, lw=1.3, ls=(0, (4, 4)))
+    return line, "ACK"
 
 
 def _make_room(axes: "Axes", segments: Columns, drops: Columns) -> None:
