@@ -131,11 +131,11 @@ def test_sweeps_searches_and_studies_keep_their_numbers(
     assert {path.name for path in out.iterdir()} >= {"tuned.json", "trials.csv"}
 
     out = tmp_path / "study"
-    only = ("--only", "fig4.17", "--quick", "--runs", 2)
+    only = ("--only", "fig4.2", "--quick", "--runs", 2)
     assert command("study", "wong1998", *only, "--out", out, "--quiet") == 3
-    assert "figure fig4.17 is missing" in capsys.readouterr().err
+    assert "figure fig4.2 is missing" in capsys.readouterr().err
     assert (out / "verdicts.json").exists()
-    assert (out / "figures" / "fig4.17.csv").exists()
+    assert (out / "figures" / "fig4.2.csv").exists()
     assert "This figure could not be drawn" in (out / "index.html").read_text(encoding="utf-8")
 
 

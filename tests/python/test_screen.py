@@ -72,7 +72,7 @@ COMMANDS = {
     "sweep": "sweep grid.toml --out sweep",
     "points": "sweep grid.toml --list",
     "tune": f"tune small.toml --vary {ONE_WORD} --trials 2 --runs 2 --confirm 2 --out tune --quiet",
-    "study": "study wong1998 --only fig4.17 --quick --runs 2 --out study",
+    "study": "study wong1998 --only fig4.2 --quick --runs 2 --out study",
     "channel": "channels sample gilbert --set loss=0.05 --set burst=4 --packets 2000",
     "keys": "channels sample",
     "plot": "plot capture.pcapng --list",
@@ -94,9 +94,7 @@ def folder(small: Path, result: fl.Result, tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.long) if n == "study" else n for n in COMMANDS]
-)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_no_table_of_a_command_cuts_a_number(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         text, "console", lambda stream, **_: AtAllWidths(stream, color_system=None, width=120)
