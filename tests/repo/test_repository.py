@@ -193,3 +193,17 @@ def test_recorded_figures_of_peers_have_a_case_to_stand_beside() -> None:
     bench = (ROOT / "crates/farlink-sim/benches/workloads.rs").read_text("utf-8")
     assert [w["case"] for w in work if f'"{w["case"]}"' not in bench] == []
     assert not [w["name"] for w in work if not {"ns3", "htsim"} & w.keys()]
+
+
+def test_a_release_has_function_names_and_no_debug_information() -> None:
+    """Debug information is most of a wheel; without names a backtrace tells nothing."""
+    profiles = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["profile"]
+    assert profiles["release"]["strip"] == "debuginfo"
+    assert "debug" not in profiles["release"]
+
+
+def test_the_package_has_the_address_that_the_citation_has() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f'repository-code: "{project["urls"]["Repository"]}"' in citation
+    assert all(url.startswith(project["urls"]["Repository"]) for url in project["urls"].values())

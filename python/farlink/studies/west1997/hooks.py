@@ -102,9 +102,7 @@ def _drops_in_rows(scenario: dict[str, Any]) -> None:
 @REGISTRY.hook("newreno")
 def _newreno(scenario: dict[str, Any]) -> None:
     if scenario["tcp"]["variant"] == "reno":
-        scenario["tcp"].update(
-            variant="newreno", newreno_exit="ssthresh", byte_counting="off"
-        )
+        scenario["tcp"].update(variant="newreno", newreno_exit="ssthresh", byte_counting="off")
 
 
 @REGISTRY.hook("newreno_exit")
