@@ -232,6 +232,16 @@ def test_a_damaged_file_is_named_with_what_to_do(
     reader.query("select results.*, points.* from results, points")
 
 
+def test_a_bit_of_a_footer_that_changes_a_name_is_told_too(store: Store) -> None:
+    """Of the parts, one has the name of a column there, which pyarrow reads as it is."""
+    for path in sorted(store.path.glob("part-*")):
+        whole = path.read_bytes()
+        path.write_bytes(_one_bit(whole))
+        with pytest.raises(ScenarioError, match=f"{path.name}.*remove it"):
+            Store(store.path).numbers(KEYS)
+        path.write_bytes(whole)
+
+
 def test_a_damaged_part_is_named_by_a_merge_too(store: Store) -> None:
     path = sorted(store.path.glob("part-*"))[0]
     path.write_bytes(_flipped(path.read_bytes()))
@@ -278,6 +288,48 @@ def test_rows_that_no_part_is_to_blame_for_are_one_line(tmp_path: Path) -> None:
     few.add([numbers("first", [1])])
     with pytest.raises(ScenarioError, match="few: rows of point first do not fit its runs"):
         Store(few.path).numbers(["first"])
+
+
+def test_runs_that_several_parts_have_count_once(tmp_path: Path) -> None:
+    """Parts with a run, some and all in common; in views, in numbers, and once they are merged."""
+    made = Store(tmp_path / "store")
+    for runs in ([0, 1, 2], [1, 2, 3], [2, 3, 4], [4], [0, 1, 2]):
+        made.add([numbers("first", runs)])
+    for merged in (False, True):
+        if merged:
+            made.tidy(at_least=2)
+            assert len(list(made.path.glob("part-*"))) == 1
+        reader = Store(made.path)
+        assert check(reader.numbers(["first"]), 5) == 5
+        counts = reader.query("select run, count(*) as n from results group by run order by run")
+        assert counts["run"].tolist() == [0, 1, 2, 3, 4]
+        assert counts["n"].tolist() == [len(LAYOUT)] * 5
+
+
+def test_files_that_go_while_they_are_listed_are_looked_for_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Store(store.path).covered()
+    names = store._listed()
+    (lost, *_) = sorted(name for name in names if name.startswith("part-"))
+    lists = [names, names - {lost}, names, names]
+    monkeypatch.setattr(Store, "_listed", lambda _: lists.pop(0))
+    assert Store(store.path).covered() == whole
+    assert not lists
+
+
+def test_small_parts_are_chosen_up_to_one_large_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = store._look()
+    rows = sorted(part.rows for part in snapshot.parts.values())
+    assert len(rows) > 2
+    monkeypatch.setattr("farlink.experiment.store._LARGE", sum(rows[:2]))
+    assert len(store._small(snapshot)) == 2
+    monkeypatch.setattr("farlink.experiment.store._LARGE", sum(rows))
+    assert len(store._small(snapshot)) == len(rows)
+    monkeypatch.setattr("farlink.experiment.store._LARGE", rows[0])
+    assert store._small(snapshot) == []
 
 
 def test_rows_are_a_matrix_or_an_error(store: Store) -> None:

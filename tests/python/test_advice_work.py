@@ -1,0 +1,122 @@
+"""Choices behind a page of advice, over numbers that are known."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from farlink.advice import work
+from farlink.advice.work import Setting, Work
+
+Values = Mapping[str, list[float]]
+
+
+class Lab:
+    """Numbers by the name of a point, and how many runs of each were asked for."""
+
+    def __init__(self, values: Values) -> None:
+        self.known = values
+        self.asked: dict[str, int] = {}
+
+    def simulate(self, wanted: Iterable[tuple[str, int]]) -> None:
+        for point, runs in wanted:
+            self.asked[point] = max(self.asked.get(point, 0), runs)
+
+    def values(self, point: str, measure: str, runs: int | None = None) -> Any:  # noqa: ANN401
+        del measure
+        return np.array(self.known[point][: runs or self.asked.get(point, len(self.known[point]))])
+
+
+def work_of(values: Values, runs: int = 16) -> Work:
+    lab: Any = Lab(values)
+    own = Work({}, {}, None, runs, lab, None, None)
+    own.measure = "goodput"
+    own.is_random = True
+    own.deciding = [None]  # type: ignore[list-item]
+    return own
+
+
+def setting(*points: str, window: str = "", tcp: str = "") -> Setting:
+    changes: dict[str, str | int] = {"tcp.receive_window": window} if window else {}
+    names: Any = points
+    return Setting(tcp or points[0], changes, names)
+
+
+def around(mean: float, spread: float, runs: int = 16, seed: int = 1) -> list[float]:
+    drawn = np.random.default_rng(seed).normal(0, 1, runs)
+    return [float(value) for value in mean * np.exp(spread * (drawn - drawn.mean()))]
+
+
+def test_a_race_gives_up_what_is_shown_to_be_worse_and_nothing_else() -> None:
+    values = {
+        "first": around(1e6, 0.01, seed=1),
+        "near": around(0.999e6, 0.01, seed=2),
+        "slow": around(1e5, 0.01, seed=3),
+        "now": around(9e5, 0.01, seed=4),
+    }
+    own = work_of(values)
+    ranked = own._race([setting(name) for name in ("slow", "near", "first")], setting("now"))
+    assert [item.tcp for item in ranked] == ["first", "near", "slow"]
+    lab: Any = own.lab
+    assert lab.asked == {"first": 16, "near": 16, "now": 16, "slow": work._FIRST}
+    # Where nothing is random four runs say no more than one: nothing is given up by them.
+    own = work_of(values)
+    own.is_random = False
+    own._race([setting(name) for name in ("slow", "near", "first")], setting("now"))
+    lab = own.lab
+    assert lab.asked["slow"] == 16
+
+
+@pytest.mark.parametrize(
+    ("ours", "is_harmed"),
+    [
+        (around(0.95e6, 0.001, seed=5), True),
+        (around(0.95e6, 0.3, seed=5), False),  # its interval reaches up to now
+        (around(0.99e6, 0.001, seed=5), False),  # less than 2 %
+        (around(1.5e6, 0.001, seed=5), False),
+    ],
+)
+def test_harm_is_what_all_of_the_interval_says(ours: list[float], *, is_harmed: bool) -> None:
+    own = work_of({"now": around(1e6, 0.001), "other": ours})
+    assert own._harms(setting("other"), setting("now")) == is_harmed
+
+
+def test_of_settings_that_are_not_told_apart_the_smallest_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    values = {
+        "large": around(1.001e6, 0.01, seed=1),
+        "small": around(1e6, 0.01, seed=2),
+        "smallest": around(2e5, 0.01, seed=3),
+        "now": around(1e5, 0.01, seed=4),
+    }
+    own = work_of(values)
+    own.now = "now"
+    windows = [
+        setting("large", window="4096 KiB"),
+        setting("small", window="128 KiB"),
+        setting("smallest", window="64 KiB"),
+    ]
+    monkeypatch.setattr(work, "CANDIDATES", ("small",))
+    monkeypatch.setattr(own, "_setting", lambda tcp, _: setting(tcp))
+    monkeypatch.setattr(own, "_settings", lambda _: windows)
+    _, best, champions = own._choose(setting("now"))
+    assert [str(point) for point in best.points] == ["small"]
+    assert [str(point) for point in champions[0][0].points] == ["small"]
+
+
+def test_three_runs_are_enough_where_nothing_is_random() -> None:
+    own = work_of({"now": [1e6] * 8}, runs=8)
+    own._count_runs(setting("now"))
+    assert (own.is_random, own.runs) == (False, 3)
+    own = work_of({"now": [1e6, 1e6, 1e6, 1.1e6, 1e6]}, runs=8)
+    own._count_runs(setting("now"))
+    assert (own.is_random, own.runs) == (True, 8)
+
+
+def test_values_are_of_runs_that_chose_nothing() -> None:
+    point: Any = "now"
+    own = work_of({"now": [float(n) for n in range(16)]}, runs=4)
+    assert own._values(point, "goodput") == [4, 5, 6, 7]
+    assert own._values(point, "goodput", 2) == [4, 5]
