@@ -130,6 +130,8 @@ def tcp_alike(row: Row) -> dict[str, Any]:
         "limited_transmit": True,
         "sampling": "every-segment",
     }
+    if row.tcp != "cubic":
+        tcp["byte_counting"] = "off"
     if row.sack:
         tcp["rescue"] = False
     else:

@@ -48,7 +48,7 @@ LONG_PATH = {
 
 # TCP and settings here, class in ns-3, how far the means may be apart.
 PAIRS: list[tuple[str, dict[str, object], str, float]] = [
-    ("sack", {"tcp.reduce_from": "pipe"}, "TcpNewReno", 0.04),
+    ("sack", {"tcp.reduce_from": "pipe", "tcp.byte_counting": "off"}, "TcpNewReno", 0.04),
     ("hybla", {"tcp.reduce_from": "pipe"}, "TcpHyblaRho", 0.04),
     ("vegas", {"tcp.control.vegas.loss_cut": "segment"}, "TcpVegas", 0.15),
     ("westwood+", {}, "TcpWestwoodPlusOnce", 0.15),
