@@ -48,7 +48,7 @@ fn facts(row: &Variant) -> String {
         let _ = writeln!(out, "| {what} | {} |", text.replace('|', "\\|"));
     };
     line("name", &format!("`{}`", row.name));
-    line("what it is", row.summary);
+    line("summary", row.summary);
     line("source", row.source);
     line("status", &format!("**{}**", row.status));
     line("recovery", &format!("`{}`", word("recovery")));
@@ -72,7 +72,7 @@ fn facts(row: &Variant) -> String {
         let _ = writeln!(
             out,
             "\nParameters of the congestion control, in `[tcp.control.{}]`:\n\n| key | default | \
-             may be | meaning |\n| --- | --- | --- | --- |",
+             values | meaning |\n| --- | --- | --- | --- |",
             algorithm.name
         );
         for (p, setting) in config.congestion.settings() {
@@ -143,7 +143,7 @@ fn plain(value: &Value) -> String {
 
 fn list() -> String {
     let mut out =
-        String::from("\n| row | what it is | source | status |\n| --- | --- | --- | --- |\n");
+        String::from("\n| row | summary | source | status |\n| --- | --- | --- | --- |\n");
     for row in VARIANTS {
         let _ = writeln!(
             out,

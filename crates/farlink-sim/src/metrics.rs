@@ -234,13 +234,13 @@ impl Subject for OfRun {
 
 measures! { RUN: OfRun;
     "jain" "" Ratio Apart |r| r.fairness("goodput"),
-        "Jain's fairness index of the goodputs x of n flows over TCP, (sum x)² / (n sum x²): from \
-        1/n, one flow has all, to 1, all have the same; none with one such flow";
+        "Jain's fairness index of the goodputs x of n flows over TCP, (sum x)² / (n sum x²): 1/n if \
+        one flow has all, 1 if all have the same; none with one such flow";
     "jain_over_run" "" Ratio Apart |r| r.fairness("goodput_over_run"),
-        "the same index of their goodput_over_run: flows that began late or ended early have less";
+        "Jain's fairness index of goodput_over_run: flows that began late or ended early have less";
     "unfinished" "" Count Apart |r| Some(r.unfinished as f64),
-        "flows that were not done when max_duration cut the run off; what they had delivered until \
-        then counts, and their completed is 0. A run that a duration ends has none";
+        "flows not done when max_duration cut the run off; their delivered data counts, and their \
+        completed is 0; 0 for a run that a duration ends";
 }
 
 impl Run<'_> {

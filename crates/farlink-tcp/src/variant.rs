@@ -110,7 +110,7 @@ pub static VARIANTS: &[Variant] = &[
     },
     Variant {
         name: "vegas",
-        summary: "window by what it keeps queued, losses found by a clock for each segment",
+        summary: "window from the number of queued segments, losses found by a clock for each segment",
         source: "Brakmo and Peterson 1995, IEEE JSAC 13(8)",
         status: "checked against closed form",
         config: || Config {
@@ -149,7 +149,8 @@ pub static VARIANTS: &[Variant] = &[
     },
     Variant {
         name: "scps",
-        summary: "SCPS-TP: Vegas' window, and holes that the receiver names (SNACK) go again at once",
+        summary: "SCPS-TP: Vegas' window, and immediate retransmission of holes that the receiver names \
+         (SNACK)",
         source: "CCSDS 714.0-B (1999), its reference implementation; Durst, Miller, Travis 1997",
         status: "checked against closed form",
         config: || Config {
@@ -188,7 +189,7 @@ pub static VARIANTS: &[Variant] = &[
     },
     Variant {
         name: "eln",
-        summary: "NewReno that is told which losses the medium caused, and keeps its window for them",
+        summary: "NewReno with notification of losses by the medium, for which it keeps its window",
         source: "West and Vaidya 1997, 2.3.3 and 7.0; Balakrishnan et al. 1996",
         status: "checked against closed form",
         config: || Config {
@@ -251,7 +252,7 @@ pub static VARIANTS: &[Variant] = &[
     },
     Variant {
         name: "hybla",
-        summary: "grows as a connection with a round-trip time of 25 ms would, whatever its own",
+        summary: "window growth of a connection with a round-trip time of 25 ms, at any round-trip time",
         source: "Caini, Firrincieli 2004",
         status: "validated",
         config: || Config {

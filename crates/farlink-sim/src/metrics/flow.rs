@@ -11,25 +11,26 @@ use farlink_tcp::{Instant, Interval, Limit, Phase, Stats};
 
 measures! { FLOW: OfFlow;
     "goodput" "bit/s" Rate Sum |f| f.goodput(),
-        "application bytes delivered in order at the receiving end, of datagrams those that came, \
-        times 8, over duration; of datagrams over the time from their start to the arrival of the \
-        last less the least delay, or over the time that the slowest link of their way takes for \
-        those that came, where a queue makes these longer";
+        "application bytes delivered in order at the receiving end, times 8, over duration; for \
+        datagrams the bytes that arrived, over the longer of two times: from their start to the \
+        last arrival less the least delay, and the time that the slowest link of their path takes \
+        for them";
     "duration" "s" Time Mean |f| f.duration(),
-        "from the sending of the first SYN to the delivery of the last byte; for a bulk flow, and for \
-        a flow that is cut off or fails, to its end; for datagrams as long as their source was at \
-        work, the time to the next one after the last included";
+        "time from the first SYN to the delivery of the last byte; for a bulk flow, and for a flow \
+        that is cut off or fails, to its end; for datagrams the time for which their source \
+        worked, up to the time of the next one after the last";
     "bytes_delivered" "B" Size Sum |f| Some(f.delivered() as f64),
-        "application bytes delivered in order at the receiving end, of datagrams those that came";
+        "application bytes delivered in order at the receiving end; for datagrams the bytes that \
+        arrived";
     "completed" "" Flag Mean |f| Some(f64::from(u8::from(f.completed()))),
-        "1 if everything that was to be delivered was, else 0; for bulk flows 1, for datagrams 1 if \
-        all were sent";
+        "1 if all data was delivered, else 0; for bulk flows 1, for datagrams 1 if all were sent";
     "reverse_goodput" "bit/s" Rate Sum |f| f.tcp()?.reverse_goodput(),
-        "the same as goodput for the bytes that go the other way; none without reverse data";
+        "goodput of the bytes in the other direction; none without reverse data";
     "segments_sent" "" Count Sum |f| f.stat(|s| s.segments_sent),
-        "segments with data that the sending end sent, retransmissions included, bare SYN and FIN not";
+        "segments with data from the sending end, retransmissions included, without bare SYN and \
+        FIN";
     "segments_retransmitted" "" Count Sum |f| f.stat(|s| s.segments_retransmitted),
-        "of these, those that held data sent before";
+        "segments sent that contain data sent before";
     "retransmitted_share" "" Share Mean |f| {
             let [stats, _] = f.stats()?;
             share(stats.segments_retransmitted, stats.segments_sent)
@@ -38,127 +39,127 @@ measures! { FLOW: OfFlow;
     "timeouts" "" Count Sum |f| f.stat(|s| s.timeouts),
         "expiries of the retransmission timer of the sending end";
     "fast_retransmits" "" Count Sum |f| f.stat(|s| s.fast_retransmits),
-        "recoveries that duplicate ACKs or SACK began at the sending end (one a window of losses, \
-        however many segments it repaired)";
+        "recoveries of the sending end that duplicate ACKs or SACK began (one for each window with \
+        losses, with any number of repaired segments)";
     "dup_acks" "" Count Sum |f| f.stat(|s| s.dup_acks),
-        "duplicate ACKs that the sending end received; with SACK, ACKs with SACK news";
+        "duplicate ACKs received by the sending end; with SACK, ACKs with new SACK information";
     "acks_sent" "" Count Sum |f| f.peer_stat(|s| s.acks_sent),
-        "segments without data that the receiving end sent";
+        "segments without data sent by the receiving end";
     "rtt_mean" "s" Time Mean |f| f.mean_of_samples(|s| s.rtt_sum),
-        "mean of the round-trip samples that the sending end's estimator took";
+        "mean of the round-trip samples of the sending end's estimator";
     "rtt_min" "s" Time Mean |f| f.stats()?[0].rtt_min.map(Interval::as_secs_f64),
-        "least of these samples";
+        "least round-trip sample of the sending end's estimator";
     "rtt_max" "s" Time Mean |f| f.stats().filter(|[s, _]| s.rtt_samples > 0).map(|[s, _]| s.rtt_max.as_secs_f64()),
-        "greatest of these samples";
+        "greatest round-trip sample of the sending end's estimator";
     "rto_mean" "s" Time Mean |f| f.mean_of_samples(|s| s.rto_sum),
-        "mean of the retransmission time-out after each of these samples";
+        "mean of the retransmission time-out after each round-trip sample";
     "window_probes" "" Count Sum |f| f.stat(|s| s.probes),
         "zero-window probes that the sending end sent";
     "tail_probes" "" Count Sum |f| f.stat(|s| s.tail_probes),
         "tail loss probes that the sending end sent (RFC 8985, 7)";
     "undos" "" Count Sum |f| f.stat(|s| s.undos),
-        "reductions of the window that the sending end took back";
+        "reductions of the window that the sending end reverted";
     "responses" "" Count Sum |f| f.tcp().filter(|t| t.state.program.responds()).map(|t| t.state.responses as f64),
-        "pages (http), files (repeat, web), items (smtp, nntp, ftp) or answers to keystrokes (telnet, \
-        rlogin) that were there whole; none for other applications";
+        "complete responses: pages (http), files (repeat, web), items (smtp, nntp, ftp) or answers \
+        to keystrokes (telnet, rlogin); none for other applications";
     "response_time_mean" "s" Time Mean |f| f.mean_of(|t| (t.state.response_sum.as_nanos(), t.state.responses)),
-        "mean of their response times: from the SYN of a new connection, or from the request on one \
-        that was open, to the delivery of the last byte; for a keystroke from the instant that it \
-        was typed";
+        "mean response time: to the delivery of the last byte, from the SYN of a new connection or \
+        from the request on an open one; for a keystroke from the time of typing";
     "fair_share" "" Ratio Mean |f| Some(f.goodput()? / f.mean_goodput?),
-        "goodput over the mean goodput of all flows of the run: 1 is an equal share. What flows of \
-        one TCP get beside those of another is the other's friendliness; none with one flow";
+        "goodput over the mean goodput of all flows of the run: 1 is an equal share; the value for \
+        flows of one TCP beside those of another is the other's friendliness; none with one flow";
     "goodput_over_run" "bit/s" Rate Sum |f| Some(f.delivered() as f64 * 8.0 / f.run),
-        "bytes_delivered times 8 over the simulated time of the whole run: those of all flows add up \
-        to what their paths carried, while a goodput is over its flow's own duration";
+        "bytes_delivered times 8 over the simulated time of the whole run; the values of all flows \
+        add up to the data that their paths carried, while a goodput is over its flow's own \
+        duration";
     "time_slow_start" "s" Time Mean |f| f.phase(Phase::SlowStart),
-        "time in which the sending end had data outstanding and a window below ssthresh (for BBR: in \
-        Startup, for Peach: in Sudden Start), and repaired no loss";
+        "time with outstanding data, a window below ssthresh and no loss under repair at the \
+        sending end (for BBR: in Startup, for Peach: in Sudden Start)";
     "time_congestion_avoidance" "s" Time Mean |f| f.phase(Phase::Avoidance),
-        "the same with a window of ssthresh or above";
+        "time with outstanding data, a window of ssthresh or above and no loss under repair at the \
+        sending end";
     "time_recovery" "s" Time Mean |f| f.phase(Phase::Recovery),
-        "time from a fast retransmit or a time-out until all that was outstanding then was \
-        acknowledged (Tahoe repairs in slow start after a fast retransmit)";
+        "time from a fast retransmit or an RTO until all data outstanding then was acknowledged \
+        (Tahoe repairs in slow start after a fast retransmit)";
     "time_idle" "s" Time Mean |f| f.phase(Phase::Idle),
-        "time in which the connection was open and everything that the sending end sent was \
-        acknowledged";
+        "time in which the connection was open and all data of the sending end was acknowledged";
     "limited_handshake" "" Share Mean |f| f.limited(Limit::Handshake),
-        "share of the time from the first SYN to the end of the flow that no connection was open yet: \
-        the flow waits for a handshake. This and what follows up to limited_timeouts sum to 1, and \
-        say what kept the sending end from sending more";
+        "share of the time from the first SYN to the end of the flow without an open connection: \
+        the flow waits for a handshake; the shares limited_handshake to limited_timeouts sum to 1, \
+        and name the cause that kept the sending end from sending more";
     "limited_application" "" Share Mean |f| f.limited(Limit::Application),
-        "share in which all that the application wrote was sent, or its end was held by Nagle's rule; \
-        or no connection was there, and none was wanted";
+        "share of time in which all data of the application was sent, or Nagle's rule held its end; \
+        or no connection existed and none was wanted";
     "limited_send_buffer" "" Share Mean |f| f.limited(Limit::SendBuffer),
-        "share in which all that found room in the send buffer was sent, and the application waited \
-        to write more";
+        "share of time in which all data in the send buffer was sent, and the application waited to \
+        write more";
     "limited_receive_window" "" Share Mean |f| f.limited(Limit::ReceiveWindow),
-        "share in which the window that the receiving end offered had no room for the next segment";
+        "share of time in which the offered receive window had no room for the next segment";
     "limited_congestion_window" "" Share Mean |f| f.limited(Limit::CongestionWindow),
-        "share in which that window had room, and the congestion window none";
+        "share of time in which the receive window had room for the next segment, and the \
+        congestion window had none";
     "limited_pacing" "" Share Mean |f| f.limited(Limit::Pacing),
-        "share in which both windows had room, and the next segment waited for its turn by the pacing \
+        "share of time in which both windows had room, and the next segment waited for the pacing \
         rate";
     "limited_recovery" "" Share Mean |f| f.limited(Limit::Recovery),
-        "share from a fast retransmit until all that was outstanding then was acknowledged, whatever \
-        the windows were (Tahoe repairs in slow start, which is none)";
+        "share of time from a fast retransmit until all data outstanding then was acknowledged, for \
+        any windows (not for Tahoe, which repairs in slow start)";
     "limited_timeouts" "" Share Mean |f| f.limited(Limit::Timeout),
-        "share in which the sending end waited for its retransmission timer, from the last that it \
-        sent or that was acknowledged, and repaired what was outstanding when the timer expired";
+        "share of time in which the sending end waited for its retransmission timer, since the last \
+        segment sent or acknowledged, and in which it repaired the data outstanding at the RTO";
     "receive_window_max" "B" Size Mean |f| f.tcp().filter(|t| t.started).map(|t| t.from.largest_peer_window() as f64),
-        "largest window that the receiving end offered";
+        "largest window offered by the receiving end";
     "acks_lost" "" Count Sum |f| f.stats().map(|_| f.tally.back as f64),
-        "packets from the receiving end that were lost, for any cause";
+        "packets from the receiving end lost for any cause";
     "dummies_sent" "" Count Sum |f| f.stat(|s| s.dummies_sent),
-        "dummy segments that the sending end sent (Peach), which are not among the segments above";
+        "dummy segments from the sending end (Peach); segments_sent does not count them";
     "dummies_acked" "" Count Sum |f| f.stat(|s| s.dummies_acked),
-        "of these, those whose ACK came back";
+        "dummy segments whose ACK came back";
     "response_time_p95" "s" Time Mean |f| f.tcp()?.responses()?.percentile(95).map(seconds),
-        "time that 95 % of them are up to (nearest rank, right to 0.4 %)";
+        "95 % quantile of the response times (nearest rank, accurate to 0.4 %)";
     "response_time_max" "s" Time Mean |f| f.tcp()?.responses()?.most().map(seconds),
-        "greatest of them";
+        "greatest response time";
     "segment_delay_mean" "s" Time Mean |f| f.tcp().and(f.tally.transit.mean_nanos()).map(|nanos| nanos / 1e9),
-        "mean time from when the sending end first sent a segment of data to when it came, whole, to \
-        the receiving end: each once, a segment that was lost by the retransmission that came first \
-        (the average end-to-end delay of TCP of Wong 1998)";
+        "mean time from the first transmission of a segment of data to its complete arrival at the \
+        receiving end, once for each segment; for a lost segment by the first retransmission that \
+        arrived (the average end-to-end delay of TCP of Wong 1998)";
     "segments_out_of_order" "" Count Sum |f| f.peer_stat(|s| s.segments_out_of_order),
-        "segments with data that came to the receiving end when something before them was missing";
+        "segments with data that arrived at the receiving end while earlier data was missing";
     "segments_duplicate" "" Count Sum |f| f.peer_stat(|s| s.segments_duplicate),
-        "segments with data that came to the receiving end when all of their data had come before: \
-        retransmissions that were not needed, but for those that were lost themselves, and copies \
-        that a link made";
+        "segments that arrived at the receiving end with no new data: needless retransmissions, \
+        except lost ones, and copies made by a link";
     "timeouts_repeated" "" Count Sum |f| f.stat(|s| s.timeouts_repeated),
-        "of the time-outs, those before which nothing new had been acknowledged since the time-out \
-        before: backed off, and of the same segment";
+        "time-outs without new acknowledged data since the previous time-out: backed off, and of \
+        the same segment";
     "datagrams_sent" "" Count Sum |f| f.udp().map(|u| u.source.sent as f64),
-        "UDP datagrams sent; none, as what follows up to jitter, for flows over TCP";
+        "UDP datagrams sent; the metrics datagrams_sent to jitter have no value for flows over TCP";
     "datagrams_received" "" Count Sum |f| f.udp().map(|u| u.sink.received as f64),
-        "of these, those that arrived whole at least once";
+        "datagrams that arrived whole at least once";
     "datagrams_lost" "" Count Sum |f| f.udp().map(|u| u.lost() as f64),
-        "of these, those that did not, less those that were under way when the run was cut off";
+        "datagrams that never arrived, less those under way when the run was cut off";
     "datagrams_under_way" "" Count Sum |f| f.udp().map(|u| u.unsettled() as f64),
-        "of these, those that were still queued, held by a link protocol or on a link when the run \
-        was cut off: sent = received + lost + under way";
+        "datagrams still queued, held by a link protocol or on a link when the run was cut off: \
+        sent = received + lost + under way";
     "datagrams_duplicated" "" Count Sum |f| f.udp().map(|u| u.sink.duplicated as f64),
-        "further copies that arrived";
+        "further copies of datagrams that arrived";
     "datagrams_reordered" "" Count Sum |f| f.udp().map(|u| u.sink.reordered as f64),
-        "datagrams received after one that was sent later (RFC 4737, 3.3)";
+        "datagrams received after one sent later (RFC 4737, 3.3)";
     "loss_rate" "" Share Pooled: "datagrams_lost" + "datagrams_received",
             |f| f.udp().and_then(|u| share(u.lost(), u.lost() + u.sink.received)),
         "datagrams lost over datagrams lost and received";
     "loss_burst_max" "" Count Mean |f| f.udp().map(|u| u.longest_loss() as f64),
-        "most datagrams lost in a row";
+        "greatest number of datagrams lost in a row";
     "delay_mean" "s" Time Mean |f| f.udp()?.sink.delay_mean().map(|nanos| nanos / 1e9),
-        "mean one-way delay of the datagrams received: from the program that sends to the arrival of \
-        the last bit, first copies only";
+        "mean one-way delay of received datagrams, from the sending program to the arrival of the \
+        last bit, first copies only";
     "delay_sd" "s" Time Mean |f| f.udp()?.sink.delay_deviation().map(|nanos| nanos / 1e9),
-        "standard deviation of these delays";
+        "standard deviation of the one-way delays";
     "delay_min" "s" Time Mean |f| f.udp()?.sink.delays().least().map(seconds),
-        "least of these delays";
+        "least one-way delay";
     "delay_max" "s" Time Mean |f| f.udp()?.sink.delays().most().map(seconds),
-        "greatest of these delays";
+        "greatest one-way delay";
     "delay_p99" "s" Time Mean |f| f.udp()?.sink.delays().percentile(99).map(seconds),
-        "delay that 99 % of them are up to (nearest rank, right to 0.4 %)";
+        "99 % quantile of the one-way delays (nearest rank, accurate to 0.4 %)";
     "jitter" "s" Time Mean |f| f.udp()?.sink.jitter().map(|nanos| nanos / 1e9),
         "interarrival jitter at the end of the run (RFC 3550, 6.4.1: mean change of the delay from \
         one datagram to the next, smoothed over about 16)";    each "lost_" "" Count Sum |f, cause| Some(f.tally.forward()[cause as usize] as f64),

@@ -12,80 +12,80 @@ use farlink_tcp::Instant;
 
 measures! { LINK: OfLink;
     "utilisation" "" Share Apart |l| l.over(l.stats.busy as f64).map(|x| x.min(1.0)),
-        "share of the run that the transmitter was sending, framing and other traffic included";
+        "share of the run in which the transmitter was sending, framing and cross traffic included";
     "throughput" "bit/s" Rate Apart |l| l.over(l.stats.bytes as f64 * 8e9),
-        "IP bytes of flows sent, times 8, over the run; of compressed headers what was sent";
+        "IP bytes of flows sent, times 8, over the run; compressed headers count as sent";
     "packets" "" Count Apart |l| Some(l.stats.packets as f64),
         "packets of flows sent";
     "bytes" "B" Size Apart |l| Some(l.stats.bytes as f64),
-        "their IP bytes";
+        "IP bytes of the packets of flows sent";
     "queue_max" "" Count Apart |l| Some(l.stats.queue_max as f64),
-        "most packets that waited for the transmitter at once";
+        "greatest number of packets that waited for the transmitter at once";
     "drops" "" Count Apart |l| Some(l.stats.drops.iter().sum::<u64>() as f64),
-        "packets lost, for any cause";
+        "packets lost for any cause";
     "marks" "" Count Apart |l| Some(l.stats.marks as f64),
-        "ECN-capable packets that the queue marked as having met congestion (RFC 3168)";
+        "ECN-capable packets that the queue marked (RFC 3168)";
     "low_packets" "" Count Apart |l| Some(l.stats.low_packets as f64),
-        "of the packets sent, those of low priority (dummy segments and their ACKs)";
+        "packets sent that are of low priority (dummy segments and their ACKs)";
     "low_drops_congestion" "" Count Apart |l| Some(l.low_drops().0 as f64),
-        "of the packets lost, those of low priority that found no room or gave theirs up";
+        "lost packets of low priority that found no room or were pushed out";
     "low_drops_other" "" Count Apart |l| Some(l.low_drops().1 as f64),
-        "of the packets lost, those of low priority that were lost for other causes";
+        "lost packets of low priority with another cause than a full queue";
     "goodput_share" "" Share Apart |l| l.needed.and_then(|needed| share(needed, l.stats.data)),
-        "segments of data that had to cross (bytes delivered over the MSS, rounded up, for each flow \
-        whose path leads over it; of datagrams those received), over the segments of data that the \
+        "segments of data that had to cross (bytes delivered over the MSS, rounded up, for each \
+        flow whose path uses the link; datagrams received) over the segments of data that the \
         transmitter sent: 1 without retransmissions (the wired and wireless goodput of West 1997); \
-        none in an emulation, whose programs do not say what they send";
+        none in an emulation";
     "background_throughput" "bit/s" Rate Apart |l| l.has_other.then(|| l.over(l.other.bytes as f64 * 8e9)).flatten(),
-        "IP bytes of other traffic (`background`) sent, times 8, over the run; none without any";
+        "IP bytes of cross traffic (`background`) sent, times 8, over the run; none without cross \
+        traffic";
     "background_loss" "" Share Apart |l| share(l.other.drops, l.offered),
-        "share of the packets of other traffic that found the queue full";
+        "share of the packets of cross traffic that found the queue full";
     "frames_sent" "" Count Apart |l| l.frames(|s| s.information),
-        "frames with a packet that were handed to the MAC, retransmissions included; this and what \
-        follows up to window_max only for a link with a protocol (arq)";
+        "frames with a packet handed to the MAC, retransmissions included; the metrics frames_sent \
+        to window_max exist only for a link with a protocol (arq)";
     "frames_retransmitted" "" Count Apart |l| l.frames(|s| s.retransmitted),
-        "of these, those whose packet was sent before";
+        "frames sent whose packet was sent before";
     "frames_supervisory" "" Count Apart |l| l.frames(|s| s.supervisory),
         "frames without a packet: acknowledgments, rejects, status, SABME and UA";
     "frames_lost" "" Count Apart |l| l.frames(|s| s.lost),
-        "frames of any kind that the channel lost or damaged; a packet is lost only if it is given up \
-        (drops_link_give_up)";
+        "frames of any kind that the channel lost or damaged; a packet is lost only if the link \
+        gives it up (drops_link_give_up)";
     "frames_duplicate" "" Count Apart |l| l.frames(|s| s.duplicates),
-        "frames that came when the receiver had their packet already";
+        "frames that arrived when the receiver had their packet already";
     "frames_discarded" "" Count Apart |l| l.frames(|s| s.discarded),
-        "frames that came undamaged and new, and were thrown away: out of sequence in go-back-N, or \
-        while the link was being re-established";
+        "frames that arrived undamaged and new, and were discarded: out of sequence in go-back-N, \
+        or during a reset of the link";
     "link_resets" "" Count Apart |l| l.frames(|s| s.resets),
-        "times that the sender of this direction re-established the link after N2 time-outs";
+        "times that the sender of this direction reset the link after N2 time-outs";
     "competing_retransmissions" "" Count Apart |l| l.frames(|s| s.competing),
-        "TCP segments that came to the link while a frame with data of theirs had been sent and not \
-        yet delivered: TCP and the link repair the same loss";
+        "TCP segments that reached the link while a frame with some of the same data had been sent \
+        and not yet delivered: TCP and the link repair one loss";
     "link_delay_mean" "s" Time Apart |l| l.link_delay_mean(),
-        "mean time from when a frame was first handed to the MAC to when its packet first came to the \
-        link layer at the far end; packets that never came not counted";
+        "mean time from a frame's first hand-over to the MAC to the first arrival of its packet at \
+        the far end's link layer, without packets that never arrived";
     "window_mean" "" Count Apart |l| l.arq.and_then(|arq| l.over(arq.window_area(l.from, l.now) as f64)),
-        "mean over the run of the frames that were sent and not acknowledged";
+        "mean over the run of the number of frames sent and not acknowledged";
     "window_max" "" Count Apart |l| l.frames(|s| s.window_max),
-        "most of these at once";
+        "greatest number of frames sent and not acknowledged at once";
     "access_failures" "" Count Apart |l| l.frames(|s| s.access_failures),
-        "frames of any kind that the MAC gave up, because the medium was never free for them \
-        (csma-ca, aloha); only for a link with a protocol";
+        "frames of any kind that the MAC gave up, because the medium was never free (csma-ca, \
+        aloha); only for a link with a protocol";
     "vj_compressed" "" Count Apart |l| l.headers(|s| s.compressed),
-        "packets that the link took with compressed headers; this and what follows up to vj_errors \
-        only for a link with header_compression";
+        "packets with compressed headers; the metrics vj_compressed to vj_errors exist only for a \
+        link with header_compression";
     "vj_uncompressed" "" Count Apart |l| l.headers(|s| s.uncompressed),
-        "packets that it took whole and that set what is remembered of their connection \
-        (UNCOMPRESSED_TCP)";
+        "packets with whole headers that set the state of their connection (UNCOMPRESSED_TCP)";
     "vj_ip" "" Count Apart |l| l.headers(|s| s.ip),
-        "packets that it took as they were (TYPE_IP): no TCP, SYN, FIN, RST, fragments";
+        "packets sent unchanged (TYPE_IP): no TCP, SYN, FIN, RST, fragments";
     "vj_bytes_saved" "B" Size Apart |l| l.headers(|s| s.saved),
-        "bytes of headers that compression spared the link";
+        "bytes of headers saved by compression";
     "vj_tossed" "" Count Apart |l| l.headers(|s| s.tossed),
-        "packets thrown away at the far end, because a damaged frame came before or nothing was known \
-        of their connection (drops_checksum)";
+        "packets discarded at the far end after a damaged frame, or without state of their \
+        connection (drops_checksum)";
     "vj_errors" "" Count Apart |l| l.headers(|s| s.wrong),
-        "packets whose headers came out wrong at the far end; the checksum of TCP tells their \
-        receiver (drops_checksum there)";    each "drops_" "" Count Apart |l, cause| Some(l.stats.drops[cause as usize] as f64),
+        "packets with wrong headers at the far end, which the receiver's TCP checksum detects \
+        (drops_checksum there)";    each "drops_" "" Count Apart |l, cause| Some(l.stats.drops[cause as usize] as f64),
         "packets lost";
 }
 

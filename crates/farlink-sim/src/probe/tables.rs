@@ -260,54 +260,55 @@ macro_rules! tables {
 
 tables! {
     State "state" end "an ACK, a time-out or a loss changed the sender's state" {
-        cwnd u64 U64 Holds::Window, "B" "congestion window, with what recovery inflates it by; infinite for a TCP that has none";
+        cwnd u64 U64 Holds::Window, "B" "congestion window with the inflation of recovery; infinite for a TCP without one";
         ssthresh u64 U64 Holds::Window, "B" "slow-start threshold, infinite while unlimited";
-        flight u64 U64 Holds::Whole, "B" "sent, and neither acknowledged nor presumed lost; what is sent again counts again";
+        flight u64 U64 Holds::Whole, "B" "data sent, and neither acknowledged nor presumed lost; retransmissions count again";
         srtt u64 U64 Holds::TimeOrNone, "s" "smoothed round-trip time; none before the first sample";
         rto u64 U64 Holds::Time, "s" "retransmission time-out in force";
     }
-    Inner "control" end "a quantity of the congestion control is another than before" {
-        quantity u8 U8 Holds::Name(|| QUANTITIES.clone()), "" "which, by the name below";
-        value f64 F64 Holds::Real, "" "its value, in the unit below; none where it is not known";
+    Inner "control" end "a quantity of the congestion control has changed" {
+        quantity u8 U8 Holds::Name(|| QUANTITIES.clone()), "" "name of the quantity (below)";
+        value f64 F64 Holds::Real, "" "value in the unit below; none where it is unknown";
     }
     Rtt "rtt" end "a sample was taken" {
-        rtt u64 U64 Holds::Time, "s" "a sample that the estimator took";
+        rtt u64 U64 Holds::Time, "s" "a sample of the estimator";
     }
     Sent "segments" end "a segment with data, or a datagram, left" {
         seq u64 U64 Holds::Whole, "B" "";
         len u32 U32 Holds::Whole, "B" "";
-        retransmission u8 U8 Holds::Flag, "" "whether any of it was sent before";
+        retransmission u8 U8 Holds::Flag, "" "true if some of its data was sent before";
     }
     Ack "acks" end "an ACK arrived" {
         ack u64 U64 Holds::Whole, "B" "";
         window u64 U64 Holds::Whole, "B" "the offered window ends at `ack` + `window`";
     }
-    Sack "sacks" end "a block with news arrived" {
+    Sack "sacks" end "a block with new information arrived" {
         left u64 U64 Holds::Whole, "B" "first byte of a SACK block";
-        right u64 U64 Holds::Whole, "B" "beyond its last byte";
+        right u64 U64 Holds::Whole, "B" "end of the block, behind its last byte";
     }
     Moment "marks" end "that happened" {
         kind u8 U8 Holds::Name(marks), "" "";
     }
-    Limited "limits" end "that changed; it holds until the next row" {
-        limit u8 U8 Holds::Name(limits), "" "what keeps the end from sending more, as the metrics `limited_...` define it. The wait for a time-out begins when the metric says, before the timer expired";
+    Limited "limits" end "the cause changed; it holds until the next row" {
+        limit u8 U8 Holds::Name(limits), "" "cause that keeps the end from sending more, as the metrics `limited_...` define it. The \
+         wait for an RTO begins before the timer expires, as in the metric";
     }
     Delivered "delivered" end "the application got data" {
-        bytes u64 U64 Holds::Whole, "B" "delivered in order so far";
+        bytes u64 U64 Holds::Whole, "B" "bytes delivered in order so far";
     }
     Came "arrivals" end "a segment with data came to an open connection; `side` is the receiving end" {
         seq u64 U64 Holds::Whole, "B" "";
         len u32 U32 Holds::Whole, "B" "";
-        duplicate u8 U8 Holds::Flag, "" "all of it had come before";
-        out_of_order u8 U8 Holds::Flag, "" "something before it was missing";
+        duplicate u8 U8 Holds::Flag, "" "true if all of its data had arrived before";
+        out_of_order u8 U8 Holds::Flag, "" "true if earlier data was missing";
     }
     Arrived "datagrams" flow "the first copy of a datagram arrived" {
         number u64 U64 Holds::Whole, "" "from 0";
         bytes u32 U32 Holds::Whole, "B" "";
-        delay u64 U64 Holds::Time, "s" "from the program that sent it";
+        delay u64 U64 Holds::Time, "s" "one-way delay from the sending program";
     }
     Queue "queue" link "a packet joined or left" {
-        packets u32 U32 Holds::Whole, "packets" "what waits for the transmitter; the packet being sent is not counted";
+        packets u32 U32 Holds::Whole, "packets" "packets that wait for the transmitter, without the packet being sent";
         bytes u64 U64 Holds::Whole, "B" "the same";
     }
     Delivery "deliveries" link "a packet came to the far end" {
@@ -323,18 +324,19 @@ tables! {
     Acted "agent" agent "an agent did something" {
         action u8 U8 Holds::Name(acts), "" "";
         flow u32 U32 Holds::Flow, "" "";
-        seq u64 U64 Holds::WholeOrNone, "B" "the place in the stream of data that it is about";
+        seq u64 U64 Holds::WholeOrNone, "B" "place of its data in the stream";
     }
     Passage "passages" flow "a packet over TCP left or came to an end, or crossed the node of an agent, in a scenario with agents" {
-        place u8 U8 Holds::Name(places), "" "an end of the flow, or the side of the agent's node: that of the link that it looks after, or of the others";
-        tap u64 U64 Holds::WholeOrNone, "" "which agent's node and link, in the order of the scenario, each pair once";
-        leaves u8 U8 Holds::Flag, "" "whether it leaves there; otherwise it comes";
-        forward u8 U8 Holds::Flag, "" "whether it goes the way of the flow's data";
-        ident u32 U32 Holds::Whole, "" "its identification in the IP header";
-        flags u8 U8 Holds::Whole, "" "those of the TCP header";
+        place u8 U8 Holds::Name(places), "" "an end of the flow, or the side of the agent's node: wireless is the link that it \
+         serves, wired the others";
+        tap u64 U64 Holds::WholeOrNone, "" "number of the agent's node and link, in the order of the scenario, each pair once";
+        leaves u8 U8 Holds::Flag, "" "true if the packet leaves there, false if it arrives";
+        forward u8 U8 Holds::Flag, "" "true if the packet goes in the direction of the flow's data";
+        ident u32 U32 Holds::Whole, "" "identification in the IP header";
+        flags u8 U8 Holds::Whole, "" "flags of the TCP header";
         seq u64 U64 Holds::WholeOrNone, "B" "none without data";
         len u32 U32 Holds::Whole, "B" "";
-        ack u64 U64 Holds::WholeOrNone, "B" "the place in the stream of the other direction that it acknowledges";
+        ack u64 U64 Holds::WholeOrNone, "B" "acknowledged place in the stream of the other direction";
     }
     Framed "frames" link "a frame of a link with a protocol had been sent" {
         frame u8 U8 Holds::Name(frame_kinds), "" "";
@@ -374,13 +376,13 @@ pub fn traces() -> Vec<TraceKind> {
                 }
             }
             "deliveries" => {
-                let doc = "IP bytes that arrived at the far end during a bin, over its width; `time` is the \
-                           middle of the bin";
+                let doc = "IP bytes that arrived at the far end during a bin, over the bin's width; `time` is the \
+                 middle of the bin";
                 let item = column("throughput", "bit/s", Holds::Real, doc);
                 add(
                     item.name,
                     &[item],
-                    "per bin of a link direction that carried anything",
+                    "for each bin in which the link direction carried data",
                 );
             }
             _ => add(table, &own, when),

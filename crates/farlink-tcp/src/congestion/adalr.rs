@@ -121,8 +121,7 @@ impl Adalr {
             ),
             choice(
                 "rho_clock",
-                "RTT that rho is taken from: \"exact\", or \"timer\" for the sample in ticks of \
-                 the retransmission timer",
+                "RTT of rho: \"exact\", or \"timer\" for the sample in ticks of the retransmission timer",
                 &[Word("exact", ""), Word("timer", "")],
             ),
             choice(
@@ -162,9 +161,9 @@ impl Adalr {
             ),
             choice(
                 "rwnd_increase",
-                "peer's window while there was no loss; the paper has no formula. Times \
-                 sqrt(rho)/4 (\"mult_sqrt\", calibrated to its Table 5), plus rho/2 segments \
-                 (\"add_half_rho\"), plus rho segments (\"add_rho\"), \"none\"",
+                "peer's window before the first loss; the paper has no formula. Times sqrt(rho)/4 \
+                 (\"mult_sqrt\", calibrated to its Table 5), plus rho/2 segments (\"add_half_rho\"), plus \
+                 rho segments (\"add_rho\"), \"none\"",
                 &[
                     Word("mult_sqrt", ""),
                     Word("add_half_rho", ""),
@@ -190,14 +189,14 @@ impl Adalr {
             ),
             Parameter {
                 name: "timeout_delay",
-                doc: "added to the next time-out by a time-out (2.5)",
+                doc: "time that an RTO adds to the next one (2.5)",
                 default: Setting::Time(Interval::from_millis(200)),
                 range: Range::Time(Interval::ZERO, Interval::from_secs(10)),
             },
             Parameter {
                 name: "retransmit_limit",
-                doc: "segments sent again at once after a time-out (section 3); 0 for what the \
-                      window allows",
+                doc: "segments retransmitted at once after an RTO (section 3); 0 for as many as the window \
+                 allows",
                 default: Setting::Count(3),
                 range: Range::Count(0, 1_000_000),
             },
@@ -219,7 +218,7 @@ impl Adalr {
             metric!(
                 "increased_rwnd",
                 "B",
-                "what the window that the peer advertised last is taken for",
+                "increased value of the peer's last advertised window",
                 |adalr: &Self, cx: &Context<'_>| {
                     let known = adalr.advertised != u64::MAX;
                     known.then(|| adalr.peer_window(adalr.advertised, cx.mss) as f64)

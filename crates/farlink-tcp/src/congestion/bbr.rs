@@ -130,16 +130,15 @@ impl Bbr {
             },
             Parameter {
                 name: "rtt_window",
-                doc: "time after which a least round-trip time that was not met again is probed \
-                      for (4.1.2.2)",
+                doc: "time without refresh after which the least round-trip time is probed for (4.1.2.2)",
                 default: Setting::Time(Interval::from_secs(10)),
                 range: Range::Time(Interval::from_millis(1), Interval::from_secs(86_400)),
             },
             Parameter {
                 name: "equal_rtt_counts",
-                doc: "whether a round trip of exactly the least time has met it again (4.1.2.3); \
-                      not in Linux since 5.10. On a path without any jitter every one through \
-                      an empty queue has, so that ProbeRTT may never come",
+                doc: "a round trip equal to the least time refreshes it (4.1.2.3); not in Linux since 5.10. On \
+                 a path without jitter every round trip through an empty queue does, so that ProbeRTT may \
+                 never come",
                 default: Setting::Flag(true),
                 range: Range::Flag,
             },
@@ -151,8 +150,8 @@ impl Bbr {
             },
             Parameter {
                 name: "pacing_margin",
-                doc: "how far below the bandwidth a pacing gain of 1 stays; 0 in the paper and \
-                      the draft, 0.01 in Linux since 4.20",
+                doc: "margin of a pacing gain of 1 below the bandwidth; 0 in the paper and the draft, 0.01 in \
+                 Linux since 4.20",
                 default: Setting::Number(0.0),
                 range: Range::Number(0.0, 0.5),
             },

@@ -127,17 +127,17 @@ impl Cubic {
             },
             Parameter {
                 name: "hystart",
-                doc: "what ends slow start before a loss: \"classic\" a train of ACKs or a delay \
-                      (Ha and Rhee 2011, as Linux has it), \"plus\" HyStart++ (RFC 9406); true is \
-                      \"plus\", false is \"off\"",
+                doc: "rule that ends slow start before a loss: \"classic\" a train of ACKs or a delay (Ha and \
+                 Rhee 2011, as in Linux), \"plus\" HyStart++ (RFC 9406); true is \"plus\", false is \
+                 \"off\"",
                 default: Setting::Choice("off"),
                 range: Range::Choice(&[Word("off", ""), Word("classic", ""), Word("plus", "")]),
             },
             Parameter {
                 name: "counting",
-                doc: "how congestion avoidance counts: \"rfc9438\" in bytes, \"linux\" in whole \
-                      segments, one step behind Reno's estimate and without its faster growth \
-                      above the window before the loss (4.3)",
+                doc: "counting of congestion avoidance: \"rfc9438\" in bytes, \"linux\" in whole segments, one \
+                 step behind Reno's estimate and without its faster growth above the window before the \
+                 loss (4.3)",
                 default: Setting::Choice("rfc9438"),
                 range: Range::Choice(&[Word("rfc9438", ""), Word("linux", "")]),
             },
@@ -161,7 +161,7 @@ impl Cubic {
             metric!(
                 "epoch",
                 "s",
-                "how long the congestion avoidance stage has lasted: t of W_cubic(t)",
+                "duration of the congestion avoidance stage so far: t of W_cubic(t)",
                 |cubic: &Self, cx: &Context<'_>| match &cubic.segments {
                     Some(segments) => segments.elapsed(cx.now),
                     None => cubic.epoch.map(|epoch| seconds(epoch.elapsed)),

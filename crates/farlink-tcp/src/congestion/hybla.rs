@@ -83,8 +83,8 @@ impl Hybla {
             },
             Parameter {
                 name: "rtt",
-                doc: "which round-trip time makes rho: the least seen, so that queueing does not \
-                      raise it, or the smoothed one",
+                doc: "round-trip time of rho: the least seen, so that queueing does not raise it, or the \
+                 smoothed one",
                 default: Setting::Choice("min"),
                 range: Range::Choice(&[Word("min", ""), Word("smoothed", "")]),
             },
@@ -111,8 +111,7 @@ impl Hybla {
             },
             Parameter {
                 name: "pacing",
-                doc: "segments leave a round-trip time divided by the window apart, once the \
-                      bandwidth estimate is taken",
+                doc: "space segments by a round-trip time divided by the window, after the bandwidth estimate",
                 default: Setting::Flag(false),
                 range: Range::Flag,
             },

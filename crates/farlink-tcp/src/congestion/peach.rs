@@ -82,21 +82,20 @@ impl Peach {
         parameters: &[
             Parameter {
                 name: "sudden_start",
-                doc: "Sudden Start in the place of slow start: a receive window of dummy segments \
-                      in a round trip; without, slow start (RFC 5681)",
+                doc: "Sudden Start instead of slow start: a receive window of dummy segments in a round trip; \
+                 without, slow start (RFC 5681)",
                 default: Setting::Flag(true),
                 range: Range::Flag,
             },
             Parameter {
                 name: "rapid_recovery",
-                doc: "Rapid Recovery: a loss lets out a window of dummy segments; without, fast \
-                      recovery alone",
+                doc: "Rapid Recovery: a loss sends a window of dummy segments; without, fast recovery alone",
                 default: Setting::Flag(true),
                 range: Range::Flag,
             },
             Parameter {
                 name: "dummies_per_ack",
-                doc: "dummy segments that an ACK lets out in Rapid Recovery",
+                doc: "dummy segments sent for an ACK in Rapid Recovery",
                 default: Setting::Count(2),
                 range: Range::Count(1, 1000),
             },
@@ -105,7 +104,7 @@ impl Peach {
             metric!(
                 "adsn",
                 "segments",
-                "allowed dummy segments: how many Rapid Recovery may still send",
+                "allowed dummy segments: number that Rapid Recovery may still send",
                 |peach: &Self, _: &Context<'_>| Some((peach.adsn + peach.credit) as f64)
             ),
             metric!(
@@ -117,7 +116,7 @@ impl Peach {
             metric!(
                 "sudden_start",
                 "segments",
-                "dummy segments that Sudden Start has still to send",
+                "number of dummy segments that Sudden Start still has to send",
                 |peach: &Self, _: &Context<'_>| Some(peach.train.left as f64)
             ),
         ],

@@ -88,7 +88,7 @@ impl Vegas {
     /// "vegas".
     pub const ALGORITHM: Algorithm = Algorithm {
         name: "vegas",
-        summary: "as much in queues as between two thresholds (Brakmo and Peterson 1995)",
+        summary: "between two thresholds of segments in queues (Brakmo and Peterson 1995)",
         parameters: &[
             Parameter {
                 name: "alpha",
@@ -112,10 +112,10 @@ impl Vegas {
             },
             Parameter {
                 name: "loss_cut",
-                doc: "what a loss takes from the window: a quarter, as the authors' TCP, a segment \
-                      (leung1998, 4.4), half, as in the reference implementation of SCPS-TP, or \"reno\": \
-                      half, and ssthresh becomes the same, as in Linux and FreeBSD. PRR comes down \
-                      to ssthresh, which the others leave at two segments",
+                doc: "reduction of the window by a loss: a quarter, as the authors' TCP; a segment (leung1998, \
+                 4.4); half, as in the reference implementation of SCPS-TP; or \"reno\": half, and \
+                 ssthresh the same, as in Linux and FreeBSD. PRR goes down to ssthresh, which the others \
+                 leave at two segments",
                 default: Setting::Choice("quarter"),
                 range: Range::Choice(&[
                     Word("quarter", ""),
@@ -148,7 +148,7 @@ impl Vegas {
             metric!(
                 "diff",
                 "segments",
-                "(expected - actual) BaseRTT at the end of the last round: what stands in queues",
+                "(expected - actual) BaseRTT at the end of the last round: data in queues",
                 |vegas: &Self, cx: &Context<'_>| vegas.diff.map(|bytes| bytes / cx.mss as f64)
             ),
         ],

@@ -43,8 +43,7 @@ pub static WESTWOOD: Algorithm = Algorithm {
         },
         Parameter {
             name: "m",
-            doc: "a sample of zero is put in for every tau/m without an ACK (Mascolo et al. 2001, \
-                  2.2)",
+            doc: "a sample of zero is inserted for every tau/m without an ACK (Mascolo et al. 2001, 2.2)",
             default: Setting::Count(2),
             range: Range::Count(2, 1000),
         },
@@ -90,17 +89,16 @@ pub static WESTWOOD_PLUS: Algorithm = Algorithm {
         },
         Parameter {
             name: "raise",
-            doc: "a loss sets cwnd to ssthresh also when that is more, as the algorithm is \
-                  printed; off: it never raises cwnd",
+            doc: "a loss sets cwnd to ssthresh even if that is more, as printed; off: a loss never raises \
+             cwnd",
             default: Setting::Flag(true),
             range: Range::Flag,
         },
         Parameter {
             name: "arithmetic",
-            doc: "how BWE is computed: \"exact\" by the paper's filter, \"linux-2.4\" in bytes \
-                  per jiffy and whole numbers as Linux 2.4.26 to 2.6.17, \"linux\" as Linux since \
-                  2.6.18. Of the others `filter_gain`, `first_sample_fills`, `least_interval` and \
-                  `raise` mean nothing",
+            doc: "computation of BWE: \"exact\" by the paper's filter, \"linux-2.4\" in whole bytes per \
+             jiffy as Linux 2.4.26 to 2.6.17, \"linux\" as Linux since 2.6.18. The last two ignore \
+             `filter_gain`, `first_sample_fills`, `least_interval` and `raise`",
             default: Setting::Choice("exact"),
             range: Range::Choice(&[Word("exact", ""), Word("linux-2.4", ""), Word("linux", "")]),
         },
