@@ -61,7 +61,7 @@ def column_of(column: Mapping[str, Any]) -> str:
 
 
 def quantities() -> str:
-    lines = ["| congestion control | quantity | unit | what it is |", "| --- | --- | --- | --- |"]
+    lines = ["| congestion control | quantity | unit | definition |", "| --- | --- | --- | --- |"]
     for quantity in registry.quantities():
         cells = (
             f"`{quantity['algorithm']}`",

@@ -26,8 +26,8 @@ table! {
         wireless: String;
         /// Kind of the agent.
         kind: AgentName;
-        /// Whether the agent is on from the start; `ctl set agents.0.enabled=false` switches it
-        /// while an emulator runs.
+        /// Enable the agent from the start; `ctl set agents.0.enabled=false` switches it while an
+        /// emulation runs.
         enabled?: bool = true;
         /// Instants at which it is switched: off if it is on, on if it is off.
         switch_at?: Vec<Time>;
@@ -135,10 +135,10 @@ pub enum SackName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentName {
-    /// Marks duplicate ACKs for what was lost on the wireless link (west1997, 2.3.3).
+    /// Marks duplicate ACKs for losses on the wireless link (west1997, 2.3.3).
     Eln,
-    /// Keeps copies of data, sends again what the wireless link lost, and keeps duplicate
-    /// ACKs for it from the sender (west1997, 2.6).
+    /// Keeps copies of data, retransmits losses of the wireless link, and drops duplicate ACKs for
+    /// them (west1997, 2.6).
     Snoop,
     /// Snoop with partial acknowledgments to the sender (west1997, 3).
     Ackp,
@@ -147,11 +147,10 @@ pub enum AgentName {
     /// Such notices alone, when the protocol of the wireless link sends a packet again.
     #[serde(rename = "ebsn-plain")]
     EbsnPlain,
-    /// Keeps numbers of data, and has the sender send again without congestion measures
-    /// what the wireless link lost (west1997, 7.0).
+    /// Keeps sequence numbers of data, and has the sender retransmit losses of the wireless link
+    /// without congestion measures (west1997, 7.0).
     SeqCache,
-    /// Ends the connection from each side, and passes on what it is sent: I-TCP
-    /// (west1997, 2.5).
+    /// Ends the connection from each side, and forwards its data: I-TCP (west1997, 2.5).
     Split,
     /// Split connections as a performance-enhancing proxy before a satellite: one at each end of
     /// the link, with any TCP on it, and segments that are filled (vatne2006, 2).

@@ -41,26 +41,26 @@ table! {
         /// Most unacknowledged frames. At most the modulus less one, and less than half the
         /// modulus for "mdlp" and "rlp".
         window?: u32 = LapbConfig::default().window.into(), in 1..=127, of [Lapb, Mdlp, Rlp];
-        /// Whether packets are delivered in the order in which they were sent. LAPB always does so.
+        /// Deliver packets in the order in which they were sent, as LAPB always does.
         in_sequence?: bool = true, of [Mdlp, Rlp];
-        /// Time to retransmission, from what `retry_from` says.
+        /// Time to retransmission, from the event of `retry_from`.
         t1?: Time = Time(LapbConfig::default().t1), in SHORTEST..=HOUR, of [Lapb];
         /// Longest delay of an acknowledgment.
         t2?: Time = Time(LapbConfig::default().t2), in ZERO..=HOUR, of [Lapb];
-        /// Whether the first frame after T1 polls (ITU-T X.25, 2.4.5.9).
+        /// Poll with the first frame after T1 (ITU-T X.25, 2.4.5.9).
         poll?: bool = LapbConfig::default().poll, of [Lapb];
-        /// Time to the poll, from what `retry_from` says.
+        /// Time to the poll, from the event of `retry_from`.
         t200?: Time = Time(MdlpConfig::default().t200), in SHORTEST..=HOUR, of [Mdlp];
         /// Longest delay of an acknowledgment.
         t205?: Time = Time(MdlpConfig::default().t205), in ZERO..=HOUR, of [Mdlp];
-        /// Whether an SREJ is repeated when the frame of a later SREJ arrives first.
+        /// Repeat an SREJ when the frame of a later SREJ arrives first.
         srej_repeat?: bool = MdlpConfig::default().srej_repeat, of [Mdlp];
         /// From when `t1` or `t200` runs.
         retry_from?: RetryFromName = RetryFromName::LastFrame, of [Lapb, Mdlp];
         /// Time-outs in a row after which the link is re-established; without it never.
         n2?: u32, in 1..=1000, or "leave it out", of [Lapb, Mdlp];
-        /// Whether re-establishing the link keeps the queue, and gives up only what the receiver
-        /// misses (Wong 1998, 5.1.1).
+        /// Keep the queue when the link is re-established, and give up only the frames that the
+        /// receiver misses (Wong 1998, 5.1.1).
         best_effort?: bool = false, of [Lapb, Mdlp], needs n2;
         /// Time from one status frame to the next.
         status_period?: Time = Time(RlpConfig::default().status_period), in SHORTEST_PERIOD..=HOUR, of [Rlp];

@@ -162,7 +162,7 @@ table! {
         mean: Time, in ZERO..=HOUR;
         /// Uniform: half the width, at most the mean. Normal: standard deviation.
         spread?: Time, in ZERO..=HOUR;
-        /// Whether a packet waits for those sent before it.
+        /// Keep packets in order: a packet waits for those sent before it.
         #[serde(default = "yes")]
         keep_order: bool;
     }

@@ -26,8 +26,8 @@ struct CompressionTable {
     /// Connections that each end remembers, 1 to 256.
     #[serde(default = "usual_slots")]
     slots: u32,
-    /// Whether a packet of the same connection as the one before omits the connection number, a
-    /// byte less (Comp-Slot-Id of RFC 1332).
+    /// Omit the connection number, a byte, in a packet of the same connection as the one before
+    /// (Comp-Slot-Id of RFC 1332).
     #[serde(default = "yes")]
     compress_slot: bool,
 }

@@ -69,12 +69,12 @@ const SECTIONS: &[(&str, &str, &str)] = &[
     (
         "`[[agents]]`",
         "AgentSpec",
-        "What each kind does, and when to use it: `docs/agents.md`.",
+        "Kinds and their use: `docs/agents.md`.",
     ),
     (
         "`[[handoffs]]`",
         "HandoffSpec",
-        "What a handoff costs: `docs/agents/handoff.md`.",
+        "Effect of a handoff: `docs/agents/handoff.md`.",
     ),
     (
         "`[[hosts]]`",

@@ -76,8 +76,8 @@ table! {
         hosts: Vec<HostSpec>;
         /// Transfers from one node to another.
         flows: Vec<FlowSpec>;
-        /// Written into a resolved scenario: the whole TCP of each entry of
-        /// `flows`. On input it is compared with what the rest says.
+        /// Written into a resolved scenario: the whole TCP of each entry of `flows`. On input it is
+        /// compared with the rest of the scenario.
         resolved_tcp?: Vec<TcpSpec>;
     }
 }
@@ -111,9 +111,8 @@ table! {
         /// The two nodes. `down` goes from the first to the second. With `count`,
         /// `{}` in a name is the number of the link.
         between: [String; 2];
-        /// Preset that gives what is not written here. A `queue`, a `fec`,
-        /// a `channel` or a `background` that is written replaces the whole one of the
-        /// preset.
+        /// Preset that gives all keys that are not written here. A written `queue`, `fec`,
+        /// `channel` or `background` replaces the whole one of the preset.
         preset?: String;
         /// Source of the values; with a preset, its source.
         source?: String;
@@ -440,7 +439,7 @@ table! {
         inline_object?: Size = Size(7_758), in Size(1)..=MOST_BYTES, of [Http];
         /// Connections of pages or files.
         connections?: Connections = Connections::PerPage, of [Http, Web];
-        /// Whether the inline objects are requested all at once, or one after the other.
+        /// Request the inline objects all at once; otherwise one after the other.
         pipelining?: bool = true, of [Http];
         /// Number of conversations. Required without `duration`.
         conversations?: u64, in 1..=MOST, of [Telnet, Rlogin, Smtp, Nntp, Ftp];

@@ -57,13 +57,13 @@ table! {
         /// Margin of Es/N0 above the ideal threshold, in dB, 0 to 20; 0 without it. Needs
         /// `symbol_rate`.
         margin?: f64;
-        /// Whether a CSV trace begins again at the time of its last row; otherwise the last row
-        /// holds. A packet-delivery trace always does.
+        /// Repeat a CSV trace from the time of its last row; otherwise the last row holds. A
+        /// packet-delivery trace always repeats.
         repeat?: bool;
         /// Position of time 0 in the trace.
         offset?: Time;
-        /// Whether each run begins at a random place of a trace that repeats. The traces of one
-        /// direction move together.
+        /// Start each run at a random place of a repeating trace. The traces of one direction move
+        /// together.
         #[serde(default)]
         random_offset: bool;
     }
@@ -83,17 +83,16 @@ table! {
         /// Straight lines between the rows instead of steps.
         #[serde(default)]
         interpolate: bool;
-        /// Whether a packet waits for those sent before it.
+        /// Keep packets in order: a packet waits for those sent before it.
         #[serde(default = "yes")]
         keep_order: bool;
-        /// Whether the trace begins again at the time of its last row; otherwise the last row
-        /// holds.
+        /// Repeat the trace from the time of its last row; otherwise the last row holds.
         #[serde(default)]
         repeat: bool;
         /// Position of time 0 in the trace.
         offset?: Time;
-        /// Whether each run begins at a random place of a trace that repeats. The traces of one
-        /// direction move together.
+        /// Start each run at a random place of a repeating trace. The traces of one direction move
+        /// together.
         #[serde(default)]
         random_offset: bool;
     }
@@ -110,14 +109,13 @@ table! {
         data?: String;
         /// Written into a resolved scenario: the file that `data` comes from.
         from?: String;
-        /// Whether the trace begins again at the time of its last row; otherwise the last row
-        /// holds.
+        /// Repeat the trace from the time of its last row; otherwise the last row holds.
         #[serde(default)]
         repeat: bool;
         /// Position of time 0 in the trace.
         offset?: Time;
-        /// Whether each run begins at a random place of a trace that repeats. The traces of one
-        /// direction move together.
+        /// Start each run at a random place of a repeating trace. The traces of one direction move
+        /// together.
         #[serde(default)]
         random_offset: bool;
     }

@@ -29,8 +29,7 @@ table! {
         loss?: Probability;
         /// Probability that a packet is lost in a clear one; 0 without it.
         loss_clear?: Probability;
-        /// Whether both directions of the link are congested at the same times; else each has
-        /// periods of its own.
+        /// Congest both directions of the link at the same times; else each has periods of its own.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool;
     }

@@ -33,7 +33,8 @@ table! {
         /// }`; each packet draws one of them by its weight. Needs `raised_share`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         raised: Vec<RaisedSpec>;
-        /// Whether a packet waits for those sent before it; else it may overtake them.
+        /// Keep packets in order: a packet waits for those sent before it; else it may overtake
+        /// them.
         #[serde(default = "yes")]
         keep_order: bool;
     }

@@ -58,8 +58,8 @@ table! {
         loss_good?: Probability;
         /// Bit error rate outside of fades, instead of `loss_good`.
         ber_good?: Probability;
-        /// Whether handoffs, and fades of the rules that look at time, happen at the same times in
-        /// both directions of the link; else each has its own.
+        /// Put handoffs, and fades of the rules in time, at the same times in both directions of
+        /// the link; else each has its own.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool;
     }

@@ -51,11 +51,11 @@ table! {
         interruption_time?: Time;
         /// Fate of packets meanwhile.
         interruption?: InterruptionName = InterruptionName::Drop, needs interruption_time;
-        /// Whether a packet waits for those sent before it when the delay falls.
+        /// Keep packets in order when the delay falls: a packet waits for those sent before it.
         #[serde(default = "yes")]
         keep_order: bool;
-        /// Whether both directions of the link have the same delays; else each draws its own. They
-        /// change at the same times.
+        /// Give both directions of the link the same delays; else each draws its own. The
+        /// directions change at the same times.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool;
     }

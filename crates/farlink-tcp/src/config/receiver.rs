@@ -64,7 +64,7 @@ pub enum SnackForm {
     Off,
     /// One hole for each ACK.
     Short,
-    /// A hole and a bit vector of what is behind it.
+    /// A hole and a bit vector of the data behind it.
     Long,
 }
 

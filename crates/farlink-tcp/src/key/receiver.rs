@@ -11,7 +11,7 @@ words! { SNACK: SnackForm {
     "off" Off,
     /// One hole for each ACK.
     "short" Short,
-    /// A hole and a bit vector of what is behind it.
+    /// A hole and a bit vector of the data behind it.
     "long" Long,
 } }
 

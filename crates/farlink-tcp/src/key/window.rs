@@ -98,10 +98,10 @@ const PACING: &str = "pacing = true";
 const RATIO: Kind = Kind::Ratio(Ratio::new(1, 10), Ratio::new(10, 1));
 
 keys! {
-    /// Whether the congestion window grows only while it is in use, or with every ACK of new data
-    /// (RFC 5681 as it stands). The window is in use if it was full in the last window of data, and
-    /// in slow start if at least half of it was, as in Linux (`tcp_is_cwnd_limited`; the principle
-    /// is that of RFC 2861, 3, and RFC 9002, 7.8).
+    /// Let the congestion window grow only while it is in use; otherwise with every ACK of new data
+    /// (RFC 5681 to the letter). The window is in use if it was full in the last window of data,
+    /// and in slow start if at least half of it was, as in Linux (`tcp_is_cwnd_limited`; the
+    /// principle is that of RFC 2861, 3, and RFC 9002, 7.8).
     cwnd_validation: Kind::Flag => [cwnd_validation], idle USE;
     /// Upper bound of the congestion window, without recovery's inflation.
     cwnd_limit: Kind::Choice(CWND_LIMIT) => [cwnd_limit], idle USE;
@@ -133,9 +133,9 @@ keys! {
     /// Restart from the initial window after an idle time of one RTO
     /// (RFC 5681, 4.1).
     idle_restart: Kind::Flag => [idle_restart], idle IDLE;
-    /// Whether the restart after idle halves the window once for each RTO of idle time, not below
-    /// the initial window, with a slow-start threshold of at least three quarters of the window
-    /// before, as in Linux (`tcp_cwnd_restart`).
+    /// Halve the window in the restart after idle once for each RTO of idle time, not below the
+    /// initial window. The slow-start threshold is at least three quarters of the window before, as
+    /// in Linux (`tcp_cwnd_restart`).
     idle_decay: Kind::Flag => (|c| c.idle_restart.then_some(&mut c.idle_decay)),
         needs "idle_restart = true", idle IDLE;
     /// Time-outs of a SYN or SYN-ACK after which the connection begins with one segment:
