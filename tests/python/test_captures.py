@@ -442,3 +442,16 @@ def test_a_capture_of_a_receiver_shows_its_acks_on_an_axis_of_its_own(
     assert axes.get_ylim()[1] < 1.25 * 600_000  # not as far as the window, which is not drawn
     (axes,) = plots.rtt().axes
     assert 0.1 < axes.get_ylim()[1] < 0.3  # the path's 0.1 s: here the receiver answers at once
+
+
+def test_figures_of_a_capture_have_the_size_asked_for(
+    result: fl.Result, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pcap = str(next(path for path in result.save_pcaps(tmp_path) if path.parent.name == "sack"))
+    out = tmp_path / "figures"
+    assert farlink("plot", pcap, "--figure-size", "column", "--out", str(out)) == 0
+    widths = {struct.unpack(">I", path.read_bytes()[16:20])[0] for path in out.glob("*.png")}
+    assert widths == {680}  # pixels: 3.4 in at 200 dpi
+    assert farlink("plot", pcap, "--figure-size", "tiny") == 2
+    assert "--figure-size tiny: write column, page, slide" in capsys.readouterr().err
+    assert farlink("plot", pcap, "--list", "--fonts", "tex") == 2

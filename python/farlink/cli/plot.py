@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from farlink import files
+from farlink import files, paper
 from farlink.cli import text
 from farlink.errors import ScenarioError
 from farlink.views.capture import show
@@ -38,6 +38,15 @@ def plot(
         help="Folder for the figures; else the file's name without its ending, and -plots.",
         metavar="DIR",
     ),
+    figure_size: str | None = typer.Option(
+        None,
+        "--figure-size",
+        help="Size of figures: page, column, slide, or inches as 3.4x2.5.",
+        metavar="SIZE",
+    ),
+    fonts: str | None = typer.Option(
+        None, "--fonts", help="Fonts of figures: sans, or tex (Computer Modern).", metavar="NAME"
+    ),
     only_list: bool = typer.Option(False, "--list", help="Tell the connections, draw nothing."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
 ) -> None:
@@ -51,6 +60,11 @@ def plot(
     where = out if out is not None else Path(f"{path.stem}-plots")
     if only_list and out is not None:
         raise ScenarioError(f"--out {out} has no effect beside --list, which draws nothing")
+    for option, value in (("--figure-size", figure_size), ("--fonts", fonts)):
+        if only_list and value is not None:
+            raise ScenarioError(f"{option} has no effect beside --list, which draws nothing")
+    size = None if figure_size is None else paper.written_size(figure_size)
+    letters = None if fonts is None else paper.read_fonts(fonts)
     if not only_list:
         files.check_directory(where)
     capture = captures.capture(path)
@@ -61,7 +75,12 @@ def plot(
         show(capture, text.console(sys.stdout))
     if only_list:
         return
-    with folder.filling(where, last=f"sequence-{chosen.number}.txt") as stage:
+    from farlink.plot.sheet import sheet_of
+
+    with (
+        folder.filling(where, last=f"sequence-{chosen.number}.txt") as stage,
+        sheet_of(size, letters),
+    ):
         written = capture.plot.save(stage, connection, direction, t0=t0, t1=t1)
     if not as_json:
         for entry in written:
