@@ -89,6 +89,7 @@ def test_of_settings_that_are_not_told_apart_the_smallest_is_taken(
         "large": around(1.001e6, 0.01, seed=1),
         "small": around(1e6, 0.01, seed=2),
         "smallest": around(2e5, 0.01, seed=3),
+        "less by 5 %": around(0.95e6, 0.0001, seed=1),
         "now": around(1e5, 0.01, seed=4),
     }
     own = work_of(values)
@@ -97,6 +98,7 @@ def test_of_settings_that_are_not_told_apart_the_smallest_is_taken(
         setting("large", window="4096 KiB"),
         setting("small", window="128 KiB"),
         setting("smallest", window="64 KiB"),
+        setting("less by 5 %", window="100 KiB"),
     ]
     monkeypatch.setattr(work, "CANDIDATES", ("small",))
     monkeypatch.setattr(own, "_setting", lambda tcp, _: setting(tcp))

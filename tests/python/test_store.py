@@ -306,6 +306,23 @@ def test_runs_that_several_parts_have_count_once(tmp_path: Path) -> None:
         assert counts["n"].tolist() == [len(LAYOUT)] * 5
 
 
+def test_a_part_counts_no_more_once_another_replaces_it(store: Store) -> None:
+    """Also to a reader that comes later, while the files of both are there."""
+    parts = {path: path.read_bytes() for path in store.path.glob("part-*")}
+    store.tidy(at_least=2)
+    (merged,) = store.path.glob("part-*")
+    for path, data in parts.items():
+        path.write_bytes(data)
+    assert list(Store(store.path)._look().parts) == [merged.name]
+
+
+def test_points_that_two_processes_describe_count_once(store: Store, small: Path) -> None:
+    points = [Point.of(small, seed=seed) for seed in range(3)]
+    for _ in range(2):
+        store._write(table.of_points("swept", points), "points", {})
+    assert len(Store(store.path).query("select * from points")) == 3
+
+
 def test_files_that_go_while_they_are_listed_are_looked_for_again(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
