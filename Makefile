@@ -43,7 +43,7 @@ EXTENSION := $(VENV)/.extension
 RUST_SOURCES := $(shell find crates scenarios -type f -not -path '*/tests/*' -not -path '*/benches/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build build-pgo test test-rust test-python test-emulator test-long lint fmt deny mutants mutants-python bench bench-against bench-peers bench-emu lock clean check-machine
+.PHONY: help demo build build-pgo validate test test-rust test-python test-emulator test-long lint fmt deny mutants mutants-python bench bench-against bench-peers bench-emu lock clean check-machine
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -103,6 +103,12 @@ lint: $(TOOLS) $(if $(CI),| $(EXTENSION)) ## Format, clippy, documentation links
 	$(RUN) ruff check
 	$(RUN) ruff format --check
 	$(NICE) $(RUN) mypy --strict python tests tools
+
+# Minutes on two quiet cores; ROW=bbr makes one row anew. The last line brings the words into the
+# pages that the Rust tests hold.
+validate: $(EXTENSION) ## Run every TCP over the matrix of docs/validation.md and write words and tables
+	$(BIN)/python tests/validation/validate.py $(if $(ROW),$(addprefix --row ,$(ROW)))
+	UPDATE_DOCS=1 $(CARGO) test $(LOCKED) $(PROFILE) -p farlink-scenario --lib tcp_pages
 
 # Advisories need their database from the network; without it the rest is checked all the same,
 # and tests/repo checks licences and sources where cargo-deny is not installed.

@@ -1,9 +1,9 @@
-"""Theory without the engine: window arithmetic, Mathis 1997, Padhye 1998."""
+"""Theory without the engine: window arithmetic, Mathis 1997, Padhye 1998, RFC 9438."""
 
 import heapq
 import math
 
-__all__ = ["GeoTransfer", "mathis", "padhye"]
+__all__ = ["GeoTransfer", "cubic", "mathis", "padhye"]
 
 MSS = 1460
 
@@ -37,6 +37,16 @@ def padhye(loss: float, rtt: float, ack_every: int, first_timeout: float) -> flo
     packets: float = (1 - p) / p + window / 2 + timeout_share
     seconds: float = rtt * (b / 2 * window + 1) + timeout_share * backoff * first_timeout / (1 - p)
     return packets / seconds
+
+
+def cubic(loss: float, rtt: float, c: float = 0.4, beta: float = 0.7) -> float:
+    """Return the rate of CUBIC in segments per second (RFC 9438, equation 6), for periodic losses
+    and a window that never limits.
+
+    The window grows at least as that of an AIMD whose average is Reno's, by 4.3.
+    """
+    window = math.pow(c * (3 + beta) / (4 * (1 - beta)), 0.25) * math.pow(rtt / loss, 0.75)
+    return max(window / rtt, mathis(loss, rtt, 1))
 
 
 class GeoTransfer:

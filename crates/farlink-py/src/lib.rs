@@ -108,7 +108,7 @@ fn variants() -> String {
         .iter()
         .map(|v| {
             serde_json::json!({
-                "name": v.name, "summary": v.summary, "source": v.source, "status": v.status,
+                "name": v.name, "summary": v.summary, "source": v.source, "status": v.status(),
             })
         })
         .collect();

@@ -50,7 +50,7 @@ fn facts(row: &Variant) -> String {
     line("name", &format!("`{}`", row.name));
     line("summary", row.summary);
     line("source", row.source);
-    line("status", &format!("**{}**", row.status));
+    line("status", &format!("**{}**", row.status()));
     line("recovery", &format!("`{}`", word("recovery")));
     line(
         "congestion control",
@@ -148,7 +148,11 @@ fn list() -> String {
         let _ = writeln!(
             out,
             "| [`{}`]({}.md) | {} | {} | {} |",
-            row.name, row.name, row.summary, row.source, row.status
+            row.name,
+            row.name,
+            row.summary,
+            row.source,
+            row.status()
         );
     }
     out.push('\n');
@@ -221,6 +225,7 @@ const OTHER_PAGES: &[&str] = &[
     "samples",
     "sack-timer",
     "profiles",
+    "profiles-matrix",
 ];
 
 /// Returns the fault of the page `file`, after writing the page if `update` asks for it.

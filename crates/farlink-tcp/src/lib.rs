@@ -42,6 +42,7 @@ mod send;
 pub mod seq;
 mod snack;
 mod spurious;
+mod status;
 pub mod time;
 mod timers;
 pub mod variant;

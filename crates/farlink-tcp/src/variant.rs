@@ -11,6 +11,7 @@ use crate::congestion::{
     Adalr, Bbr, Control, Cubic, Hybla, Peach, Reno, Setting, Unlimited, Vegas, WESTWOOD,
     WESTWOOD_PLUS,
 };
+use crate::status::WORDS;
 use crate::time::Interval;
 
 /// A named TCP.
@@ -22,10 +23,26 @@ pub struct Variant {
     pub summary: &'static str,
     /// Specification.
     pub source: &'static str,
-    /// Check of the row: "validated", "checked against closed form" or "unvalidated".
-    pub status: &'static str,
     /// Returns the parameters.
     pub config: fn() -> Config,
+}
+
+impl Variant {
+    /// Returns the word that the matrix of docs/validation.md has for the row: "validated",
+    /// "checked against closed form", "differs at" so many of its judged cells, or "unvalidated".
+    #[must_use]
+    pub fn status(&self) -> &'static str {
+        status(self.name)
+    }
+}
+
+/// Returns the word of a row, or of a profile and a row: `status("linux-cubic")`.
+#[must_use]
+pub fn status(name: &str) -> &'static str {
+    let mut words = WORDS.iter();
+    words
+        .find(|(row, _)| *row == name)
+        .map_or("unvalidated", |(_, word)| word)
 }
 
 /// Rows, oldest first.
@@ -34,7 +51,6 @@ pub static VARIANTS: &[Variant] = &[
         name: "rfc793",
         summary: "time-outs and go-back-N only, no congestion control, no out-of-order buffer",
         source: "RFC 793 (1981)",
-        status: "checked against closed form",
         config: || Config {
             recovery: Recovery::GoBackN,
             congestion: Control::new(&Unlimited::ALGORITHM),
@@ -58,7 +74,6 @@ pub static VARIANTS: &[Variant] = &[
         summary: "RFC 793's timer and go-back-N, with slow start and congestion avoidance after \
                   each time-out",
         source: "Leung 1998, 2.2.1: her \"TCP RFC\"",
-        status: "checked against closed form",
         config: || Config {
             recovery: Recovery::GoBackN,
             congestion: reno().with("mss_over_8", Setting::Flag(true)),
@@ -86,7 +101,6 @@ pub static VARIANTS: &[Variant] = &[
         name: "tahoe",
         summary: "slow start, congestion avoidance, fast retransmit",
         source: "Jacobson 1988; 4.3BSD-Tahoe",
-        status: "checked against closed form",
         config: || Config {
             recovery: Recovery::Tahoe,
             congestion: reno(),
@@ -99,7 +113,6 @@ pub static VARIANTS: &[Variant] = &[
         name: "reno",
         summary: "Tahoe with fast recovery, ended by the first new ACK",
         source: "RFC 2581 (1999); 4.3BSD-Reno",
-        status: "checked against closed form",
         config: || Config {
             recovery: Recovery::Reno,
             congestion: reno(),
@@ -112,7 +125,6 @@ pub static VARIANTS: &[Variant] = &[
         name: "vegas",
         summary: "window from the number of queued segments, losses found by a clock for each segment",
         source: "Brakmo and Peterson 1995, IEEE JSAC 13(8)",
-        status: "checked against closed form",
         config: || Config {
             recovery: Recovery::Vegas {
                 fine_k: 4,
@@ -130,7 +142,6 @@ pub static VARIANTS: &[Variant] = &[
         name: "p-tcp",
         summary: "Vegas that takes every loss for corruption: no coarse time-out, no backoff",
         source: "Leung 1998, 6.2",
-        status: "checked against closed form",
         config: || Config {
             recovery: Recovery::Vegas {
                 fine_k: 4,
@@ -152,7 +163,6 @@ pub static VARIANTS: &[Variant] = &[
         summary: "SCPS-TP: Vegas' window, and immediate retransmission of holes that the receiver names \
          (SNACK)",
         source: "CCSDS 714.0-B (1999), its reference implementation; Durst, Miller, Travis 1997",
-        status: "checked against closed form",
         config: || Config {
             recovery: Recovery::Snack {
                 fine_k: 4,
@@ -174,7 +184,6 @@ pub static VARIANTS: &[Variant] = &[
         name: "newreno",
         summary: "Reno with partial ACKs, slow but steady",
         source: "RFC 6582 (2012)",
-        status: "validated",
         config: || Config {
             recovery: Recovery::NewReno {
                 impatient: false,
@@ -191,7 +200,6 @@ pub static VARIANTS: &[Variant] = &[
         name: "eln",
         summary: "NewReno with notification of losses by the medium, for which it keeps its window",
         source: "West and Vaidya 1997, 2.3.3 and 7.0; Balakrishnan et al. 1996",
-        status: "checked against closed form",
         config: || Config {
             recovery: Recovery::NewReno {
                 impatient: false,
@@ -209,7 +217,6 @@ pub static VARIANTS: &[Variant] = &[
         name: "sack",
         summary: "Reno's window with selective acknowledgment and the pipe algorithm",
         source: "RFC 6675 (2012), RFC 2018 (1996)",
-        status: "validated",
         config: || Config {
             recovery: Recovery::SACK,
             congestion: reno(),
@@ -221,7 +228,6 @@ pub static VARIANTS: &[Variant] = &[
         name: "cubic",
         summary: "CUBIC's window with SACK recovery, limited transmit and a 10-segment start",
         source: "RFC 9438 (2023), RFC 6675, RFC 6928",
-        status: "validated",
         config: || Config {
             recovery: Recovery::SACK,
             congestion: Control::new(&Cubic::ALGORITHM),
@@ -233,7 +239,6 @@ pub static VARIANTS: &[Variant] = &[
         name: "westwood",
         summary: "after a loss, ssthresh from the rate of ACKs, filtered ACK by ACK",
         source: "Mascolo, Casetti, Gerla, Sanadidi, Wang 2001",
-        status: "checked against closed form",
         config: || Config {
             congestion: Control::new(&WESTWOOD),
             nagle: Nagle::Rfc896,
@@ -244,7 +249,6 @@ pub static VARIANTS: &[Variant] = &[
         name: "westwood+",
         summary: "Westwood with one sample of the rate for each round-trip time",
         source: "Grieco, Mascolo 2004",
-        status: "checked against closed form",
         config: || Config {
             congestion: Control::new(&WESTWOOD_PLUS),
             ..Config::default()
@@ -254,7 +258,6 @@ pub static VARIANTS: &[Variant] = &[
         name: "hybla",
         summary: "window growth of a connection with a round-trip time of 25 ms, at any round-trip time",
         source: "Caini, Firrincieli 2004",
-        status: "validated",
         config: || Config {
             congestion: Control::new(&Hybla::ALGORITHM),
             ..Config::default()
@@ -264,7 +267,6 @@ pub static VARIANTS: &[Variant] = &[
         name: "adalr-sack",
         summary: "TCP-ADaLR: growth and receive window stretched by the round-trip time, SACK",
         source: "Omueti and Trajkovic 2007",
-        status: "checked against closed form",
         config: || Config {
             recovery: Recovery::SACK,
             congestion: Control::new(&Adalr::ALGORITHM),
@@ -276,7 +278,6 @@ pub static VARIANTS: &[Variant] = &[
         name: "adalr-newreno",
         summary: "TCP-ADaLR with NewReno's recovery, two segments for a partial ACK",
         source: "Omueti and Trajkovic 2007",
-        status: "checked against closed form",
         config: || Config {
             recovery: Recovery::NewReno {
                 impatient: false,
@@ -294,7 +295,6 @@ pub static VARIANTS: &[Variant] = &[
         summary: "probes the path with dummy segments of low priority: a window at once at the \
                   start, and back after a loss that was none of congestion",
         source: "Akyildiz, Morabito, Palazzo 2001, IEEE/ACM ToN 9(3)",
-        status: "checked against closed form",
         config: || Config {
             recovery: Recovery::NewReno {
                 impatient: false,
@@ -313,7 +313,6 @@ pub static VARIANTS: &[Variant] = &[
         summary: "Peach's window with selective acknowledgment and the pipe algorithm",
         source: "Akyildiz, Morabito, Palazzo 2001; with SACK as Morabito et al. 2002 proposed; \
                  RFC 6675",
-        status: "checked against closed form",
         config: || Config {
             recovery: Recovery::SACK,
             congestion: Control::new(&Peach::ALGORITHM),
@@ -327,7 +326,6 @@ pub static VARIANTS: &[Variant] = &[
         summary: "BBR version 1: paced by a model of the path, with SACK recovery",
         source: "draft-cardwell-iccrg-bbr-congestion-control-00 (2017), Cardwell et al. 2016, \
                  draft-cheng-iccrg-delivery-rate-estimation-00, RFC 6675, RFC 8985",
-        status: "checked against closed form",
         config: || Config {
             // A BBR sends at the rate of the path while it loses much: a retransmission that is
             // lost as well must not wait for a time-out, which RFC 6675 alone cannot avoid.
