@@ -426,6 +426,7 @@ fn agent(options: &str) -> Result<(Box<dyn Agent>, bool), String> {
             "blind_after" => config.limits.blind_after = number(value)?,
             "connections" => config.limits.connections = number(value)?,
             "idle" => config.limits.idle = interval(value)?,
+            "uploads" => config.uploads = value == "true",
             "sack_repair" => config.sack_repair = value == "true",
             "sack" => {
                 config.sack = match value {

@@ -51,8 +51,9 @@ table! {
         /// A partial acknowledgment at each expiry of the timer, and not once for the same
         /// data; with `protocol = "full"`.
         repeat?: bool = false, of [Ackp];
-        /// Packets of a connection in the agent's cache.
-        cache?: u32 = 100, in 1..=100_000, of [Snoop, Ackp, Ebsn, SeqCache];
+        /// Packets of a connection in the agent's cache: the window at least. Berkeley's snoop of
+        /// 1995 kept 100.
+        cache?: u32 = SNOOP.cache as u32, in 1..=100_000, of [Snoop, Ackp, Ebsn, SeqCache];
         /// Bytes of packets of all connections in the cache; further packets pass without a copy.
         memory?: Size = Size(64 << 20), in Size(1)..=Size(1 << 40), of [Snoop, Ackp, Ebsn];
         /// Least time after which the agent declares a packet lost.
@@ -74,6 +75,9 @@ table! {
         sack?: SackName = SackName::Pass, of [Snoop, Ackp, Ebsn];
         /// Retransmit everything missing below the highest block at a duplicate ACK with blocks.
         sack_repair?: bool = false, of [Snoop, Ackp, Ebsn];
+        /// Negative acknowledgments to the mobile host for what the wireless link loses of
+        /// its data; its TCP needs `nack = true`.
+        uploads?: bool = false, of [Snoop];
         /// Data segments from the start of a connection without any acknowledgment, after which
         /// acknowledgments are assumed to take another path. The agent then lets the connection
         /// pass until it sees one.
@@ -267,6 +271,8 @@ impl AgentSpec {
                 SackName::Off => SackHandling::Off,
             },
             sack_repair: self.sack_repair(),
+            uploads: self.uploads(),
+            holes: SNOOP.holes,
         }
     }
 
@@ -409,8 +415,8 @@ fn half(written: &TcpSpec, scenario: &TcpSpec) -> Result<Config, Problem> {
 type Wanted = (fn(&Config) -> bool, &'static str, &'static str);
 
 /// Returns the requirement of an agent on senders, if any.
-fn wanted(kind: AgentName) -> Option<Wanted> {
-    Some(match kind {
+fn wanted(agent: &AgentSpec) -> Option<Wanted> {
+    Some(match agent.kind {
         AgentName::Eln | AgentName::SeqCache => (
             |sender| sender.eln != config::Eln::Off,
             "no sender takes its marks",
@@ -426,6 +432,11 @@ fn wanted(kind: AgentName) -> Option<Wanted> {
             "no sender takes its notices",
             "ebsn = true",
         ),
+        AgentName::Snoop if agent.uploads() => (
+            |sender| sender.nack,
+            "no sender takes negative acknowledgments",
+            "nack = true",
+        ),
         _ => return None,
     })
 }
@@ -434,28 +445,34 @@ fn wanted(kind: AgentName) -> Option<Wanted> {
 type Awaited = (
     fn(&Config) -> bool,
     &'static str,
-    &'static [AgentName],
+    fn(&AgentSpec) -> bool,
     &'static str,
 );
 
-const AWAITED: [Awaited; 3] = [
+const AWAITED: [Awaited; 4] = [
     (
         |sender| sender.eln == config::Eln::Agent,
         "eln = \"agent\", and no agent that marks",
-        &[AgentName::Eln, AgentName::SeqCache],
+        |agent| matches!(agent.kind, AgentName::Eln | AgentName::SeqCache),
         "kind = \"eln\"",
     ),
     (
         |sender| sender.ackp.is_some(),
         "ackp, and no agent that sends partial acknowledgments",
-        &[AgentName::Ackp],
+        |agent| agent.kind == AgentName::Ackp,
         "kind = \"ackp\"",
     ),
     (
         |sender| sender.ebsn,
         "ebsn = true, and no agent that sends notices",
-        &[AgentName::Ebsn, AgentName::EbsnPlain],
+        |agent| matches!(agent.kind, AgentName::Ebsn | AgentName::EbsnPlain),
         "kind = \"ebsn\"",
+    ),
+    (
+        |sender| sender.nack,
+        "nack = true, and no agent that sends negative acknowledgments",
+        |agent| agent.kind == AgentName::Snoop && agent.uploads(),
+        "kind = \"snoop\" and uploads = true",
     ),
 ];
 
@@ -468,17 +485,21 @@ pub(super) fn check<'a>(
     let over_tcp = flows.filter(|(_, flow)| !matches!(flow.app, App::Udp(_) | App::Xtp(_)));
     for (number, agent) in agents.iter().enumerate() {
         let kind = agent.spec.kind;
-        if let Some((can, lacks, hint)) = wanted(kind)
+        if let Some((can, lacks, hint)) = wanted(&agent.spec)
             && !over_tcp.clone().any(|(_, flow)| can(&flow.sender))
         {
             let name = serde_json::to_value(kind).unwrap_or_default();
-            let message = format!("= {name} is of no use: {lacks}; write {hint} in [tcp]");
-            let path = [Step::from("agents"), Step::from(number), Step::from("kind")];
+            let (key, value) = match kind {
+                AgentName::Snoop => ("uploads", "true".to_owned()),
+                _ => ("kind", name.to_string()),
+            };
+            let message = format!("= {value} is of no use: {lacks}; write {hint} in [tcp]");
+            let path = [Step::from("agents"), Step::from(number), Step::from(key)];
             return Err(Problem::new(path, message));
         }
     }
-    for (awaits, message, kinds, hint) in AWAITED {
-        if agents.iter().any(|agent| kinds.contains(&agent.spec.kind)) {
+    for (awaits, message, is_sent_by, hint) in AWAITED {
+        if agents.iter().any(|agent| is_sent_by(&agent.spec)) {
             continue;
         }
         if let Some((entry, _)) = over_tcp.clone().find(|(_, flow)| awaits(&flow.sender)) {

@@ -38,6 +38,7 @@ const KEYS: &[Key] = &[
     ("ackp", &[], &["restart", "back-off", "constant"]),
     ("ackp_timer", &[], &["4 s"]),
     ("ackp_karn", &[], &["true"]),
+    ("nack", &[], &["true"]),
     ("timestamps", &[], &["true"]),
     ("ecn", &[], &["true"]),
     ("nagle", &[], &["off", "rfc896", "minshall"]),

@@ -122,6 +122,9 @@ pub struct Config {
     /// Segments that drew a partial acknowledgment give no round-trip sample
     /// (west1997, 3.4, in the manner of Karn).
     pub ackp_karn: bool,
+    /// Negative acknowledgments of a base station: what they name goes again and the window
+    /// stays (Balakrishnan et al. 1995).
+    pub nack: bool,
     /// Congestion control.
     pub congestion: Control,
     /// Value of an ACK where the window grows by ACKs ([`crate::congestion::Input::ByteCounting`]).
@@ -189,6 +192,7 @@ impl Default for Config {
             ebsn: false,
             ackp: None,
             ackp_karn: false,
+            nack: false,
             congestion: Control::new(&Reno::ALGORITHM),
             byte_counting: ByteCounting::Off,
             initial_window: InitialWindow::Segments(10),

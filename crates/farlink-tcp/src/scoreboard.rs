@@ -51,6 +51,11 @@ impl Sent {
         self.is(RETX)
     }
 
+    /// Returns whether the first copy is presumed lost.
+    pub(crate) const fn is_lost_or_again(&self) -> bool {
+        self.is(LOST | RETX)
+    }
+
     #[inline]
     const fn is(&self, bits: u8) -> bool {
         self.state & bits != 0

@@ -173,6 +173,9 @@ pub struct RareOptions {
     /// On a SYN: partial acknowledgments are understood. On another segment: it
     /// is one (west1997, 3).
     pub ackp: bool,
+    /// On a SYN: negative acknowledgments are understood. On another segment: it is one, and
+    /// its SACK blocks name what is missing (Balakrishnan et al. 1995).
+    pub nack: bool,
 }
 
 impl RareOptions {
@@ -186,6 +189,7 @@ impl RareOptions {
         extra: Extra::None,
         eln: false,
         ackp: false,
+        nack: false,
     };
 }
 
@@ -333,7 +337,8 @@ impl RareOptions {
             + u32::from(self.window_scale.is_some())
             + u32::from(self.scps.is_some())
             + u32::from(self.eln)
-            + u32::from(self.ackp);
+            + u32::from(self.ackp)
+            + u32::from(self.nack);
         // SACK-permitted has a place in the padding that timestamps need.
         let aligned = match (timestamps, self.sack_permitted) {
             (true, _) => TIMESTAMPS_LEN,

@@ -91,11 +91,13 @@ pub enum Act {
     Relay,
     /// Ended a connection: both ends are reset.
     Reset,
+    /// Told the mobile host what the radio lost of its data.
+    Negative,
 }
 
 impl Act {
     /// Acts in the order of their numbers.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Keep,
         Self::Resend,
         Self::Timeout,
@@ -108,6 +110,7 @@ impl Act {
         Self::Acknowledge,
         Self::Relay,
         Self::Reset,
+        Self::Negative,
     ];
 
     /// As it is written.
@@ -125,6 +128,7 @@ impl Act {
             Self::Acknowledge => "acknowledge",
             Self::Relay => "relay",
             Self::Reset => "reset",
+            Self::Negative => "negative",
         }
     }
 }

@@ -12,6 +12,7 @@
 mod cache;
 mod config;
 mod flow;
+mod upload;
 
 use super::connections::Connections;
 use super::crossing::Crossing;
@@ -53,6 +54,7 @@ struct Counts {
     notices: u64,
     marked: u64,
     bytes_held_max: u64,
+    negative_acks: u64,
 }
 
 impl Snoop {
@@ -78,6 +80,9 @@ impl Snoop {
         let decided = self
             .connections
             .on_segment(now, ends, to, segment, |place, flow| {
+                if config.uploads {
+                    flow.upload.on_ack(segment);
+                }
                 (place, flow.on_data(config, segment))
             });
         if self.connections.blind() != blind {
@@ -141,12 +146,17 @@ impl Snoop {
             ..
         } = self;
         let from = Crossing::FromWireless;
+        let path = config.uploads.then(|| view.path());
         let Some((ends, segment)) = view.seen(from) else {
             return Verdict::Forward;
         };
         let ack = segment.ack;
         let decided = connections.on_segment(now, ends, from, segment, |place, flow| {
             let decided = flow.on_ack(now, config, segment);
+            if let Some(path) = path {
+                flow.upload.on_data(now, config, segment, path);
+                counts.negative_acks += name_holes(flow, now, config, out);
+            }
             if let OnAck::Repair(seq) = decided {
                 counts.local_retransmissions +=
                     resend(flow, now, config, place, (seq, Act::Resend), out);
@@ -158,7 +168,7 @@ impl Snoop {
                         resend(flow, now, config, place, (seq, Act::Resend), out);
                 }
             }
-            timers.set(place, flow.due(config));
+            timers.set(place, flow.deadline(config));
             let masks = config.sack == SackHandling::Mask && !segment.options.sack.is_empty();
             let masked = masks.then(|| flow.masked(segment.ack, &segment.options.sack));
             (
@@ -209,6 +219,7 @@ impl Snoop {
             ..
         } = self;
         connections.at(place, |flow| {
+            counts.negative_acks += name_holes(flow, now, config, out);
             if let Some(seq) = flow.on_timer(now, config) {
                 counts.local_timeouts += 1;
                 let about = flow.cache.front().and_then(|entry| entry.packet.clone());
@@ -225,7 +236,7 @@ impl Snoop {
                     tell(flow, (config, counts), about, out);
                 }
             }
-            timers.set(place, flow.due(config));
+            timers.set(place, flow.deadline(config));
         });
     }
 }
@@ -253,6 +264,27 @@ fn resend(
     }));
     note_of(out, flow, act, seq);
     1
+}
+
+/// Tells the mobile host what the radio lost of its data. Returns the negative acknowledgments.
+fn name_holes(flow: &mut Flow, now: Instant, config: &SnoopConfig, out: &mut Out) -> u64 {
+    let mut sent = 0;
+    while let Some((packet, seq)) = flow.upload.next_nack(now, config) {
+        let (about, from_opener) = (packet.flow, !packet.from_opener);
+        out.note(|| Note {
+            act: Act::Negative,
+            flow: about,
+            from_opener,
+            seq,
+        });
+        out.actions.push(Action::Inject(Injection {
+            packet,
+            ahead: config.ahead,
+            follow: None,
+        }));
+        sent += 1;
+    }
+    sent
 }
 
 /// The timer expired where numbers are kept: the sender hears that it is to send again.
@@ -391,7 +423,7 @@ impl Agent for Snoop {
                 Sent::Refused if entry.sends == 1 => flow.cache.remove(serial),
                 Sent::Refused => entry.left = Some(now),
             }
-            timers.set(place, flow.due(config));
+            timers.set(place, flow.deadline(config));
         });
     }
 
@@ -429,7 +461,7 @@ impl Agent for Snoop {
                 *serial = serial.wrapping_add(1);
                 (entry.serial, entry.left) = (*serial, Some(now));
             }
-            timers.set(place, flow.due(config));
+            timers.set(place, flow.deadline(config));
         });
     }
 
@@ -456,6 +488,9 @@ impl Agent for Snoop {
             ("bytes_held_max", c.bytes_held_max),
         ];
         let mut all: Vec<_> = counts.map(|(name, n)| (name, n as f64)).into();
+        if self.config.uploads {
+            all.push(("negative_acks", c.negative_acks as f64));
+        }
         all.extend(self.connections.counters());
         all
     }

@@ -39,7 +39,7 @@ fn options() -> impl Strategy<Value = Options> {
         proptest::collection::vec(block, 0..=MAX_SACK_BLOCKS),
         proptest::option::of(scps),
         extra,
-        any::<(bool, bool)>(),
+        any::<(bool, bool, bool)>(),
     )
         .prop_map(
             |(mss, window_scale, sack_permitted, timestamps, sack, scps, extra, marks)| {
@@ -53,6 +53,7 @@ fn options() -> impl Strategy<Value = Options> {
                     extra,
                     eln: marks.0,
                     ackp: marks.1,
+                    nack: marks.2,
                 })
             },
         )

@@ -6,11 +6,12 @@ use std::num::NonZeroU16;
 
 const SCPS: u8 = 20;
 const SNACK: u8 = 21;
-/// Shared by experiments, which an identifier tells apart (RFC 6994). The two
+/// Shared by experiments, which an identifier tells apart (RFC 6994). Those
 /// below are ours: the papers leave the kind of their options open.
 const EXPERIMENT: u8 = 253;
 const ELN: [u8; 2] = *b"EL";
 const ACKP: [u8; 2] = *b"AP";
+const NACK: [u8; 2] = *b"NA";
 
 /// Puts what there is of them, each aligned to four bytes.
 pub(super) fn put(options: &Options, put: &mut impl FnMut(&[u8])) {
@@ -27,7 +28,11 @@ pub(super) fn put(options: &Options, put: &mut impl FnMut(&[u8])) {
         put(&snack.size.get().to_be_bytes());
         put(vector);
     }
-    for (there, [high, low]) in [(options.eln, ELN), (options.ackp, ACKP)] {
+    for (there, [high, low]) in [
+        (options.eln, ELN),
+        (options.ackp, ACKP),
+        (options.nack, NACK),
+    ] {
         if there {
             put(&[EXPERIMENT, 4, high, low]);
         }
@@ -62,6 +67,7 @@ pub(super) fn take(
         (SNACK, _) => return Err(wrong),
         (EXPERIMENT, &[high, low]) if [high, low] == ELN => options.eln = true,
         (EXPERIMENT, &[high, low]) if [high, low] == ACKP => options.ackp = true,
+        (EXPERIMENT, &[high, low]) if [high, low] == NACK => options.nack = true,
         _ => {}
     }
     Ok(())
@@ -87,9 +93,14 @@ mod tests {
                 connection: 0,
             }),
             ackp: true,
+            nack: true,
             ..RareOptions::NONE
         };
-        assert_eq!(bytes(&offer.into()), [20, 4, 0x60, 0, 253, 4, b'A', b'P']);
+        let both = [253, 4, b'A', b'P', 253, 4, b'N', b'A'];
+        assert_eq!(
+            bytes(&offer.into()),
+            [&[20, 4, 0x60, 0][..], &both].concat()
+        );
         let snack = |bits| RareOptions {
             extra: NonZeroU16::new(3).map_or(Extra::None, |size| {
                 Extra::Snack(Snack {

@@ -7,7 +7,7 @@ use super::{Combine, Kind, Metric, Scope};
 type Counted = (&'static str, &'static str, Kind, &'static str);
 
 /// Counters of agents, and their meanings.
-static COUNTED: [Counted; 32] = [
+static COUNTED: [Counted; 33] = [
     (
         "cached",
         "",
@@ -75,6 +75,12 @@ static COUNTED: [Counted; 32] = [
         "",
         Kind::Count,
         "partial acknowledgments sent by the agent",
+    ),
+    (
+        "negative_acks",
+        "",
+        Kind::Count,
+        "negative acknowledgments that it sent to a mobile host",
     ),
     (
         "notices",

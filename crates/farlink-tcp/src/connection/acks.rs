@@ -9,7 +9,7 @@ use crate::maybe::Maybe;
 use crate::record::Record;
 use crate::recovery::frto::{self, FrtoAck};
 use crate::recovery::rack::{self, AckKind};
-use crate::recovery::{self, NewAck, eln, prr, snack};
+use crate::recovery::{self, NewAck, eln, nack, prr, snack};
 use crate::segment::{Flags, Segment};
 use crate::seq::Offset;
 use crate::spurious;
@@ -89,7 +89,7 @@ impl Connection {
                 self.record_state(now);
             }
             // With SACK news it is a duplicate ACK as well (RFC 6675, 2 and 5).
-            if news > 0 && !recovering && !damaged {
+            if news > 0 && !recovering && !damaged && !nack::is_repairing(&self.tx, now) {
                 recovery::on_dup_ack(&mut self.tx, now, &mut self.recorder);
                 self.record_state(now);
             }
@@ -109,7 +109,11 @@ impl Connection {
                 eln::on_marked_ack(&mut self.tx, now, another, &mut self.recorder);
                 self.record_state(now);
             } else if another {
-                recovery::on_dup_ack(&mut self.tx, now, &mut self.recorder);
+                if nack::is_repairing(&self.tx, now) {
+                    nack::on_dup_ack(&mut self.tx, now, &mut self.recorder);
+                } else {
+                    recovery::on_dup_ack(&mut self.tx, now, &mut self.recorder);
+                }
                 self.record_state(now);
             }
         }

@@ -270,6 +270,13 @@ impl Connection {
             }
             return;
         }
+        // Nor is a negative one, whose blocks name what is missing.
+        if segment.options.nack {
+            if self.config().nack && flags.has(Flags::ACK) && space == 0 {
+                self.process_nack(now, segment);
+            }
+            return;
+        }
 
         // Fifth, ACK.
         if !flags.has(Flags::ACK) || !self.take_ack(now, segment, start) || !acceptable {

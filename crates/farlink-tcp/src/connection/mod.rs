@@ -307,6 +307,11 @@ impl Connection {
         self.tx.board.flight()
     }
 
+    /// Sequence space that was sent and is not acknowledged, whether or not it is presumed lost.
+    pub fn unacknowledged(&self) -> u64 {
+        self.tx.board.max() - self.tx.board.una()
+    }
+
     /// Bytes in the network after RFC 6675: `flight` without what is SACKed.
     pub fn pipe(&self) -> u64 {
         self.tx.board.pipe()

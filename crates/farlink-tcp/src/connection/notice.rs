@@ -5,6 +5,7 @@ use super::input::TIMESTAMPS_LEN;
 use super::{Connection, State};
 use crate::config::{Eln, PartialAck};
 use crate::ip::IpVersion;
+use crate::recovery::nack;
 use crate::segment::{Flags, Segment, TCP_HEADER_LEN};
 use crate::seq::Seq;
 use crate::time::Instant;
@@ -128,6 +129,33 @@ impl Connection {
                 self.rx.forget_damage(start, start + space);
                 false
             }
+        }
+    }
+
+    /// A negative acknowledgment: the base station misses what its blocks name, which goes
+    /// again at once. Nothing else changes.
+    pub(super) fn process_nack(&mut self, now: Instant, segment: &Segment) {
+        let (isn, una) = (self.tx.isn, self.tx.board.una());
+        let mut resent = false;
+        for block in segment.options.sack.as_slice() {
+            let (Some(left), Some(right)) =
+                (block.left.offset(isn, una), block.right.offset(isn, una))
+            else {
+                continue;
+            };
+            // Acknowledged since, or never sent.
+            if right <= una || left >= right || right > self.tx.board.max() {
+                continue;
+            }
+            resent |= nack::on_missing(
+                &mut self.tx,
+                now,
+                (left.max(una), right),
+                &mut self.recorder,
+            );
+        }
+        if resent {
+            self.record_state(now);
         }
     }
 

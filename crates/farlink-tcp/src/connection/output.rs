@@ -271,6 +271,7 @@ impl Connection {
         options.sack_permitted = self.sack;
         options.scps = self.snack.offer();
         options.ackp = self.config().ackp.is_some();
+        options.nack = self.config().nack;
     }
 
     /// The options that tell what is missing, in up to `room` bytes.

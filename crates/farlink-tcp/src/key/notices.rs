@@ -73,4 +73,7 @@ keys! {
     }), needs "ackp = \"constant\"";
     /// Segments that drew a partial acknowledgment give no round-trip sample.
     ackp_karn: Kind::Flag => (|c| c.ackp.map(|_| &mut c.ackp_karn)), needs "ackp";
+    /// Negative acknowledgments of a base station (Balakrishnan et al. 1995): offered on
+    /// the SYN; what they name goes again and the window stays. Needs such an agent.
+    nack: Kind::Flag => [nack];
 }

@@ -6,6 +6,7 @@
 
 pub(crate) mod eln;
 pub(crate) mod frto;
+pub(crate) mod nack;
 mod newreno;
 pub(crate) mod prr;
 pub(crate) mod rack;
@@ -59,6 +60,8 @@ pub(crate) struct LossState {
     /// Position after the last byte that was out when a marked ACK came (ELN);
     /// zero when there is nothing to repair.
     repair_end: Offset,
+    /// Position after the highest byte that a negative acknowledgment named; zero without any.
+    nacked_to: Offset,
     pub(super) algorithm: Algorithm,
     /// Position after the highest byte sent when the window was last reduced for
     /// a mark (RFC 3168).
@@ -145,6 +148,7 @@ impl LossState {
             mark_echoed: false,
             assume_corruption: config.assume_loss == AssumeLoss::Corruption,
             repair_end: 0,
+            nacked_to: 0,
         }
     }
 
@@ -321,6 +325,7 @@ impl LossState {
         self.reduced |= !self.assume_corruption;
         self.forget_rescue();
         self.repair_end = 0;
+        self.forget_nacks();
     }
 
     /// Returns whether a loss or a mark in the window of data at `una` has reduced the congestion

@@ -262,6 +262,7 @@ impl Victim {
         }
         options.eln = chance.per_mille(200);
         options.ackp = chance.per_mille(100);
+        options.nack = chance.per_mille(100);
         if chance.flip() {
             let near = chance.pick(&[0, 1, 5, 65_535]) as u16;
             options.extra = Extra::Snack(Snack {

@@ -35,6 +35,7 @@ struct Options {
     extra: Extra,
     eln: bool,
     ackp: bool,
+    nack: bool,
 }
 
 /// Initial sequence numbers from which a packet counts.
@@ -179,6 +180,7 @@ impl Packet {
                 extra: options.extra,
                 eln: options.eln,
                 ackp: options.ackp,
+                nack: options.nack,
             }),
             body: Body::of_len(self.len),
         })
@@ -241,6 +243,7 @@ impl Options {
                 ["FO", cookie] => options.extra = Extra::Cookie(FastOpenCookie(number(cookie)?)),
                 ["eln"] => options.eln = true,
                 ["ackp"] => options.ackp = true,
+                ["nack"] => options.nack = true,
                 ["TS", "val", value, "ecr", echo] => {
                     let field = |text: &str| {
                         if text == "*" {
@@ -286,6 +289,7 @@ impl Options {
             extra: options.extra,
             eln: options.eln,
             ackp: options.ackp,
+            nack: options.nack,
         }
     }
 
@@ -400,6 +404,7 @@ pub(crate) fn show(segment: &Segment, numbering: Numbering) -> String {
     }
     items.extend(options.eln.then(|| "eln".into()));
     items.extend(options.ackp.then(|| "ackp".into()));
+    items.extend(options.nack.then(|| "nack".into()));
     if !items.is_empty() {
         write(format_args!(" <{}>", items.join(",")));
     }

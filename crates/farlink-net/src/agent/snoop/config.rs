@@ -73,6 +73,10 @@ pub struct SnoopConfig {
     pub sack: SackHandling,
     /// A duplicate ACK with blocks sends all that is missing below the highest.
     pub sack_repair: bool,
+    /// Negative acknowledgments to the mobile host for what the radio lost of its data.
+    pub uploads: bool,
+    /// Most holes in the data of a mobile host that are remembered of a connection.
+    pub holes: usize,
 }
 
 impl SnoopConfig {
@@ -81,7 +85,7 @@ impl SnoopConfig {
         limits: Limits::DEFAULT,
         repair: Repair::Resend,
         tells: Tells::Nothing,
-        cache: 100,
+        cache: 10_000,
         memory: 64 << 20,
         tick: Interval::from_millis(100),
         srtt: Interval::from_millis(100),
@@ -90,5 +94,7 @@ impl SnoopConfig {
         ahead: true,
         sack: SackHandling::Pass,
         sack_repair: false,
+        uploads: false,
+        holes: 256,
     };
 }

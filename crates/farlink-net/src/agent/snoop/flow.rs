@@ -2,6 +2,7 @@
 
 use super::cache::{Cache, Entry, Place};
 use super::config::{Repair, SnoopConfig};
+use super::upload::Upload;
 use crate::agent::connections::Kept;
 use crate::agent::view::Path;
 use crate::packet::Packet;
@@ -34,6 +35,8 @@ pub(super) struct Flow {
     pub(super) knows_partial: bool,
     /// The last partial acknowledgment, unless all of that is acknowledged.
     pub(super) last_partial: Option<Seq>,
+    /// Data from the wireless side.
+    pub(super) upload: Upload,
 }
 
 impl Kept for Flow {
@@ -52,9 +55,33 @@ pub(super) struct Head {
 
 /// Estimates of the round trip over the wireless side.
 #[derive(Clone, Copy, Debug)]
-struct Rtt {
+pub(super) struct Rtt {
     smoothed: Interval,
     variation: Interval,
+}
+
+impl Rtt {
+    /// Estimates before the first sample.
+    fn first(config: &SnoopConfig) -> Self {
+        Self {
+            smoothed: config.srtt,
+            variation: config.rttvar,
+        }
+    }
+
+    /// Returns the time after which what left is taken for lost.
+    pub(super) fn timeout(rtt: Option<Self>, config: &SnoopConfig) -> Interval {
+        let rtt = rtt.unwrap_or(Self::first(config));
+        (rtt.smoothed + rtt.variation * 4).max(config.tick)
+    }
+
+    /// Takes a sample.
+    pub(super) fn sample(rtt: &mut Option<Self>, config: &SnoopConfig, sample: Interval) {
+        let rtt = rtt.get_or_insert(Self::first(config));
+        let error = sample.abs_diff(rtt.smoothed);
+        rtt.variation = (rtt.variation * 3 + error) / 4;
+        rtt.smoothed = (rtt.smoothed * 7 + sample) / 8;
+    }
 }
 
 /// Decision on a segment with data.
@@ -94,21 +121,13 @@ pub(super) enum OnAck {
 impl Flow {
     /// Time after which what left is taken for lost.
     pub(super) fn timeout(&self, config: &SnoopConfig) -> Interval {
-        let rtt = self.rtt.unwrap_or(Rtt {
-            smoothed: config.srtt,
-            variation: config.rttvar,
-        });
-        (rtt.smoothed + rtt.variation * 4).max(config.tick)
+        Rtt::timeout(self.rtt, config)
     }
 
-    fn sample(&mut self, config: &SnoopConfig, sample: Interval) {
-        let rtt = self.rtt.get_or_insert(Rtt {
-            smoothed: config.srtt,
-            variation: config.rttvar,
-        });
-        let error = sample.abs_diff(rtt.smoothed);
-        rtt.variation = (rtt.variation * 3 + error) / 4;
-        rtt.smoothed = (rtt.smoothed * 7 + sample) / 8;
+    /// Returns the next time at which the agent has something to do for the connection.
+    pub(super) fn deadline(&self, config: &SnoopConfig) -> Option<Instant> {
+        let both = [self.due(config), self.upload.due(config)];
+        both.into_iter().flatten().min()
     }
 
     /// Returns the expiry of the local timer. The timer runs once the oldest packet has left the
@@ -251,7 +270,7 @@ impl Flow {
             && let Some(left) = oldest.left
             && left <= now
         {
-            self.sample(config, now.since(left));
+            Rtt::sample(&mut self.rtt, config, now.since(left));
         }
         self.cache.free(ack);
         self.acked = Some((ack, window));

@@ -42,6 +42,10 @@ fn kinds() -> Vec<(SnoopConfig, Config)> {
         eln: config::Eln::Agent,
         ..Config::default()
     };
+    let takes_nacks = Config {
+        nack: true,
+        ..Config::default()
+    };
     let takes_notices = Config {
         ebsn: true,
         ..Config::default()
@@ -60,6 +64,15 @@ fn kinds() -> Vec<(SnoopConfig, Config)> {
         partial(each, constant),
         (marks, takes_marks),
         (notices, takes_notices),
+        (
+            SnoopConfig {
+                uploads: true,
+                holes: 3,
+                tries: 2,
+                ..base
+            },
+            takes_nacks,
+        ),
     ]
 }
 
@@ -74,7 +87,7 @@ proptest! {
     /// and whenever the agent forgets what it knows.
     #[test]
     fn no_byte_is_lost(
-        kind in 0..7_usize,
+        kind in 0..8_usize,
         seed: u64,
         (loss, copies, damage, late) in (0.0..0.1, 0.0..0.1, 0.0..0.05, 0.0..0.3),
         forgets in proptest::collection::vec(0..2000_u64, 0..12),
@@ -99,7 +112,7 @@ proptest! {
     /// The agent decides the same of simulated packets and of bytes: what leaves it, and
     /// when, is the same.
     #[test]
-    fn both_forms_get_the_same(kind in 0..7_usize, seed: u64, loss in 0.0..0.1) {
+    fn both_forms_get_the_same(kind in 0..8_usize, seed: u64, loss in 0.0..0.1) {
         let left = [false, true].map(|real| {
             let (config, tcp) = kinds().swap_remove(kind);
             let faults = Faults { loss, late: 0.1, ..Faults::default() };
@@ -118,7 +131,7 @@ proptest! {
     /// Segments of an enemy, in every state: what is kept stays within its bounds, and
     /// the agent goes on.
     #[test]
-    fn hostile_segments_find_bounds(kind in 0..7_usize, seed: u64) {
+    fn hostile_segments_find_bounds(kind in 0..8_usize, seed: u64) {
         let (config, _) = kinds().swap_remove(kind);
         let limits = Limits { connections: 20, ..config.limits };
         let config = SnoopConfig { limits, memory: 20_000, cache: 10, ..config };
