@@ -5,6 +5,7 @@
 //! end has not acknowledged, sends it again by itself, and keeps acknowledgments from the
 //! sender that it has already.
 
+mod passed;
 mod state;
 mod store;
 

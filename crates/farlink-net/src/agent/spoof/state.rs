@@ -4,6 +4,7 @@
 use super::super::middlebox::{Act, Note, Out};
 use super::super::view::{Path, View};
 use super::Settings;
+use super::passed::Passed;
 use super::store::{Store, THRESHOLD};
 use crate::packet::Packet;
 use farlink_tcp::config::RtoConfig;
@@ -53,6 +54,8 @@ pub(super) struct Spoofed {
     field: Option<u16>,
     /// Segments that the far end has not acknowledged.
     cache: Store,
+    /// Data beyond a hole in front of the agent that passed without being kept.
+    passed: Passed,
     duplicates: usize,
     /// Losses are being repaired up to here.
     recover: Option<Seq>,
@@ -120,6 +123,7 @@ impl Spoofed {
             edge: Seq::default(),
             field: None,
             cache: Store::new(),
+            passed: Passed::default(),
             duplicates: 0,
             recover: None,
             rtt: RttEstimator::new(RtoConfig::default()),
@@ -270,8 +274,9 @@ impl Spoofed {
         }
         let whole = self.acked == self.next;
         if in_order {
-            let next = if passed { self.next } else { end };
-            self.next = self.cache.end_of_run(next);
+            self.next = self.end_in_order(if passed { self.next } else { end });
+        } else if !fits {
+            self.passed.add(start, end);
         }
         let acked = self.cache.end_of_run(self.acked);
         if acked != self.acked {
@@ -294,6 +299,17 @@ impl Spoofed {
     /// so, or no new data was acknowledged for a time-out.
     fn may_be_lost(&self, now: Instant) -> bool {
         self.duplicates >= THRESHOLD || now >= self.moved + self.rtt.rto()
+    }
+
+    /// Returns the end of what came without a hole from `place` on, kept or not.
+    fn end_in_order(&mut self, mut place: Seq) -> Seq {
+        loop {
+            let end = self.passed.end_of_run(self.cache.end_of_run(place));
+            if end == place {
+                return end;
+            }
+            place = end;
+        }
     }
 
     /// The timer runs while the far end waits for what is kept.
@@ -439,7 +455,7 @@ impl Spoofed {
         }
         self.moved = now;
         let confirmed = self.cache.confirm(ack, now);
-        self.next = self.cache.end_of_run(self.next);
+        self.next = self.end_in_order(self.next);
         self.acked = self.cache.end_of_run(self.acked);
         if let Some(sent) = confirmed.sample {
             self.rtt.sample(sent, now);
