@@ -4,6 +4,7 @@ use crate::errors;
 use farlink_sim::scenario::{self, Expanded};
 use farlink_sim::{Monitor, RunError};
 use pyo3::prelude::*;
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -12,11 +13,52 @@ use std::time::Duration;
 /// Time between two looks at signals and progress.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// Stack of a thread beside that of Python, as large as that.
+const STACK: usize = 8 << 20;
+
 /// Reads a resolved scenario.
 pub(crate) fn expand(py: Python<'_>, text: &str) -> PyResult<Expanded> {
-    scenario::load(text, "resolved scenario", &[])
-        .and_then(|s| s.expand())
-        .map_err(|e| errors::scenario(py, &e.to_string()))
+    let text = text.to_owned();
+    let work = move || scenario::load(&text, "resolved scenario", &[]).and_then(|s| s.expand());
+    aside(py, work)?.map_err(|e| errors::scenario(py, &e.to_string()))
+}
+
+/// Does `work` on a thread of its own. Returns as soon as Python has a signal to raise: the
+/// thread then ends in its own time, and what it made is dropped there.
+pub(crate) fn aside<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> PyResult<T> {
+    let (done, result) = channel();
+    let thread = std::thread::Builder::new().stack_size(STACK);
+    let started = thread.spawn(move || {
+        let _ = done.send(catch_unwind(AssertUnwindSafe(work)));
+    });
+    if let Err(error) = started {
+        return Err(errors::internal(&format!("cannot start a thread: {error}")));
+    }
+    let result = std::sync::Mutex::new(result);
+    py.detach(|| {
+        loop {
+            let outcome = match result.lock() {
+                Ok(result) => result.recv_timeout(LOOK),
+                Err(_) => Err(RecvTimeoutError::Disconnected),
+            };
+            match outcome {
+                Ok(Ok(made)) => return Ok(made),
+                Ok(Err(panic)) => return Err(errors::internal(&message(&*panic))),
+                Err(RecvTimeoutError::Disconnected) => return Err(errors::internal(&"no message")),
+                Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())?,
+            }
+        }
+    })
+}
+
+/// The message of a panic.
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "no message".to_owned())
 }
 
 /// Scenarios, each with the numbers of its runs.
@@ -106,14 +148,7 @@ pub(crate) fn watch<T: Send>(
     match result {
         (_, Some(raised)) => Err(raised),
         (Ok(outcome), None) => outcome.map_err(|e| errors::run(py, &e)),
-        (Err(panic), None) => {
-            let what = panic
-                .downcast_ref::<String>()
-                .map(String::as_str)
-                .or_else(|| panic.downcast_ref::<&str>().copied())
-                .unwrap_or("no message");
-            Err(errors::internal(&what))
-        }
+        (Err(panic), None) => Err(errors::internal(&message(&*panic))),
     }
 }
 

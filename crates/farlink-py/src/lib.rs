@@ -73,17 +73,21 @@ fn resolve(
     overrides: Vec<(String, String)>,
     read: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let mut reader = |name: &str| match &read {
+    let mut reader = move |name: &str| match &read {
         None => Err("nothing here reads files".to_owned()),
-        Some(read) => read
-            .call1(py, (name,))
-            .and_then(|text| text.extract::<String>(py))
-            .map_err(|e| e.value(py).to_string()),
+        Some(read) => Python::attach(|py| {
+            read.call1(py, (name,))
+                .and_then(|text| text.extract::<String>(py))
+                .map_err(|e| e.value(py).to_string())
+        }),
     };
-    let loaded = scenario::load_with(text, origin, &overrides, &mut reader)
-        .and_then(|s| s.expand().map(|_| s))
-        .map_err(|e| errors::scenario(py, &e.to_string()))?;
-    Ok(loaded.to_json())
+    let (text, origin) = (text.to_owned(), origin.to_owned());
+    job::aside(py, move || {
+        let loaded = scenario::load_with(&text, &origin, &overrides, &mut reader)?;
+        loaded.expand()?;
+        Ok(loaded.to_json())
+    })?
+    .map_err(|e: scenario::ScenarioError| errors::scenario(py, &e.to_string()))
 }
 
 #[pyfunction]

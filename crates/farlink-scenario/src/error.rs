@@ -33,17 +33,80 @@ impl ScenarioError {
     }
 }
 
+/// Longest quoted value, word and message, in characters.
+const LONGEST: [usize; 3] = [120, 300, 2000];
+
 /// A sentence with what is too long in it cut: a value can be a whole file.
 fn brief(text: &str) -> String {
-    let cut = |text: &str, most: usize, first: usize, last: usize| -> String {
-        let count = text.chars().count();
-        if count <= most {
-            return text.to_owned();
+    let [value, word, all] = LONGEST;
+    let text = quoted(text, |value_of| cut(value_of, value, 60, 40));
+    let words: Vec<_> = text.split(' ').map(|one| cut(one, word, 80, 40)).collect();
+    cut(&words.join(" "), all, 1000, 600)
+}
+
+/// The first and last characters of a text with more than `most`.
+fn cut(text: &str, most: usize, first: usize, last: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(first).collect();
+    let tail: String = text.chars().skip(count - last).collect();
+    format!("{head}...{tail}")
+}
+
+/// Changes what stands between quotation marks; those behind a backslash are part of it.
+fn quoted(text: &str, change: impl Fn(&str) -> String) -> String {
+    let mut out = String::new();
+    let mut from = 0;
+    let mut inside = false;
+    let mut escaped = false;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '\\' if inside => escaped = !escaped,
+            '"' if !escaped => {
+                let part = &text[from..at];
+                out += &if inside {
+                    change(part)
+                } else {
+                    part.to_owned()
+                };
+                out.push('"');
+                (from, inside) = (at + 1, !inside);
+            }
+            _ => escaped = false,
         }
-        let head: String = text.chars().take(first).collect();
-        let tail: String = text.chars().skip(count - last).collect();
-        format!("{head}...{tail}")
-    };
-    let words: Vec<_> = text.split(' ').map(|word| cut(word, 300, 80, 40)).collect();
-    cut(&words.join(" "), 2000, 1000, 600)
+    }
+    out + &text[from..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_values_are_cut_and_short_ones_are_not() {
+        let long = "a b ".repeat(100);
+        let says = format!("flows[0].name = {long:?} is not a name; write 1 to 100 letters, \".\"");
+        let cut = ScenarioError::new("x.toml", &At::Line(3), &says).to_string();
+        assert_eq!(
+            cut,
+            format!(
+                "x.toml:3: flows[0].name = \"{}...{}\" is not a name; write 1 to 100 letters, \".\"",
+                &long[..60],
+                &long[360..]
+            )
+        );
+        let escaped = format!("= {:?} is unknown", "\"".repeat(80));
+        let cut = brief(&escaped);
+        assert!(
+            cut.starts_with("= \"\\\"") && cut.ends_with("\\\"\" is unknown"),
+            "{cut}"
+        );
+        assert!(cut.len() < 130, "{cut}");
+        for short in ["= \"lossy\" is unknown", "a \" alone", &"word ".repeat(200)] {
+            assert_eq!(brief(short), short);
+        }
+        assert_eq!(brief(&"9".repeat(1000)).len(), 123);
+    }
 }

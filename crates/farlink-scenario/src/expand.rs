@@ -40,6 +40,7 @@ pub(super) fn expand(scenario: &Scenario) -> Result<Expanded, Problem> {
     if let Some(name) = &scenario.name {
         good_name(name, "name")?;
     }
+    counted("flows", scenario.flows.iter().map(|flow| flow.count))?;
     let mut nodes = Nodes::default();
     let mut links = links(scenario, &mut nodes)?;
     let net = Net::new(nodes.names.len(), &links);
@@ -166,11 +167,22 @@ fn good_name(name: &str, key: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-fn counted(count: u32, total: &mut u64) -> Result<(), Problem> {
-    *total += u64::from(count);
-    if count == 0 || *total > MOST.into() {
-        let message = format!("{count} is out of range; write 1 to {MOST} in all");
-        return Err(out_of_range(path!["count"], &message));
+/// Checks the counts of a list before anything of it is built.
+fn counted(list: &str, counts: impl Iterator<Item = u32>) -> Result<(), Problem> {
+    let mut total = 0;
+    for (i, count) in counts.enumerate() {
+        let before = total;
+        total += u64::from(count);
+        let message = if !(1..=MOST).contains(&count) {
+            format!("{count} is out of range; write 1 to {MOST}")
+        } else if total > MOST.into() {
+            format!(
+                "{count} makes {total} {list} in all with the {before} before; write at most {MOST} in all"
+            )
+        } else {
+            continue;
+        };
+        return Err(out_of_range(path!["count"], &message).within(i).within(list));
     }
     Ok(())
 }
@@ -233,10 +245,9 @@ fn links(scenario: &Scenario, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pr
     let mut out: Vec<ExpandedLink> = Vec::new();
     let mut names: HashMap<String, usize> = HashMap::new();
     let mut pairs: HashMap<(usize, usize), usize> = HashMap::new();
-    let mut total = 0;
+    counted("links", scenario.links.iter().map(|link| link.count))?;
     for (i, link) in scenario.links.iter().enumerate() {
         let here = |problem: Problem| problem.within(i).within("links");
-        counted(link.count, &mut total).map_err(here)?;
         for copy in one_link(link, nodes).map_err(here)? {
             if let Some(other) = names.insert(copy.name.clone(), i) {
                 let message = if other == i {
@@ -553,11 +564,9 @@ fn flows(scenario: &Scenario, nodes: &Nodes) -> Result<Flows, Problem> {
     let mut names: HashMap<String, usize> = HashMap::new();
     // How many flows each key of [tcp] would mean nothing to.
     let mut idle: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    let mut total = 0;
     let mut over_tcp = 0;
     for (i, flow) in scenario.flows.iter().enumerate() {
         let here = |problem: Problem| problem.within(i).within("flows");
-        counted(flow.count, &mut total).map_err(here)?;
         let config = flow_tcp(scenario, flow, i)?;
         if !flow.app.is_udp() {
             over_tcp += 1;

@@ -209,8 +209,14 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ),
     (
         "between = [\"server\", \"gateway\"]",
+        "count = 1000000\nbetween = [\"server{}\", \"gateway\"]",
+        "geo.toml:21: links[1].count = 1000000 makes 1000001 links in all with the 1 before; write \
+         at most 1000000 in all",
+    ),
+    (
+        "between = [\"server\", \"gateway\"]",
         "count = 2000000\nbetween = [\"server{}\", \"gateway\"]",
-        "geo.toml:21: links[1].count = 2000000 is out of range; write 1 to 1000000 in all",
+        "geo.toml:21: links[1].count = 2000000 is out of range; write 1 to 1000000",
     ),
     (
         "down = { rate = \"10 Mbit/s\", delay = \"10 ms\" }",
@@ -370,6 +376,18 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ),
     (
         "[[flows]]",
+        "[[agents]]\nat = \"gateway\"\nwireless = \"satellite\"\nkind = \"snoop\"\nuploads = true\n[[flows]]",
+        "geo.toml:28: agents[0].uploads = true is of no use: no sender takes negative \
+         acknowledgments; write nack = true in [tcp]",
+    ),
+    (
+        "[[flows]]",
+        "[[flows]]\ntcp = { nack = true }",
+        "geo.toml:24: flows[0] has nack = true, and no agent that sends negative acknowledgments; \
+         write [[agents]] with kind = \"snoop\" and uploads = true",
+    ),
+    (
+        "[[flows]]",
         "[[flows]]\ntcp = { eln = \"agent\" }",
         "geo.toml:24: flows[0] has eln = \"agent\", and no agent that marks; write [[agents]] with \
          kind = \"eln\"",
@@ -498,7 +516,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "opens = \"receiver\"",
         "count = 0",
-        "geo.toml:29: flows[0].count = 0 is out of range; write 1 to 1000000 in all",
+        "geo.toml:29: flows[0].count = 0 is out of range; write 1 to 1000000",
     ),
     (
         "opens = \"receiver\"",

@@ -120,9 +120,17 @@ _SET = re.compile(r"^override (?=[^ ]*=)")
 
 _LONGEST_LINE = 3000
 
+_LONG_VALUE = re.compile(r"""("(?:[^"\\]|\\.){121,}"|(?<=[\s=(])'[^']{121,}'|\S{301,})""")
+"""A value of more than 120 characters in quotation marks, or a word of more than 300."""
+
+
+def _brief(line: str) -> str:
+    """Cut the long values of a message: a value can be a whole file."""
+    return _LONG_VALUE.sub(lambda found: f"{found[0][:60]}...{found[0][-40:]}", line)
+
 
 def _fail(error: object, code: int) -> int:
-    line = " ".join(str(error).split())
+    line = _brief(" ".join(str(error).split()))
     if len(line) > _LONGEST_LINE:
         line = f"{line[: _LONGEST_LINE // 2]}...{line[-_LONGEST_LINE // 4 :]}"
     return _stop(f"error: {line}", code)
