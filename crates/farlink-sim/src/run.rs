@@ -9,15 +9,19 @@ use crate::probe::{Probes, Table};
 use crate::sample::{derived, derived_json};
 use crate::scenario::Expanded;
 use crate::udp::UdpFlow;
+use crate::world::stall::Watch;
 use crate::world::{Slot, World, taps};
 use crate::xtp::XtpFlow;
 use farlink_net::channel::Derived;
 use farlink_net::pcapng::CapturePoint;
-use farlink_net::{ById, FlowId, Id, LinkId, NodeId};
+use farlink_net::{ById, FlowId, Id, LinkId, NodeId, QueueLimit};
 use farlink_tcp::{Instant, Interval};
 use serde_json::{Map, Value, json};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+/// Packets that may wait in a queue without a limit. Each takes some 150 bytes of memory.
+const MOST_WAITING: u32 = 4_000_000;
 
 /// Events between two looks at the monitor.
 const LOOK_EVERY: u64 = 1 << 14;
@@ -28,6 +32,22 @@ pub enum RunError {
     /// The scenario cannot be built.
     #[error("{0}")]
     Build(String),
+    /// A queue without a limit grows beyond all memory.
+    #[error(
+        "{packets} packets wait in the unlimited queue of link {link:?}, {direction}, at {seconds:.3} s \
+         of the run; write a limit, for example queue = {{ packets = 1000 }}, or a rate that carries \
+         what is sent"
+    )]
+    Full {
+        /// Name of the link.
+        link: String,
+        /// Direction of the link.
+        direction: &'static str,
+        /// Packets that wait.
+        packets: u32,
+        /// Simulated time.
+        seconds: f64,
+    },
     /// Stopped on request.
     #[error("interrupted")]
     Interrupted,
@@ -389,16 +409,24 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
     let mut settled = 0;
     let mut look_at = LOOK_EVERY;
     let mut others = Others::new(world);
+    let mut bound = Bound::new(MOST_WAITING);
+    let mut watch = Watch::new(limit);
+    let mut look_by = limit.min(watch.next);
     let mut last = Event::last_at(Instant::ZERO);
     while let Some(event) = world.next_event() {
         let next = event.time();
         if !others.links.is_empty() {
             others.run_until(next.min(limit), world, monitor)?;
         }
-        if next > limit {
-            world.now = limit;
-            last = Event::last_at(limit);
-            break;
+        if next > look_by {
+            watch.look(world, next.min(limit));
+            look_by = limit.min(watch.next);
+            if next > limit {
+                world.now = limit;
+                last = Event::last_at(limit);
+                world.stalls = watch.stalls(world);
+                break;
+            }
         }
         last = event;
         world.handle(event);
@@ -417,6 +445,7 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
         }
         if world.events >= look_at {
             look_at = world.events + LOOK_EVERY;
+            bound.check(world, scenario)?;
             report(world, limit, scenario.duration.is_some(), monitor)?;
         }
     }
@@ -431,6 +460,49 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
         world.links[id].queued(world.now);
     }
     Ok(())
+}
+
+/// Bound of the queues that have no limit of their own.
+struct Bound {
+    /// Packets that may wait in a queue.
+    most: u32,
+    /// Packets of the run above which the queues are looked at.
+    next: usize,
+}
+
+impl Bound {
+    fn new(most: u32) -> Self {
+        Self {
+            most,
+            next: most as usize,
+        }
+    }
+
+    /// Looks for a queue above the bound, once as many packets are there in all. With other
+    /// traffic on it a queue may hold packets that are none of the run's: these take no memory.
+    fn check(&mut self, world: &mut World, scenario: &Expanded) -> Result<(), RunError> {
+        let count = world.packets.count();
+        if count <= self.next {
+            return Ok(());
+        }
+        self.next = count + self.most as usize / 8;
+        for id in world.links.ids() {
+            let link = &world.links[id];
+            if link.config().queue != QueueLimit::Unlimited || link.has_background() {
+                continue;
+            }
+            let (packets, _) = world.links.waiting(id, world.now);
+            if packets > self.most {
+                return Err(RunError::Full {
+                    link: scenario.links[id.link() as usize].name.clone(),
+                    direction: id.direction().name(),
+                    packets,
+                    seconds: world.now.as_secs_f64(),
+                });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Other traffic on links, which comes between two events in any number.
@@ -559,6 +631,28 @@ mod tests {
         monitor.stop.store(true, Ordering::Relaxed);
         let stopped = drive(&mut world, &scenario, &monitor);
         assert_eq!(stopped, Err(RunError::Interrupted));
+    }
+
+    #[test]
+    fn a_queue_without_a_limit_is_bounded() {
+        let text = "[[links]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\n\
+                    down = { rate = \"1 Mbit/s\", delay = \"1 ms\" }\n\
+                    [[flows]]\napp = \"cbr\"\nfrom = \"a\"\nto = \"b\"\nrate = \"100 Mbit/s\"\n\
+                    packet = \"1000 B\"\nduration = \"10 s\"\n";
+        let scenario = crate::scenario::load(text, "", &[]);
+        let scenario = scenario.and_then(|s| s.expand()).unwrap();
+        let mut world = build(&scenario, 0, &Monitor::default()).unwrap();
+        while world.packets.count() < 300 {
+            let event = world.next_event().unwrap();
+            world.handle(event);
+        }
+        assert_eq!(Bound::new(400).check(&mut world, &scenario), Ok(()));
+        let error = Bound::new(200).check(&mut world, &scenario).unwrap_err();
+        let says = error.to_string();
+        assert!(
+            says.contains("in the unlimited queue of link \"l\", down, at 0.0"),
+            "{says}"
+        );
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod placed;
 #[cfg(test)]
 mod random;
 mod reassemblies;
+pub(crate) mod stall;
 pub(crate) mod taps;
 mod udp;
 mod xtp;
@@ -48,6 +49,7 @@ use losses::{Lost, LostLater};
 use placed::Agents;
 pub(crate) use placed::Handing;
 use reassemblies::Reassemblies;
+use stall::Stall;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A node.
@@ -211,6 +213,8 @@ pub(crate) struct World {
     pub(crate) cookies: Cookies,
     pub(crate) agents: Agents,
     pub(crate) roaming: Roaming,
+    /// Flows that starved, by their place in the scenario.
+    pub(crate) stalls: Vec<(usize, Stall)>,
 }
 
 impl World {
@@ -245,6 +249,7 @@ impl World {
             cookies: Cookies::new(),
             agents: Agents::default(),
             roaming: Roaming::default(),
+            stalls: Vec::new(),
         }
     }
 

@@ -284,3 +284,72 @@ fn faults_are_told_in_one_line() {
         assert_eq!(error.to_string(), message);
     }
 }
+
+/// Datagrams that come as fast as the link sends: the result, and the time that frames alone
+/// would take, in seconds.
+fn busy(protocol: &str, (rate, delay): (f64, f64), more: &str) -> (Value, f64) {
+    const COUNT: f64 = 60.0;
+    let (bits, frame) = (800.0, 134.0 * 8.0);
+    let mac = if delay > 0.0 {
+        format!(", mac = {{ access = \"constant\", delay = \"{delay} s\" }}")
+    } else {
+        String::new()
+    };
+    let text = format!(
+        "max_duration = \"20000 s\"\n[[links]]\nname = \"radio\"\nbetween = [\"bs\", \"mh\"]\n\
+         down = {{ rate = \"{rate} bit/s\", delay = \"1 ms\" }}\n\
+         arq = {{ protocol = \"{protocol}\"{mac}{more} }}\n\
+         [[flows]]\napp = \"cbr\"\nfrom = \"bs\"\nto = \"mh\"\nrate = \"{rate} bit/s\"\n\
+         packet = \"100 B\"\nduration = \"{} s\"\n",
+        COUNT * bits / rate
+    );
+    (result(&text), COUNT * (delay + frame / rate))
+}
+
+/// No link protocol starves its data, from 4.8 kbit/s to 1 Mbit/s, however long each frame waits
+/// for the medium: its own frames leave room for those with packets.
+#[test]
+fn no_protocol_starves_at_any_rate_and_access_delay() {
+    for protocol in ["rlp", "lapb", "mdlp", "none"] {
+        for rate in [4_800.0, 9_600.0, 19_200.0, 30_000.0, 128_000.0, 1e6] {
+            for delay in [0.0, 0.05, 0.15, 0.2, 0.5, 1.0] {
+                let (done, least) = busy(protocol, (rate, delay), "");
+                let of = |name: &str| metric(&done, "flows", 0, name);
+                let case = format!("{protocol}, {rate} bit/s, {delay} s");
+                let sent = of("datagrams_sent");
+                assert_eq!(of("datagrams_received"), sent, "{case}");
+                assert!(sent >= 59.0, "{case}");
+                let longest = of("delay_p99");
+                println!("{case}: {longest:.2} s of {least:.2} s");
+                assert!(
+                    longest <= 4.0 * least + 3.0,
+                    "{case}: {longest} s of {least} s"
+                );
+                assert!(
+                    done["flows"][0]["metrics"]["stalled_since"].is_null(),
+                    "{case}"
+                );
+            }
+        }
+    }
+}
+
+/// A flow whose datagrams no longer get through a link protocol is told, with the link.
+#[test]
+fn a_flow_that_starves_is_told() {
+    // The link tries for ever, and nothing passes from 1 s on.
+    let text = "max_duration = \"600 s\"\n[[links]]\nname = \"radio\"\nbetween = [\"bs\", \"mh\"]\n\
+                down = { rate = \"30 kbit/s\", delay = \"1 ms\", \
+                channel = { outage = { start = \"1 s\", duration = \"3600 s\" } } }\n\
+                arq = { protocol = \"rlp\" }\n";
+    let datagrams = "[[flows]]\napp = \"cbr\"\nfrom = \"bs\"\nto = \"mh\"\nrate = \"20 kbit/s\"\n\
+                     packet = \"100 B\"\nduration = \"20 s\"\n";
+    let stream = "[[flows]]\nfrom = \"bs\"\nto = \"mh\"\nsize = \"200 kB\"\n";
+    for flow in [datagrams, stream] {
+        let done = result(&format!("{text}{flow}"));
+        let since = metric(&done, "flows", 0, "stalled_since");
+        assert!(since > 0.5 && since < 20.0, "{since} of {flow}");
+        assert_eq!(metric(&done, "links", 0, "stalled_flows"), 1.0, "{flow}");
+        assert_eq!(metric(&done, "links", 1, "stalled_flows"), 0.0, "{flow}");
+    }
+}

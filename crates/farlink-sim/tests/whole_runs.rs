@@ -3,6 +3,7 @@
 
 mod adalr;
 mod agents_seen;
+mod agents_whole;
 mod applications;
 mod arq;
 mod autotuning;

@@ -10,7 +10,7 @@ from rich.table import Table
 from farlink import limits, units
 from farlink.measures import Row, values_of
 from farlink.stats import Estimate, mean_ci95, median_ci95
-from farlink.views import datagrams, flows
+from farlink.views import datagrams, flows, stalls
 from farlink.views.flows import Column
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _notes(result: "Result", busiest: tuple[str, str]) -> list[str]:
         )
     elif result.runs > 1:
         notes.append("mean ±half of the 95 % confidence interval (Student's t) over the runs")
-    notes += _incomplete(result) + datagrams.balances(result)
+    notes += _incomplete(result) + datagrams.balances(result) + stalls.lines(result)
     notes.append(f"utilisation of {busiest[0]}, {busiest[1]}: the most used link direction")
     return notes + _of_flows(result)
 

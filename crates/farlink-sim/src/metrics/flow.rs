@@ -162,7 +162,12 @@ measures! { FLOW: OfFlow;
         "99 % quantile of the one-way delays (nearest rank, accurate to 0.4 %)";
     "jitter" "s" Time Mean |f| f.udp()?.sink.jitter().map(|nanos| nanos / 1e9),
         "interarrival jitter at the end of the run (RFC 3550, 6.4.1: mean change of the delay from \
-        one datagram to the next, smoothed over about 16)";    each "lost_" "" Count Sum |f, cause| Some(f.tally.forward()[cause as usize] as f64),
+        one datagram to the next, smoothed over about 16)";
+    "stalled_since" "s" Time Mean |f| f.stalled_since,
+        "for a flow that the end of the run cut off with data under way: time after which nothing \
+        arrived, where that is half of its time or more, and 10 s at least (looked at 64 times a run); \
+        none for others";
+    each "lost_" "" Count Sum |f, cause| Some(f.tally.forward()[cause as usize] as f64),
         "packets from the sending end that were lost";
 }
 
@@ -181,6 +186,8 @@ pub(super) struct Flow<'a> {
     run: f64,
     /// Mean over all flows, if there are several.
     pub(super) mean_goodput: Option<f64>,
+    /// Time after which nothing arrived, if the flow starved.
+    pub(super) stalled_since: Option<f64>,
 }
 
 // A thousand are there for a moment.
@@ -225,6 +232,7 @@ impl<'a> Flow<'a> {
             tally: &world.tallies[number],
             run: world.now.as_secs_f64(),
             mean_goodput: None,
+            stalled_since: None,
         }
     }
 

@@ -36,6 +36,9 @@ measures! { LINK: OfLink;
         flow whose path uses the link; datagrams received) over the segments of data that the \
         transmitter sent: 1 without retransmissions (the wired and wireless goodput of West 1997); \
         none in an emulation";
+    "stalled_flows" "" Count Apart |l| Some(l.stalled as f64),
+        "flows that starve (stalled_since) and of whose way this direction has most packets waiting in \
+        its queue or its protocol";
     "background_throughput" "bit/s" Rate Apart |l| l.has_other.then(|| l.over(l.other.bytes as f64 * 8e9)).flatten(),
         "IP bytes of cross traffic (`background`) sent, times 8, over the run; none without cross \
         traffic";
@@ -111,6 +114,7 @@ pub(super) struct Link<'a> {
     needed: Option<u64>,
     now: Instant,
     period: u64,
+    stalled: usize,
 }
 
 impl<'a> Link<'a> {
@@ -129,6 +133,7 @@ impl<'a> Link<'a> {
             needed,
             now: world.now,
             period,
+            stalled: world.stalled_at(link),
         }
     }
 

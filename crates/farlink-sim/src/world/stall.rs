@@ -1,0 +1,168 @@
+//! Flows that starve: cut off with data under way, of which nothing arrived for long.
+
+use super::{Slot, World};
+use crate::app::Side;
+use crate::flow::EndId;
+use farlink_net::{LinkId, NodeId};
+use farlink_tcp::{Instant, Interval};
+
+/// Looks at the flows of a run that lasts to its limit.
+const LOOKS: u64 = 64;
+/// Shortest silence that is told.
+const SHORTEST: Interval = Interval::from_secs(10);
+
+/// A flow that starves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Stall {
+    /// Nothing arrived after this time.
+    pub(crate) since: Instant,
+    /// Direction of a link on the flow's way in front of which most packets wait, if any do.
+    pub(crate) waits_at: Option<LinkId>,
+}
+
+/// Progress of all flows, looked at now and then: no packet costs anything for it.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    step: Interval,
+    /// Time of the next look.
+    pub(crate) next: Instant,
+    seen: Vec<Seen>,
+}
+
+/// Progress of a flow at the last look.
+#[derive(Clone, Copy, Default, Debug)]
+struct Seen {
+    arrived: u64,
+    /// Look at which the flow had first sent something.
+    began: Option<Instant>,
+    /// Look at which something had arrived since the look before.
+    since: Instant,
+}
+
+impl Watch {
+    pub(crate) fn new(limit: Instant) -> Self {
+        let step = Interval::from_nanos((limit.as_nanos() / LOOKS).max(1));
+        Self {
+            step,
+            next: Instant::ZERO + step,
+            seen: Vec::new(),
+        }
+    }
+
+    /// Nothing happens between now and `until`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn look(&mut self, world: &World, until: Instant) {
+        self.seen.resize(world.order.len(), Seen::default());
+        for (seen, &slot) in self.seen.iter_mut().zip(&world.order) {
+            let (arrived, began) = progress(world, slot);
+            if began && seen.began.is_none() {
+                (seen.began, seen.since) = (Some(world.now), world.now);
+            }
+            if arrived != seen.arrived {
+                (seen.arrived, seen.since) = (arrived, world.now);
+            }
+        }
+        while self.next < until {
+            self.next += self.step;
+        }
+    }
+
+    /// The run was cut off: each flow that starves, by its place in the scenario.
+    pub(crate) fn stalls(&mut self, world: &mut World) -> Vec<(usize, Stall)> {
+        let end = world.now;
+        self.look(world, end);
+        let mut stalls = Vec::new();
+        for (place, seen) in self.seen.iter().enumerate() {
+            let slot = world.order[place];
+            let Some(began) = seen.began else { continue };
+            let silence = end.since(seen.since);
+            let long = silence >= SHORTEST && silence * 2 >= end.since(began);
+            if long && is_under_way(world, slot) {
+                let stall = Stall {
+                    since: seen.since,
+                    waits_at: waits_at(world, slot),
+                };
+                stalls.push((place, stall));
+            }
+        }
+        stalls
+    }
+}
+
+impl World {
+    /// Flows that starve and wait in front of this direction of a link.
+    pub(crate) fn stalled_at(&self, link: LinkId) -> usize {
+        let stalls = self.stalls.iter();
+        stalls
+            .filter(|(_, stall)| stall.waits_at == Some(link))
+            .count()
+    }
+}
+
+/// What of a flow arrived, and whether it has begun.
+fn progress(world: &World, slot: Slot) -> (u64, bool) {
+    match slot {
+        Slot::Tcp(number) => {
+            let [from, to] = EndId::both(number).map(|end| &world.ends[end]);
+            let began = from.live || to.live;
+            // An answer of the peer is progress of a handshake, too.
+            let heard = from.conn.acknowledged() + to.conn.acknowledged();
+            (from.received + to.received + heard, began)
+        }
+        Slot::Udp(index) => {
+            let flow = &world.udp[index];
+            (flow.sink.received, flow.source.sent > 0)
+        }
+        Slot::Xtp(index) => {
+            let share = world.xtp[index].share();
+            ((share * 1e12) as u64, true)
+        }
+    }
+}
+
+/// Returns whether a flow is not done and waits for what it has sent.
+fn is_under_way(world: &World, slot: Slot) -> bool {
+    match slot {
+        Slot::Tcp(number) => {
+            let is_open = world.flows[number].done_at.is_none();
+            let mut ends = EndId::both(number).into_iter();
+            is_open && ends.any(|end| world.ends[end].conn.unacknowledged() > 0)
+        }
+        Slot::Udp(index) => world.udp[index].unsettled() > 0,
+        Slot::Xtp(index) => !world.xtp[index].done,
+    }
+}
+
+/// The direction on a flow's way, to either end, in front of which most packets wait.
+fn waits_at(world: &mut World, slot: Slot) -> Option<LinkId> {
+    let [from, to] = nodes(world, slot);
+    let mut most = None;
+    for (mut at, to) in [(from, to), (to, from)] {
+        // No path is longer than there are nodes, unless routes go round.
+        for _ in 0..world.nodes.len() {
+            if at == to || !world.nobody_moves() {
+                break;
+            }
+            let link = world.nodes[at].next_hop(to);
+            let (packets, _) = world.links.waiting(link, world.now);
+            if packets > 0 && most.is_none_or(|(count, _)| packets > count) {
+                most = Some((packets, link));
+            }
+            at = world.links[link].to();
+        }
+    }
+    most.map(|(_, link)| link)
+}
+
+/// Nodes that the data of a flow goes from and to.
+fn nodes(world: &World, slot: Slot) -> [NodeId; 2] {
+    match slot {
+        Slot::Tcp(number) => {
+            let [from, to] = [Side::From, Side::To].map(|side| EndId::new(number, side));
+            [world.ends[from].node, world.ends[to].node]
+        }
+        Slot::Udp(index) => world.udp[index].nodes(),
+        Slot::Xtp(index) => world.xtp[index].nodes(),
+    }
+}

@@ -1,0 +1,55 @@
+"""Lines about flows that starved: cut off with data under way, and nothing arrived for long."""
+
+from typing import TYPE_CHECKING
+
+from farlink.measures import Row, values_of
+
+if TYPE_CHECKING:
+    from farlink.result import Result
+
+__all__ = ["lines"]
+
+_MOST_LINES = 8
+"""With more flows than this a line tells of the rest together."""
+
+
+def lines(result: "Result") -> list[str]:
+    """Say of each flow that starved since when nothing arrived, and where most of it waits."""
+    rows = [row for row in result.rows("results") if _times(row)]
+    if not rows:
+        return []
+    beside = len(result.tcp) > 1
+    told = [_line(row, result, beside) for row in rows[:_MOST_LINES]]
+    if rest := rows[_MOST_LINES:]:
+        told.append(f"WARNING: {len(rest):,} more flows starved")
+    return told
+
+
+def _times(row: Row) -> list[float]:
+    if "stalled_since" not in row["metrics"]:
+        return []
+    return [time for time in values_of(row, "stalled_since") if time is not None]
+
+
+def _line(row: Row, result: "Result", beside: bool) -> str:
+    times = _times(row)
+    runs = len(values_of(row, "stalled_since"))
+    of = f"{row['flow']} beside {row['tcp']}" if beside else row["flow"]
+    how_often = f" in {len(times):,} of {runs:,} runs" if runs > 1 else ""
+    where = _places(result, row["tcp"])
+    waits = f"most waits at {', '.join(where)}" if where else "none of it waits in a queue"
+    return (
+        f"WARNING: {of} starved{how_often}: nothing arrived after {min(times):,.1f} s, "
+        f"with data under way to the end; {waits}"
+    )
+
+
+def _places(result: "Result", tcp: str) -> list[str]:
+    """Name the directions of links in front of which flows that starve wait."""
+    places = []
+    for row in result.rows("links"):
+        if row["tcp"] != tcp or "stalled_flows" not in row["metrics"]:
+            continue
+        if any(value for value in values_of(row, "stalled_flows")):
+            places.append(f"{row['link']}, {row['direction']}")
+    return places
