@@ -64,6 +64,7 @@ pub(crate) fn run(py: Python<'_>, error: &SimError) -> PyErr {
     match error {
         SimError::Interrupted => PyKeyboardInterrupt::new_err(()),
         SimError::Build(message) => scenario(py, message),
+        SimError::Full { .. } => RunError::new_err(error.to_string()),
     }
 }
 

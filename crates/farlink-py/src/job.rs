@@ -110,6 +110,23 @@ impl Jobs {
     }
 }
 
+/// Links and flows above which scenarios are dropped on a thread of their own.
+const MANY: usize = 10_000;
+
+impl Drop for Jobs {
+    /// Drops large scenarios aside, so that nobody waits for it after Ctrl-C.
+    fn drop(&mut self) {
+        let parts = std::mem::take(&mut self.parts);
+        let size =
+            |(scenario, _): &(Expanded, Vec<u64>)| scenario.links.len() + scenario.flows.len();
+        if parts.iter().map(size).sum::<usize>() > MANY {
+            let thread = std::thread::Builder::new();
+            // Without a thread they are dropped here.
+            let _ = thread.spawn(move || drop(parts));
+        }
+    }
+}
+
 /// Does `work` on a thread of its own, calls `progress` meanwhile, and stops
 /// the work when Python has a signal to raise.
 pub(crate) fn watch<T: Send>(

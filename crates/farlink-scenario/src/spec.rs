@@ -162,6 +162,7 @@ table! {
         fec?: FecSpec;
         /// Limit of the packets that wait for the transmitter, without the packet being sent.
         /// Packets beyond it are dropped at the tail.
+        /// More than 4,000,000 packets in an unlimited queue end the run.
         #[serde(default)]
         queue: QueueSpec;
         /// Threshold above which ECN-capable packets are marked: those that would be dropped if

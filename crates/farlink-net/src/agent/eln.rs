@@ -8,7 +8,7 @@
 
 use super::connections::{Connections, Kept, Limits};
 use super::crossing::Crossing;
-use super::middlebox::{Act, Agent, Leaving, Moved, Out, Verdict};
+use super::middlebox::{Act, Agent, Leaving, Moved, Out, Sent, Tag, Verdict};
 use super::view::View;
 use crate::id::{NodeId, PacketId};
 use crate::wire::MAX_OPTIONS_LEN;
@@ -25,6 +25,8 @@ pub struct Eln {
     marked: u64,
     unmarked: u64,
     no_room: u64,
+    /// Number of the last packet with data, its connection's place and its range.
+    latest: (u32, u32, (Seq, Seq)),
 }
 
 /// Data of a connection that passed and are not acknowledged.
@@ -58,6 +60,7 @@ impl Eln {
             marked: 0,
             unmarked: 0,
             no_room: 0,
+            latest: (0, 0, (Seq(0), Seq(0))),
         }
     }
 }
@@ -81,16 +84,22 @@ impl Agent for Eln {
             return Verdict::Forward;
         };
         let asked = segment.ack;
+        let mut noted = None;
         let message = self
             .connections
-            .on_segment(now, ends, crossing, segment, |_, passed| {
+            .on_segment(now, ends, crossing, segment, |place, passed| {
                 if crossing == Crossing::ToWireless {
-                    passed.on_data(segment);
+                    noted = passed.on_data(segment).map(|range| (place, range));
                     Says::Nothing
                 } else {
                     passed.on_ack(segment)
                 }
             });
+        if let Some((place, range)) = noted {
+            let serial = self.latest.0.wrapping_add(1);
+            self.latest = (serial, place, range);
+            return Verdict::Follow(Tag(u64::from(serial)));
+        }
         match message {
             None | Some(Says::Nothing) => {}
             Some(Says::LostBefore) => self.unmarked += 1,
@@ -101,6 +110,18 @@ impl Agent for Eln {
             Some(Says::LostBehind) => self.no_room += 1,
         }
         Verdict::Forward
+    }
+
+    fn follows(&self) -> bool {
+        true
+    }
+
+    fn on_sent(&mut self, _now: Instant, tag: Tag, sent: Sent, _out: &mut Out) {
+        let (serial, place, range) = self.latest;
+        // The queue refuses a packet as soon as it is offered, before another one comes.
+        if sent == Sent::Refused && tag == Tag(u64::from(serial)) {
+            self.connections.at(place, |passed| passed.forget(range));
+        }
     }
 
     fn on_leave(
@@ -146,18 +167,24 @@ pub(super) fn mark(segment: &mut Segment) {
 impl Kept for Passed {}
 
 impl Passed {
-    /// Data passes to the wireless side.
-    fn on_data(&mut self, segment: &Segment) {
+    /// Data passes to the wireless side. Returns its range, unless it was acknowledged before.
+    fn on_data(&mut self, segment: &Segment) -> Option<(Seq, Seq)> {
         let len = segment.body.len();
         if len == 0 {
-            return;
+            return None;
         }
         let (start, end) = (segment.data_seq(), segment.data_seq().at(u64::from(len)));
         if let Some((acked, _)) = self.last
             && end.diff(acked) <= 0
         {
-            return; // it was there
+            return None; // it was there
         }
+        self.note((start, end));
+        Some((start, end))
+    }
+
+    /// Notes data that pass.
+    fn note(&mut self, (start, end): (Seq, Seq)) {
         // Most data follows what passed last.
         if let Some(last) = self.stretches.last_mut()
             && last.1 == start
@@ -188,6 +215,22 @@ impl Passed {
         let end = if last.diff(end) > 0 { last } else { end };
         self.stretches[from] = (start, end);
         self.stretches.drain(from + 1..to);
+    }
+
+    /// The queue of the wireless link refused data: that is congestion.
+    fn forget(&mut self, (start, end): (Seq, Seq)) {
+        let apart = |s: &(Seq, Seq)| s.1.diff(start) <= 0 || s.0.diff(end) >= 0;
+        let Some(at) = self.stretches.iter().rposition(|s| !apart(s)) else {
+            return;
+        };
+        let (left, right) = self.stretches.remove(at);
+        // In this order of insertion the stretches stay in order.
+        if right.diff(end) > 0 {
+            self.stretches.insert(at, (end, right));
+        }
+        if left.diff(start) < 0 && self.stretches.len() < STRETCHES {
+            self.stretches.insert(at, (left, start));
+        }
     }
 
     /// A segment comes from the wireless side.
