@@ -87,8 +87,9 @@ mod tests {
     #[test]
     fn long_values_are_cut_and_short_ones_are_not() {
         let long = "a b ".repeat(100);
-        let says = format!("flows[0].name = {long:?} is not a name; write 1 to 100 letters, \".\"");
-        let cut = ScenarioError::new("x.toml", &At::Line(3), &says).to_string();
+        let message =
+            format!("flows[0].name = {long:?} is not a name; write 1 to 100 letters, \".\"");
+        let cut = ScenarioError::new("x.toml", &At::Line(3), &message).to_string();
         assert_eq!(
             cut,
             format!(

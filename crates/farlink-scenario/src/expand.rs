@@ -182,7 +182,9 @@ fn counted(list: &str, counts: impl Iterator<Item = u32>) -> Result<(), Problem>
         } else {
             continue;
         };
-        return Err(out_of_range(path!["count"], &message).within(i).within(list));
+        return Err(out_of_range(path!["count"], &message)
+            .within(i)
+            .within(list));
     }
     Ok(())
 }

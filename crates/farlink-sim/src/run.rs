@@ -648,10 +648,10 @@ mod tests {
         }
         assert_eq!(Bound::new(400).check(&mut world, &scenario), Ok(()));
         let error = Bound::new(200).check(&mut world, &scenario).unwrap_err();
-        let says = error.to_string();
+        let message = error.to_string();
         assert!(
-            says.contains("in the unlimited queue of link \"l\", down, at 0.0"),
-            "{says}"
+            message.contains("in the unlimited queue of link \"l\", down, at 0.0"),
+            "{message}"
         );
     }
 
