@@ -73,8 +73,12 @@ fn count(counted: &Value, name: &str) -> u64 {
     counted[name].as_f64().unwrap() as u64
 }
 
-const ALL: [(&str, &str); 9] = [
+const ALL: [(&str, &str); 10] = [
     ("kind = \"snoop\"", "variant = \"reno\""),
+    (
+        "kind = \"snoop\"\nuploads = true",
+        "variant = \"reno\"\nnack = true",
+    ),
     ("kind = \"ackp\"", "variant = \"reno\"\nackp = \"restart\""),
     ("kind = \"ebsn\"", "variant = \"reno\"\nebsn = true"),
     ("kind = \"eln\"", "variant = \"eln\"\neln = \"agent\""),

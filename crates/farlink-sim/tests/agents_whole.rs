@@ -29,7 +29,7 @@ fn negative_acknowledgments_speed_up_an_upload() {
         );
         let radio = format!(
             "down = {{ rate = \"5 Mbit/s\", delay = \"5 ms\", queue = {{ packets = 200 }} }}\n\
-             up = {{ rate = \"5 Mbit/s\", delay = \"5 ms\", queue = {{ packets = 200 }}, \
+             up = {{ rate = \"5 Mbit/s\", delay = \"5 ms\", queue = {{ packets = 1000 }}, \
              channel = {{ loss = {loss} }} }}"
         );
         let flow = "from = \"phone\"\nto = \"server\"\nsize = \"4 MB\"";
