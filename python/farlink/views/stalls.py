@@ -18,8 +18,7 @@ def lines(result: "Result") -> list[str]:
     rows = [row for row in result.rows("results") if _times(row)]
     if not rows:
         return []
-    beside = len(result.tcp) > 1
-    told = [_line(row, result, beside) for row in rows[:_MOST_LINES]]
+    told = [_line(row, result) for row in rows[:_MOST_LINES]]
     if rest := rows[_MOST_LINES:]:
         told.append(f"WARNING: {len(rest):,} more flows starved")
     return told
@@ -31,10 +30,10 @@ def _times(row: Row) -> list[float]:
     return [time for time in values_of(row, "stalled_since") if time is not None]
 
 
-def _line(row: Row, result: "Result", beside: bool) -> str:
+def _line(row: Row, result: "Result") -> str:
     times = _times(row)
     runs = len(values_of(row, "stalled_since"))
-    of = f"{row['flow']} beside {row['tcp']}" if beside else row["flow"]
+    of = f"{row['flow']} beside {row['tcp']}" if len(result.tcp) > 1 else row["flow"]
     how_often = f" in {len(times):,} of {runs:,} runs" if runs > 1 else ""
     where = _places(result, row["tcp"])
     waits = f"most waits at {', '.join(where)}" if where else "none of it waits in a queue"
