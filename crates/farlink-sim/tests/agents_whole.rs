@@ -53,7 +53,9 @@ fn negative_acknowledgments_speed_up_an_upload() {
         assert!(gain > wanted, "{tcp}: {gain}");
         assert!(counter(&with, "negative_acks") > 20.0, "{tcp}");
         let [without, with] = [false, true].map(|nack| upload(tcp, nack, 0.0));
-        assert_eq!(time(&without), time(&with), "{tcp}");
+        // The option on the SYN takes 4 bytes.
+        let apart = (time(&without) - time(&with)).abs();
+        assert!(apart < 0.001, "{tcp}: {apart} s");
         assert_eq!(counter(&with, "negative_acks"), 0.0, "{tcp}");
     }
 }
