@@ -5,8 +5,12 @@ use serde_json::Value;
 
 /// A mobile host behind a radio, a base station with snoop, and a fixed host.
 fn mobile(tcp: &str, snoop: &str, radio: &str, flow: &str) -> String {
+    let row = match tcp.strip_prefix("linux-") {
+        Some(variant) => format!("profile = \"linux\"\nvariant = \"{variant}\""),
+        None => format!("variant = \"{tcp}\""),
+    };
     format!(
-        "[tcp]\nvariant = \"{tcp}\"\nreceive_window = \"1 MiB\"\n{snoop}\n\
+        "[tcp]\n{row}\nreceive_window = \"1 MiB\"\n{snoop}\n\
          [[links]]\nname = \"wired\"\nbetween = [\"server\", \"base\"]\n\
          down = {{ rate = \"10 Mbit/s\", delay = \"40 ms\", queue = {{ packets = 200 }} }}\n\
          [[links]]\nname = \"radio\"\nbetween = [\"base\", \"phone\"]\n{radio}\n\
