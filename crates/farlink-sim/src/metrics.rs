@@ -295,8 +295,8 @@ pub(crate) fn of_flows(world: &World) -> Vec<Values> {
         .iter()
         .map(|&slot| Flow::new(world, slot))
         .collect();
-    for &(place, stall) in &world.stalls {
-        flows[place].stalled_since = Some(stall.since.as_secs_f64());
+    for &(place, since, _) in &world.stalls {
+        flows[place].stalled_since = Some(since.as_secs_f64());
     }
     let sum: f64 = flows.iter().filter_map(Flow::goodput).sum();
     if flows.len() > 1 && sum > 0.0 {

@@ -49,7 +49,6 @@ use losses::{Lost, LostLater};
 use placed::Agents;
 pub(crate) use placed::Handing;
 use reassemblies::Reassemblies;
-use stall::Stall;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A node.
@@ -213,8 +212,9 @@ pub(crate) struct World {
     pub(crate) cookies: Cookies,
     pub(crate) agents: Agents,
     pub(crate) roaming: Roaming,
-    /// Flows that starved, by their place in the scenario.
-    pub(crate) stalls: Vec<(usize, Stall)>,
+    /// Flows that starved: place in the scenario, time after which nothing arrived, and the
+    /// direction of a link at which most packets of the way wait.
+    pub(crate) stalls: Vec<(usize, Instant, Option<LinkId>)>,
 }
 
 impl World {

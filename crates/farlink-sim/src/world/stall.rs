@@ -11,15 +11,6 @@ const LOOKS: u64 = 64;
 /// Shortest silence that is told.
 const SHORTEST: Interval = Interval::from_secs(10);
 
-/// A flow that starves.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Stall {
-    /// Nothing arrived after this time.
-    pub(crate) since: Instant,
-    /// Direction of a link on the flow's way in front of which most packets wait, if any do.
-    pub(crate) waits_at: Option<LinkId>,
-}
-
 /// Progress of all flows, looked at now and then: no packet costs anything for it.
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -68,8 +59,9 @@ impl Watch {
         }
     }
 
-    /// The run was cut off: each flow that starves, by its place in the scenario.
-    pub(crate) fn stalls(&mut self, world: &mut World) -> Vec<(usize, Stall)> {
+    /// The run was cut off: each flow that starves, by its place in the scenario, with the time
+    /// after which nothing arrived and the direction of a link at which it waits.
+    pub(crate) fn stalls(&mut self, world: &mut World) -> Vec<(usize, Instant, Option<LinkId>)> {
         let end = world.now;
         self.look(world, end);
         let mut stalls = Vec::new();
@@ -79,11 +71,7 @@ impl Watch {
             let silence = end.since(seen.since);
             let long = silence >= SHORTEST && silence * 2 >= end.since(began);
             if long && is_under_way(world, slot) {
-                let stall = Stall {
-                    since: seen.since,
-                    waits_at: waits_at(world, slot),
-                };
-                stalls.push((place, stall));
+                stalls.push((place, seen.since, waits_at(world, slot)));
             }
         }
         stalls
@@ -94,9 +82,7 @@ impl World {
     /// Flows that starve and wait in front of this direction of a link.
     pub(crate) fn stalled_at(&self, link: LinkId) -> usize {
         let stalls = self.stalls.iter();
-        stalls
-            .filter(|(_, stall)| stall.waits_at == Some(link))
-            .count()
+        stalls.filter(|stall| stall.2 == Some(link)).count()
     }
 }
 
