@@ -104,7 +104,7 @@ lint: $(TOOLS) $(if $(CI),| $(EXTENSION)) ## Format, clippy, documentation links
 	$(RUN) ruff format --check
 	$(NICE) $(RUN) mypy --strict python tests tools
 
-# Minutes on two quiet cores; ROW=bbr makes one row anew. The last line brings the words into the
+# A quarter of an hour on two processors; ROW=bbr makes one row anew. The last line brings the words into the
 # pages that the Rust tests hold.
 validate: $(EXTENSION) ## Run every TCP over the matrix of docs/validation.md and write words and tables
 	$(BIN)/python tests/validation/validate.py $(if $(ROW),$(addprefix --row ,$(ROW)))
