@@ -28,6 +28,8 @@ pub struct RateSample {
     pub newly_delivered: u64,
     /// Bytes found lost with this ACK.
     pub newly_lost: u64,
+    /// Bytes found lost since the connection began, by ACKs, timers and time-outs.
+    pub lost: u64,
     /// Bytes in the network before this ACK.
     pub prior_flight: u64,
     /// Bytes in the network after it and after what was found lost.
@@ -79,6 +81,7 @@ pub(crate) struct RateSampler {
     newest: Option<Newest>,
     newly_delivered: u64,
     newly_lost: u64,
+    lost: u64,
 }
 
 impl RateSampler {
@@ -149,9 +152,10 @@ impl RateSampler {
     /// `len` bytes were found lost.
     pub(crate) fn lost(&mut self, len: u64) {
         self.newly_lost += len;
+        self.lost += len;
     }
 
-    /// The losses since the last ACK were no ACK's news.
+    /// Leaves the losses since the last ACK out of the next sample, because a timer found them.
     pub(crate) fn forget_losses(&mut self) {
         self.newly_lost = 0;
     }
@@ -190,6 +194,7 @@ impl RateSampler {
             rtt: None,
             newly_delivered,
             newly_lost,
+            lost: self.lost,
             prior_flight: 0,
             flight: 0,
         };

@@ -139,6 +139,18 @@ impl Scoreboard {
         self.max - self.una - self.sacked - self.lost + self.retransmitted
     }
 
+    /// Returns whether a segment that was presumed lost is not yet acknowledged, sent again or not.
+    pub(crate) fn repairs(&self) -> bool {
+        self.lost > 0
+    }
+
+    /// Leaves losses found by a timer out of the next rate sample.
+    pub(crate) fn losses_without_ack(&mut self) {
+        if let Some(rate) = &mut self.rate {
+            rate.forget_losses();
+        }
+    }
+
     /// Bytes sent, not acknowledged and not presumed lost: what a sender
     /// without SACK believes to be in flight.
     #[inline]
@@ -472,6 +484,10 @@ impl Scoreboard {
         self.forget_reneged();
         for s in &mut self.segments {
             if !s.is(SACKED) {
+                let news = !s.is(LOST) || s.is(RETX);
+                if let Some(rate) = self.rate.as_mut().filter(|_| news) {
+                    rate.lost(u64::from(s.len));
+                }
                 s.state = (s.state & EVER_RETX) | LOST;
             }
         }

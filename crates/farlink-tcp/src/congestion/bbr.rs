@@ -3,7 +3,11 @@
 //!
 //! The rate is that of the bottleneck as delivery-rate samples show it, the
 //! window a multiple of that rate times the least round trip. Section numbers
-//! are the draft's.
+//! are the draft's. The order of steps and what the draft leaves open follow
+//! Linux's tcp_bbr.c.
+
+mod aggregation;
+mod policer;
 
 use super::PACED_HEADERS;
 use super::extras::access;
@@ -14,6 +18,8 @@ use super::{
 };
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
+use aggregation::Aggregation;
+use policer::{Finding, Policer, Totals};
 use std::collections::VecDeque;
 
 /// Pacing gains of the phases of `ProbeBW` (4.3.4.2).
@@ -42,8 +48,7 @@ enum State {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Repair {
     None,
-    /// Fast recovery, of which the ACK that began it is not accounted yet.
-    Entering,
+    /// Fast recovery.
     Recovery,
     /// After a time-out, until this position is acknowledged.
     Timeout(Offset),
@@ -62,6 +67,9 @@ pub struct Bbr {
     /// Share of the bandwidth at which a gain of one paces.
     pace: f64,
     mixed_phase: bool,
+    /// Window in even numbers of segments, with two more in the probing phase.
+    even_window: bool,
+    unpaced: u64,
 
     state: State,
     cwnd: u64,
@@ -70,6 +78,8 @@ pub struct Bbr {
     /// Window before recovery or `ProbeRTT`.
     prior_cwnd: u64,
     repair: Repair,
+    /// `repair` as of the last ACK that delivered data (`prev_ca_state`).
+    prior_repair: Repair,
     /// Send one byte for each delivered: the first round of recovery.
     conserve: bool,
 
@@ -101,6 +111,14 @@ pub struct Bbr {
     has_seen_rtt: bool,
     /// Bytes on the wire for each byte of sequence space in full segments.
     wire: f64,
+    /// `None` if BBR does not look for policers.
+    policer: Option<Policer>,
+    /// Time of the last delivery.
+    delivered_at: Instant,
+    /// A time-out happened since the last ACK that delivered data.
+    timed_out: bool,
+    /// `None` if the window makes no allowance for bursts of ACKs.
+    aggregation: Option<Aggregation>,
 }
 
 impl Bbr {
@@ -162,6 +180,37 @@ impl Bbr {
                       always the probing one (\"probe\")",
                 default: Setting::Choice("mixed"),
                 range: Range::Choice(&[Word("mixed", ""), Word("probe", "")]),
+            },
+            Parameter {
+                name: "policer_detection",
+                doc: "whether two intervals of at least four round trips with a fifth of the \
+                      data lost and the same rate hold BtlBw at that rate for 48 round trips; \
+                      not in the draft, in Linux since BBR came (tcp_bbr.c: bbr_lt_bw_sampling)",
+                default: Setting::Flag(true),
+                range: Range::Flag,
+            },
+            Parameter {
+                name: "ack_aggregation",
+                doc: "whether what ACKs deliver above BtlBw for a time is added to the window; \
+                      not in the draft, in Linux since 5.1 (tcp_bbr.c: \
+                      bbr_update_ack_aggregation)",
+                default: Setting::Flag(false),
+                range: Range::Flag,
+            },
+            Parameter {
+                name: "even_window",
+                doc: "whether the window is a whole and even number of segments, with two more in \
+                      the probing phase of ProbeBW; not in the draft, in Linux (tcp_bbr.c: \
+                      bbr_quantization_budget)",
+                default: Setting::Flag(false),
+                range: Range::Flag,
+            },
+            Parameter {
+                name: "unpaced_segments",
+                doc: "segments at the start of a connection that leave as one burst; 0 in the \
+                      draft, 10 in Linux (tcp_output.c: tcp_update_skb_after_send)",
+                default: Setting::Count(0),
+                range: Range::Count(0, 1000),
             },
         ],
         metrics: &[
@@ -230,12 +279,15 @@ impl Bbr {
             probe_rtt_time: control.time("probe_rtt_time"),
             pace: 1.0 - control.number("pacing_margin"),
             mixed_phase: control.choice("first_phase") == "mixed",
+            even_window: control.flag("even_window"),
+            unpaced: control.count("unpaced_segments").into(),
             state: State::Startup,
             cwnd: start.window,
             initial_window: start.window,
             ssthresh: start.ssthresh,
             prior_cwnd: 0,
             repair: Repair::None,
+            prior_repair: Repair::None,
             conserve: false,
             bandwidth: VecDeque::new(),
             round: 0,
@@ -256,6 +308,10 @@ impl Bbr {
             pacing_rate: 0.0,
             has_seen_rtt: false,
             wire: 1.0,
+            policer: control.flag("policer_detection").then(Policer::default),
+            delivered_at: Instant::ZERO,
+            timed_out: false,
+            aggregation: control.flag("ack_aggregation").then(Aggregation::default),
         }
     }
 
@@ -264,13 +320,34 @@ impl Bbr {
         self.bandwidth.front().map_or(0.0, |&(_, rate)| rate)
     }
 
+    /// Bandwidth to send at: that of a policer, or BtlBw.
+    fn rate_in_use(&self) -> f64 {
+        let policed = self.policer.as_ref().and_then(Policer::rate);
+        policed.unwrap_or_else(|| self.btl_bw())
+    }
+
     /// `BBRInflight` (4.2.3.2): what is wanted in flight.
     fn inflight(&self, gain: f64, mss: u64) -> u64 {
+        self.budget(self.btl_bw(), gain, 0, mss)
+    }
+
+    /// Window for `gain` products at `rate` and `allowance` bytes.
+    fn budget(&self, rate: f64, gain: f64, allowance: u64, mss: u64) -> u64 {
         let Some(min_rtt) = self.min_rtt else {
             return self.initial_window;
         };
-        let product = self.btl_bw() * min_rtt.as_secs_f64();
-        (gain * product + QUANTA * self.send_quantum(mss)) as u64
+        let product = gain * rate * min_rtt.as_secs_f64() + allowance as f64;
+        let wanted = product + QUANTA * self.send_quantum(mss);
+        if !self.even_window {
+            return wanted as u64;
+        }
+        let segments = (wanted / mss as f64).ceil() as u64;
+        let probing = if self.state == State::ProbeBw(0) {
+            2
+        } else {
+            0
+        };
+        (segments.next_multiple_of(2) + probing) * mss
     }
 
     /// `BBRSetSendQuantum` (4.2.2). Segments leave one by one here, so that it
@@ -298,7 +375,7 @@ impl Bbr {
 
     /// `BBRUpdateModelAndState`.
     fn update_model(&mut self, cx: &Context<'_>, sample: &RateSample) {
-        self.update_bandwidth(sample);
+        self.update_bandwidth(cx, sample);
         self.check_cycle_phase(cx, sample);
         self.check_full_pipe(sample);
         self.check_drain(cx, sample);
@@ -306,17 +383,75 @@ impl Bbr {
         self.check_probe_rtt(cx, sample);
     }
 
-    /// `BBRUpdateRound` and `BBRUpdateBtlBw` (4.1.1).
-    fn update_bandwidth(&mut self, sample: &RateSample) {
+    /// `BBRUpdateRound` and `BBRUpdateBtlBw` (4.1.1). A sample without an honest rate begins no
+    /// round (tcp_bbr.c: `bbr_update_bw`).
+    fn update_bandwidth(&mut self, cx: &Context<'_>, sample: &RateSample) {
         self.delivered = sample.delivered;
+        self.round_start = false;
+        self.timeout_sampled(cx, sample);
+        self.delivered_at = cx.now;
+        let Some(rate) = sample.rate() else { return };
         self.round_start = sample.prior_delivered >= self.next_round_delivered;
         if self.round_start {
             self.next_round_delivered = sample.delivered;
             self.round += 1;
             self.conserve = false;
         }
-        let Some(rate) = sample.rate() else { return };
-        if rate < self.btl_bw() && sample.app_limited {
+        let totals = Totals {
+            at: cx.now,
+            delivered: sample.delivered,
+            lost: sample.lost,
+            round_start: self.round_start,
+            lossy: sample.newly_lost > 0,
+            app_limited: sample.app_limited,
+        };
+        self.look_for_policer(cx, &totals);
+        self.filter_bandwidth(rate, sample.app_limited);
+        if let Some(aggregation) = &mut self.aggregation {
+            let policed = self.policer.as_ref().and_then(Policer::rate);
+            let rate = policed.unwrap_or_else(|| self.bandwidth.front().map_or(0.0, |b| b.1));
+            let bounds = (self.cwnd, cx.mss);
+            aggregation.on_ack(
+                cx.now,
+                self.round_start,
+                rate,
+                sample.newly_delivered,
+                bounds,
+            );
+        }
+    }
+
+    /// Tells the policer's estimator of a time-out since the last sample, which counts as the end
+    /// of a round with a loss (tcp_bbr.c: `bbr_set_state`).
+    fn timeout_sampled(&mut self, cx: &Context<'_>, sample: &RateSample) {
+        if !std::mem::take(&mut self.timed_out) {
+            return;
+        }
+        let totals = Totals {
+            at: self.delivered_at,
+            delivered: sample.delivered - sample.newly_delivered,
+            lost: sample.lost - sample.newly_lost,
+            round_start: true,
+            lossy: true,
+            app_limited: false,
+        };
+        self.look_for_policer(cx, &totals);
+    }
+
+    fn look_for_policer(&mut self, cx: &Context<'_>, totals: &Totals) {
+        let probing = matches!(self.state, State::ProbeBw(_));
+        let Some(policer) = &mut self.policer else {
+            return;
+        };
+        match policer.on_event(totals, probing) {
+            Finding::Nothing => {}
+            Finding::Policed => self.pacing_gain = 1.0,
+            Finding::Over => self.enter_probe_bw(cx),
+        }
+    }
+
+    fn filter_bandwidth(&mut self, rate: f64, app_limited: bool) {
+        if rate < self.btl_bw() && app_limited {
             return;
         }
         while self.bandwidth.back().is_some_and(|&(_, old)| old <= rate) {
@@ -336,7 +471,7 @@ impl Bbr {
             return;
         };
         let full_length = cx.now.since(self.phase_at) > self.min_rtt.unwrap_or_default();
-        let gain = CYCLE[phase];
+        let gain = self.pacing_gain;
         let next = if gain > 1.0 {
             let enough =
                 sample.newly_lost > 0 || sample.prior_flight >= self.inflight(gain, cx.mss);
@@ -354,7 +489,8 @@ impl Bbr {
     fn enter_phase(&mut self, now: Instant, phase: usize) {
         self.state = State::ProbeBw(phase);
         self.phase_at = now;
-        self.pacing_gain = CYCLE[phase];
+        let policed = self.policer.as_ref().and_then(Policer::rate).is_some();
+        self.pacing_gain = if policed { 1.0 } else { CYCLE[phase] };
     }
 
     fn enter_probe_bw(&mut self, cx: &Context<'_>) {
@@ -453,7 +589,7 @@ impl Bbr {
 
     /// `BBRSetPacingRateWithGain` (4.2.1).
     fn set_pacing_rate(&mut self, gain: f64) {
-        let rate = gain * self.btl_bw() * self.pace;
+        let rate = gain * self.rate_in_use() * self.pace;
         if rate > 0.0 && (self.filled || rate > self.pacing_rate) {
             self.pacing_rate = rate;
         }
@@ -465,23 +601,28 @@ impl Bbr {
         if sample.newly_lost > 0 {
             self.cwnd = self.cwnd.saturating_sub(sample.newly_lost).max(cx.mss);
         }
-        match self.repair {
-            Repair::Entering => {
-                self.repair = Repair::Recovery;
-                self.conserve = true;
-                self.next_round_delivered = self.delivered;
-                self.cwnd = sample.flight + sample.newly_delivered.max(cx.mss);
-            }
-            Repair::Timeout(point) if cx.snd_una >= point => {
-                self.repair = Repair::None;
-                self.restore_window();
-            }
-            _ => {}
+        if matches!(self.repair, Repair::Timeout(point) if cx.snd_una >= point) {
+            self.repair = Repair::None;
+        }
+        // A recovery that begins with the ACK that ended the last one goes on with it.
+        let before = std::mem::replace(&mut self.prior_repair, self.repair);
+        if self.repair == Repair::Recovery && before != Repair::Recovery {
+            self.conserve = true;
+            self.next_round_delivered = self.delivered;
+            self.cwnd = sample.flight + sample.newly_delivered.max(cx.mss);
+        } else if self.repair == Repair::None && before != Repair::None {
+            self.conserve = false;
+            self.restore_window();
         }
         if self.conserve {
             self.cwnd = self.cwnd.max(sample.flight + sample.newly_delivered);
         } else {
-            let target = self.inflight(self.cwnd_gain, cx.mss);
+            let rate = self.rate_in_use();
+            let allowance = match &self.aggregation {
+                Some(aggregation) if self.filled => aggregation.allowance(rate),
+                _ => 0,
+            };
+            let target = self.budget(rate, self.cwnd_gain, allowance, cx.mss);
             if self.filled {
                 self.cwnd = target.min(self.cwnd + sample.newly_delivered);
             } else if self.cwnd < target || self.delivered < self.initial_window {
@@ -497,7 +638,7 @@ impl Bbr {
 
     /// `BBRSaveCwnd` (4.2.3.4).
     fn save_window(&mut self) {
-        let small = self.repair != Repair::None || matches!(self.state, State::ProbeRtt(_));
+        let small = self.prior_repair != Repair::None || matches!(self.state, State::ProbeRtt(_));
         let least = if small { self.prior_cwnd } else { 0 };
         self.prior_cwnd = self.cwnd.max(least);
     }
@@ -526,22 +667,22 @@ impl CongestionControl for Bbr {
 
     fn on_loss(&mut self, _cx: &Context<'_>, _loss: &Loss) {
         self.save_window();
-        self.repair = Repair::Entering;
+        self.repair = Repair::Recovery;
     }
 
     /// Version 1 has no use for marks.
     fn on_congestion_mark(&mut self, _cx: &Context<'_>, _loss: &Loss) {}
 
+    /// The ACK's sample restores the window, unless another recovery begins with that ACK.
     fn on_recovered(&mut self, _cx: &Context<'_>, _window: u64) {
         self.repair = Repair::None;
-        self.conserve = false;
-        self.restore_window();
     }
 
     fn on_timeout(&mut self, cx: &Context<'_>, _first: bool) {
         self.save_window();
         self.repair = Repair::Timeout(cx.snd_max);
-        self.conserve = false;
+        self.prior_repair = self.repair;
+        self.timed_out = true;
         // As Linux does: the growth before it is no measure of what comes.
         self.full_bandwidth = 0.0;
         self.collapse(cx.mss);
@@ -555,6 +696,10 @@ impl CongestionControl for Bbr {
 
     fn pacing_rate(&self) -> Option<u64> {
         (self.pacing_rate > 0.0).then_some((self.pacing_rate * self.wire * 8.0 + 0.5) as u64)
+    }
+
+    fn unpaced_segments(&self) -> u64 {
+        self.unpaced
     }
 
     fn on_established(&mut self, cx: &Context<'_>) {
@@ -571,9 +716,13 @@ impl UndoReduction for Bbr {
     /// and whether the pipe is full is looked at anew (as Linux).
     fn on_spurious(&mut self, _cx: &Context<'_>, _undone: &Undone) {
         self.repair = Repair::None;
+        self.prior_repair = Repair::None;
         self.conserve = false;
         self.full_bandwidth = 0.0;
         self.full_count = 0;
+        if let Some(policer) = &mut self.policer {
+            policer.reset();
+        }
         self.restore_window();
     }
 }
@@ -593,8 +742,11 @@ impl RateSampled for Bbr {
     }
 
     /// `BBRHandleRestartFromIdle` (4.3.4.4).
-    fn on_transmit_start(&mut self, _cx: &Context<'_>) {
+    fn on_transmit_start(&mut self, cx: &Context<'_>) {
         self.idle_restart = true;
+        if let Some(aggregation) = &mut self.aggregation {
+            aggregation.restart(cx.now);
+        }
         if matches!(self.state, State::ProbeBw(_)) {
             self.set_pacing_rate(1.0);
         }

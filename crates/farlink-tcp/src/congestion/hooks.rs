@@ -74,6 +74,12 @@ pub trait CongestionControl: Any + Debug + Send {
         None
     }
 
+    /// Segments of new data at the start of a connection that leave without regard to
+    /// [`Self::pacing_rate`].
+    fn unpaced_segments(&self) -> u64 {
+        0
+    }
+
     /// New data is about to leave with nothing in flight, so long after the last
     /// segment: the pause is none of the window's making.
     fn on_pause(&mut self, _cx: &Context<'_>, _since_last: Interval) {}

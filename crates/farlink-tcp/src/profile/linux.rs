@@ -322,4 +322,19 @@ const VALUES: &[Value] = &[
         set: Set::Control("bbr", "equal_rtt_counts", Setting::Flag(false)),
         source: "tcp_bbr.c: bbr_update_min_rtt",
     },
+    Value {
+        key: "control.bbr.ack_aggregation",
+        set: Set::Control("bbr", "ack_aggregation", Setting::Flag(true)),
+        source: "tcp_bbr.c: bbr_update_ack_aggregation",
+    },
+    Value {
+        key: "control.bbr.even_window",
+        set: Set::Control("bbr", "even_window", Setting::Flag(true)),
+        source: "tcp_bbr.c: bbr_quantization_budget",
+    },
+    Value {
+        key: "control.bbr.unpaced_segments",
+        set: Set::Control("bbr", "unpaced_segments", Setting::Count(10)),
+        source: "tcp_output.c: tcp_update_skb_after_send",
+    },
 ];

@@ -255,6 +255,7 @@ pub(crate) fn on_reordering_timer(tx: &mut Sender, now: Instant, recorder: &mut 
     let (flight, window) = (tx.flight_at_loss(), tx.cwnd());
     let losses = tx.board.losses();
     detect(tx, now, flight, recorder);
+    tx.board.losses_without_ack();
     if tx.board.losses() > losses {
         prr::without_ack(tx, window);
     }
@@ -313,7 +314,14 @@ fn detect(tx: &mut Sender, now: Instant, flight: u64, recorder: &mut Recorder) {
         let rto_at = tx.timers.at(Timer::Retransmission);
         tx.timers.set(Timer::Retransmission, rto_at.max(at));
     }
-    if let Some(sent_at) = judged.lost
+    // Segments above the end of a recovery that are still lost begin the next one (tcp_input.c:
+    // `tcp_time_to_recover`), where the window is the controller's own: the others would reduce
+    // theirs for losses that RFC 8985 leaves to the recovery that found them.
+    let left_over = || {
+        let owned = tx.board.rate.is_some() && tx.board.repairs();
+        tx.board.front().filter(|_| owned).map(|front| front.at)
+    };
+    if let Some(sent_at) = judged.lost.or_else(left_over)
         && !recovering
         && tx.board.una() >= tx.loss.recover
     {

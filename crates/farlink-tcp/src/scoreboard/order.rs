@@ -208,7 +208,11 @@ impl Scoreboard {
         for i in 0..self.segments.len() {
             let s = &self.segments[i];
             if !s.is(SACKED) && (i == 0 || s.at + after <= now) {
-                self.lose(i);
+                let news = !s.is(LOST) || s.is(RETX);
+                let len = self.lose(i);
+                if let Some(rate) = self.rate.as_mut().filter(|_| news) {
+                    rate.lost(len);
+                }
             }
         }
         self.next_retransmission = self.first;

@@ -24,6 +24,10 @@ impl Sender {
 
     #[inline(never)]
     fn pace_by(&mut self, now: Instant, chunk: &Chunk, own: Option<u64>) {
+        let unpaced = self.cc.unpaced_segments() * u64::from(self.mss);
+        if own.is_some() && self.board.max() <= unpaced {
+            return;
+        }
         let rate = own.or_else(|| self.window_rate(chunk));
         if let Some(rate) = rate {
             let bits = 8 * u64::from(chunk.len + PACED_HEADERS);

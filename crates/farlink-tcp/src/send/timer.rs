@@ -135,6 +135,10 @@ impl Sender {
             let first = self.timeouts_in_row == 1 && !again;
             let cx = context!(self, now, flight);
             self.cc.on_timeout(&cx, first);
+            if self.loss.rack().is_some() && self.extras.rate.of(&*self.cc).is_some() {
+                // tcp_input.c: `tcp_enter_loss`. A model's window has room for the pipe.
+                self.cc.collapse(self.board.pipe() + u64::from(self.mss));
+            }
         }
         self.timeouts_in_row
     }

@@ -77,6 +77,7 @@ impl Driver {
             rtt: Some(RTT),
             newly_delivered: bytes,
             newly_lost: 0,
+            lost: 0,
             prior_flight: flight + bytes,
             flight,
         }
@@ -395,9 +396,30 @@ fn the_first_round_of_recovery_sends_what_is_delivered() {
     let later = d.ack(2 * MSS, RATE, 0, 87 * MSS);
     d.give(&later);
     assert_eq!(d.bbr.cwnd(), 89 * MSS);
+    // A recovery that begins with the ACK that ends this one goes on with it.
+    d.hook(|bbr, cx| bbr.on_recovered(cx, 1));
+    d.loss();
+    let again = d.ack(MSS, RATE, PRODUCT, 80 * MSS);
+    d.give(&again);
+    assert_eq!((d.bbr.cwnd(), d.bbr.conserve), (90 * MSS, false));
     // At the end it is what it was.
     d.hook(|bbr, cx| bbr.on_recovered(cx, 1));
+    assert_eq!(d.bbr.cwnd(), 90 * MSS);
+    let last = d.ack(MSS, RATE, PRODUCT, 89 * MSS);
+    d.give(&last);
     assert_eq!(d.bbr.cwnd(), window);
+}
+
+/// Linux: a sample without an honest rate begins no round and ends no conservation.
+#[test]
+fn a_sample_without_a_rate_begins_no_round() {
+    let mut d = Driver::probing(&[]);
+    let round = d.bbr.round;
+    d.now += RTT;
+    let mut odd = d.ack(PRODUCT, RATE, 0, PRODUCT);
+    odd.interval = None;
+    d.give(&odd);
+    assert_eq!((d.bbr.round, d.bbr.round_start), (round, false));
 }
 
 #[test]
@@ -478,4 +500,64 @@ fn a_recovery_lets_a_segment_out_and_all_that_is_delivered() {
     let second = d.ack(3 * MSS, RATE, PRODUCT, 95 * MSS);
     d.give(&second);
     assert_eq!(d.bbr.cwnd(), 98 * MSS);
+}
+
+/// Linux, `bbr_lt_bw_sampling`: two lossy intervals of one rate replace BtlBw and the gains of
+/// the cycle for 48 rounds.
+#[test]
+fn a_policer_takes_the_place_of_the_model() {
+    for detects in [true, false] {
+        let mut d = Driver::probing(&[("policer_detection", Setting::Flag(detects))]);
+        d.round(2 * RATE, PRODUCT);
+        let lossy_round = |d: &mut Driver, i: u64| {
+            d.now += RTT;
+            let mut sample = d.ack(PRODUCT, RATE, 0, PRODUCT);
+            (sample.newly_lost, sample.lost) = (PRODUCT / 5, i * PRODUCT / 5);
+            d.give(&sample);
+        };
+        for i in 1..=8 {
+            assert!((d.bbr.rate_in_use() - 2.0 * RATE as f64).abs() < 1.0);
+            lossy_round(&mut d, i);
+        }
+        let rate = if detects { RATE } else { 2 * RATE };
+        assert!((d.bbr.rate_in_use() - rate as f64).abs() < 1.0);
+        if !detects {
+            continue;
+        }
+        for i in 9..=55 {
+            lossy_round(&mut d, i);
+            assert_eq!(d.bbr.pacing_rate(), Some(paced(1.0, RATE as f64)), "{i}");
+        }
+        assert_eq!(d.bbr.cwnd(), 2 * PRODUCT + HEADROOM);
+        lossy_round(&mut d, 56);
+        assert_eq!(d.bbr.pacing_rate(), Some(paced(1.25, RATE as f64)));
+    }
+}
+
+/// Linux, `bbr_set_state`: a time-out is the end of a round with a loss.
+#[test]
+fn a_time_out_counts_as_a_lossy_round_for_the_policer() {
+    let mut d = Driver::probing(&[]);
+    d.hook(|bbr, cx| bbr.on_timeout(cx, true));
+    let mut sample = d.ack(MSS, RATE, PRODUCT, 0);
+    sample.lost = MSS;
+    d.give(&sample);
+    assert!(format!("{:?}", d.bbr.policer).contains("sampling: true"));
+    assert!(!d.bbr.timed_out);
+}
+
+/// Linux, `bbr_quantization_budget` and `bbr_ack_aggregation_cwnd`.
+#[test]
+fn windows_are_even_and_allow_for_bursts_if_told() {
+    let mut d = Driver::probing(&[("even_window", Setting::Flag(true))]);
+    assert_eq!(d.bbr.inflight(1.0, MSS), PRODUCT + HEADROOM + 2 * MSS);
+    d.bbr.state = State::ProbeBw(2);
+    assert_eq!(d.bbr.inflight(1.0, MSS), PRODUCT + HEADROOM);
+    assert_eq!(d.bbr.inflight(1.001, MSS), PRODUCT + HEADROOM + 2 * MSS);
+    let mut d = Driver::probing(&[("ack_aggregation", Setting::Flag(true))]);
+    for _ in 0..3 {
+        d.round(RATE, PRODUCT);
+    }
+    // A round's data in one ACK is a product more than the rate since the ACK before.
+    assert_eq!(d.bbr.cwnd(), 3 * PRODUCT + HEADROOM);
 }

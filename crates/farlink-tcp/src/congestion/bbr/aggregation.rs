@@ -1,0 +1,121 @@
+//! Allowance for ACKs that arrive in bursts (Linux, tcp_bbr.c: `bbr_update_ack_aggregation`).
+//!
+//! What arrived above BtlBw times the time is added to the window, so that a sender is not idle
+//! in the silence between two bursts.
+
+use crate::time::{Instant, Interval};
+
+/// `bbr_extra_acked_win_rtts`: rounds after which the older of two maxima is forgotten.
+const WINDOW_ROUNDS: u32 = 5;
+/// `bbr_extra_acked_max_us`: time at BtlBw that the allowance is worth at most.
+const MOST: Interval = Interval::from_millis(100);
+/// `bbr_ack_epoch_acked_reset_thresh` in segments.
+const LONGEST_EPOCH: u64 = 1 << 20;
+
+/// Maximum filter of the excess.
+#[derive(Debug, Default)]
+pub(super) struct Aggregation {
+    epoch_at: Instant,
+    epoch_acked: u64,
+    /// Greatest excess in bytes of this window of rounds and of the one before.
+    extra: [u64; 2],
+    index: usize,
+    rounds: u32,
+}
+
+impl Aggregation {
+    /// Starts an epoch.
+    pub(super) fn restart(&mut self, now: Instant) {
+        self.epoch_at = now;
+        self.epoch_acked = 0;
+    }
+
+    /// Processes an ACK of `acked` bytes, with an estimate of `rate` bytes per second and a
+    /// window of `cwnd`.
+    pub(super) fn on_ack(
+        &mut self,
+        now: Instant,
+        round_start: bool,
+        rate: f64,
+        acked: u64,
+        (cwnd, mss): (u64, u64),
+    ) {
+        if round_start {
+            self.rounds += 1;
+            if self.rounds >= WINDOW_ROUNDS {
+                self.rounds = 0;
+                self.index = 1 - self.index;
+                self.extra[self.index] = 0;
+            }
+        }
+        let mut expected = (rate * now.since(self.epoch_at).as_secs_f64()) as u64;
+        if self.epoch_acked <= expected || self.epoch_acked + acked >= LONGEST_EPOCH * mss {
+            self.restart(now);
+            expected = 0;
+        }
+        self.epoch_acked += acked;
+        let excess = self.epoch_acked.saturating_sub(expected).min(cwnd);
+        self.extra[self.index] = self.extra[self.index].max(excess);
+    }
+
+    /// Returns the bytes to add to the window at `rate`.
+    pub(super) fn allowance(&self, rate: f64) -> u64 {
+        let most = (rate * MOST.as_secs_f64()) as u64;
+        self.extra[0].max(self.extra[1]).min(most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+    const RATE: f64 = 1e6;
+
+    fn ack(a: &mut Aggregation, ms: u64, round_start: bool, acked: u64) {
+        let now = Instant::ZERO + Interval::from_millis(ms);
+        a.on_ack(now, round_start, RATE, acked, (50 * MSS, MSS));
+    }
+
+    #[test]
+    fn the_excess_over_the_rate_is_allowed_for() {
+        let mut a = Aggregation::default();
+        // A segment each ms is the rate: no more than the segment that begins an epoch.
+        for ms in 1..10 {
+            ack(&mut a, ms, false, MSS);
+        }
+        assert_eq!(a.allowance(RATE), MSS);
+        // Twenty in 2 ms are 18 too many.
+        ack(&mut a, 20, false, 10 * MSS);
+        ack(&mut a, 22, false, 10 * MSS);
+        assert_eq!(a.allowance(RATE), 18 * MSS);
+        assert_eq!(a.allowance(RATE / 10.0), 10 * MSS); // 100 ms
+        // The window bounds it.
+        ack(&mut a, 23, false, 90 * MSS);
+        assert_eq!(a.allowance(RATE), 50 * MSS);
+    }
+
+    #[test]
+    fn an_excess_is_forgotten_after_five_to_ten_rounds() {
+        let mut a = Aggregation::default();
+        ack(&mut a, 1, true, 20 * MSS);
+        for round in 2..10 {
+            ack(&mut a, 100 * round, true, MSS);
+            assert_eq!(a.allowance(RATE), 20 * MSS, "{round}");
+        }
+        ack(&mut a, 1000, true, MSS);
+        assert_eq!(a.allowance(RATE), MSS);
+    }
+
+    #[test]
+    fn a_million_segments_end_an_epoch() {
+        let mut a = Aggregation {
+            epoch_acked: LONGEST_EPOCH * MSS - 2 * MSS,
+            ..Aggregation::default()
+        };
+        ack(&mut a, 1, false, MSS);
+        assert_eq!(a.allowance(RATE), 50 * MSS);
+        ack(&mut a, 2, false, MSS);
+        assert_eq!(a.epoch_acked, MSS);
+    }
+}

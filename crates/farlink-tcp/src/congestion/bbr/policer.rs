@@ -1,0 +1,235 @@
+//! Long-term bandwidth behind a policer (Linux, tcp_bbr.c: `bbr_lt_bw_sampling`).
+//!
+//! A token bucket lets bursts pass and then drops what is above its rate. Two intervals in a row
+//! with a fifth of the data lost and the same rate of delivery show one. BBR then paces at that
+//! rate, without probing, for 48 rounds.
+
+use crate::time::{Instant, Interval};
+
+/// `bbr_lt_intvl_min_rtts`: least rounds of an interval. The longest has four times as many.
+const LEAST_ROUNDS: u32 = 4;
+const MOST_ROUNDS: u32 = 4 * LEAST_ROUNDS;
+/// `bbr_lt_loss_thresh`: lost over delivered, in 256ths, that make an interval lossy.
+const LOSSY_256: u64 = 50;
+/// `bbr_lt_bw_ratio` and `bbr_lt_bw_diff`: rates closer than an eighth or than 4 kbit/s are the
+/// same.
+const SAME_SHARE: f64 = 0.125;
+const SAME_RATE: f64 = 4000.0 / 8.0;
+/// `bbr_lt_bw_max_rtts`: rounds that the rate of a policer is used for.
+const ROUNDS_IN_USE: u32 = 48;
+/// Shortest interval.
+const SHORTEST: Interval = Interval::from_millis(1);
+
+/// Counters of the connection at an ACK or a time-out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Totals {
+    /// Time of the last delivery.
+    pub(super) at: Instant,
+    /// Bytes delivered and bytes found lost since the connection began.
+    pub(super) delivered: u64,
+    pub(super) lost: u64,
+    /// A round trip begins.
+    pub(super) round_start: bool,
+    /// The event showed a loss.
+    pub(super) lossy: bool,
+    pub(super) app_limited: bool,
+}
+
+/// Result of an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Finding {
+    Nothing,
+    /// Two intervals agree: [`Policer::rate`] holds from now on.
+    Policed,
+    /// The rate was used for long enough.
+    Over,
+}
+
+/// Estimator of the rate of a policer.
+#[derive(Debug, Default)]
+pub(super) struct Policer {
+    /// An interval is under way, from `since` on.
+    sampling: bool,
+    since: Option<Totals>,
+    rounds: u32,
+    /// Rate of the interval before, in bytes per second.
+    bandwidth: Option<f64>,
+    in_use: bool,
+}
+
+impl Policer {
+    /// Returns the rate to pace at, if a policer was found.
+    pub(super) fn rate(&self) -> Option<f64> {
+        self.bandwidth.filter(|_| self.in_use)
+    }
+
+    /// Forgets all (`bbr_reset_lt_bw_sampling`).
+    pub(super) fn reset(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Processes an event. `probing` is set in `ProbeBW`, the only state that ends the use of the
+    /// rate.
+    pub(super) fn on_event(&mut self, now: &Totals, probing: bool) -> Finding {
+        if self.in_use {
+            if probing && now.round_start {
+                self.rounds += 1;
+                if self.rounds >= ROUNDS_IN_USE {
+                    self.reset();
+                    return Finding::Over;
+                }
+            }
+            return Finding::Nothing;
+        }
+        if !self.sampling {
+            // The first loss shows that the bucket is empty.
+            if !now.lossy {
+                return Finding::Nothing;
+            }
+            self.begin(now);
+            self.sampling = true;
+        }
+        if now.app_limited {
+            self.reset();
+            return Finding::Nothing;
+        }
+        self.rounds += u32::from(now.round_start);
+        if self.rounds < LEAST_ROUNDS {
+            return Finding::Nothing;
+        }
+        if self.rounds > MOST_ROUNDS {
+            self.reset();
+            return Finding::Nothing;
+        }
+        match self.interval_rate(now).filter(|_| now.lossy) {
+            Some(rate) => self.interval_done(now, rate),
+            None => Finding::Nothing,
+        }
+    }
+
+    /// Starts an interval.
+    fn begin(&mut self, now: &Totals) {
+        self.since = Some(*now);
+        self.rounds = 0;
+    }
+
+    /// Returns the rate of delivery in the interval, if that was lossy.
+    fn interval_rate(&self, now: &Totals) -> Option<f64> {
+        let since = self.since?;
+        let delivered = now.delivered - since.delivered;
+        let lossy = (now.lost - since.lost) * 256 >= LOSSY_256 * delivered;
+        let time = now.at.since(since.at);
+        (delivered > 0 && lossy && time >= SHORTEST).then(|| delivered as f64 / time.as_secs_f64())
+    }
+
+    /// Compares with the interval before (`bbr_lt_bw_interval_done`).
+    fn interval_done(&mut self, now: &Totals, rate: f64) -> Finding {
+        if let Some(before) = self.bandwidth {
+            let difference = (rate - before).abs();
+            if difference <= SAME_SHARE * before || difference <= SAME_RATE {
+                self.bandwidth = Some(f64::midpoint(rate, before));
+                self.in_use = true;
+                self.rounds = 0;
+                return Finding::Policed;
+            }
+        }
+        self.bandwidth = Some(rate);
+        self.begin(now);
+        Finding::Nothing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An event `ms` after the start, at the end of a round.
+    fn totals(ms: u64, delivered: u64, lost: u64) -> Totals {
+        Totals {
+            at: Instant::ZERO + Interval::from_millis(ms),
+            delivered,
+            lost,
+            round_start: true,
+            lossy: true,
+            app_limited: false,
+        }
+    }
+
+    /// Plays `rounds` rounds of 100 ms after `ms`, with 100 kB and `lost` each.
+    fn rounds(policer: &mut Policer, from: u64, count: u64, lost: u64) -> Finding {
+        let mut last = Finding::Nothing;
+        for i in from..from + count {
+            last = policer.on_event(&totals(100 * i, 100_000 * i, lost * i), true);
+        }
+        last
+    }
+
+    #[test]
+    fn two_lossy_intervals_of_the_same_rate_show_a_policer() {
+        // 20 of 100 lost is more than 50/256. The round of the first loss counts.
+        let mut policer = Policer::default();
+        assert_eq!(rounds(&mut policer, 1, 4, 20_000), Finding::Nothing);
+        assert_eq!(policer.bandwidth, Some(1e6));
+        assert_eq!(rounds(&mut policer, 5, 3, 20_000), Finding::Nothing);
+        assert_eq!(rounds(&mut policer, 8, 1, 20_000), Finding::Policed);
+        assert_eq!(policer.rate(), Some(1e6));
+        assert_eq!(rounds(&mut policer, 9, 47, 20_000), Finding::Nothing);
+        assert_eq!(rounds(&mut policer, 56, 1, 20_000), Finding::Over);
+        assert_eq!(policer.rate(), None);
+    }
+
+    #[test]
+    fn an_interval_with_less_loss_goes_on_for_sixteen_rounds_at_most() {
+        let mut policer = Policer::default();
+        rounds(&mut policer, 1, 16, 19_000); // 19 % of what is delivered
+        assert!(policer.sampling && policer.bandwidth.is_none());
+        rounds(&mut policer, 17, 1, 19_000);
+        assert!(!policer.sampling);
+        // The bound itself is lossy: 50 of 256.
+        rounds(&mut policer, 18, 4, 19_532);
+        assert!(policer.bandwidth.is_some());
+    }
+
+    #[test]
+    fn rates_an_eighth_or_4_kbit_s_apart_are_the_same() {
+        let found = |before: f64, rate: f64| {
+            let mut policer = Policer {
+                bandwidth: Some(before),
+                ..Policer::default()
+            };
+            policer.interval_done(&totals(1, 1, 1), rate) == Finding::Policed
+        };
+        assert!(found(8e5, 9e5) && found(8e5, 7e5) && !found(8e5, 9.001e5));
+        assert!(found(100.0, 600.0) && !found(100.0, 601.0));
+    }
+
+    #[test]
+    fn sampling_waits_for_a_loss_and_forgets_what_the_application_limited() {
+        let mut policer = Policer::default();
+        let quiet = Totals {
+            lossy: false,
+            ..totals(100, 1000, 0)
+        };
+        policer.on_event(&quiet, true);
+        assert!(!policer.sampling);
+        policer.on_event(&totals(200, 2000, 500), true);
+        assert!(policer.sampling);
+        let limited = Totals {
+            app_limited: true,
+            ..totals(300, 3000, 600)
+        };
+        policer.on_event(&limited, true);
+        assert!(!policer.sampling);
+        // An interval ends with a loss, and not outside of ProbeBW does its use.
+        rounds(&mut policer, 4, 3, 50_000);
+        let end = Totals {
+            lossy: false,
+            ..totals(700, 700_000, 350_000)
+        };
+        assert_eq!(policer.on_event(&end, true), Finding::Nothing);
+        assert_eq!(policer.bandwidth, None);
+        (policer.in_use, policer.rounds) = (true, 47);
+        assert_eq!(policer.on_event(&end, false), Finding::Nothing);
+        assert_eq!(policer.on_event(&end, true), Finding::Over);
+    }
+}
