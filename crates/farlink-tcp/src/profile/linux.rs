@@ -332,9 +332,4 @@ const VALUES: &[Value] = &[
         set: Set::Control("bbr", "even_window", Setting::Flag(true)),
         source: "tcp_bbr.c: bbr_quantization_budget",
     },
-    Value {
-        key: "control.bbr.unpaced_segments",
-        set: Set::Control("bbr", "unpaced_segments", Setting::Count(10)),
-        source: "tcp_output.c: tcp_update_skb_after_send",
-    },
 ];
