@@ -183,24 +183,23 @@ impl Bbr {
             },
             Parameter {
                 name: "policer_detection",
-                doc: "whether two intervals of at least four round trips with a fifth of the \
-                      data lost and the same rate hold BtlBw at that rate for 48 round trips; \
-                      not in the draft, in Linux since BBR came (tcp_bbr.c: bbr_lt_bw_sampling)",
+                doc: "detection of a policer: two intervals of at least four round trips with a \
+                      fifth of the data lost and the same rate hold BtlBw at that rate for 48 \
+                      round trips; not in the draft, in Linux (tcp_bbr.c: bbr_lt_bw_sampling)",
                 default: Setting::Flag(true),
                 range: Range::Flag,
             },
             Parameter {
                 name: "ack_aggregation",
-                doc: "whether what ACKs deliver above BtlBw for a time is added to the window; \
-                      not in the draft, in Linux since 5.1 (tcp_bbr.c: \
-                      bbr_update_ack_aggregation)",
+                doc: "allowance of the window for data that ACKs deliver above BtlBw; not in \
+                      the draft, in Linux since 5.1 (tcp_bbr.c: bbr_update_ack_aggregation)",
                 default: Setting::Flag(false),
                 range: Range::Flag,
             },
             Parameter {
                 name: "even_window",
-                doc: "whether the window is a whole and even number of segments, with two more in \
-                      the probing phase of ProbeBW; not in the draft, in Linux (tcp_bbr.c: \
+                doc: "window of an even number of segments, with two more in the probing phase \
+                      of ProbeBW; not in the draft, in Linux (tcp_bbr.c: \
                       bbr_quantization_budget)",
                 default: Setting::Flag(false),
                 range: Range::Flag,
