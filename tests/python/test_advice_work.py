@@ -100,7 +100,7 @@ def test_of_settings_that_are_not_told_apart_the_smallest_is_taken(
         setting("smallest", window="64 KiB"),
         setting("less by 5 %", window="100 KiB"),
     ]
-    monkeypatch.setattr(work, "CANDIDATES", ("small",))
+    monkeypatch.setattr(work, "CANDIDATES", ("smallest", "small"))
     monkeypatch.setattr(own, "_setting", lambda tcp, _: setting(tcp))
     monkeypatch.setattr(own, "_settings", lambda _: windows)
     _, best, champions = own._choose(setting("now"))

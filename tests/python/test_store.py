@@ -13,7 +13,7 @@ import pytest
 
 from farlink.errors import ScenarioError
 from farlink.experiment import Point, Store, damage, table
-from farlink.experiment.numbers import Numbers
+from farlink.experiment.numbers import OF_DATAGRAMS, Numbers
 
 LAYOUT = tuple(("flow", f"f{place}", "goodput") for place in range(4))
 KEYS = ("first", "second")
@@ -314,6 +314,15 @@ def test_a_part_counts_no_more_once_another_replaces_it(store: Store) -> None:
     for path, data in parts.items():
         path.write_bytes(data)
     assert list(Store(store.path)._look().parts) == [merged.name]
+
+
+def test_some_measures_come_with_those_that_sums_over_flows_need(tmp_path: Path) -> None:
+    (datagrams, *_) = sorted(OF_DATAGRAMS)
+    layout = tuple(("flow", "f0", measure) for measure in ("goodput", datagrams, "rtt_mean"))
+    made = Store(tmp_path / "store")
+    made.add([Numbers("first", layout, np.array([0]), np.array([[1.0, 2.0, 3.0]]))])
+    (content,) = Store(made.path).numbers(["first"], ["f0.goodput"])
+    assert {measure for _, _, measure in content.layout} == {"goodput", datagrams}
 
 
 def test_points_that_two_processes_describe_count_once(store: Store, small: Path) -> None:

@@ -157,7 +157,7 @@ def test_goals_are_weighed_and_a_run_without_a_value_is_the_worst() -> None:
     lab = Numbers(
         {
             "8 kB": {"goodput": [4.0, 6.0, nan], "rtt_mean": [0.3, 0.1, 0.1], "duration": [nan]},
-            "default": {"goodput": [2.0, 2.0, 2.0], "rtt_mean": [0.1, 0.1, 0.1]},
+            "default": {"goodput": [1.0, 2.0, 3.0], "rtt_mean": [0.1, 0.1, 0.1]},
         }
     )
     both = goals.objective("goodput=1,delay=0.5").values(lab, point, base, 3)
