@@ -25,6 +25,7 @@ pub(crate) fn expand(py: Python<'_>, text: &str) -> PyResult<Expanded> {
 
 /// Does `work` on a thread of its own. Returns as soon as Python has a signal to raise: the
 /// thread then ends in its own time, and what it made is dropped there.
+#[allow(clippy::redundant_closure_for_method_calls)] // the method takes one lifetime only
 pub(crate) fn aside<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> T + Send + 'static,

@@ -1,4 +1,5 @@
-//! What agents at routers gain, over whole runs.
+//! Gains of agents at routers, over whole runs.
+#![allow(clippy::print_stdout, reason = "the figures of docs/agents")]
 
 use crate::common::{metric, result};
 use serde_json::Value;

@@ -320,7 +320,6 @@ fn no_protocol_starves_at_any_rate_and_access_delay() {
                 assert_eq!(of("datagrams_received"), sent, "{case}");
                 assert!(sent >= 59.0, "{case}");
                 let longest = of("delay_p99");
-                println!("{case}: {longest:.2} s of {least:.2} s");
                 assert!(
                     longest <= 4.0 * least + 3.0,
                     "{case}: {longest} s of {least} s"
