@@ -36,7 +36,7 @@ size = "1 kB"
 """
 
 
-def told(tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str], *more: str) -> str:
+def output_of(tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str], *more: str) -> str:
     file = tmp_path / "x.toml"
     file.write_text(text)
     with pytest.raises(SystemExit):
@@ -48,11 +48,11 @@ def told(tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str], *more: s
 def test_a_flow_that_starves_is_told_with_its_link(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = told(tmp_path, RADIO.replace("OUTAGE", FOR_EVER), capsys)
-    assert "WARNING: news starved: nothing arrived after " in said
-    assert "most waits at radio, down" in said
-    said = told(tmp_path, RADIO.replace("OUTAGE", '{ duration = "1 s" }'), capsys)
-    assert "starved" not in said
+    output = output_of(tmp_path, RADIO.replace("OUTAGE", FOR_EVER), capsys)
+    assert "WARNING: news starved: nothing arrived after " in output
+    assert "most waits at radio, down" in output
+    output = output_of(tmp_path, RADIO.replace("OUTAGE", '{ duration = "1 s" }'), capsys)
+    assert "starved" not in output
 
 
 @pytest.mark.parametrize("name", ["cdpd-rlp-wong1998", "several-losses", "two-stations"])
@@ -81,10 +81,10 @@ def test_long_values_are_cut_in_messages(
 ) -> None:
     text = RADIO.replace("OUTAGE", FOR_EVER)
     long = "a long word " * 200
-    for said in (
-        told(tmp_path, text.replace('name = "news"', f'name = "{long}"'), capsys),
-        told(tmp_path, text, capsys, "--tcp", "x" * 3000),
-        told(tmp_path, text, capsys, "--set", f"tcp.variant={'y' * 3000}"),
+    for output in (
+        output_of(tmp_path, text.replace('name = "news"', f'name = "{long}"'), capsys),
+        output_of(tmp_path, text, capsys, "--tcp", "x" * 3000),
+        output_of(tmp_path, text, capsys, "--set", f"tcp.variant={'y' * 3000}"),
     ):
-        assert len(said) < 800, said
-        assert "..." in said
+        assert len(output) < 800, output
+        assert "..." in output

@@ -40,7 +40,10 @@ const LONGEST: [usize; 3] = [120, 300, 2000];
 fn brief(text: &str) -> String {
     let [value, word, all] = LONGEST;
     let text = quoted(text, |value_of| cut(value_of, value, 60, 40));
-    let words: Vec<_> = text.split(' ').map(|one| cut(one, word, 80, 40)).collect();
+    let words: Vec<_> = text
+        .split(' ')
+        .map(|part| cut(part, word, 80, 40))
+        .collect();
     cut(&words.join(" "), all, 1000, 600)
 }
 

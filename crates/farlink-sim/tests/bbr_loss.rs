@@ -29,13 +29,13 @@ fn used(tcp: &str, path: Path, loss: f64, seconds: u32, runs: u64) -> Vec<f64> {
         .unwrap()
         .expand()
         .unwrap();
-    let one = |seed| {
+    let share = |seed| {
         let outcome = run(&expanded, seed, &Monitor::default()).unwrap();
         let result: Value = serde_json::from_str(&outcome.to_json(&expanded)).unwrap();
         let goodput = result["flows"][0]["metrics"]["goodput"].as_f64().unwrap();
         100.0 * goodput * 1500.0 / 1448.0 / (f64::from(rate) * 1e6)
     };
-    (0..runs).map(one).collect()
+    (0..runs).map(share).collect()
 }
 
 /// Linux 4.11 over Mahimahi, 100 Mbit/s, 50 ms each way, queue of 1,000 packets: three published

@@ -126,7 +126,7 @@ _LONG_VALUE = re.compile(r"""("(?:[^"\\]|\\.){121,}"|(?<=[\s=(])'[^']{121,}'|\S{
 
 def _brief(line: str) -> str:
     """Cut the long values of a message: a value can be a whole file."""
-    return _LONG_VALUE.sub(lambda found: f"{found[0][:60]}...{found[0][-40:]}", line)
+    return _LONG_VALUE.sub(lambda match: f"{match[0][:60]}...{match[0][-40:]}", line)
 
 
 def _fail(error: object, code: int) -> int:

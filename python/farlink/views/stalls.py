@@ -18,10 +18,10 @@ def lines(result: "Result") -> list[str]:
     rows = [row for row in result.rows("results") if _times(row)]
     if not rows:
         return []
-    told = [_line(row, result) for row in rows[:_MOST_LINES]]
+    sentences = [_line(row, result) for row in rows[:_MOST_LINES]]
     if rest := rows[_MOST_LINES:]:
-        told.append(f"WARNING: {len(rest):,} more flows starved")
-    return told
+        sentences.append(f"WARNING: {len(rest):,} more flows starved")
+    return sentences
 
 
 def _times(row: Row) -> list[float]:

@@ -93,8 +93,8 @@ fn progress(world: &World, slot: Slot) -> (u64, bool) {
             let [from, to] = EndId::both(number).map(|end| &world.ends[end]);
             let began = from.live || to.live;
             // An answer of the peer is progress of a handshake, too.
-            let heard = from.conn.acknowledged() + to.conn.acknowledged();
-            (from.received + to.received + heard, began)
+            let answers = from.conn.acknowledged() + to.conn.acknowledged();
+            (from.received + to.received + answers, began)
         }
         Slot::Udp(index) => {
             let flow = &world.udp[index];

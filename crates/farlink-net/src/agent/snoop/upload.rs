@@ -134,8 +134,8 @@ impl Upload {
             }
         }
         self.holes = left;
-        if let Some(told) = sample {
-            Rtt::sample(&mut self.rtt, config, now.since(told));
+        if let Some(at) = sample {
+            Rtt::sample(&mut self.rtt, config, now.since(at));
         }
     }
 
@@ -146,7 +146,7 @@ impl Upload {
     /// Returns the time at which a hole is named again.
     pub(super) fn due(&self, config: &SnoopConfig) -> Option<Instant> {
         let timeout = self.timeout(config);
-        let due = |hole: &Hole| hole.told.map(|told| told + timeout);
+        let due = |hole: &Hole| hole.told.map(|at| at + timeout);
         self.holes.iter().filter_map(due).min()
     }
 
@@ -159,7 +159,7 @@ impl Upload {
     ) -> Option<(Packet, Seq)> {
         let timeout = self.timeout(config);
         let tries = config.tries;
-        let is_due = |hole: &Hole| hole.told.is_none_or(|told| told + timeout <= now);
+        let is_due = |hole: &Hole| hole.told.is_none_or(|at| at + timeout <= now);
         self.holes
             .retain(|hole| !is_due(hole) || hole.tries < tries);
         let most = match self.stamps {

@@ -192,15 +192,15 @@ mod tests {
 
     #[test]
     fn rates_an_eighth_or_4_kbit_s_apart_are_the_same() {
-        let found = |before: f64, rate: f64| {
+        let policed = |before: f64, rate: f64| {
             let mut policer = Policer {
                 bandwidth: Some(before),
                 ..Policer::default()
             };
             policer.interval_done(&totals(1, 1, 1), rate) == Finding::Policed
         };
-        assert!(found(8e5, 9e5) && found(8e5, 7e5) && !found(8e5, 9.001e5));
-        assert!(found(100.0, 600.0) && !found(100.0, 601.0));
+        assert!(policed(8e5, 9e5) && policed(8e5, 7e5) && !policed(8e5, 9.001e5));
+        assert!(policed(100.0, 600.0) && !policed(100.0, 601.0));
     }
 
     #[test]
