@@ -14,11 +14,13 @@ pub(super) struct Doing {
     limit: Option<Limit>,
 }
 
-/// For how long it was each, up to the last change.
+/// Time in each state up to the last change, and a time that hardly any connection needs.
 #[derive(Debug, Default)]
 pub(super) struct Clocks {
     pub(super) phase: Clock<Phase, { Phase::ALL.len() }>,
     pub(super) limit: Clock<Limit, { Limit::ALL.len() }>,
+    /// From when on another challenge ACK may leave.
+    pub(super) challenge_at: Instant,
 }
 
 impl Connection {

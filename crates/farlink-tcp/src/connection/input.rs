@@ -446,9 +446,9 @@ impl Connection {
 
     /// Returns whether one more answer to a possible attack is within the limit (RFC 5961, 7).
     fn may_challenge(&mut self, now: Instant) -> bool {
-        let may = now >= self.challenge_at;
+        let may = now >= self.clocks.challenge_at;
         if may {
-            self.challenge_at = now + CHALLENGE_EVERY;
+            self.clocks.challenge_at = now + CHALLENGE_EVERY;
         }
         may
     }

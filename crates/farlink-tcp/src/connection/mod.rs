@@ -138,8 +138,6 @@ pub struct Connection {
     recorder: Recorder,
     /// A segment outside of the flow of data: RST.
     reply: Option<Box<Segment>>,
-    /// From when on another challenge ACK may leave.
-    challenge_at: Instant,
     tx: Sender,
     /// Opened by a SYN of ours.
     active: bool,
@@ -247,7 +245,6 @@ impl Connection {
             timestamps: config.timestamps,
             ecn: Negotiation::new(config.ecn),
             stamps: Stamps::new(isn),
-            challenge_at: Instant::ZERO,
             reply: None,
             dummy_acks: 0,
             events: Events::default(),
