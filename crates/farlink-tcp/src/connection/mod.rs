@@ -138,6 +138,7 @@ pub struct Connection {
     recorder: Recorder,
     /// A segment outside of the flow of data: RST.
     reply: Option<Box<Segment>>,
+    clocks: Box<Clocks>,
     tx: Sender,
     /// Opened by a SYN of ours.
     active: bool,
@@ -149,7 +150,6 @@ pub struct Connection {
     scaling: bool,
     /// SNACK, in the form that was agreed.
     snack: SnackForm,
-    clocks: Box<Clocks>,
     /// Limits for a peer that is gone, if configured.
     lifetime: Option<Box<Lifetime>>,
     /// TCP Fast Open, if that is configured.
