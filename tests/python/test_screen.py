@@ -154,7 +154,7 @@ def test_ascii_is_enough(name: str, folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "farlink", *words],
         cwd=folder,
-        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "160"},
         capture_output=True,
         check=False,
     )

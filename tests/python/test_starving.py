@@ -1,6 +1,7 @@
 """What long work and starving flows tell whoever waits: Ctrl-C, short messages, a line."""
 
 import _thread
+import signal
 import threading
 from pathlib import Path
 
@@ -62,7 +63,9 @@ def test_slow_and_lossy_flows_of_the_library_do_not_starve(name: str) -> None:
 
 
 def test_ctrl_c_is_heeded_while_a_scenario_is_read() -> None:
+    """A job in the background has SIGINT ignored, so the usual handler is set."""
     released = threading.Event()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def read(_name: str) -> str:
         _thread.interrupt_main()
@@ -74,6 +77,7 @@ def test_ctrl_c_is_heeded_while_a_scenario_is_read() -> None:
             _farlink.resolve(TRACE, "x.toml", [], read)
     finally:
         released.set()
+        signal.signal(signal.SIGINT, before)
 
 
 def test_long_values_are_cut_in_messages(
