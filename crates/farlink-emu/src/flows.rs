@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// One end of a connection. Lengths are in bytes, times in seconds.
+/// End of a connection. Lengths are in bytes, times in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct End {
     pub(crate) local: SocketAddr,

@@ -29,7 +29,7 @@ pub enum Request {
         on: bool,
         /// Name of one link, in place of all.
         link: Option<String>,
-        /// One direction, "down" or "up", in place of both.
+        /// Direction, "down" or "up", in place of both.
         direction: Option<String>,
     },
     /// Counters.

@@ -49,7 +49,7 @@ impl Cookies {
             IpAddr::V4(address) => address.to_ipv6_mapped(),
             IpAddr::V6(address) => address,
         };
-        // All parts have a fixed length: no two lists of them are the same bytes.
+        // Parts of fixed length: two different lists never give the same bytes.
         let digest = Sha256::new()
             .chain_update(self.secret)
             .chain_update(slot.to_be_bytes())

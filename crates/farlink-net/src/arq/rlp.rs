@@ -107,7 +107,7 @@ impl Rlp {
 
     fn status_frame(&mut self) -> Frame {
         (self.status_due, self.status_sent) = (false, true);
-        // What is told is what is there now, not when the timer went off.
+        // A status tells the state of now, not that of when the timer went off.
         let nr = self.receiving.wire(self.receiving.expected);
         Frame {
             bitmap: self.receiving.bitmap(),

@@ -400,7 +400,7 @@ mod tests {
         assert_eq!(never.theory(TRAFFIC).loss, Some(0.0));
     }
 
-    /// Where the level equals the share of delays up to one of them, that delay is the quantile
+    /// A level that equals the share of delays up to one of them has that delay as its quantile
     /// (the least or one in the middle).
     #[test]
     fn a_level_on_a_step_has_the_delay_of_the_step() {

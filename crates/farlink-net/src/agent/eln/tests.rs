@@ -261,7 +261,7 @@ fn stretches_are_bounded() {
     assert_eq!(passed.stretches, [(Seq(0), Seq(200 * count))]);
 }
 
-/// What a queue refuses never passed: a range in the middle, at an end, or over several stretches.
+/// Data that a queue refuses never passed: a range in the middle, at an end, over stretches.
 #[test]
 fn what_a_queue_refuses_is_forgotten() {
     let stretches = |ranges: &[(u32, u32)]| -> Vec<(Seq, Seq)> {

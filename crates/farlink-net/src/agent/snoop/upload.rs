@@ -77,7 +77,7 @@ impl Upload {
             ack: segment.ack,
         };
         if start.diff(high) > 0 {
-            // What does not fit is for the mobile host's own recovery.
+            // Further holes are left to the mobile host's own recovery.
             if self.holes.len() < config.holes {
                 self.holes.push(Hole {
                     left: high,
@@ -104,7 +104,7 @@ impl Upload {
         if self.acked.is_some_and(|(acked, _)| ack.diff(acked) < 0) {
             return;
         }
-        // What never came here cannot be acknowledged.
+        // Data that never passed the agent cannot be acknowledged.
         if self.high.is_some_and(|high| ack.diff(high) <= 0) {
             self.acked = Some((ack, segment.window));
             self.holes.retain(|hole| hole.right.diff(ack) > 0);

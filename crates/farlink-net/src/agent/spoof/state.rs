@@ -251,7 +251,7 @@ impl Spoofed {
             return Becomes::Taken;
         }
         if self.cache.covers(start, end) {
-            // It has passed once, and the agent sends it again if it must.
+            // The segment has passed once; the agent sends its copy again if it must.
             if self.acked == self.next {
                 self.acknowledge(settings, Some(start), out);
             }
@@ -404,7 +404,7 @@ impl Spoofed {
             if ack != self.confirmed {
                 self.confirm(ack, now, out);
             } else if opens && !self.cache.is_empty() {
-                // What came to the closed window was dropped there; what is under way was not.
+                // The far end dropped data that met its closed window, and no other data.
                 self.repeat_all(Act::Resend, false, now, out);
             } else if bare && same {
                 repeats = true;
@@ -463,7 +463,7 @@ impl Spoofed {
         (self.duplicates, self.tries) = (0, 0);
         self.set_timer(now);
         if confirmed.early || self.recover.is_some_and(|recover| ack.diff(recover) >= 0) {
-            // All is there. A copy that was acknowledged too soon was not needed, nor are more.
+            // All data has arrived: no further copy is needed.
             self.recover = None;
             for kept in self.cache.iter_mut() {
                 kept.lost = false;
@@ -501,7 +501,7 @@ impl Spoofed {
             if answered && self.duplicates >= THRESHOLD + self.cache.excused() {
                 self.resend(Act::Resend, 0, now, out);
                 if !recovers {
-                    // One that arrived later is enough now.
+                    // A single later duplicate is enough now.
                     return self.report_again(blocks, now, out);
                 }
             }

@@ -201,12 +201,12 @@ impl Store {
         }
     }
 
-    /// Whether an answer at `now` can be for the last transmission of a segment.
+    /// Returns whether an answer at `now` can be for the last transmission of a segment.
     fn answers(shortest: Option<Interval>, kept: &Kept, now: Instant) -> bool {
         !kept.again || shortest.is_none_or(|time| now >= kept.sent + time)
     }
 
-    /// Whether a segment went so long ago that it is answered for, if it arrived.
+    /// Returns whether the answer to a segment, if it arrived, would be here by now.
     pub(super) fn is_old(&self, kept: &Kept, now: Instant) -> bool {
         self.shortest.is_none_or(|time| now >= kept.sent + time)
     }
@@ -236,7 +236,7 @@ impl Store {
         confirmed
     }
 
-    /// Whether the first segment went before what moved the acknowledgment last.
+    /// Returns whether the first segment left before the one that last moved the acknowledgment.
     pub(super) fn first_was_passed(&self) -> bool {
         let first = self.all.front();
         first.is_some_and(|first| first.order < self.mover && !first.told && !first.waits)
