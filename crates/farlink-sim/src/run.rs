@@ -410,7 +410,7 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
     let mut look_at = LOOK_EVERY;
     let mut others = Others::new(world);
     let mut bound = Bound::new(MOST_WAITING);
-    let mut watch = Watch::new(limit);
+    let mut watch = Watch::new(limit, world.order.len());
     let mut look_by = limit.min(watch.next);
     let mut last = Event::last_at(Instant::ZERO);
     while let Some(event) = world.next_event() {

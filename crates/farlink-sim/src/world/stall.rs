@@ -6,8 +6,11 @@ use crate::flow::EndId;
 use farlink_net::{LinkId, NodeId};
 use farlink_tcp::{Instant, Interval};
 
-/// Looks at the flows of a run that lasts to its limit.
-const LOOKS: u64 = 64;
+/// Looks at the flows of a run that lasts to its limit, with few flows and with many. A look at a
+/// flow misses the cache some four times.
+const LOOKS: (u64, u64) = (64, 16);
+/// Flows that all looks visit together, beyond which there are fewer looks.
+const VISITS: u64 = 64_000;
 /// Shortest silence that is told.
 const SHORTEST: Interval = Interval::from_secs(10);
 
@@ -31,8 +34,10 @@ struct Seen {
 }
 
 impl Watch {
-    pub(crate) fn new(limit: Instant) -> Self {
-        let step = Interval::from_nanos((limit.as_nanos() / LOOKS).max(1));
+    pub(crate) fn new(limit: Instant, flows: usize) -> Self {
+        let (most, least) = LOOKS;
+        let looks = (VISITS / (flows as u64).max(1)).clamp(least, most);
+        let step = Interval::from_nanos((limit.as_nanos() / looks).max(1));
         Self {
             step,
             next: Instant::ZERO + step,
@@ -150,5 +155,20 @@ fn nodes(world: &World, slot: Slot) -> [NodeId; 2] {
         }
         Slot::Udp(index) => world.udp[index].nodes(),
         Slot::Xtp(index) => world.xtp[index].nodes(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_flows_are_looked_at_64_times_and_many_16_times() {
+        let limit = Instant::ZERO + Interval::from_secs(6_400);
+        let step = |flows| Watch::new(limit, flows).step;
+        assert_eq!(step(0), Interval::from_secs(100));
+        assert_eq!(step(1_000), Interval::from_secs(100));
+        assert_eq!(step(2_000), Interval::from_secs(200));
+        assert_eq!(step(1_000_000), Interval::from_secs(400));
     }
 }

@@ -52,8 +52,10 @@ impl AckCounting {
             return (mss * mss / cwnd).max(1);
         }
         if self.how == ByteCounting::Acks {
-            // A window that was reduced may be below the remainder.
-            let share = self.counted % cwnd + mss * mss;
+            if self.counted >= cwnd {
+                self.counted %= cwnd; // the window was reduced below the remainder
+            }
+            let share = self.counted + mss * mss;
             self.counted = share % cwnd;
             return share / cwnd;
         }

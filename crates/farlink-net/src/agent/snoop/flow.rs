@@ -126,8 +126,11 @@ impl Flow {
 
     /// Returns the next time at which the agent has something to do for the connection.
     pub(super) fn deadline(&self, config: &SnoopConfig) -> Option<Instant> {
-        let both = [self.due(config), self.upload.due(config)];
-        both.into_iter().flatten().min()
+        let due = self.due(config);
+        match self.upload.due(config) {
+            None => due,
+            upload => upload.min(due.or(upload)),
+        }
     }
 
     /// Returns the expiry of the local timer. The timer runs once the oldest packet has left the

@@ -145,9 +145,8 @@ impl Upload {
 
     /// Returns the time at which a hole is named again.
     pub(super) fn due(&self, config: &SnoopConfig) -> Option<Instant> {
-        let timeout = self.timeout(config);
-        let due = |hole: &Hole| hole.told.map(|at| at + timeout);
-        self.holes.iter().filter_map(due).min()
+        let told = self.holes.iter().filter_map(|hole| hole.told).min()?;
+        Some(told + self.timeout(config))
     }
 
     /// Builds a negative acknowledgment of the holes that were not named, or not lately. Called
