@@ -3,7 +3,8 @@
 use crate::EmuError;
 use crate::drive::Emulation;
 use crate::flows::{End, Sender};
-use crate::sockets::{self, Sample};
+use crate::sock_diag::{Sample, dump, sample};
+use crate::sockets::open_in;
 use std::fs::File;
 
 impl From<Sample> for End {
@@ -39,7 +40,7 @@ pub(crate) struct Kernels {
 impl Kernels {
     pub(crate) fn open(emulation: &Emulation) -> Result<Self, EmuError> {
         Ok(Self {
-            sockets: sockets::open_in(emulation.hosts())?,
+            sockets: open_in(emulation.hosts())?,
             buffer: vec![0; 1 << 16],
         })
     }
@@ -49,8 +50,8 @@ impl Kernels {
     pub(crate) fn ends(&mut self) -> Vec<End> {
         let mut ends = Vec::new();
         for (host, socket) in &self.sockets {
-            let _ = sockets::dump(socket, &mut self.buffer, |message| {
-                ends.extend(sockets::sample(message, 0, *host).map(End::from));
+            let _ = dump(socket, &mut self.buffer, |message| {
+                ends.extend(sample(message, 0, *host).map(End::from));
             });
         }
         ends

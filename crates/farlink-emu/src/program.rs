@@ -1,9 +1,20 @@
-//! Environment of a program in a host, and the meaning of its end.
+//! Programs in hosts: command line, environment, and the meaning of their end.
 
 use crate::EmuError;
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
+
+/// A program to run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Task {
+    /// Name of its host.
+    pub host: String,
+    /// Program and arguments.
+    pub argv: Vec<String>,
+}
 
 /// Variable in which a program finds the name of its host.
 pub(crate) const HOST: &str = "FARLINK_HOST";

@@ -5,9 +5,8 @@ use crate::EmuError;
 use crate::drive::Emulation;
 use crate::interrupt::{INTERRUPTED, Interrupt, Watch};
 use crate::namespace::Namespace;
-use crate::program::{HOST, code_of, not_started};
+use crate::program::{HOST, Task, code_of, not_started};
 use crate::report::{Report, Server};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -18,16 +17,6 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(10);
 /// Time limit for a server to listen.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// A program to run.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Task {
-    /// Name of its host.
-    pub host: String,
-    /// Program and arguments.
-    pub argv: Vec<String>,
-}
 
 /// A program that is to be started.
 struct Prepared<'a> {

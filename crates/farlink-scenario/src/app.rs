@@ -6,7 +6,7 @@ use serde_json::json;
 use super::checks::{LONGEST_RUN, ZERO, fault};
 use super::decode::Problem;
 use super::distribution::TimeDistribution;
-use super::spec::{AppName, Connections, FlowSpec, MOST_BYTES};
+use super::flow::{AppName, Connections, FlowSpec, MOST_BYTES};
 use super::table::within;
 use super::traffic::{self, ConversationSpec, Protocol, UdpSpec, WebSpec, XtpSpec, missing};
 use super::units::{Size, Time};

@@ -3,7 +3,8 @@
 use farlink_tcp::Interval;
 
 use super::decode::Problem;
-use super::spec::{DirectionTable, LinkSpec, QueueSpec};
+use super::queue::QueueSpec;
+use super::spec::{DirectionTable, LinkSpec};
 use super::tree::Step;
 use super::units::{Rate, Time};
 

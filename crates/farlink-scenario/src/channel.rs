@@ -163,13 +163,9 @@ table! {
         /// Uniform: half the width, at most the mean. Normal: standard deviation.
         spread?: Time, in ZERO..=HOUR;
         /// Keep packets in order: a packet waits for those sent before it.
-        #[serde(default = "yes")]
+        #[serde(default = "crate::defaults::on")]
         keep_order: bool;
     }
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// Distributions of jitter.

@@ -28,16 +28,12 @@ struct CompressionTable {
     slots: u32,
     /// Omit the connection number, a byte, in a packet of the same connection as the one before
     /// (Comp-Slot-Id of RFC 1332).
-    #[serde(default = "yes")]
+    #[serde(default = "crate::defaults::on")]
     compress_slot: bool,
 }
 
 fn usual_slots() -> u32 {
     USUAL_SLOTS.into()
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// Methods of header compression.

@@ -18,12 +18,14 @@ use super::compression::CompressionSpec;
 use super::decode::{Problem, example, suggestion};
 use super::expanded::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
 use super::fec;
+use super::flow::{AppName, FlowSpec, Opener};
 use super::fragments;
 use super::handoff::{ExpandedHandoff, HandoffSpec, Place};
 use super::host_jitter;
 use super::ip;
+use super::queue::QueueSpec;
 use super::roaming;
-use super::spec::{AppName, DirectionTable, FlowSpec, LinkSpec, Opener, QueueSpec, Scenario};
+use super::spec::{DirectionTable, LinkSpec, Scenario};
 use super::tree::Step;
 use super::units::{Rate, Size, Time};
 

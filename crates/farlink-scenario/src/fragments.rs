@@ -3,7 +3,8 @@
 
 use super::checks::out_of_range;
 use super::decode::Problem;
-use super::spec::{DirectionTable, FlowSpec, Fragments};
+use super::flow::FlowSpec;
+use super::spec::{DirectionTable, Fragments};
 use super::units::{Size, Time};
 use farlink_net::fragment::Mtu;
 use farlink_tcp::{Interval, IpVersion};

@@ -7,8 +7,9 @@ use farlink_tcp::IpVersion;
 
 use super::decode::Problem;
 use super::expanded::{DirectionSpec, ExpandedFlow, ExpandedLink};
+use super::flow::FlowSpec;
 use super::handoff::ExpandedHandoff;
-use super::spec::{FlowSpec, Scenario};
+use super::spec::Scenario;
 use super::tcp::TcpSpec;
 use super::tree::Step;
 use super::units::Size;

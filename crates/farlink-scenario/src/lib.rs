@@ -18,6 +18,7 @@ mod checks;
 mod compression;
 mod control;
 mod decode;
+mod defaults;
 mod distribution;
 mod error;
 mod expand;
@@ -26,6 +27,7 @@ mod expanded;
 mod faults;
 mod fec;
 mod files;
+mod flow;
 mod fragments;
 mod handoff;
 mod host;
@@ -35,6 +37,7 @@ mod library;
 mod mac;
 mod preset;
 pub mod process;
+mod queue;
 #[cfg(test)]
 mod reference;
 mod roaming;
@@ -71,15 +74,14 @@ pub use error::ScenarioError;
 pub use expanded::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink, HostJitter};
 pub use fec::FecSpec;
 pub use files::Reader;
+pub use flow::{AppName, Connections, FlowSpec, IpName, Opener};
 pub use handoff::{AgentHandoff, ExpandedHandoff, HandoffSpec, QueuedName};
 pub use host::{HostJitterSpec, HostSpec};
 pub use library::library;
 pub use preset::presets_json;
 pub use process::*;
-pub use spec::{
-    AppName, Connections, DirectionTable, FlowSpec, Fragments, IpName, LinkSpec, Opener, QueueSpec,
-    RouteSpec, Scenario,
-};
+pub use queue::QueueSpec;
+pub use spec::{DirectionTable, Fragments, LinkSpec, RouteSpec, Scenario};
 pub use tcp::TcpSpec;
 pub use trace::{DelayTraceSpec, LossTraceSpec, RatePlan, RateTraceSpec, RateTraceTable, Start};
 pub use traffic::{ConversationSpec, Protocol, UdpSpec, WebSpec, XtpSpec};

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::arq::ArqSpec;
 use super::bdp;
 use super::decode::{Problem, suggestion};
-use super::spec::{DirectionTable, QueueSpec};
+use super::queue::QueueSpec;
+use super::spec::DirectionTable;
 use super::tree::{At, Entry, Node, Step, Value};
 use super::units::Scalar;
 

@@ -84,7 +84,7 @@ table! {
         #[serde(default)]
         interpolate: bool;
         /// Keep packets in order: a packet waits for those sent before it.
-        #[serde(default = "yes")]
+        #[serde(default = "crate::defaults::on")]
         keep_order: bool;
         /// Repeat the trace from the time of its last row; otherwise the last row holds.
         #[serde(default)]
@@ -119,10 +119,6 @@ table! {
         #[serde(default)]
         random_offset: bool;
     }
-}
-
-fn yes() -> bool {
-    true
 }
 
 const RATES: &str = "a rate such as \"12 Mbit/s\", { file = \"lte.trace\" } or { data = \"...\" }";

@@ -5,7 +5,7 @@ use farlink_tcp::time::Interval;
 
 use super::checks::fault;
 use super::decode::{Problem, example};
-use super::spec::{AppName, Connections, FlowSpec, Opener};
+use super::flow::{AppName, Connections, FlowSpec, Opener};
 use super::tree::Step;
 use farlink_net::distribution::Distribution;
 use serde_json::json;

@@ -3,7 +3,7 @@
 use crate::app::Program;
 use crate::event_queue::{Event, Kind, MAX_SOURCES};
 use crate::flow::{FlowState, Opening, udp_ports};
-use crate::run::{Monitor, RunError};
+use crate::monitor::{Monitor, RunError};
 use crate::scenario::{
     AgentHandoff, AgentName, App, Burst, ChannelSpec, DirectionSpec, Distribution, Expanded,
     ExpandedAgent, ExpandedLink, JitterSpec, OpenName, Opener, QueueSpec, QueuedName, background,

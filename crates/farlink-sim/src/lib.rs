@@ -26,6 +26,7 @@ mod event_queue;
 mod flow;
 mod live;
 mod metrics;
+mod monitor;
 mod numbers;
 mod probe;
 mod quantile;
@@ -40,12 +41,13 @@ mod xtp;
 pub use farlink_scenario as scenario;
 pub use live::{LinkReport, Live, QUEUE_MOST, Refused};
 pub use metrics::{Combine, Kind, Metric, Scope, metrics};
+pub use monitor::{Monitor, RunError};
 pub use numbers::Group;
 pub use probe::{
     Column, Holds, Quantity, Table, TraceColumn, TraceKind, columns_of, drop_causes, frame_kinds,
     limits, quantities, traces,
 };
-pub use run::{Monitor, Outcome, RunError, Trace, run, run_all, run_each, trace};
+pub use run::{Outcome, Trace, run, run_all, run_each, trace};
 pub use sample::{Asked, MOST_PACKETS, Sample, SampleError, sample_channel};
 pub use trajectory::{Trajectory, trajectory};
 pub use world::Balance;

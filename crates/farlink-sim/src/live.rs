@@ -4,7 +4,8 @@
 use crate::Monitor;
 use crate::build::{channel_to_end, link_config, network, nodes};
 use crate::metrics::{self, Scope};
-use crate::run::{RunError, agents_json, handoffs_json, headers_can_say};
+use crate::monitor::RunError;
+use crate::run::{agents_json, handoffs_json, headers_can_say};
 use crate::scenario::{DirectionSpec, Expanded, QueueSpec};
 use crate::world::Balance;
 use crate::world::{World, taps};

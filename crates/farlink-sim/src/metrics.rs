@@ -4,221 +4,19 @@
 mod agent;
 mod flow;
 mod link;
+mod table;
 
 use crate::world::World;
 use farlink_net::LinkId;
-use farlink_net::channel::DropCause;
 use flow::{FLOW, Flow};
 use link::{LINK, Link};
-use serde::Serialize;
 use serde_json::{Map, Value as Json};
 use std::sync::LazyLock;
+use table::{Subject, measures, taken};
 
 pub(crate) use link::needed;
-
-/// Subject of a metric.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Scope {
-    /// A flow.
-    Flow,
-    /// One direction of a link.
-    Link,
-    /// A run as a whole.
-    Run,
-    /// An agent at a router.
-    Agent,
-}
-
-/// A metric.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Metric {
-    /// Name in results.
-    pub name: String,
-    /// Subject.
-    pub scope: Scope,
-    /// Unit; empty for numbers without one.
-    pub unit: &'static str,
-    /// Kind of number.
-    pub kind: Kind,
-    /// Rule by which the values of several flows become one.
-    pub combine: Combine,
-    /// For a pooled ratio: the measure of the shared part, and that of the rest of the whole.
-    pub pooled: &'static [&'static str],
-    /// Exact definition.
-    pub definition: String,
-}
-
-/// Kinds of numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// Count.
-    Count,
-    /// 0 or 1.
-    Flag,
-    /// Bits a second.
-    Rate,
-    /// Ratio of two quantities.
-    Ratio,
-    /// A part of a whole, 0 to 1.
-    Share,
-    /// Bytes.
-    Size,
-    /// Seconds.
-    Time,
-}
-
-/// Rule by which the values of a run's flows become one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Combine {
-    /// Sum.
-    Sum,
-    /// Their mean.
-    Mean,
-    /// As if they were one: the sum of what is shared over the sum of the whole. A mean would
-    /// count the few packets of a slow flow as much as the many of a fast one.
-    Pooled,
-    /// None: values of links, runs and agents stay apart.
-    Apart,
-}
-
-/// Subject of a table of measures.
-trait Subject {
-    /// View from which its measures are computed.
-    type View<'a>;
-}
-
-/// An entry of the registry.
-struct Measure<S: Subject> {
-    name: &'static str,
-    unit: &'static str,
-    kind: Kind,
-    combine: Combine,
-    pooled: &'static [&'static str],
-    definition: &'static str,
-    value: Value<S>,
-}
-
-/// Function of a measure; `None` where there is nothing to measure.
-enum Value<S: Subject> {
-    One(fn(&S::View<'_>) -> Option<f64>),
-    /// For each cause of loss, whose name follows that of the entry.
-    Each(fn(&S::View<'_>, DropCause) -> Option<f64>),
-}
-
-/// Declares a table of measures: name, unit, kind, how flows combine (if pooled: the part and the
-/// rest of the whole), value, definition.
-macro_rules! measures {
-    ($table:ident: $subject:ty;
-     $($name:literal $unit:literal $kind:ident $combine:ident $(: $part:literal + $rest:literal,)?
-       $value:expr, $definition:literal;)*
-     $(each $prefix:literal $u:literal $k:ident $c:ident $v:expr, $d:literal;)?
-    ) => {
-        pub(in crate::metrics) static $table: &[$crate::metrics::Measure<$subject>] = &[
-            $(measures!($name $unit $kind $combine [$($part, $rest)?] One $value, $definition),)*
-            $(measures!($prefix $u $k $c [] Each $v, $d),)?
-        ];
-    };
-    ($name:literal $unit:literal $kind:ident $combine:ident [$($of:literal),*] $how:ident
-     $value:expr, $definition:literal) => {
-        $crate::metrics::Measure {
-            name: $name,
-            unit: $unit,
-            kind: $crate::metrics::Kind::$kind,
-            combine: $crate::metrics::Combine::$combine,
-            pooled: &[$($of),*],
-            definition: $definition,
-            value: $crate::metrics::Value::$how($value),
-        }
-    };
-}
-use measures;
-
-impl<S: Subject> Measure<S> {
-    fn described(&self, scope: Scope) -> Vec<Metric> {
-        let item = |name: String, definition: String| Metric {
-            name,
-            scope,
-            unit: self.unit,
-            kind: self.kind,
-            combine: self.combine,
-            pooled: self.pooled,
-            definition,
-        };
-        match self.value {
-            Value::One(_) => vec![item(self.name.to_owned(), self.definition.to_owned())],
-            Value::Each(_) => DropCause::ALL
-                .iter()
-                .map(|cause| cause.name())
-                .map(|cause| {
-                    item(
-                        format!("{}{cause}", self.name),
-                        format!("{}, cause {cause}", self.definition),
-                    )
-                })
-                .collect(),
-        }
-    }
-}
-
-/// The values of all measures of a table.
-fn taken<S: Subject>(table: &[Measure<S>], view: &S::View<'_>) -> Values {
-    let width = |measure: &Measure<S>| match measure.value {
-        Value::One(_) => 1,
-        Value::Each(_) => DropCause::ALL.len(),
-    };
-    let mut values = Vec::with_capacity(table.iter().map(width).sum());
-    for measure in table {
-        match measure.value {
-            Value::One(value) => values.push(or_nan(value(view))),
-            Value::Each(value) => {
-                values.extend(
-                    DropCause::ALL
-                        .iter()
-                        .map(|&cause| or_nan(value(view, cause))),
-                );
-            }
-        }
-    }
-    Values(values.into_boxed_slice())
-}
-
-/// Values of one flow or direction, in the order of [`metrics`]; `None` where
-/// there was nothing to measure.
-///
-/// A run of a thousand flows has a hundred thousand of them, more than all its
-/// connections take: `None` is kept as NaN, which nothing measured is.
-#[derive(Clone, Debug)]
-pub(crate) struct Values(Box<[f64]>);
-
-impl Values {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Option<f64>> + '_ {
-        self.0.iter().map(|&x| (!x.is_nan()).then_some(x))
-    }
-
-    pub(crate) fn as_slice(&self) -> &[f64] {
-        &self.0
-    }
-}
-
-impl FromIterator<Option<f64>> for Values {
-    fn from_iter<T: IntoIterator<Item = Option<f64>>>(iter: T) -> Self {
-        Self(iter.into_iter().map(or_nan).collect())
-    }
-}
-
-/// A value as it is kept.
-fn or_nan(value: Option<f64>) -> f64 {
-    value.unwrap_or(f64::NAN)
-}
-
-impl PartialEq for Values {
-    fn eq(&self, other: &Self) -> bool {
-        self.iter().eq(other.iter())
-    }
-}
+pub(crate) use table::Values;
+pub use table::{Combine, Kind, Metric, Scope};
 
 /// View of a run: values of its flows, and how many of these were cut off.
 struct Run<'a> {
@@ -317,15 +115,6 @@ pub(crate) fn of_link(world: &World, link: LinkId, needed: Option<u64>, period: 
 /// Values of a run whose flows have these values, and so many of which were cut off.
 pub(crate) fn of_run(flows: &[Values], unfinished: usize) -> Values {
     taken(RUN, &Run { flows, unfinished })
-}
-
-/// Returns the ratio of a count to another, or of a sum to its number.
-fn share(part: u64, of: u64) -> Option<f64> {
-    (of > 0).then(|| part as f64 / of as f64)
-}
-
-fn seconds(nanos: u64) -> f64 {
-    nanos as f64 / 1e9
 }
 
 /// Jain, Chiu and Hawe 1984, eq. 2; `None` if nobody got anything.

@@ -5,6 +5,7 @@ use crate::build::build;
 use crate::event_queue::Event;
 use crate::flow::{EndId, FlowState};
 use crate::metrics::{self, Scope, Values, named};
+use crate::monitor::{Monitor, RunError};
 use crate::probe::{Probes, Table};
 use crate::sample::{derived, derived_json};
 use crate::scenario::Expanded;
@@ -18,63 +19,13 @@ use farlink_net::{ById, FlowId, Id, LinkId, NodeId, QueueLimit};
 use farlink_tcp::{Instant, Interval};
 use serde_json::{Map, Value, json};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Packets that may wait in a queue without a limit. Each takes some 150 bytes of memory.
 const MOST_WAITING: u32 = 4_000_000;
 
 /// Events between two looks at the monitor.
 const LOOK_EVERY: u64 = 1 << 14;
-
-/// Why a run gave no result.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub enum RunError {
-    /// The scenario cannot be built.
-    #[error("{0}")]
-    Build(String),
-    /// A queue without a limit grows beyond all memory.
-    #[error(
-        "{packets} packets wait in the unlimited queue of link {link:?}, {direction}, at {seconds:.3} s \
-         of the run; write a limit, for example queue = {{ packets = 1000 }}, or a rate that carries \
-         what is sent"
-    )]
-    Full {
-        /// Name of the link.
-        link: String,
-        /// Direction of the link.
-        direction: &'static str,
-        /// Packets that wait.
-        packets: u32,
-        /// Simulated time.
-        seconds: f64,
-    },
-    /// Stopped on request.
-    #[error("interrupted")]
-    Interrupted,
-}
-
-/// Progress of runs, seen from another thread, and the request to stop them.
-#[derive(Debug, Default)]
-pub struct Monitor {
-    /// Set to stop.
-    pub stop: AtomicBool,
-    /// Runs done.
-    pub done: AtomicU64,
-    /// Simulated nanoseconds of the run that reported last.
-    pub simulated: AtomicU64,
-    /// Finished share of that run, in millionths.
-    pub share: AtomicU64,
-}
-
-impl Monitor {
-    /// An error once it was told to stop.
-    pub(crate) fn stopped(&self) -> Result<(), RunError> {
-        if self.stop.load(Ordering::Relaxed) {
-            return Err(RunError::Interrupted);
-        }
-        Ok(())
-    }
-}
 
 /// Result of one run.
 #[derive(Clone, PartialEq, Debug)]

@@ -1,6 +1,6 @@
 //! Places of a radio's nodes over time, for plots.
 
-use crate::run::RunError;
+use crate::monitor::RunError;
 use crate::scenario::{Expanded, process};
 use farlink_net::rng::Streams;
 use farlink_tcp::{Instant, Interval};

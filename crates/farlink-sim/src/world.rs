@@ -18,6 +18,7 @@ mod handoff;
 mod icmp;
 mod loss;
 mod losses;
+mod mover;
 mod passages;
 mod placed;
 #[cfg(test)]
@@ -43,9 +44,9 @@ use farlink_net::{
     ById, Due, FlowId, Id, Ip, LinkId, Links, NodeId, Outcome, Packet, PacketId, Packets, Payload,
 };
 use farlink_tcp::{Event as TcpEvent, FastOpenCache, Instant};
-use handoff::Roaming;
-pub(crate) use handoff::{Mover, Plan};
 use losses::{Lost, LostLater};
+use mover::Roaming;
+pub(crate) use mover::{Mover, Plan};
 use placed::Agents;
 pub(crate) use placed::Handing;
 use reassemblies::Reassemblies;

@@ -35,7 +35,7 @@ table! {
         raised: Vec<RaisedSpec>;
         /// Keep packets in order: a packet waits for those sent before it; else it may overtake
         /// them.
-        #[serde(default = "yes")]
+        #[serde(default = "crate::defaults::on")]
         keep_order: bool;
     }
 }
@@ -53,10 +53,6 @@ table! {
 
 fn two() -> u32 {
     2
-}
-
-fn yes() -> bool {
-    true
 }
 
 impl InternetDelaySpec {

@@ -52,7 +52,7 @@ table! {
         /// Fate of packets meanwhile.
         interruption?: InterruptionName = InterruptionName::Drop, needs interruption_time;
         /// Keep packets in order when the delay falls: a packet waits for those sent before it.
-        #[serde(default = "yes")]
+        #[serde(default = "crate::defaults::on")]
         keep_order: bool;
         /// Give both directions of the link the same delays; else each draws its own. The
         /// directions change at the same times.
@@ -69,10 +69,6 @@ pub enum InterruptionName {
     Drop,
     /// Packets wait until the change is over.
     Hold,
-}
-
-fn yes() -> bool {
-    true
 }
 
 pub(super) fn gap(time: Option<Time>, action: InterruptionName) -> Gap {

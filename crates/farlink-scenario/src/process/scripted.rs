@@ -24,13 +24,9 @@ table! {
         packets: Vec<u64>;
         /// Smallest packet on the wire, `overhead` included, that is counted and may be lost: "100
         /// B" leaves out ACKs and short frames of a protocol.
-        #[serde(default = "nothing")]
+        #[serde(default = "crate::defaults::nothing")]
         min_size: Size;
     }
-}
-
-fn nothing() -> Size {
-    Size(0)
 }
 
 impl ScriptedLossSpec {

@@ -1,7 +1,7 @@
 //! The measures of agents: what each counts, told once. An agent counts what it does of
 //! these.
 
-use super::{Combine, Kind, Metric, Scope};
+use super::table::{Combine, Kind, Metric, Scope};
 
 /// Name, unit, kind, definition.
 type Counted = (&'static str, &'static str, Kind, &'static str);

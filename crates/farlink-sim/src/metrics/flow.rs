@@ -1,6 +1,6 @@
 //! The measures of a flow.
 
-use super::{Subject, measures, seconds, share};
+use super::table::{Subject, measures, seconds, share};
 use crate::flow::{End, EndId, FlowState, Times};
 use crate::quantile::Quantiles;
 use crate::udp::UdpFlow;

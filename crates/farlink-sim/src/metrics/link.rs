@@ -1,6 +1,6 @@
 //! The measures of a direction of a link.
 
-use super::{Subject, measures, share};
+use super::table::{Subject, measures, share};
 
 use crate::world::World;
 use farlink_net::arq::{ArqLink, ArqStats};

@@ -91,7 +91,7 @@ impl World {
 mod tests {
     use super::*;
     use crate::build::build;
-    use crate::run::Monitor;
+    use crate::monitor::Monitor;
     use farlink_net::{Direction, Id};
 
     fn world(flows: u32) -> World {

@@ -1,6 +1,7 @@
 //! A run with fused hops is the run without, to the bit.
 
-use crate::run::{Monitor, run, run_unfused};
+use crate::monitor::Monitor;
+use crate::run::{run, run_unfused};
 use crate::world::random::scenario;
 
 #[test]
