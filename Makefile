@@ -40,10 +40,11 @@ NICE := $(if $(CI),nice -n 19)
 # Stamps: what they stand for is done again only when one of their sources changed.
 TOOLS := $(VENV)/.tools
 EXTENSION := $(VENV)/.extension
+DOCS := $(VENV)-docs/.tools
 RUST_SOURCES := $(shell find crates scenarios -type f -not -path '*/tests/*' -not -path '*/benches/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build build-pgo validate test test-rust test-python test-emulator test-long lint fmt deny mutants mutants-python bench bench-against bench-peers bench-emu lock clean check-machine
+.PHONY: help demo docs build build-pgo validate test test-rust test-python test-emulator test-long lint fmt deny mutants mutants-python bench bench-against bench-peers bench-emu lock clean check-machine check-python
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +56,14 @@ demo: $(EXTENSION) ## Build into .venv, then download 50 MB over a GEO satellite
 		'$(CURDIR)/demo/lossless' '$(CURDIR)/demo/lossy'
 
 build: $(EXTENSION) ## Build the Python package into .venv
+
+# Needs neither Rust nor the extension. Warnings are errors; then links inside the site are checked,
+# and that no page requests anything from another host.
+SITE := build/site
+docs: $(DOCS) ## Build the documentation site into build/site
+	$(NICE) $(VENV)-docs/bin/python -m sphinx -q -W --keep-going -j 2 -c tools/docsite -d build/doctrees . $(SITE)
+	$(NICE) $(VENV)-docs/bin/python tools/docsite/check.py $(SITE)
+	@echo 'The site is $(CURDIR)/$(SITE)/index.html'
 
 # Built once to count what is run, and once more with what was counted. Traces and captures are
 # among it: what is never seen to run is taken to be cold.
@@ -71,7 +80,7 @@ build-pgo: $(TOOLS) ## The same, optimised by what typical runs do (minutes; nee
 
 # At a desk what is quick comes first; where parts run beside each other, what others wait for.
 PARTS := test-rust test-python test-emulator
-test: $(if $(CI),$(PARTS) lint,lint $(PARTS)) ## All that CI checks: format, lints, types, Rust and Python tests
+test: $(if $(CI),$(PARTS) lint docs,lint docs $(PARTS)) ## All that CI checks: format, lints, types, site, Rust and Python tests
 
 # The extension module holds glue only, and is tested from Python; it is in the workspace here, so
 # that its dependencies are built with the features that it needs them with.
@@ -146,24 +155,25 @@ bench-peers: check-machine ## The same cases beside recorded figures of ns-3 and
 bench-emu: $(EXTENSION) ## Exactness and throughput of the emulator against bare devices (Linux, root)
 	$(BIN)/python tools/bench_emulator.py
 
-lock: check-machine ## Resolve the Python packages anew and write requirements-dev.lock
+lock: check-machine ## Resolve the Python packages anew and write the two lock files
 	rm -rf $(VENV) && $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
 		print(*p["project"]["dependencies"], *p["dependency-groups"]["dev"], sep="\n")' > $(VENV)/wanted
 	$(RUN) pip install --upgrade pip -r $(VENV)/wanted
 	$(RUN) pip freeze --all --exclude setuptools --exclude wheel > requirements-dev.lock
+	rm -rf $(VENV)-docs && $(PYTHON) -m venv $(VENV)-docs
+	$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
+		print(*p["dependency-groups"]["docs"], sep="\n")' > $(VENV)-docs/wanted
+	$(VENV)-docs/bin/python -m pip install --upgrade pip -r $(VENV)-docs/wanted -c requirements-dev.lock
+	$(VENV)-docs/bin/python -m pip freeze --all --exclude setuptools --exclude wheel > requirements-docs.lock
 
 clean: ## Remove everything that was built
-	rm -rf target $(VENV) demo dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf target build $(VENV) $(VENV)-docs demo dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -f python/farlink/_farlink*.so
 
 # One line that says what is missing, rather than the tenth message after it.
-check-machine:
-	@$(or $(PYTHON),false) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-		echo "farlink needs Python 3.11 or newer, and $(or $(PYTHON),python3) here is" \
-		"$$($(or $(PYTHON),python3) -V 2>/dev/null || echo missing)." \
-		"Install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 2; }
+check-machine: check-python
 	@"$(CARGO)" --version >/dev/null 2>&1 || { echo "farlink needs Rust 1.88 or newer, and there" \
 		"is no cargo here. Install it from https://rustup.rs" >&2; exit 2; }
 	@"$(CARGO)" --version | awk '{ split($$2, v, "."); exit !(v[1] > 1 || v[2] >= 88) }' || { \
@@ -181,4 +191,16 @@ $(TOOLS): requirements-dev.lock | check-machine
 
 $(EXTENSION): $(TOOLS) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml
 	$(RUN) maturin develop $(EXTENSION_PROFILE) $(LOCKED)
+	@touch $@
+
+check-python:
+	@$(or $(PYTHON),false) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "farlink needs Python 3.11 or newer, and $(or $(PYTHON),python3) here is" \
+		"$$($(or $(PYTHON),python3) -V 2>/dev/null || echo missing)." \
+		"Install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 2; }
+
+$(DOCS): requirements-docs.lock | check-python
+	@test -x $(VENV)-docs/bin/pip || $(PYTHON) -m venv $(VENV)-docs || { rm -rf $(VENV)-docs; echo "$(PYTHON) cannot make" \
+		"a virtual environment: install its venv module (Debian, Ubuntu: python3-venv)" >&2; exit 2; }
+	$(VENV)-docs/bin/python -m pip install --no-deps -r requirements-docs.lock
 	@touch $@

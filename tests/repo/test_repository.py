@@ -59,7 +59,7 @@ def test_every_direct_dependency_says_what_it_earns() -> None:
     rows = re.findall(r"^\| `([\w.-]+)` \| (.+) \| (.+) \|$", text, re.MULTILINE)
     listed = [name for name, _, _ in rows]
     assert sorted(set(listed)) == sorted(listed), "a dependency is listed twice"
-    assert set(listed) == cargo_dependencies() | python_dependencies()
+    assert set(listed) == cargo_dependencies() | python_dependencies() | documentation()
 
 
 def test_every_workspace_dependency_is_used() -> None:
@@ -115,12 +115,25 @@ def test_every_clause_needs_a_permissive_choice(expression: str | None) -> None:
 
 
 def test_the_lock_pins_every_package_and_holds_every_direct_one() -> None:
-    lines = (ROOT / "requirements-dev.lock").read_text(encoding="utf-8").splitlines()
-    pinned = [re.fullmatch(r"([\w.-]+)==[\w.]+", line) for line in lines]
-    assert all(pinned), [line for line, match in zip(lines, pinned, strict=True) if not match]
-    names = {normalised(match[1]) for match in pinned if match}
     # An extra is what not everyone wants; its tests are skipped without it.
-    assert python_dependencies(extras=False) <= names
+    assert python_dependencies(extras=False) <= pinned("requirements-dev.lock")
+    docs = {normalised(requirement) for requirement in documentation()}
+    assert docs <= pinned("requirements-docs.lock")
+    assert not docs & pinned("requirements-dev.lock")
+
+
+def pinned(lock: str) -> set[str]:
+    """Return the packages of a lock file, each of which has one version."""
+    lines = (ROOT / lock).read_text(encoding="utf-8").splitlines()
+    matches = [re.fullmatch(r"([\w.-]+)==[\w.]+", line) for line in lines]
+    assert all(matches), [line for line, match in zip(lines, matches, strict=True) if not match]
+    return {normalised(match[1]) for match in matches if match}
+
+
+def documentation() -> set[str]:
+    """Return the packages that build the documentation site."""
+    group = manifest("pyproject.toml")["dependency-groups"]["docs"]
+    return {re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for requirement in group}
 
 
 def tracked_files() -> Iterator[Path]:
@@ -170,8 +183,7 @@ def python_dependencies(*, extras: bool = True) -> set[str]:
     if extras:
         for group in project["project"].get("optional-dependencies", {}).values():
             requirements += group
-    for group in project.get("dependency-groups", {}).values():
-        requirements += group
+    requirements += project["dependency-groups"]["dev"]
     return {
         normalised(re.split(r"[^\w.-]", requirement, maxsplit=1)[0]) for requirement in requirements
     }
