@@ -23,7 +23,7 @@ def optional(figure: str, *, refuses: bool = False) -> Iterator[None]:
     except Exception as error:
         if refuses and isinstance(error, ScenarioError):
             raise
-        warn(figure, failure(error))
+        warn(f"figure {figure}", failure(error))
 
 
 def failure(error: Exception) -> str:
@@ -38,4 +38,4 @@ def failure(error: Exception) -> str:
 
 def warn(figure: str, reason: str) -> None:
     """Emit the warning of a figure that could not be drawn."""
-    warnings.warn(f"figure {figure} is missing: {reason}", FigureWarning, stacklevel=3)
+    warnings.warn(f"{figure} is missing: {reason}", FigureWarning, stacklevel=3)

@@ -4,7 +4,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from farlink import _farlink, files, folder, measures, registry, resultfile
 from farlink.checks import text_of, whole
 from farlink.errors import RunError, ScenarioError
 from farlink.measures import AGENT, Row, unit_of, values_of
+from farlink.processes import FileTask, write_all
 from farlink.stats import Estimate, mean_ci95, median_ci95, paired_difference
 from farlink.trace import NAMES, Trace
 
@@ -452,14 +453,10 @@ class Result:
         base = Path(directory)
         with folder.filling(base, last="result.json") as stage:
             written = [stage / "result.json"]
-            for tcp in self.tcp:
-                if tell:
-                    tell(f"traces of {tcp}")
-                trace = self.probe(tcp, snaplen=snaplen)
-                written += trace.write(files.inside(stage, tcp), table_format)
             self.to_json(written[0])
             written += self.save_run(
                 stage,
+                table_format=table_format,
                 plots=plots,
                 snaplen=snaplen,
                 jobs=jobs,
@@ -473,6 +470,7 @@ class Result:
         self,
         directory: Path,
         *,
+        table_format: str | None = None,
         plots: bool = False,
         snaplen: int | None = None,
         jobs: int = 1,
@@ -480,13 +478,21 @@ class Result:
         fonts: "Fonts | None" = None,
         tell: "Callable[[str], None] | None" = None,
     ) -> list[Path]:
-        """Write what `save` writes beside the result and its traces: captures and plots."""
-        written = [] if snaplen is None else self.save_pcaps(directory, snaplen)
+        """Write what `save` writes beside the result; without `table_format` no traces."""
+        self.probe_all(snaplen=snaplen, jobs=jobs)
+        tasks: list[FileTask] = []
         if plots:
-            written += self.plot.save(
-                directory / "plots", jobs=jobs, size=size, fonts=fonts, tell=tell
-            )
-        return written
+            tasks += self.plot.tasks(directory / "plots", size=size, fonts=fonts)
+        if table_format is not None:
+            tasks += [
+                (
+                    f"traces of {tcp}",
+                    partial(self.probe(tcp).write, files.inside(directory, tcp), table_format),
+                )
+                for tcp in self.tcp
+            ]
+        written = [] if snaplen is None else self.save_pcaps(directory, snaplen)
+        return written + write_all(tasks, jobs, tell)
 
     def save_pcaps(self, directory: str | Path, snaplen: int = 0) -> list[Path]:
         """Write the packets of run 0 of every TCP as <tcp>/<capture point>.pcapng."""

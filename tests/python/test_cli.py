@@ -546,6 +546,19 @@ def test_a_run_without_plots_needs_nothing_heavy(small: Path, tmp_path: Path) ->
     assert "median difference" in done.stdout
 
 
+def test_parquet_traces_are_written_without_pandas(small: Path, tmp_path: Path) -> None:
+    arguments = ["run", str(small), "--out", str(tmp_path / "out"), "--jobs", "1", "--quiet"]
+    code = (
+        "import sys\nfrom farlink import cli\n"
+        f"try:\n cli.main({arguments})\n"
+        "except SystemExit as end:\n assert end.code == 0\n"
+        "print('pandas' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "False\n"
+    assert (tmp_path / "out" / "sack" / "segments.parquet").exists()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_a_terminal_gets_a_progress_bar(small: Path) -> None:
     import pty

@@ -15,13 +15,13 @@ from farlink.plot.agent import draw_agent
 from farlink.plot.box import draw_box
 from farlink.plot.cwnd import draw_cwnd
 from farlink.plot.delay import draw_delay
-from farlink.plot.processes import done_by
 from farlink.plot.queue import draw_queue
 from farlink.plot.sequence import draw_comparison, draw_first_loss, draw_sequence
 from farlink.plot.sheet import Picture, sheet_of
 from farlink.plot.style import save
 from farlink.plot.throughput import draw_throughput
 from farlink.plot.view import View
+from farlink.processes import FileTask, write_all
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -211,32 +211,28 @@ class Plots:
         program with threads of its own. `tell` is called with the name of each figure before
         this process draws it.
         """
-        for tcp in self._result.tcp:
-            files.check_name(tcp)  # it is part of names of files
+        tasks = self.tasks(Path(directory), run=run, size=size, fonts=fonts)
         if jobs > 1:
             self._result.probe_all(run, jobs=jobs)  # once, not in each process
-        with sheet_of(size, fonts):
-            return self._save(Path(directory), run, jobs, tell)
+        return write_all(tasks, jobs, tell)
 
-    def _save(
-        self, directory: Path, run: int, jobs: int, tell: "Callable[[str], None] | None"
-    ) -> list[Path]:
-        figures = list(self._all(run))
-        written: list[Path] = []
-        for (name, _), paths in zip(
-            figures,
-            done_by(
-                jobs,
-                [partial(_write, draw, directory / name) for name, draw in figures],
-                lambda number: tell(f"figure {figures[number][0]}") if tell else None,
-            ),
-            strict=True,
-        ):
-            if isinstance(paths, str):
-                pictures.warn(name, paths)
-            else:
-                written += paths
-        return written
+    def tasks(
+        self,
+        directory: Path,
+        *,
+        run: int = 0,
+        size: Size | None = None,
+        fonts: Fonts | None = None,
+    ) -> list[FileTask]:
+        """Return the writers of the figures of `save`, those that take longest first."""
+        for tcp in self._result.tcp:
+            files.check_name(tcp)  # it is part of names of files
+        with sheet_of(size, fonts):
+            pass  # a size that cannot be is an error here, and not in each figure
+        return [
+            (f"figure {name}", partial(_write, draw, directory / name, size, fonts))
+            for name, draw in self._all(run)
+        ]
 
     def _all(self, run: int) -> "Iterator[tuple[str, Callable[[], Figure | None]]]":
         # Those with a panel for each TCP take longest: begun first, they are no long end.
@@ -271,10 +267,13 @@ class Plots:
         return self._result.tcp if tcp is None else [tcp]
 
 
-def _write(draw: "Callable[[], Figure | None]", stem: Path) -> list[Path] | str:
+def _write(
+    draw: "Callable[[], Figure | None]", stem: Path, size: Size | None, fonts: Fonts | None
+) -> list[Path] | str:
     """Draw a figure and return its files, or why there are none."""
     try:
-        figure = draw()
-        return [] if figure is None else save(figure, stem)
+        with sheet_of(size, fonts):
+            figure = draw()
+            return [] if figure is None else save(figure, stem)
     except Exception as error:
         return pictures.failure(error)

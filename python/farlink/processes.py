@@ -1,4 +1,4 @@
-"""Figures drawn side by side: tasks that this process shares with copies of itself."""
+"""Files written side by side: tasks that this process shares with copies of itself."""
 
 import gc
 import os
@@ -10,14 +10,45 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
 
-__all__ = ["done_by"]
+from farlink import pictures
+
+__all__ = ["FileTask", "done_by", "write_all"]
 
 _Done = TypeVar("_Done")
 
 _NUMBER = 4
 """Bytes of the number of a task."""
+
+
+FileTask = tuple[str, Callable[[], list[Path] | str]]
+"""Name of what is written, and its writer.
+
+A writer returns the paths, or the reason why there is no figure."""
+
+
+def write_all(
+    tasks: Sequence[FileTask], processes: int, tell: Callable[[str], None] | None
+) -> list[Path]:
+    """Write files with up to so many processes, and return their paths.
+
+    `tell` is called with the name of each task before this process begins with it. A figure
+    without paths is a `FigureWarning`.
+    """
+    done = done_by(
+        processes,
+        [write for _, write in tasks],
+        lambda number: tell(tasks[number][0]) if tell else None,
+    )
+    written: list[Path] = []
+    for (name, _), paths in zip(tasks, done, strict=True):
+        if isinstance(paths, str):
+            pictures.warn(name, paths)
+        else:
+            written += paths
+    return written
 
 
 def done_by(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import farlink as fl
-from farlink.plot.processes import done_by
+from farlink.processes import done_by
 
 
 def _here(number: int) -> tuple[int, int]:
