@@ -4,9 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Crates that results are a function of.
-const CRATES: [&str; 4] = [
+const CRATES: [&str; 7] = [
     "farlink-tcp",
-    "farlink-net",
+    "farlink-wire",
+    "farlink-channel",
+    "farlink-link",
+    "farlink-agent",
     "farlink-scenario",
     "farlink-sim",
 ];
@@ -16,6 +19,7 @@ fn main() {
     let mut digest = Fnv(0xcbf2_9ce4_8422_2325);
     for name in CRATES {
         let sources = here.join("..").join(name).join("src");
+        assert!(sources.is_dir(), "no folder {}", sources.display());
         println!("cargo::rerun-if-changed={}", sources.display());
         add(&sources, &mut digest);
     }

@@ -2,9 +2,9 @@
 //! by a thread of its own so that no disk delays a packet.
 
 use crate::EmuError;
-use farlink_net::pcapng::CapturePoint;
 use farlink_sim::Live;
 use farlink_tcp::{Instant, Interval};
+use farlink_wire::pcapng::CapturePoint;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -10,12 +10,13 @@ pub use app::{Fetched, Service};
 
 use crate::flows::{End, Sender};
 use app::App;
-use farlink_net::wire::{self, Addresses, WireError, address_of, node_address};
-use farlink_net::{Ip, NodeId, Packet, Payload, Raw};
 use farlink_tcp::config::{Eln, FastOpen};
 use farlink_tcp::{
     CloseReason, Config, Connection, FastOpenCookie, Flags, Instant, Interval, IpVersion, Notice,
     Segment, Seq, State, Stats, reset_for,
+};
+use farlink_wire::{
+    Addresses, Ip, NodeId, Packet, Payload, Raw, WireError, address_of, node_address,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
@@ -222,7 +223,7 @@ impl Endpoint {
 
     /// A packet arrives for this host.
     pub fn receive(&mut self, now: Instant, bytes: &[u8]) {
-        let (fields, segment) = match wire::decode(bytes) {
+        let (fields, segment) = match farlink_wire::decode(bytes) {
             Ok(whole) => whole,
             Err(error) => {
                 if let Some((key, mtu)) = path_mtu::reported(bytes)
@@ -276,7 +277,7 @@ impl Endpoint {
 
     /// A packet arrives whose TCP checksum is wrong: its connection asks for it.
     fn damaged(&mut self, now: Instant, bytes: &[u8]) {
-        let Some((fields, segment)) = wire::decode_damaged(bytes) else {
+        let Some((fields, segment)) = farlink_wire::decode_damaged(bytes) else {
             return;
         };
         let key = (fields.addresses.src, segment.src_port, segment.dst_port);
@@ -485,7 +486,7 @@ fn push(out: &mut VecDeque<Vec<u8>>, from: NodeId, dst: IpAddr, ident: &mut u16,
     let src = address_of(from, ip);
     let mut bytes = Vec::with_capacity(packet.ip_len() as usize);
     // The endpoint makes no segment that the headers cannot hold.
-    let made = wire::encode_prefix(&packet, Addresses { src, dst }, u32::MAX, &mut bytes);
+    let made = farlink_wire::encode_prefix(&packet, Addresses { src, dst }, u32::MAX, &mut bytes);
     debug_assert!(made.is_ok(), "{made:?}");
     if made.is_ok() {
         out.push_back(bytes);

@@ -2,8 +2,7 @@
 //! the machine has to be answered so that it sends any: who has an address (ARP, RFC 826; IPv6
 //! neighbours, RFC 4861). No device and no clock: bytes in, bytes out.
 
-use farlink_net::NodeId;
-use farlink_net::wire::{node_address, node_address6, node_of};
+use farlink_wire::{NodeId, node_address, node_address6, node_of};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Bytes of an Ethernet header.

@@ -1,8 +1,7 @@
 //! The TCP connections between the hosts of a running emulation, one row each, from what either end
 //! tells of it.
 
-use farlink_net::NodeId;
-use farlink_net::wire::node_of;
+use farlink_wire::{NodeId, node_of};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -12,8 +12,8 @@ use crate::realtime::{self, Mode};
 use crate::stamps::Read;
 use crate::tun::LONGEST;
 use crate::tunnel::{Inner, Pieces, Welcome, cut};
-use farlink_net::{NodeId, Raw};
 use farlink_tcp::{Instant, Interval};
+use farlink_wire::{NodeId, Raw};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use serde::{Deserialize, Serialize};
@@ -267,7 +267,7 @@ pub fn gateway<E>(
         timed: false,
         sweeper: Vec::new(),
     };
-    let address = farlink_net::wire::node_address(NodeId(node));
+    let address = farlink_wire::node_address(NodeId(node));
     let mut host = match &options.attach {
         Some(to) => {
             let to = to.clone();

@@ -3,7 +3,7 @@
 //! super-packet for the kernel that gets them (virtio 1.2, 5.1.6; linux
 //! `virtio_net.h`). Between the two every packet is one of its own.
 
-use farlink_net::Raw;
+use farlink_wire::Raw;
 
 /// `struct virtio_net_hdr` in front of each packet, in the byte order of the host.
 pub(crate) const HEADER: usize = 10;
@@ -318,9 +318,8 @@ impl Merge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farlink_net::wire::{self, Addresses};
-    use farlink_net::{Ip, NodeId, Packet, Payload};
     use farlink_tcp::{Body, Flags, IpVersion, Options, Segment, Seq, Timestamps};
+    use farlink_wire::{Addresses, Ip, NodeId, Packet, Payload};
 
     fn segment(seq: u32, data: &[u8], flags: Flags) -> Vec<u8> {
         segment_of(IpVersion::V4, seq, data, flags)
@@ -346,7 +345,7 @@ mod tests {
                 }),
             )
         };
-        wire::encode(&packet, Addresses::of(&packet)).unwrap()
+        farlink_wire::encode(&packet, Addresses::of(&packet)).unwrap()
     }
 
     fn raw(bytes: &[u8]) -> Raw {
@@ -400,14 +399,14 @@ mod tests {
         let finished = folded(sum(&whole[ip..], 0));
         whole[ip + 16..ip + 18].copy_from_slice(&finished);
         assert_eq!(
-            wire::decode(&whole).unwrap().1.body.len() as usize,
+            farlink_wire::decode(&whole).unwrap().1.body.len() as usize,
             data.len()
         );
         let split = parts(written);
         assert_eq!(split.len(), 4);
         for (i, (was, is)) in packets.iter().zip(&split).enumerate() {
-            let (fields, is) = wire::decode(is).unwrap();
-            assert_eq!(is, wire::decode(was).unwrap().1);
+            let (fields, is) = farlink_wire::decode(is).unwrap();
+            assert_eq!(is, farlink_wire::decode(was).unwrap().1);
             if version == IpVersion::V4 {
                 assert_eq!(usize::from(fields.ident), 9 + i);
             }

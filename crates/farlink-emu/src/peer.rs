@@ -2,8 +2,8 @@
 
 use crate::tun::Written;
 use crate::tunnel::{Bad, Inner, Pieces, RoundTrips, Session, cut};
-use farlink_net::Raw;
 use farlink_tcp::{Instant, Interval};
+use farlink_wire::Raw;
 use serde::Serialize;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};

@@ -8,7 +8,7 @@ use crate::offload::{self, HEADER};
 use crate::packet_socket::{self, set, set_filter, step};
 use crate::stamps::{Read, Times};
 use crate::tun::{self, Written, put};
-use farlink_net::Raw;
+use farlink_wire::Raw;
 use nix::errno::Errno;
 use std::collections::VecDeque;
 use std::collections::hash_map::RandomState;

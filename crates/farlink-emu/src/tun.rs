@@ -2,7 +2,7 @@
 
 use crate::ethernet;
 use crate::offload::{self, HEADER, Merge};
-use farlink_net::Raw;
+use farlink_wire::Raw;
 use nix::errno::Errno;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};

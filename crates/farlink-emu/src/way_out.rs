@@ -4,8 +4,7 @@
 
 use crate::EmuError;
 use crate::interface::IPV6_PREFIX;
-use farlink_net::NodeId;
-use farlink_net::wire::node_address6;
+use farlink_wire::{NodeId, node_address6};
 use std::fs;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr};

@@ -1,6 +1,6 @@
 //! Agents at routers in a scenario.
 
-use farlink_net::agent::{Limits, Repair, SackHandling, SnoopConfig, Tells};
+use farlink_agent::{Limits, Repair, SackHandling, SnoopConfig, Tells};
 use farlink_tcp::{Config, Interval, config};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

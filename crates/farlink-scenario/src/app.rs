@@ -10,7 +10,7 @@ use super::flow::{AppName, Connections, FlowSpec, MOST_BYTES};
 use super::table::within;
 use super::traffic::{self, ConversationSpec, Protocol, UdpSpec, WebSpec, XtpSpec, missing};
 use super::units::{Size, Time};
-use farlink_net::distribution::Distribution;
+use farlink_channel::distribution::Distribution;
 
 /// Most data in a packet of XTP: a datagram less the header and what the first packet has besides.
 const XTP_MOST_DATA: Size = Size(65_507 - 56);

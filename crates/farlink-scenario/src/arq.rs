@@ -1,9 +1,9 @@
 //! Link protocols in a scenario.
 
-use farlink_net::arq::{
+use farlink_link::arq::{
     ArqConfig, ArqError, Entity, GiveUp, LapbConfig, MdlpConfig, Protocol, RetryFrom, RlpConfig,
 };
-use farlink_net::mac::Access;
+use farlink_link::mac::Access;
 use farlink_tcp::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

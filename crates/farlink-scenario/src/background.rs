@@ -1,7 +1,7 @@
 //! `background`: other traffic on a direction of a link.
 
-use farlink_net::background::{Background, Distribution, Source};
-use farlink_net::rng::Streams;
+use farlink_channel::rng::Streams;
+use farlink_link::background::{Background, Distribution, Source};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use farlink_net::channel::{ChannelError, Stage};
+use farlink_channel::{ChannelError, Stage};
 use farlink_tcp::time::Interval;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};

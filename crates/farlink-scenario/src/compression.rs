@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use farlink_net::rfc1144::{Config, MOST_SLOTS, USUAL_SLOTS};
+use farlink_wire::rfc1144::{Config, MOST_SLOTS, USUAL_SLOTS};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};

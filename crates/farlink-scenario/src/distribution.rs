@@ -13,7 +13,7 @@ use super::decode::Problem;
 use super::table::table;
 use super::tree::Step;
 use super::units::{Size, Time};
-use farlink_net::distribution::Distribution;
+use farlink_channel::distribution::Distribution;
 
 /// Distributions of times and sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]

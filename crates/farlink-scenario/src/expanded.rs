@@ -9,12 +9,12 @@ use super::flow::Opener;
 use super::handoff::ExpandedHandoff;
 use super::queue::QueueSpec;
 use super::trace::RatePlan;
-use farlink_net::fec::BlockCode;
-use farlink_net::fragment::Mtu;
-use farlink_net::rfc1144;
+use farlink_channel::fec::BlockCode;
 use farlink_tcp::IpVersion;
 use farlink_tcp::config::Config;
 use farlink_tcp::time::Interval;
+use farlink_wire::fragment::Mtu;
+use farlink_wire::rfc1144;
 use std::sync::Arc;
 
 /// A scenario with every count and `{}` spelled out.

@@ -1,6 +1,6 @@
 //! Block codes in a scenario.
 
-use farlink_net::fec::{BlockCode, FecError};
+use farlink_channel::fec::{BlockCode, FecError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -158,7 +158,7 @@ fn meets(channel: &[ChannelSpec]) -> Result<(), Problem> {
 #[cfg(test)]
 mod tests {
     use super::super::{Scenario, load};
-    use farlink_net::fec::BlockCode;
+    use farlink_channel::fec::BlockCode;
 
     fn read(direction: &str) -> Result<Scenario, String> {
         let text = format!(

@@ -6,8 +6,8 @@ use super::decode::Problem;
 use super::flow::FlowSpec;
 use super::spec::{DirectionTable, Fragments};
 use super::units::{Size, Time};
-use farlink_net::fragment::Mtu;
 use farlink_tcp::{Interval, IpVersion};
+use farlink_wire::fragment::Mtu;
 
 /// RFC 791, 3.2: what every link takes.
 const LEAST_MTU: Size = Size(68);

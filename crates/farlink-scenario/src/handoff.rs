@@ -1,7 +1,7 @@
 //! `[[handoffs]]`: hosts that move from link to link.
 
-use farlink_net::mobility::{Point, Walker};
-use farlink_net::rng::Stream;
+use farlink_channel::mobility::{Point, Walker};
+use farlink_channel::rng::Stream;
 use farlink_tcp::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

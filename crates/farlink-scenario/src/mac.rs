@@ -1,7 +1,7 @@
 //! Medium access in a scenario: what each kind of access needs and takes.
 
-use farlink_net::mac::{Access, Aloha, CsmaCa, Others};
-use farlink_net::rng;
+use farlink_channel::rng;
+use farlink_link::mac::{Access, Aloha, CsmaCa, Others};
 
 use super::arq::{AccessName, MacSpec};
 use super::checks::{fault, out_of_range};

@@ -7,9 +7,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use farlink_net::channel::{ChannelError, DelayTrace, LossTrace, Process};
-use farlink_net::trace::{RateTrace, Timeline, TraceError};
-use farlink_net::{acm, rng};
+use farlink_channel::trace::{RateTrace, Timeline, TraceError};
+use farlink_channel::{ChannelError, DelayTrace, LossTrace, Process, acm, rng};
 use farlink_tcp::Interval;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;

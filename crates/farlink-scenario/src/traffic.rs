@@ -7,7 +7,7 @@ use super::checks::fault;
 use super::decode::{Problem, example};
 use super::flow::{AppName, Connections, FlowSpec, Opener};
 use super::tree::Step;
-use farlink_net::distribution::Distribution;
+use farlink_channel::distribution::Distribution;
 use serde_json::json;
 
 /// Datagrams over UDP.

@@ -12,23 +12,20 @@ use crate::scenario::{
 use crate::udp::UdpFlow;
 use crate::world::{FlowBrief, Handing, Mover, Node, Plan, Slot, Tally, World};
 use crate::xtp::XtpFlow;
-use farlink_net::agent::{
-    Agent, Ebsn, Eln, Leaving, Snoop, Split, SplitSettings, Spoof, SpoofSettings,
-};
-use farlink_net::arq::ArqLink;
-use farlink_net::channel::{
+use farlink_agent::{Agent, Ebsn, Eln, Leaving, Snoop, Split, SplitSettings, Spoof, SpoofSettings};
+use farlink_channel::rng::{Probability, Stream, Streams};
+use farlink_channel::trace::Pace;
+use farlink_channel::{
     BitErrors, Channel, ChannelError, Corrupt, Distribution as JitterDistribution, Duplicate,
     Gilbert, GilbertTime, Jitter, Loss, Reorder, Stage,
 };
-use farlink_net::header_compression::Compression;
-use farlink_net::mac::Mac;
-use farlink_net::rng::{Probability, Stream, Streams};
-use farlink_net::trace::Pace;
-use farlink_net::{
-    ById, Direction, FlowId, Id, Ip, Link, LinkConfig, LinkId, Links, NodeId, QueueLimit, Simplex,
-};
+use farlink_link::arq::ArqLink;
+use farlink_link::header_compression::Compression;
+use farlink_link::mac::Mac;
+use farlink_link::{Link, LinkConfig, Links, QueueLimit, Simplex};
 use farlink_tcp::segment::TCP_HEADER_LEN;
 use farlink_tcp::{Config, Instant, Interval, IpVersion};
+use farlink_wire::{ById, Direction, FlowId, Id, Ip, LinkId, NodeId};
 use std::sync::Arc;
 
 /// Links and flows that are built between two looks at the monitor.

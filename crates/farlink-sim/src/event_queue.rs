@@ -315,7 +315,7 @@ fn least([a, b, c, d]: &[Event; ARITY]) -> (Event, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farlink_net::rng::Streams;
+    use farlink_channel::rng::Streams;
 
     /// The heap moves its entries: with a thousand flows it holds some ten thousand,
     /// which should stay in the nearest caches. What an event needs beyond a number

@@ -3,11 +3,11 @@
 
 use crate::app::{Program, Side};
 use crate::quantile::Quantiles;
-use farlink_net::rng::Stream;
-use farlink_net::{FlowId, Id, NodeId, Packet};
+use farlink_channel::rng::Stream;
 use farlink_tcp::{
     Config, Connection, Instant, Interval, Limit, LimitTimes, PhaseTimes, Record, Seq, State, Stats,
 };
+use farlink_wire::{FlowId, Id, NodeId, Packet};
 use std::sync::Arc;
 
 /// First port of the side that waits for connections.

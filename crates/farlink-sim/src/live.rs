@@ -10,14 +10,15 @@ use crate::scenario::{DirectionSpec, Expanded, QueueSpec};
 use crate::world::Balance;
 use crate::world::{World, taps};
 #[cfg(test)]
-use farlink_net::agent::Agent;
-use farlink_net::channel::Channel;
-use farlink_net::mobility::Point;
-use farlink_net::rng::Streams;
-use farlink_net::{
-    ById, Datagram, Direction, FlowId, LinkConfig, LinkId, NodeId, NotIp, Packet, Payload, Raw,
-};
+use farlink_agent::Agent;
+use farlink_channel::Channel;
+use farlink_channel::mobility::Point;
+use farlink_channel::rng::Streams;
+use farlink_link::LinkConfig;
 use farlink_tcp::Instant;
+use farlink_wire::{
+    ById, Datagram, Direction, FlowId, LinkId, NodeId, NotIp, Packet, Payload, Raw,
+};
 use serde_json::{Map, Value};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -492,7 +493,6 @@ fn fixed(link: &str) -> String {
 mod tests {
     use super::*;
     use crate::scenario::load;
-    use farlink_net::wire;
     use farlink_tcp::Body;
 
     const PATH: &str = "[[links]]\nbetween = [\"a\", \"r\"]\n\
@@ -515,7 +515,7 @@ mod tests {
                 ..Datagram::default()
             }),
         );
-        wire::encode(&packet, wire::Addresses::of(&packet)).unwrap()
+        farlink_wire::encode(&packet, farlink_wire::Addresses::of(&packet)).unwrap()
     }
 
     fn arrivals(live: &mut Live, until: u64) -> Vec<(usize, u64, Vec<u8>)> {
@@ -582,7 +582,7 @@ mod tests {
         let mut live = live(&[]);
         let mut send = |bytes| live.send(Instant::ZERO, 0, bytes).unwrap_err();
         assert_eq!(send(vec![0x70; 40]), Refused::NotIp(NotIp::Version(7)));
-        let itself = wire::node_address(NodeId(0));
+        let itself = farlink_wire::node_address(NodeId(0));
         assert_eq!(send(datagram(0)), Refused::NoHost(itself.into()));
         let everybody = u32::from(EVERYBODY) - u32::from(itself);
         assert_eq!(send(datagram(everybody)), Refused::NoHost(EVERYBODY.into()));
@@ -609,11 +609,11 @@ mod tests {
             ttl: 1,
             ..Packet::new(NodeId(2), NodeId(0), Payload::Udp(Datagram::default()))
         };
-        let addresses = wire::Addresses {
+        let addresses = farlink_wire::Addresses {
             src: foreign.into(),
-            ..wire::Addresses::of(&packet)
+            ..farlink_wire::Addresses::of(&packet)
         };
-        let expired = wire::encode(&packet, addresses).unwrap();
+        let expired = farlink_wire::encode(&packet, addresses).unwrap();
         live.send(Instant::ZERO, far_number, expired).unwrap();
         let mut got = Vec::new();
         live.advance(Instant::from_nanos(10_000_000_000), |host, _, raw| {

@@ -7,7 +7,7 @@ mod link;
 mod table;
 
 use crate::world::World;
-use farlink_net::LinkId;
+use farlink_wire::LinkId;
 use flow::{FLOW, Flow};
 use link::{LINK, Link};
 use serde_json::{Map, Value as Json};

@@ -6,12 +6,13 @@
 mod tables;
 
 use crate::flow::EndId;
-use farlink_net::agent::Note;
-use farlink_net::arq::SentFrame;
-use farlink_net::channel::DropCause;
-use farlink_net::pcapng::CapturePoint;
-use farlink_net::{ById, Datagram, FlowId, LinkId, NodeId, Packet, Payload, Simplex};
+use farlink_agent::Note;
+use farlink_channel::DropCause;
+use farlink_link::Simplex;
+use farlink_link::arq::SentFrame;
 use farlink_tcp::{Instant, Record};
+use farlink_wire::pcapng::CapturePoint;
+use farlink_wire::{ById, Datagram, FlowId, LinkId, NodeId, Packet, Payload};
 use tables::{
     Ack, Acted, Arrived, Came, Delivered, Delivery, Framed, Inner, Limited, Lost, Moment,
     QUANTITIES, Queue, Rtt, Sack, Sent, State,

@@ -4,8 +4,8 @@
 use crate::build::channel;
 use crate::probe::Column;
 use crate::scenario::Expanded;
-use farlink_net::channel::{Channel, Derived, Sampling, Theory, Verdict};
-use farlink_net::rng::Streams;
+use farlink_channel::rng::Streams;
+use farlink_channel::{Channel, Derived, Sampling, Theory, Verdict};
 use farlink_tcp::{Instant, Interval};
 use serde_json::{Value, json};
 
@@ -188,7 +188,7 @@ impl Sample {
 mod tests {
     use super::*;
     use crate::scenario;
-    use farlink_net::channel::DropCause;
+    use farlink_channel::DropCause;
 
     fn expanded(channel: &str) -> Expanded {
         let text = format!(

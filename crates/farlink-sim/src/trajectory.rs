@@ -2,7 +2,7 @@
 
 use crate::monitor::RunError;
 use crate::scenario::{Expanded, process};
-use farlink_net::rng::Streams;
+use farlink_channel::rng::Streams;
 use farlink_tcp::{Instant, Interval};
 
 /// Places of the two nodes of a link.

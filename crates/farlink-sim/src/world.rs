@@ -39,11 +39,10 @@ use crate::xtp::XtpFlow;
 use ahead::Soon;
 use answers::Answers;
 pub use answers::Balance;
-use farlink_net::channel::DropCause;
-use farlink_net::{
-    ById, Due, FlowId, Id, Ip, LinkId, Links, NodeId, Outcome, Packet, PacketId, Packets, Payload,
-};
+use farlink_channel::DropCause;
+use farlink_link::{Due, Links, Outcome};
 use farlink_tcp::{Event as TcpEvent, FastOpenCache, Instant};
+use farlink_wire::{ById, FlowId, Id, Ip, LinkId, NodeId, Packet, PacketId, Packets, Payload};
 use losses::{Lost, LostLater};
 use mover::Roaming;
 pub(crate) use mover::{Mover, Plan};

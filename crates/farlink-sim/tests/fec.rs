@@ -1,8 +1,8 @@
 //! Block codes on links, over whole runs.
 
 use crate::common::{expand, metric, result};
-use farlink_net::fec::BlockCode;
-use farlink_net::rng::Probability;
+use farlink_channel::fec::BlockCode;
+use farlink_channel::rng::Probability;
 use farlink_sim::{Asked, sample_channel};
 use serde_json::Value;
 

@@ -1,9 +1,9 @@
 //! Fragments, reassembly and path-MTU discovery over whole runs.
 
 use crate::common::{expand, metric, result};
-use farlink_net::{Datagram, Ip, NodeId, Packet, Payload, wire};
 use farlink_sim::{Live, Monitor, trace};
 use farlink_tcp::{Body, Instant, IpVersion};
+use farlink_wire::{Datagram, Ip, NodeId, Packet, Payload};
 use serde_json::Value;
 
 /// a - r over 10 ms each way, then r - b over 20 ms with a maximum length there.
@@ -173,7 +173,7 @@ fn packets_of_real_programs_are_cut_or_refused() {
                 }),
             )
         };
-        wire::encode(&packet, wire::Addresses::of(&packet)).unwrap()
+        farlink_wire::encode(&packet, farlink_wire::Addresses::of(&packet)).unwrap()
     };
     live.send(Instant::ZERO, 0, datagram(false)).unwrap();
     live.send(Instant::ZERO, 0, datagram(true)).unwrap();

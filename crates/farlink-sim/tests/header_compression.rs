@@ -1,10 +1,9 @@
 //! TCP/IP header compression (RFC 1144) over whole runs.
 
 use crate::common::{expand, metric, result};
-use farlink_net::wire;
-use farlink_net::{NodeId, Packet, Payload};
 use farlink_sim::{Live, Monitor, scenario, trace};
 use farlink_tcp::{Body, Flags, Instant, Segment, Seq};
+use farlink_wire::{NodeId, Packet, Payload};
 use serde_json::Value;
 
 fn goodput(text: &str) -> f64 {
@@ -235,7 +234,7 @@ fn packets_of_real_programs_are_compressed_too() {
                 }),
             )
         };
-        wire::encode(&packet, wire::Addresses::of(&packet)).unwrap()
+        farlink_wire::encode(&packet, farlink_wire::Addresses::of(&packet)).unwrap()
     };
     // 50, 13 and 13 bytes at a byte a millisecond.
     for number in 0..3 {
@@ -265,8 +264,8 @@ fn packets_of_real_programs_are_compressed_too() {
     for (number, item) in (0..3).zip(&came) {
         assert_eq!(item.1, packet(number));
     }
-    let error = wire::decode(&came[3].1).unwrap_err();
-    assert_eq!(error, wire::WireError::TcpChecksum);
+    let error = farlink_wire::decode(&came[3].1).unwrap_err();
+    assert_eq!(error, farlink_wire::WireError::TcpChecksum);
     let report = live.report(Instant::from_nanos(3_000_000_000));
     assert_eq!(report[0].metrics["vj_errors"], 1.0);
     let other = text.replace("\"rfc1144\"", "{ method = \"rfc1144\", slots = 3 }");

@@ -1,9 +1,8 @@
 //! Answers of routers to packets of real programs, and the balance of every packet.
 
-use farlink_net::wire::node_address;
-use farlink_net::{NodeId, Raw};
 use farlink_sim::{Balance, Live, Refused, scenario};
 use farlink_tcp::Instant;
+use farlink_wire::{NodeId, Raw, node_address};
 use std::net::Ipv4Addr;
 
 /// a - r - s - b, 10 Mbit/s and 1 ms each.

@@ -1,9 +1,8 @@
 //! Flows over IPv6: headers of 40 bytes wherever bytes count, cut by their sender alone.
 
 use crate::common::{expand, metric, result};
-use farlink_net::pcapng::START;
-use farlink_net::wire;
 use farlink_sim::{Monitor, trace};
+use farlink_wire::pcapng::START;
 use serde_json::Value;
 
 /// a - r over 10 ms each way, then r - b over 20 ms with what is said of its way there.
@@ -322,7 +321,7 @@ fn flows_of_both_versions_share_a_link() {
     let longest = |packets: &[(u64, Vec<u8>)]| packets.iter().map(|(_, p)| p.len()).max();
     assert_eq!((longest(&four), longest(&six)), (Some(1500), Some(1500)));
     for (packets, sender) in [(&four, "10.0.0.1"), (&six, "fd66:6172:6c6b::1")] {
-        let (fields, segment) = wire::decode(&packets[0].1).unwrap();
+        let (fields, segment) = farlink_wire::decode(&packets[0].1).unwrap();
         assert_eq!(fields.addresses.src.to_string(), sender);
         assert_eq!(
             segment.options.mss,

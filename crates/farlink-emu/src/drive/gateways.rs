@@ -7,9 +7,9 @@ use crate::allowance::take_off;
 use crate::clock::Clock;
 use crate::host::Port;
 use crate::unit::{Notices, Taken, Unit};
-use farlink_net::Id;
 use farlink_sim::scenario::Expanded;
 use farlink_tcp::{Instant, Interval};
+use farlink_wire::Id;
 
 impl Emulation {
     /// Puts packets from gateways into the network at the time at which they are read.

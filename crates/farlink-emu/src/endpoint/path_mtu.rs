@@ -60,10 +60,9 @@ fn reported_v6(bytes: &[u8]) -> Option<Said<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farlink_net::icmp::IcmpError;
-    use farlink_net::wire::{self, Addresses, address_of};
-    use farlink_net::{Ip, NodeId, Packet, Payload, Raw};
     use farlink_tcp::{Body, Segment};
+    use farlink_wire::icmp::IcmpError;
+    use farlink_wire::{Addresses, Ip, NodeId, Packet, Payload, Raw, address_of};
 
     #[test]
     fn the_connection_and_the_length_are_those_of_the_message() {
@@ -82,7 +81,7 @@ mod tests {
                     }),
                 )
             };
-            let bytes = wire::encode(&packet, Addresses::of(&packet)).unwrap();
+            let bytes = farlink_wire::encode(&packet, Addresses::of(&packet)).unwrap();
             assert_eq!(reported(&bytes), None);
             let about = Raw::new(bytes).unwrap();
             let message = about.error_of(NodeId(1), IcmpError::TooBig(1281)).unwrap();

@@ -1,8 +1,8 @@
 use super::*;
-use farlink_net::icmp;
 use farlink_tcp::segment::TCP_HEADER_LEN;
 use farlink_tcp::variant;
 use farlink_tcp::{Body, Extra, Options};
+use farlink_wire::icmp;
 
 const SERVER: NodeId = NodeId(0);
 const CLIENT: NodeId = NodeId(2);
@@ -103,7 +103,7 @@ fn packet_by(ip: IpVersion, segment: Segment) -> Vec<u8> {
 
 fn answer(endpoint: &mut Endpoint) -> Option<(IpAddr, Segment)> {
     let bytes = endpoint.poll_transmit()?;
-    let (fields, segment) = wire::decode(&bytes).unwrap();
+    let (fields, segment) = farlink_wire::decode(&bytes).unwrap();
     let ip = version(fields.addresses.src);
     assert_eq!(fields.addresses.src, address_of(SERVER, ip));
     Some((fields.addresses.dst, segment))
@@ -254,7 +254,7 @@ fn a_transfer_over_ipv6_is_whole_and_its_packets_are_as_long() {
         let (mut longest, mut offers) = (0, Vec::new());
         carry(&mut a, &mut b, |n, bytes| {
             longest = longest.max(bytes.len());
-            let (fields, segment) = wire::decode(bytes).unwrap();
+            let (fields, segment) = farlink_wire::decode(bytes).unwrap();
             offers.extend(segment.options.mss);
             assert_eq!(version(fields.addresses.src), ip);
             usize::from(n != 60)

@@ -3,7 +3,7 @@
 use super::*;
 use crate::peer::{LOST_AFTER, Peer};
 use crate::tunnel::{Hello, Initiation, Inner, Session};
-use farlink_net::NodeId;
+use farlink_wire::NodeId;
 use proptest::prelude::*;
 
 /// A unit with places for two gateways, and one that would join.
@@ -343,7 +343,7 @@ fn what_is_for_one_who_is_away_is_counted() {
         .sum();
     let sum = !(((sum >> 16) + (sum & 0xffff)) as u16);
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
-    let raw = farlink_net::Raw::new(packet).unwrap();
+    let raw = farlink_wire::Raw::new(packet).unwrap();
     let write = |net: &mut Network| net.hosts[1].port.write(net.now, net.now, &raw).unwrap();
     assert_eq!(write(&mut net).refused, 1);
     let (_, mut session) = net.join("right", 1);

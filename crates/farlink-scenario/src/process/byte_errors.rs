@@ -1,6 +1,6 @@
 //! `byte_errors`: errors placed in bytes.
 
-use farlink_net::channel::{ByteErrors, ChannelError, Process};
+use farlink_channel::{ByteErrors, ChannelError, Process};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! `congestion`: periods of congestion in time.
 
-use farlink_net::channel::{ChannelError, Congestion, Process};
+use farlink_channel::{ChannelError, Congestion, Process};
 use farlink_tcp::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! `internet_delay`: a constant and an Erlang variate, now and then a larger one.
 
-use farlink_net::channel::{ChannelError, InternetDelay, Process, Raised};
-use farlink_net::rng::Probability as Chance;
+use farlink_channel::rng::Probability as Chance;
+use farlink_channel::{ChannelError, InternetDelay, Process, Raised};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

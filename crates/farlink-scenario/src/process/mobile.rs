@@ -1,6 +1,6 @@
 //! `mobile`: handoffs and fades of a mobile.
 
-use farlink_net::channel::{
+use farlink_channel::{
     ChannelError, FadeRule, Fading, Forwarding, Handoffs, Mobile, MobileStreams, Process, StateLoss,
 };
 use farlink_tcp::Interval;

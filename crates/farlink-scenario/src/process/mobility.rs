@@ -1,7 +1,7 @@
 //! `mobility`: how the nodes of a radio move.
 
-use farlink_net::mobility::{Area, Model, Separation, Span, Turning, Walker};
-use farlink_net::rng::Stream;
+use farlink_channel::mobility::{Area, Model, Separation, Span, Turning, Walker};
+use farlink_channel::rng::Stream;
 use farlink_tcp::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! `orbit` and `reconfiguration`: satellites that move.
 
-use farlink_net::channel::{ChannelError, Gap, Interruption, Orbit, Process, Reconfiguration};
-use farlink_net::orbit::Passes;
+use farlink_channel::orbit::Passes;
+use farlink_channel::{ChannelError, Gap, Interruption, Orbit, Process, Reconfiguration};
 use farlink_tcp::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

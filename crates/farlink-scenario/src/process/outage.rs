@@ -1,6 +1,6 @@
 //! `outage`: a link that is out at times that are written down.
 
-use farlink_net::channel::{ChannelError, Outage, Process};
+use farlink_channel::{ChannelError, Outage, Process};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

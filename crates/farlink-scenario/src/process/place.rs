@@ -1,8 +1,8 @@
 //! Position of a process on its link, and its random streams.
 
-use farlink_net::channel::ChannelError;
-use farlink_net::fec::BlockCode;
-use farlink_net::rng::{Probability, Stream, Streams};
+use farlink_channel::ChannelError;
+use farlink_channel::fec::BlockCode;
+use farlink_channel::rng::{Probability, Stream, Streams};
 
 use super::super::units;
 

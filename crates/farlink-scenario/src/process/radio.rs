@@ -1,8 +1,8 @@
 //! `radio`: IEEE 802.15.4 by distance and length.
 
-use farlink_net::channel::{BitFading, ChannelError, Process, Radio};
-use farlink_net::mobility::Separation;
-use farlink_net::radio::{Band, Budget, Modulation, Noise, PathLoss};
+use farlink_channel::mobility::Separation;
+use farlink_channel::radio::{Band, Budget, Modulation, Noise, PathLoss};
+use farlink_channel::{BitFading, ChannelError, Process, Radio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

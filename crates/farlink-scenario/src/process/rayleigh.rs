@@ -1,9 +1,7 @@
 //! `rayleigh`: fades of a Rayleigh channel.
 
-use farlink_net::channel::{
-    Advance, ChannelError, JakesFading, Process, RayleighChain, RayleighField,
-};
-use farlink_net::fading::{self, Margin};
+use farlink_channel::fading::{self, Margin};
+use farlink_channel::{Advance, ChannelError, JakesFading, Process, RayleighChain, RayleighField};
 use farlink_tcp::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

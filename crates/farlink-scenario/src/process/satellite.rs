@@ -1,6 +1,6 @@
 //! `satellite`: clear sky and rain, per packet.
 
-use farlink_net::channel::{ChannelError, Process, Satellite};
+use farlink_channel::{ChannelError, Process, Satellite};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,7 +57,7 @@ impl SatelliteSpec {
             }
             (None, None, None) => Err(Problem::new([], format!("has no \"ber_rain\"; {FORMS}"))),
             (None, Some(loss), Some(size)) => {
-                let of = |p: f64| farlink_net::rng::Probability::new(p).ok();
+                let of = |p: f64| farlink_channel::rng::Probability::new(p).ok();
                 let clear = of(self.ber_clear.map_or(0.0, |p| p.0));
                 let rain = self.b.0 / (self.b.0 + self.g.0);
                 let measured = clear.zip(of(self.b.0)).zip(of(self.g.0)).zip(of(loss.0));

@@ -1,6 +1,6 @@
 //! `scripted_loss`: losses at places that are written down.
 
-use farlink_net::channel::{ChannelError, Process, Scripted};
+use farlink_channel::{ChannelError, Process, Scripted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
 //! Start times of conversations.
 
 use super::command::{Command, Side};
-use farlink_net::distribution::Distribution;
-use farlink_net::rng::Stream;
+use farlink_channel::distribution::Distribution;
+use farlink_channel::rng::Stream;
 use farlink_tcp::Instant;
 
 /// The conversations of a flow: one at a time, each when it arrives or when the
@@ -55,7 +55,7 @@ impl Arrivals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farlink_net::rng::Streams;
+    use farlink_channel::rng::Streams;
     use farlink_tcp::Interval;
 
     fn arrivals(between: Distribution, limit: Option<u64>) -> Arrivals {

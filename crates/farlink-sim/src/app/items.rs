@@ -11,8 +11,8 @@ use super::arrivals::Arrivals;
 use super::command::{AppEvent, Application, Command, Side};
 use super::tcplib;
 use crate::scenario::{ConversationSpec, Protocol};
-use farlink_net::distribution::Distribution;
-use farlink_net::rng::Stream;
+use farlink_channel::distribution::Distribution;
+use farlink_channel::rng::Stream;
 use farlink_tcp::{CloseReason, Instant};
 
 /// A client and a server.
@@ -168,7 +168,7 @@ fn other(side: Side) -> Side {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farlink_net::rng::Streams;
+    use farlink_channel::rng::Streams;
     use farlink_tcp::Interval;
 
     fn at(seconds: u64) -> Instant {

@@ -22,7 +22,7 @@ mod web;
 use crate::scenario::{App, Protocol};
 use bulk::Bulk;
 pub(crate) use command::{AppEvent, Application, Command, Side};
-use farlink_net::rng::Stream;
+use farlink_channel::rng::Stream;
 use farlink_tcp::Instant;
 use file::File;
 use http::Http;

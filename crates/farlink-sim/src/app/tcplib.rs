@@ -5,7 +5,7 @@
 //! jumps and the tails are kept whole. docs/applications.md says what is drawn
 //! from which.
 
-use farlink_net::distribution::Distribution;
+use farlink_channel::distribution::Distribution;
 
 /// Points of times that are published in milliseconds, in nanoseconds.
 const fn from_ms<const N: usize>(mut points: [(f64, f64); N]) -> [(f64, f64); N] {
@@ -408,7 +408,7 @@ pub(super) const FTP_CTLSIZE: Distribution = Distribution::Table(&[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farlink_net::rng::Streams;
+    use farlink_channel::rng::Streams;
 
     const ALL: [(&str, Distribution); 9] = [
         ("duration", TELNET_DURATION),

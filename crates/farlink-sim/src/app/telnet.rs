@@ -9,8 +9,8 @@ use super::arrivals::Arrivals;
 use super::command::{AppEvent, Application, Command, Side};
 use super::tcplib;
 use crate::scenario::ConversationSpec;
-use farlink_net::distribution::Distribution;
-use farlink_net::rng::Stream;
+use farlink_channel::distribution::Distribution;
+use farlink_channel::rng::Stream;
 use farlink_tcp::{CloseReason, Instant};
 use std::collections::VecDeque;
 
@@ -161,7 +161,7 @@ impl Telnet {
 mod tests {
     use super::*;
     use crate::scenario::Protocol;
-    use farlink_net::rng::Streams;
+    use farlink_channel::rng::Streams;
     use farlink_tcp::Interval;
 
     fn at(seconds: u64) -> Instant {

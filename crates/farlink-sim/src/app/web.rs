@@ -2,7 +2,7 @@
 
 use super::command::{AppEvent, Application, Command, Side};
 use crate::scenario::{Connections, WebSpec};
-use farlink_net::rng::Stream;
+use farlink_channel::rng::Stream;
 use farlink_tcp::{CloseReason, Instant};
 
 /// A client and a server.

@@ -1,8 +1,9 @@
 //! Refused parameters of channel processes, and derived values of accepted ones.
 
-use farlink_net::channel::DropCause;
-use farlink_net::{Fate, LinkId};
+use farlink_channel::DropCause;
+use farlink_link::Fate;
 use farlink_tcp::{Instant, Interval, Priority};
+use farlink_wire::LinkId;
 
 use farlink_scenario::{Scenario, load};
 

@@ -6,8 +6,8 @@ use crate::quantile::Quantiles;
 use crate::udp::UdpFlow;
 use crate::world::{Slot, Tally, World};
 use crate::xtp::XtpFlow;
-use farlink_net::{FlowId, Id};
 use farlink_tcp::{Instant, Interval, Limit, Phase, Stats};
+use farlink_wire::{FlowId, Id};
 
 measures! { FLOW: OfFlow;
     "goodput" "bit/s" Rate Sum |f| f.goodput(),

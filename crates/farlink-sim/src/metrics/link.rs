@@ -3,12 +3,13 @@
 use super::table::{Subject, measures, share};
 
 use crate::world::World;
-use farlink_net::arq::{ArqLink, ArqStats};
-use farlink_net::background::BackgroundStats;
-use farlink_net::channel::DropCause;
-use farlink_net::header_compression::{Compression, CompressionStats};
-use farlink_net::{ById, LinkId, LinkStats, NodeId};
+use farlink_channel::DropCause;
+use farlink_link::LinkStats;
+use farlink_link::arq::{ArqLink, ArqStats};
+use farlink_link::background::BackgroundStats;
+use farlink_link::header_compression::{Compression, CompressionStats};
 use farlink_tcp::Instant;
+use farlink_wire::{ById, LinkId, NodeId};
 
 measures! { LINK: OfLink;
     "utilisation" "" Share Apart |l| l.over(l.stats.busy as f64).map(|x| x.min(1.0)),

@@ -1,6 +1,6 @@
 //! Tables of measures: an entry, its description and its value.
 
-use farlink_net::channel::DropCause;
+use farlink_channel::DropCause;
 use serde::Serialize;
 
 /// Subject of a metric.

@@ -1,9 +1,9 @@
 //! The registry of traces: each table with its columns, their units and meanings, and
 //! when it gets a row. What a column holds stands beside it.
 
-use farlink_net::agent::Act;
-use farlink_net::arq::FrameKind;
-use farlink_net::channel::DropCause;
+use farlink_agent::Act;
+use farlink_channel::DropCause;
+use farlink_link::arq::FrameKind;
 use farlink_tcp::congestion::ALGORITHMS;
 use farlink_tcp::{Instant, Limit, Mark};
 use serde::{Serialize, Serializer};

@@ -4,9 +4,9 @@ mod sink;
 mod source;
 
 use crate::scenario::UdpSpec;
-use farlink_net::rng::Stream;
-use farlink_net::{Datagram, FlowId, Ip, NodeId, Packet, Payload};
+use farlink_channel::rng::Stream;
 use farlink_tcp::{Body, Instant};
+use farlink_wire::{Datagram, FlowId, Ip, NodeId, Packet, Payload};
 use sink::Sink;
 use source::Source;
 

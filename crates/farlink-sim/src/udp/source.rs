@@ -1,7 +1,7 @@
 //! Departure times of a flow's datagrams.
 
 use crate::scenario::UdpSpec;
-use farlink_net::rng::Stream;
+use farlink_channel::rng::Stream;
 use farlink_tcp::{Instant, Interval};
 
 /// A source that sends at one rate, always or while it is on.
@@ -95,8 +95,8 @@ fn span(on: Interval) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farlink_net::distribution::Distribution;
-    use farlink_net::rng::Streams;
+    use farlink_channel::distribution::Distribution;
+    use farlink_channel::rng::Streams;
 
     const SECOND: f64 = 1e9;
 

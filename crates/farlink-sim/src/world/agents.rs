@@ -5,10 +5,10 @@ use super::placed::{Handing, Placed};
 use super::{Node, World};
 use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
-use farlink_net::agent::{Action, Agent, Crossing, Injection, Out, Sent, Tag, Verdict, View};
-use farlink_net::channel::DropCause;
-use farlink_net::{ById, Direction, LinkId, NodeId, Packet, PacketId, Payload, icmp};
+use farlink_agent::{Action, Agent, Crossing, Injection, Out, Sent, Tag, Verdict, View};
+use farlink_channel::DropCause;
 use farlink_tcp::{Instant, Notice};
+use farlink_wire::{ById, Direction, LinkId, NodeId, Packet, PacketId, Payload, icmp};
 
 impl World {
     /// Puts other nodes in the place of those that are there, with the same agents.

@@ -8,7 +8,7 @@
 
 use super::{World, end_of};
 use crate::flow::{End, EndId};
-use farlink_net::{LinkId, PacketId};
+use farlink_wire::{LinkId, PacketId};
 
 /// Bytes of all ends above which they are not in the nearest caches.
 const LARGE: usize = 512 << 10;
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::build::build;
     use crate::monitor::Monitor;
-    use farlink_net::{Direction, Id};
+    use farlink_wire::{Direction, Id};
 
     fn world(flows: u32) -> World {
         let text = format!(

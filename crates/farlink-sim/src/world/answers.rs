@@ -1,7 +1,7 @@
 //! Answers of routers to packets of real programs, and the balance of those packets.
 
-use farlink_net::{ById, NodeId};
 use farlink_tcp::{Instant, Interval};
+use farlink_wire::{ById, NodeId};
 use serde::Serialize;
 
 /// Time in which a router earns the right to one more error (RFC 1812, 4.3.2.8):

@@ -6,8 +6,8 @@ use crate::flow::EndId;
 use crate::metrics::{Scope, named, of_flows};
 use crate::monitor::Monitor;
 use crate::run::run_world;
-use farlink_net::NodeId;
-use farlink_net::channel::DropCause;
+use farlink_channel::DropCause;
+use farlink_wire::NodeId;
 use serde_json::{Map, Value};
 
 /// Nodes that the data of a flow goes from and to.

@@ -4,8 +4,9 @@ use super::{World, end_of};
 use crate::app::{AppEvent, Side};
 use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
-use farlink_net::{FlowId, HOST_TTL, Head, Id, NodeId, Offered, PacketId};
+use farlink_link::Offered;
 use farlink_tcp::{Instant, Turn};
+use farlink_wire::{FlowId, HOST_TTL, Head, Id, NodeId, PacketId};
 
 impl World {
     /// An endpoint hears a segment, of which no more than itself is read.

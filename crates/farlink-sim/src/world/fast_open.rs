@@ -4,9 +4,9 @@
 use super::World;
 use crate::app::AppEvent;
 use crate::flow::EndId;
-use farlink_net::{FlowId, wire};
 use farlink_tcp::config::FastOpen;
 use farlink_tcp::{FastOpenCache, FastOpenCookie};
+use farlink_wire::FlowId;
 
 impl World {
     /// The SYN of a flow's connection is about to leave. A program whose host has the
@@ -21,7 +21,7 @@ impl World {
         }
         let server = client.other();
         let hosts = (self.ends[client].node, self.ends[server].node);
-        let address = wire::node_address(hosts.0);
+        let address = farlink_wire::node_address(hosts.0);
         let cookie = FastOpenCookie::new(hosts.1.0.into(), address.into());
         self.ends[server].conn.set_fast_open_cookie(cookie);
         let met = FastOpenCache {

@@ -2,10 +2,9 @@
 
 use super::World;
 use crate::event_queue::{Event, Kind};
-use farlink_net::channel::DropCause;
-use farlink_net::{
-    Direction, Due, FlowId, Label, LinkId, NodeId, Offered, Outcome, PacketId, Payload,
-};
+use farlink_channel::DropCause;
+use farlink_link::{Due, Offered, Outcome};
+use farlink_wire::{Direction, FlowId, Label, LinkId, NodeId, PacketId, Payload};
 
 impl World {
     /// Sends a packet on from a node. Returns whether there was a route; for packets

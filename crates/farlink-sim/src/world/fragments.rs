@@ -6,12 +6,12 @@ use super::reassemblies::{Key, Partial, key, same};
 use super::{World, sending_end};
 use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
-use farlink_net::channel::DropCause;
-use farlink_net::fragment::{Added, Mtu, Piece};
-use farlink_net::icmp::IcmpError;
-use farlink_net::packet::IPV4_HEADER_LEN;
-use farlink_net::{HOST_TTL, Id, Ip, LinkId, NodeId, Packet, PacketId, Payload};
+use farlink_channel::DropCause;
 use farlink_tcp::{Ecn, Instant};
+use farlink_wire::fragment::{Added, Mtu, Piece};
+use farlink_wire::icmp::IcmpError;
+use farlink_wire::packet::IPV4_HEADER_LEN;
+use farlink_wire::{HOST_TTL, Id, Ip, LinkId, NodeId, Packet, PacketId, Payload};
 
 impl World {
     /// A packet at `node` is longer than the link that it is to be sent over takes.

@@ -12,10 +12,10 @@ use crate::event_queue::{Event, Kind};
 use crate::scenario::{Expanded, ExpandedFlow};
 use crate::udp::UdpFlow;
 use crate::xtp::XtpFlow;
-use farlink_net::channel::DropCause;
-use farlink_net::{ById, LinkId, NodeId, PacketId};
+use farlink_channel::DropCause;
 use farlink_tcp::congestion::sends_dummies;
 use farlink_tcp::{Instant, Priority};
+use farlink_wire::{ById, LinkId, NodeId, PacketId};
 
 /// Source or destination of a link's packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,7 +88,7 @@ impl World {
                 if !self.links.has(link) {
                     break;
                 }
-                if hop + 1 >= farlink_net::HOST_TTL {
+                if hop + 1 >= farlink_wire::HOST_TTL {
                     return None;
                 }
                 feeders[link].join(comes);

@@ -8,10 +8,10 @@
 use super::World;
 use super::mover::{Coming, Mover, Plan, nearest};
 use crate::event_queue::{Event, Kind};
-use farlink_net::channel::DropCause;
-use farlink_net::mobility::Point;
-use farlink_net::{ById, Direction, LinkId, NodeId, PacketId};
+use farlink_channel::DropCause;
+use farlink_channel::mobility::Point;
 use farlink_tcp::{Instant, Interval};
+use farlink_wire::{ById, Direction, LinkId, NodeId, PacketId};
 
 // What is due, as the counter of an event: what takes state over at an instant takes all.
 const LEAVE: u32 = 0;

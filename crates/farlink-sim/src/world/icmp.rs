@@ -3,11 +3,10 @@
 
 use super::World;
 use super::answers::{Balance, Bucket, Place};
-use farlink_net::channel::DropCause;
-use farlink_net::icmp::IcmpError;
-use farlink_net::wire::node_of;
-use farlink_net::{FlowId, HOST_TTL, LinkId, NodeId, Packet, PacketId, Payload, Raw};
+use farlink_channel::DropCause;
 use farlink_tcp::Instant;
+use farlink_wire::icmp::IcmpError;
+use farlink_wire::{FlowId, HOST_TTL, LinkId, NodeId, Packet, PacketId, Payload, Raw, node_of};
 use std::net::IpAddr;
 
 impl World {

@@ -5,9 +5,9 @@ use super::{World, sending_end};
 use crate::app::Side;
 use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
-use farlink_net::channel::DropCause;
-use farlink_net::{FlowId, Id, LinkId, Packet, PacketId, Payload};
+use farlink_channel::DropCause;
 use farlink_tcp::{Instant, LossCause};
+use farlink_wire::{FlowId, Id, LinkId, Packet, PacketId, Payload};
 
 impl World {
     /// Takes back what is counted of losses whose time has not come.

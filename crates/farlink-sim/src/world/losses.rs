@@ -1,8 +1,8 @@
 //! Packets that are lost, for those who want them and those who count them.
 
-use farlink_net::channel::DropCause;
-use farlink_net::{FlowId, LinkId, Packet};
+use farlink_channel::DropCause;
 use farlink_tcp::Instant;
+use farlink_wire::{FlowId, LinkId, Packet};
 
 /// A packet of a real program that was lost.
 #[derive(Debug)]

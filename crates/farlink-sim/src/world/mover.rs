@@ -1,9 +1,9 @@
 //! State of hosts that move from link to link.
 
-use farlink_net::agent::Moved;
-use farlink_net::mobility::{Point, Walker};
-use farlink_net::{LinkId, NodeId, PacketId};
+use farlink_agent::Moved;
+use farlink_channel::mobility::{Point, Walker};
 use farlink_tcp::{Instant, Interval};
+use farlink_wire::{LinkId, NodeId, PacketId};
 
 /// Schedule of a host's handoffs.
 #[derive(Debug)]

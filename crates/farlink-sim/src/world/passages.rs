@@ -3,8 +3,8 @@
 use super::World;
 use super::taps::{Tap, Tapped};
 use crate::probe::Passage;
-use farlink_net::{FlowId, NodeId, PacketId, Payload};
 use farlink_tcp::Flags;
+use farlink_wire::{FlowId, NodeId, PacketId, Payload};
 
 impl World {
     /// A packet comes to a node from link `here` or leaves over it; it crosses from, or to,

@@ -1,9 +1,9 @@
 //! The agents of a network, each at its node.
 
 use super::taps::Taps;
-use farlink_net::agent::{Agent, Leaving, Out, Tag};
-use farlink_net::{Id, LinkId, NodeId, PacketId};
+use farlink_agent::{Agent, Leaving, Out, Tag};
 use farlink_tcp::{Instant, Interval};
+use farlink_wire::{Id, LinkId, NodeId, PacketId};
 use std::collections::BTreeMap;
 
 /// Fate of an agent's per-host state at a handoff.

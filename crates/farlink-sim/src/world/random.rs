@@ -1,7 +1,7 @@
 //! Scenarios at random, for tests of what holds in all of them.
 
 use crate::scenario::{Expanded, load};
-use farlink_net::rng::{Stream, Streams};
+use farlink_channel::rng::{Stream, Streams};
 
 /// A tree of up to seven nodes with up to five entries of flows of several kinds, and the text
 /// that it was read from; none where a choice does not go with another.

@@ -1,8 +1,8 @@
 //! Datagrams that hosts put together from fragments.
 
-use farlink_net::fragment::Reassembly;
-use farlink_net::{ById, FlowId, LinkId, NodeId, Packet, PacketId, Payload};
 use farlink_tcp::{Instant, Interval};
+use farlink_wire::fragment::Reassembly;
+use farlink_wire::{ById, FlowId, LinkId, NodeId, Packet, PacketId, Payload};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Key shared by the fragments of a datagram (RFC 791, 2.3): destination and source, protocol,

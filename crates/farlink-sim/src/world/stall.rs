@@ -3,8 +3,8 @@
 use super::{Slot, World};
 use crate::app::Side;
 use crate::flow::EndId;
-use farlink_net::{LinkId, NodeId};
 use farlink_tcp::{Instant, Interval};
+use farlink_wire::{LinkId, NodeId};
 
 /// Looks at the flows of a run that lasts to its limit, with few flows and with many. A look at a
 /// flow misses the cache some four times.

@@ -1,7 +1,7 @@
 //! Taps on either side of an agent, for captures and for the trace of passages.
 
-use farlink_net::{NodeId, Packet};
 use farlink_tcp::Instant;
+use farlink_wire::{NodeId, Packet};
 
 /// A node with agents, and the link that they look after. It is seen on two sides: that of
 /// this link, and that of the others.

@@ -6,9 +6,9 @@ use crate::app::Side;
 use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
 use crate::udp::UdpFlow;
-use farlink_net::xtp::Content;
-use farlink_net::{FlowId, HOST_TTL, Id, NodeId, PacketId, Payload};
 use farlink_tcp::{Interval, Seq};
+use farlink_wire::xtp::Content;
+use farlink_wire::{FlowId, HOST_TTL, Id, NodeId, PacketId, Payload};
 
 impl World {
     /// The flow of datagrams that a packet's number of a flow stands for.

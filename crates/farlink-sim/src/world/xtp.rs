@@ -2,9 +2,9 @@
 
 use super::World;
 use crate::event_queue::{Event, Kind};
-use farlink_net::xtp::{Content, Pdu};
-use farlink_net::{FlowId, Id, PacketId, Payload};
 use farlink_tcp::Instant;
+use farlink_wire::xtp::{Content, Pdu};
+use farlink_wire::{FlowId, Id, PacketId, Payload};
 
 impl World {
     /// The flow over XTP that a packet's number of a flow stands for, if it is one.

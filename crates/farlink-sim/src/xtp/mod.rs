@@ -8,9 +8,9 @@ mod receiver;
 mod sender;
 
 use crate::scenario::XtpSpec;
-use farlink_net::xtp::{Content, Pdu};
-use farlink_net::{Datagram, FlowId, Ip, NodeId, Packet, Payload};
 use farlink_tcp::{Body, Instant, Stats};
+use farlink_wire::xtp::{Content, Pdu};
+use farlink_wire::{Datagram, FlowId, Ip, NodeId, Packet, Payload};
 use receiver::Receiver;
 use sender::Sender;
 

@@ -1,7 +1,7 @@
 //! The end that data goes to.
 
-use farlink_net::xtp::{ECNTL_LEN, SPAN_LEN, Span, Status};
 use farlink_tcp::Stats;
+use farlink_wire::xtp::{ECNTL_LEN, SPAN_LEN, Span, Status};
 use std::collections::BTreeMap;
 
 /// Spans that a report has room for, whatever the length of packets.

@@ -2,8 +2,8 @@
 
 use super::rate::Rate;
 use crate::scenario::XtpSpec;
-use farlink_net::xtp::{Content, Pdu, Status};
 use farlink_tcp::{Instant, Interval, Stats};
+use farlink_wire::xtp::{Content, Pdu, Status};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Time-out of the first report.

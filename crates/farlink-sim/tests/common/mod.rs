@@ -1,8 +1,8 @@
 //! Helpers shared by the tests of whole runs.
 
-use farlink_net::{Datagram, NodeId, Packet, Payload, wire};
 use farlink_sim::{Monitor, run, scenario};
 use farlink_tcp::Body;
+use farlink_wire::{Datagram, NodeId, Packet, Payload};
 use serde_json::Value;
 
 /// Reads a scenario that is right.
@@ -33,5 +33,5 @@ pub(crate) fn datagram(from: u32, to: u32, data: &[u8]) -> Vec<u8> {
         ..Datagram::default()
     });
     let packet = Packet::new(NodeId(from), NodeId(to), payload);
-    wire::encode(&packet, wire::Addresses::of(&packet)).expect("a datagram")
+    farlink_wire::encode(&packet, farlink_wire::Addresses::of(&packet)).expect("a datagram")
 }

@@ -2,11 +2,10 @@ use super::*;
 use crate::live::Live;
 use crate::scenario::{Expanded, ExpandedAgent, load};
 use crate::{Monitor, build};
-use farlink_net::agent::{Eln, Limits};
-use farlink_net::fragment::Mtu;
-use farlink_net::wire::{self, Addresses};
-use farlink_net::{FlowId, Ip, Packet, Payload};
+use farlink_agent::{Eln, Limits};
 use farlink_tcp::{Body, Config, Flags, Interval, Segment, Seq};
+use farlink_wire::fragment::Mtu;
+use farlink_wire::{Addresses, FlowId, Ip, Packet, Payload};
 
 const RADIO: u32 = 1;
 
@@ -208,7 +207,7 @@ fn bytes(ip: Ip, from: u32, segment: Segment) -> Vec<u8> {
         ip,
         ..Packet::new(NodeId(from), NodeId(2 - from), Payload::Tcp(segment))
     };
-    wire::encode(&packet, Addresses::of(&packet)).unwrap()
+    farlink_wire::encode(&packet, Addresses::of(&packet)).unwrap()
 }
 
 /// Real packets meet the same agent: of two duplicates the one for what passed is marked,
@@ -242,7 +241,7 @@ fn real_packets_of(ip: Ip) {
     }
     let mut came = Vec::new();
     live.advance(at(100), |host, due, raw| {
-        let (_, segment) = wire::decode(raw.bytes()).unwrap();
+        let (_, segment) = farlink_wire::decode(raw.bytes()).unwrap();
         came.push((host, segment.seq.0, due > at(50)));
     });
     assert_eq!(came, [(1, 0, false), (1, 400, false), (1, 200, true)]);
@@ -251,7 +250,7 @@ fn real_packets_of(ip: Ip) {
     }
     let mut marks = Vec::new();
     live.advance(at(300), |host, _, raw| {
-        let (_, segment) = wire::decode(raw.bytes()).unwrap();
+        let (_, segment) = farlink_wire::decode(raw.bytes()).unwrap();
         marks.push((host, segment.ack.0, segment.options.eln));
     });
     let wanted = [
@@ -368,12 +367,12 @@ fn agents_of_a_scenario_meet_real_packets() {
         live.send(at(1), 0, bytes(ip, 0, syn.clone())).unwrap();
         let mut came = Vec::new();
         live.advance(at(22), |host, _, raw| {
-            let (fields, segment) = wire::decode(raw.bytes()).unwrap();
+            let (fields, segment) = farlink_wire::decode(raw.bytes()).unwrap();
             let mss = segment.options.mss.unwrap();
             came.push((host, fields.addresses.src, segment.flags, mss));
         });
         // The other host is asked, and the first hears at once, as if from that.
-        let own = |node| wire::address_of(NodeId(node), ip.version());
+        let own = |node| farlink_wire::address_of(NodeId(node), ip.version());
         let both = Flags::SYN.with(Flags::ACK);
         let asked = (1, own(0), Flags::SYN, to_wireless);
         assert_eq!(came, [asked, (0, own(2), both, to_wired)]);

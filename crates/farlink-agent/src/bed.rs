@@ -1,0 +1,500 @@
+//! For tests: two ends, an agent between them, and links that lose, copy, change, delay
+//! and reorder. Packets are simulated ones or bytes.
+
+use super::crossing::Crossing;
+use super::middlebox::{Action, Agent, Out, Sent, Tag, Verdict};
+use super::view::View;
+use farlink_channel::rng::{Probability, Stream, Streams};
+use farlink_tcp::{
+    Body, CloseReason, Config, Connection, Event, Flags, Instant, Interval, Notice, Options,
+    RareOptions, SackBlock, Segment, Seq, State, Timestamps,
+};
+use farlink_wire::Addresses;
+use farlink_wire::id::{FlowId, NodeId, PacketId};
+use farlink_wire::packet::{Packet, Payload, Raw};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The end on the wireless side.
+pub(super) const MOBILE: usize = 0;
+/// The other one, which opens the connection.
+pub(super) const FIXED: usize = 1;
+
+/// Impairments of the links.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Faults {
+    /// Share of packets that are lost, that come twice, that come damaged and that come late.
+    pub(super) loss: f64,
+    pub(super) copies: f64,
+    pub(super) damage: f64,
+    pub(super) late: f64,
+}
+
+/// An end of the connection.
+#[derive(Debug)]
+pub(super) struct End {
+    pub(super) connection: Connection,
+    /// Bytes to send, and those of them that are written.
+    to_send: u64,
+    written: u64,
+    /// Most that it writes at once, and the time to the next.
+    chunk: u64,
+    pause: Interval,
+    writes_at: Instant,
+    /// Bytes received, and whether all were right.
+    pub(super) received: u64,
+    pub(super) correct: bool,
+    pub(super) closed: Option<CloseReason>,
+    pub(super) peer_closed: bool,
+    /// Most bytes that a slow reader reads at a time.
+    pub(super) reads: u64,
+}
+
+/// A segment of an enemy, and the end that it seems to be of: one of 30 connections, near the same
+/// numbers.
+pub(super) fn enemy(stream: &mut Stream) -> (usize, Segment) {
+    let mut any = |n: u64| stream.next_u64() % n;
+    let end = any(2) as usize;
+    let near = |place: u64| Seq((place as u32).wrapping_mul(50).wrapping_sub(900));
+    let ports = [5000 + any(30) as u16, 80];
+    let segment = Segment {
+        src_port: ports[usize::from(end == MOBILE)],
+        dst_port: ports[usize::from(end == FIXED)],
+        seq: near(any(60)),
+        ack: if any(20) == 0 {
+            Seq(any(1 << 32) as u32)
+        } else {
+            near(any(60))
+        },
+        flags: Flags(if any(4) > 0 {
+            Flags::ACK.0
+        } else {
+            any(256) as u8
+        }),
+        window: any(3) as u16,
+        options: {
+            let block = |left, right| SackBlock { left, right };
+            let sack = (0..any(3)).map(|_| block(near(any(60)), near(any(60))));
+            let sack = sack.collect();
+            let timestamps = (any(2) == 0).then(Timestamps::default);
+            let ackp = any(9) == 0;
+            Options::from(timestamps).with(RareOptions {
+                sack,
+                ackp,
+                ..RareOptions::NONE
+            })
+        },
+        body: Body::of_bytes(&vec![0; any(4) as usize * 100]),
+        ..Segment::default()
+    };
+    (end, segment)
+}
+
+/// The bed.
+#[derive(Debug)]
+pub(super) struct Bed<A> {
+    pub(super) agent: A,
+    pub(super) now: Instant,
+    pub(super) ends: [End; 2],
+    real: bool,
+    faults: Faults,
+    /// An end between which and the agent nothing happens.
+    pub(super) clean: Option<usize>,
+    /// End that no longer hears anything.
+    pub(super) gone: Option<usize>,
+    stream: Stream,
+    /// Numbers of the data segments of an end that are lost on their way to the agent.
+    pub(super) lose: Vec<(usize, u64)>,
+    /// Data segments that each end has sent.
+    data: [u64; 2],
+    /// Packets under way: to an end, or from it to the agent.
+    flying: BTreeMap<(Instant, u64), (Hop, Packet)>,
+    number: u64,
+    /// Segments that left the agent, with time and direction.
+    pub(super) left: Vec<(Instant, usize, Segment)>,
+    /// Segments that arrived at the agent, with time and sender.
+    pub(super) came: Vec<(Instant, usize, Segment)>,
+    /// One-way delays from each end to the agent.
+    pub(super) delays: [Interval; 2],
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Hop {
+    ToAgent(usize),
+    ToEnd(usize),
+}
+
+/// Byte number `at` of what an end sends.
+fn byte(end: usize, at: u64) -> u8 {
+    (at.wrapping_mul(131) >> 3) as u8 ^ (at as u8) ^ (end as u8)
+}
+
+impl End {
+    fn new(connection: Connection, to_send: u64) -> Self {
+        Self {
+            connection,
+            to_send,
+            written: 0,
+            chunk: u64::MAX,
+            pause: Interval::ZERO,
+            writes_at: Instant::ZERO,
+            received: 0,
+            correct: true,
+            closed: None,
+            peer_closed: false,
+            reads: u64::MAX,
+        }
+    }
+
+    /// Makes the end write `chunk` bytes at a time.
+    pub(super) fn writes(&mut self, chunk: u64, pause: Interval) {
+        (self.chunk, self.pause) = (chunk, pause);
+    }
+
+    fn work(&mut self, end: usize, real: bool, now: Instant) {
+        while let Some(event) = self.connection.poll_event() {
+            match event {
+                Event::Established => {}
+                Event::PeerClosed => self.peer_closed = true,
+                Event::Closed(reason) => self.closed = Some(reason),
+            }
+        }
+        if real {
+            let mut bytes = Vec::new();
+            let most = usize::try_from(self.reads).unwrap_or(usize::MAX);
+            self.connection.read(&mut bytes, most);
+            for got in bytes {
+                self.correct &= got == byte(1 - end, self.received);
+                self.received += 1;
+            }
+        } else {
+            self.received += self.connection.read_len(self.reads);
+        }
+        let left = self.to_send - self.written;
+        let n = left
+            .min(self.chunk)
+            .min(self.connection.room())
+            .min(1 << 16);
+        let open = self.is_open();
+        if open && n > 0 && self.writes_at <= now {
+            if real {
+                let bytes = (self.written..self.written + n).map(|at| byte(end, at));
+                let bytes: Vec<u8> = bytes.collect();
+                self.connection.write(&bytes).unwrap();
+            } else {
+                self.connection.write_len(n).unwrap();
+            }
+            self.written += n;
+            self.writes_at = now + self.pause;
+        }
+        if open && self.written == self.to_send {
+            self.connection.shutdown(now);
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let waits = self.is_open() && self.written < self.to_send && !self.pause.is_zero();
+        let writes = waits.then_some(self.writes_at);
+        let timer = self.connection.next_timeout();
+        timer.into_iter().chain(writes).min()
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(
+            self.connection.state(),
+            State::Established | State::CloseWait
+        )
+    }
+}
+
+impl<A: Agent> Bed<A> {
+    /// Ends with this TCP that send so many bytes each, the mobile one first.
+    pub(super) fn new(agent: A, tcp: &Arc<Config>, bytes: [u64; 2], real: bool) -> Self {
+        let listens = Connection::listen(tcp.clone(), 80, Seq(0xffff_f000));
+        let opens = Connection::open(tcp.clone(), 5000, 80, Seq(0xffff_ff00));
+        Self {
+            agent,
+            now: Instant::ZERO,
+            ends: [End::new(listens, bytes[0]), End::new(opens, bytes[1])],
+            real,
+            faults: Faults::default(),
+            clean: None,
+            gone: None,
+            stream: Streams::new(1, 0).stream("bed"),
+            lose: Vec::new(),
+            data: [0; 2],
+            flying: BTreeMap::new(),
+            number: 0,
+            left: Vec::new(),
+            came: Vec::new(),
+            delays: [Interval::from_millis(10); 2],
+        }
+    }
+
+    pub(super) fn with_faults(mut self, faults: Faults, seed: u64) -> Self {
+        self.faults = faults;
+        self.stream = Streams::new(seed, 0).stream("bed");
+        self
+    }
+
+    /// Runs until nothing is to be done, or until `until`.
+    pub(super) fn run(&mut self, until: Instant) {
+        self.serve();
+        loop {
+            let flying = self.flying.keys().next().map(|key| key.0);
+            let ends = self.ends.iter().filter_map(End::deadline).min();
+            let agent = self.agent.deadline();
+            let next = [flying, ends, agent].into_iter().flatten().min();
+            let Some(next) = next.filter(|&at| at <= until) else {
+                return;
+            };
+            self.now = self.now.max(next);
+            if flying == Some(next) {
+                let (_, (hop, packet)) = self.flying.pop_first().unwrap();
+                match hop {
+                    Hop::ToAgent(end) => self.cross(end, packet),
+                    Hop::ToEnd(end) => self.deliver(end, &packet),
+                }
+            } else if agent == Some(next) {
+                let mut out = Out::default();
+                self.agent.on_deadline(self.now, &mut out);
+                self.act(out);
+            } else {
+                for end in &mut self.ends {
+                    if end.connection.next_timeout().is_some_and(|at| at <= next) {
+                        end.connection.on_timeout(next);
+                    }
+                }
+            }
+            self.serve();
+        }
+    }
+
+    /// Both ends work.
+    pub(super) fn serve(&mut self) {
+        for end in [MOBILE, FIXED] {
+            loop {
+                self.ends[end].work(end, self.real, self.now);
+                let Some(segment) = self.ends[end].connection.poll_transmit(self.now) else {
+                    break;
+                };
+                self.send(end, segment);
+            }
+        }
+    }
+
+    /// A segment leaves an end.
+    pub(super) fn send(&mut self, end: usize, segment: Segment) {
+        self.data[end] += u64::from(!segment.body.is_empty());
+        if !segment.body.is_empty() && self.lose.contains(&(end, self.data[end])) {
+            return;
+        }
+        let packet = packet(end, segment, self.real);
+        self.fly(Hop::ToAgent(end), packet);
+    }
+
+    fn fly(&mut self, hop: Hop, mut packet: Packet) {
+        let (Hop::ToAgent(end) | Hop::ToEnd(end)) = hop;
+        let faults = match self.clean {
+            Some(clean) if clean == end => Faults::default(),
+            _ => self.faults,
+        };
+        let mut chance = |p| self.stream.chance(Probability::new(p).unwrap());
+        if chance(faults.loss) {
+            return;
+        }
+        packet.corrupt |= chance(faults.damage);
+        let copy = chance(faults.copies).then(|| packet.clone());
+        for packet in [Some(packet), copy].into_iter().flatten() {
+            let mut at = self.now + self.delays[end];
+            if self.stream.chance(Probability::new(faults.late).unwrap()) {
+                at += Interval::from_micros((self.stream.uniform() * 30_000.0) as u64);
+            }
+            self.number += 1;
+            self.flying.insert((at, self.number), (hop, packet));
+        }
+    }
+
+    fn cross(&mut self, end: usize, mut packet: Packet) {
+        let crossing = if end == MOBILE {
+            Crossing::FromWireless
+        } else {
+            Crossing::ToWireless
+        };
+        if let Some(segment) = read(&packet) {
+            self.came.push((self.now, end, segment));
+        }
+        let mut out = Out::default();
+        let mut view = View::new(&mut packet);
+        let id = PacketId(self.number as u32);
+        let verdict = self
+            .agent
+            .on_packet(self.now, id, crossing, &mut view, &mut out);
+        self.act(out);
+        match verdict {
+            Verdict::Forward => self.leave(packet),
+            Verdict::Follow(tag) => {
+                self.leave(packet);
+                self.follow(tag);
+            }
+            Verdict::Drop | Verdict::Absorb => {}
+            Verdict::Hold => unreachable!("no agent that is tested here holds packets"),
+        }
+    }
+
+    fn act(&mut self, out: Out) {
+        for action in out.actions {
+            match action {
+                Action::Inject(injection) => {
+                    self.leave(injection.packet);
+                    if let Some(tag) = injection.follow {
+                        self.follow(tag);
+                    }
+                }
+                Action::Notify(about) => {
+                    let seq = read(&about).unwrap().seq;
+                    let sender = &mut self.ends[FIXED].connection;
+                    sender.on_notice(self.now, Notice::BadState { seq });
+                }
+                Action::Release(_) | Action::Discard(_) => unreachable!("nothing is held"),
+            }
+        }
+    }
+
+    /// The link sends at once.
+    fn follow(&mut self, tag: Tag) {
+        let sent = Sent::Left(self.now);
+        self.agent.on_sent(self.now, tag, sent, &mut Out::default());
+    }
+
+    fn leave(&mut self, packet: Packet) {
+        let end = if packet.dst == NodeId(0) {
+            FIXED
+        } else {
+            MOBILE
+        };
+        if let Some(segment) = read(&packet) {
+            self.left.push((self.now, end, segment));
+        }
+        self.fly(Hop::ToEnd(end), packet);
+    }
+
+    fn deliver(&mut self, end: usize, packet: &Packet) {
+        if packet.corrupt || self.gone == Some(end) {
+            return;
+        }
+        if let Some(segment) = read(packet) {
+            self.ends[end].connection.on_segment(self.now, &segment);
+        }
+    }
+
+    /// Returns whether all sent bytes arrived unchanged, and both ends have seen the end.
+    pub(super) fn is_done(&self) -> bool {
+        let done = |end: usize| {
+            let (here, there) = (&self.ends[end], &self.ends[1 - end]);
+            here.correct && here.received == there.to_send && here.peer_closed
+        };
+        done(MOBILE) && done(FIXED)
+    }
+
+    /// Returns the segments with data that left towards an end.
+    pub(super) fn data_to(&self, end: usize) -> impl Iterator<Item = &(Instant, usize, Segment)> {
+        let data =
+            move |left: &&(Instant, usize, Segment)| left.1 == end && !left.2.body.is_empty();
+        self.left.iter().filter(data)
+    }
+}
+
+fn read(packet: &Packet) -> Option<Segment> {
+    match &packet.payload {
+        Payload::Tcp(segment) => Some(segment.clone()),
+        Payload::Raw(raw) => farlink_wire::decode(raw.bytes())
+            .ok()
+            .map(|(_, segment)| segment),
+        Payload::Udp(_) => None,
+    }
+}
+
+/// Formats a segment without its bytes.
+pub(super) fn says(segment: &Segment) -> String {
+    let Segment {
+        seq,
+        ack,
+        flags,
+        window,
+        options,
+        body,
+        ..
+    } = segment;
+    let ack = if flags.has(Flags::ACK) { ack.0 } else { 0 };
+    format!(
+        "{flags:?} {seq:?} {ack} {window} {} {options:?}",
+        body.len()
+    )
+}
+
+/// A packet that an end sends.
+pub(super) fn packet(end: usize, segment: Segment, real: bool) -> Packet {
+    let mut packet = Packet {
+        flow: if real { FlowId::NONE } else { FlowId(0) },
+        from_opener: end == FIXED,
+        ..Packet::new(
+            NodeId(if end == FIXED { 0 } else { 2 }),
+            NodeId(if end == FIXED { 2 } else { 0 }),
+            Payload::Tcp(segment),
+        )
+    };
+    if real {
+        let bytes = farlink_wire::encode(&packet, Addresses::of(&packet)).unwrap();
+        packet.payload = Payload::Raw(Raw::new(bytes).unwrap());
+    }
+    packet
+}
+
+/// Segments of hostile ends, near one another: first whose it is.
+pub(super) fn hostile() -> impl proptest::strategy::Strategy<Value = Vec<(usize, Segment)>> {
+    use farlink_tcp::{Body, Options, RareOptions, SackBlock, Timestamps};
+    use proptest::prelude::*;
+    let near = 0..6000_u32;
+    let options = (any::<bool>(), 0..16_u8, near.clone(), near.clone());
+    let segment = (
+        0..2_usize,
+        (near.clone(), near, any::<u8>(), any::<u16>(), 0..1500_u32),
+        options,
+    );
+    let segment = segment.prop_map(|(end, (seq, ack, flags, window, len), options)| {
+        let (any, shift, left, right) = options;
+        let block = SackBlock {
+            left: Seq(left),
+            right: Seq(right),
+        };
+        let ports = if end == FIXED { (5000, 80) } else { (80, 5000) };
+        let segment = Segment {
+            src_port: ports.0,
+            dst_port: ports.1,
+            seq: Seq(seq.wrapping_sub(3000)),
+            ack: Seq(ack.wrapping_sub(3000)),
+            // Mostly what does not end the connection.
+            flags: Flags(if flags & 0x60 == 0 {
+                flags
+            } else {
+                flags & 0xfa
+            }),
+            window,
+            options: Options::from(any.then_some(Timestamps {
+                value: left,
+                echo: right,
+            }))
+            .with(RareOptions {
+                window_scale: any.then_some(shift),
+                sack: any.then_some(block).into_iter().collect(),
+                sack_permitted: any,
+                ..RareOptions::NONE
+            }),
+            body: Body::of_bytes(&vec![7; len as usize]),
+            ..Segment::default()
+        };
+        (end, segment)
+    });
+    proptest::collection::vec(segment, 1..200)
+}

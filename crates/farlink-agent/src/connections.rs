@@ -1,0 +1,486 @@
+//! Per-connection state of an agent: bounded in number, and removed at the end of a connection.
+
+use super::crossing::Crossing;
+use super::middlebox::{Leaving, Moved};
+use farlink_tcp::{Flags, Instant, Interval, Segment, Seq};
+use farlink_wire::id::NodeId;
+use farlink_wire::node_of;
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::net::IpAddr;
+
+/// Address and port of both ends of a connection: first the end on the wireless side.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Ends(pub [(IpAddr, u16); 2]);
+
+impl Ends {
+    /// Returns whether the end on the wireless side has an address of this node.
+    pub fn wireless_is(&self, host: NodeId) -> bool {
+        node_of(self.0[0].0) == Some(host)
+    }
+}
+
+/// Limits of the state in number and time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Connections at once; the packets of others pass unread.
+    pub connections: usize,
+    /// A connection of which nothing was seen for so long is forgotten.
+    pub idle: Interval,
+    /// Segments with data towards the wireless side without any acknowledgment, from
+    /// the first on, after which the agent lets a connection pass until it sees one:
+    /// the acknowledgments take another way.
+    pub blind_after: u32,
+}
+
+impl Limits {
+    /// As it is without more being said.
+    pub const DEFAULT: Self = Self {
+        connections: 1024,
+        idle: Interval::from_secs(120),
+        blind_after: 10,
+    };
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// State that an agent keeps of a connection.
+pub trait Kept: Default {
+    /// Bytes of packets among that.
+    fn bytes(&self) -> u64 {
+        0
+    }
+}
+
+/// The connections of an agent, each with what the agent keeps of it, at a place that
+/// stays as long as it is kept.
+#[derive(Debug)]
+pub struct Connections<S> {
+    limits: Limits,
+    all: Vec<Option<Seen<S>>>,
+    free: Vec<u32>,
+    by_ends: BTreeMap<Ends, u32>,
+    /// The one that was asked for last: packets come in trains.
+    last: u32,
+    /// No connection is idle before.
+    idle_from: Instant,
+    /// Bytes of packets that are kept.
+    bytes: u64,
+    /// Connections that were seen and kept.
+    opened: u64,
+    /// Packets of connections that found no room.
+    refused: u64,
+    /// Times that a connection was found to be acknowledged by another way.
+    blind: u64,
+    /// Switched off: nothing is kept.
+    off: bool,
+}
+
+#[derive(Debug)]
+struct Seen<S> {
+    ends: Ends,
+    state: S,
+    last: Instant,
+    /// Place behind the FIN of each side, and whether that is acknowledged: first the
+    /// wireless side.
+    fins: [Option<Seq>; 2],
+    fins_acked: [bool; 2],
+    /// An acknowledgment from the wireless side was seen.
+    answered: bool,
+    /// Segments with data that went there until then.
+    unanswered: u32,
+}
+
+impl<S: Kept> Connections<S> {
+    /// None yet.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            all: Vec::new(),
+            free: Vec::new(),
+            by_ends: BTreeMap::new(),
+            last: 0,
+            idle_from: Instant::ZERO,
+            bytes: 0,
+            opened: 0,
+            refused: 0,
+            blind: 0,
+            off: false,
+        }
+    }
+
+    /// Takes account of a segment, and lets the agent act on what it keeps of the
+    /// connection, at its place. It is kept from a SYN or the first data on, until a RST,
+    /// until both FINs are acknowledged, or until nothing was seen of it for long. `None`
+    /// if nothing is kept of it, or the acknowledgments take another way.
+    pub fn on_segment<T>(
+        &mut self,
+        now: Instant,
+        ends: Ends,
+        crossing: Crossing,
+        segment: &Segment,
+        act: impl FnOnce(u32, &mut S) -> T,
+    ) -> Option<T> {
+        if self.off {
+            return None;
+        }
+        let flags = segment.flags;
+        let mut entry = self.find(ends);
+        if let Some(place) = entry
+            && let Some(seen) = &self.all[place as usize]
+            && self.limits.is_idle(seen.last, now)
+        {
+            self.remove(place);
+            entry = None;
+        }
+        let place = if let Some(place) = entry {
+            place
+        } else {
+            let begins = flags.has(Flags::SYN) || !segment.body.is_empty();
+            if !begins || flags.has(Flags::RST) {
+                return None;
+            }
+            if !self.has_room(now) {
+                self.refused += 1;
+                return None;
+            }
+            self.opened += 1;
+            self.add(Seen::new(ends, now))
+        };
+        let seen = self.all[place as usize].as_mut()?;
+        seen.last = now;
+        let before = seen.state.bytes();
+        let from_wireless = crossing == Crossing::FromWireless;
+        if from_wireless && flags.has(Flags::ACK) {
+            seen.answered = true;
+        } else if !from_wireless && !segment.body.is_empty() && !seen.answered {
+            seen.unanswered = seen.unanswered.saturating_add(1);
+            if seen.unanswered == self.limits.blind_after.saturating_add(1) {
+                self.blind += 1;
+                seen.state = S::default();
+            }
+        }
+        let is_blind = !seen.answered && seen.unanswered > self.limits.blind_after;
+        let done = (!is_blind).then(|| act(place, &mut seen.state));
+        self.bytes = self.bytes - before + seen.state.bytes();
+        if seen.is_over(usize::from(!from_wireless), segment) {
+            self.remove(place);
+        }
+        done
+    }
+
+    /// Lets the agent act on what it keeps at a place.
+    pub fn at<T>(&mut self, place: u32, act: impl FnOnce(&mut S) -> T) -> Option<T> {
+        let seen = self.all.get_mut(place as usize)?.as_mut()?;
+        let before = seen.state.bytes();
+        let done = act(&mut seen.state);
+        self.bytes = self.bytes - before + seen.state.bytes();
+        Some(done)
+    }
+
+    /// Bytes of packets that are kept, of all connections.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Times that a connection was found to be acknowledged by another way.
+    pub fn blind(&self) -> u64 {
+        self.blind
+    }
+
+    #[inline]
+    fn find(&mut self, ends: Ends) -> Option<u32> {
+        let last = self.all.get(self.last as usize);
+        if last.is_some_and(|seen| seen.as_ref().is_some_and(|seen| seen.ends == ends)) {
+            return Some(self.last);
+        }
+        let place = *self.by_ends.get(&ends)?;
+        self.last = place;
+        Some(place)
+    }
+
+    fn add(&mut self, seen: Seen<S>) -> u32 {
+        let ends = seen.ends;
+        let place = if let Some(place) = self.free.pop() {
+            self.all[place as usize] = Some(seen);
+            place
+        } else {
+            self.all.push(Some(seen));
+            (self.all.len() - 1) as u32
+        };
+        self.by_ends.insert(ends, place);
+        self.last = place;
+        place
+    }
+
+    fn remove(&mut self, place: u32) {
+        if let Some(seen) = self.all[place as usize].take() {
+            self.by_ends.remove(&seen.ends);
+            self.bytes -= seen.state.bytes();
+            self.free.push(place);
+        }
+    }
+
+    /// Forgets the connections of a host on the wireless side. Returns them if they go with it.
+    pub fn leave(&mut self, host: NodeId, how: Leaving) -> Option<Moved>
+    where
+        S: Debug + Send + 'static,
+    {
+        let of_host = |ends: &&Ends| ends.wireless_is(host);
+        let places: Vec<_> = self
+            .by_ends
+            .iter()
+            .filter(|(ends, _)| of_host(ends))
+            .collect();
+        let places: Vec<u32> = places.into_iter().map(|(_, &place)| place).collect();
+        let mut left = Vec::new();
+        for place in places {
+            if let Some(seen) = self.all[place as usize].take() {
+                self.by_ends.remove(&seen.ends);
+                self.bytes -= seen.state.bytes();
+                self.free.push(place);
+                left.push(seen);
+            }
+        }
+        (how == Leaving::Transfer).then(|| Moved {
+            bytes: left.iter().map(|seen| seen.state.bytes()).sum(),
+            state: Box::new(left),
+        })
+    }
+
+    /// Keeps connections that another agent of the same kind kept, but for those of which
+    /// something is kept already or that find no room, and lets the agent act on each, at its
+    /// place.
+    pub fn join(&mut self, now: Instant, moved: Moved, mut act: impl FnMut(u32, &mut S))
+    where
+        S: Debug + Send + 'static,
+    {
+        let Ok(left) = moved.state.downcast::<Vec<Seen<S>>>() else {
+            return;
+        };
+        for mut seen in *left {
+            if self.off || self.by_ends.contains_key(&seen.ends) {
+                continue;
+            }
+            if !self.has_room(now) {
+                self.refused += 1;
+                continue;
+            }
+            seen.last = now;
+            self.bytes += seen.state.bytes();
+            let place = self.add(seen);
+            self.at(place, |state| act(place, state));
+        }
+    }
+
+    /// Switched off, it forgets all and keeps nothing; switched on, it begins anew.
+    pub fn switch(&mut self, on: bool) {
+        self.off = !on;
+        self.forget();
+    }
+
+    /// Returns whether the agent is switched off.
+    #[inline]
+    pub fn is_off(&self) -> bool {
+        self.off
+    }
+
+    /// Forgets all connections.
+    pub fn forget(&mut self) {
+        self.all.clear();
+        self.free.clear();
+        self.by_ends.clear();
+        self.bytes = 0;
+        self.idle_from = Instant::ZERO;
+    }
+
+    /// Returns whether there is room for another connection, after idle ones are removed.
+    fn has_room(&mut self, now: Instant) -> bool {
+        if self.by_ends.len() < self.limits.connections {
+            return true;
+        }
+        if now < self.idle_from {
+            return false;
+        }
+        let mut oldest = now;
+        for place in 0..self.all.len() {
+            match &self.all[place] {
+                Some(seen) if self.limits.is_idle(seen.last, now) => self.remove(place as u32),
+                Some(seen) => oldest = oldest.min(seen.last),
+                None => {}
+            }
+        }
+        self.idle_from = oldest + self.limits.idle;
+        self.by_ends.len() < self.limits.connections
+    }
+
+    /// Connections at present.
+    pub fn len(&self) -> usize {
+        self.by_ends.len()
+    }
+
+    /// Returns whether there are no connections.
+    pub fn is_empty(&self) -> bool {
+        self.by_ends.is_empty()
+    }
+
+    /// Returns the counters of connections by name.
+    pub fn counters(&self) -> [(&'static str, f64); 3] {
+        [
+            ("connections", self.opened as f64),
+            ("connections_refused", self.refused as f64),
+            ("blind", self.blind as f64),
+        ]
+    }
+}
+
+impl Limits {
+    fn is_idle(&self, last: Instant, now: Instant) -> bool {
+        now.since(last) >= self.idle
+    }
+}
+
+impl<S: Default> Seen<S> {
+    fn new(ends: Ends, now: Instant) -> Self {
+        Self {
+            ends,
+            state: S::default(),
+            last: now,
+            fins: [None; 2],
+            fins_acked: [false; 2],
+            answered: false,
+            unanswered: 0,
+        }
+    }
+
+    /// Returns whether this segment from side `from` ends the connection.
+    fn is_over(&mut self, from: usize, segment: &Segment) -> bool {
+        if segment.flags.has(Flags::RST) {
+            return true;
+        }
+        if segment.flags.has(Flags::FIN) {
+            self.fins[from] = Some(segment.seq.at(u64::from(segment.seq_len())));
+        }
+        if segment.flags.has(Flags::ACK)
+            && let Some(fin) = self.fins[1 - from]
+        {
+            self.fins_acked[1 - from] |= segment.ack.diff(fin) >= 0;
+        }
+        self.fins_acked == [true; 2]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farlink_tcp::Body;
+
+    impl Kept for u32 {}
+
+    fn ends(port: u16) -> Ends {
+        let host = |last| IpAddr::from([10, 0, 0, last]);
+        Ends([(host(1), port), (host(2), 5001)])
+    }
+
+    fn segment(flags: Flags, seq: u32, ack: u32, len: u32) -> Segment {
+        Segment {
+            seq: Seq(seq),
+            ack: Seq(ack),
+            flags,
+            body: Body::of_len(len),
+            ..Segment::default()
+        }
+    }
+
+    fn at(seconds: u64) -> Instant {
+        Instant::ZERO + Interval::from_secs(seconds)
+    }
+
+    const TO: Crossing = Crossing::ToWireless;
+    const FROM: Crossing = Crossing::FromWireless;
+
+    /// The count of what a connection keeps, one more a segment; 0 if nothing is kept.
+    fn count(
+        all: &mut Connections<u32>,
+        (now, port): (Instant, u16),
+        crossing: Crossing,
+        segment: &Segment,
+    ) -> u32 {
+        let one_more = |_, n: &mut u32| {
+            *n += 1;
+            *n
+        };
+        all.on_segment(now, ends(port), crossing, segment, one_more)
+            .unwrap_or(0)
+    }
+
+    #[test]
+    fn a_connection_is_kept_until_both_fins_are_acknowledged() {
+        let mut all = Connections::new(Limits::default());
+        let mut see = |crossing, segment| count(&mut all, (at(0), 1), crossing, &segment);
+        let (ack, fin) = (Flags::ACK, Flags::ACK.with(Flags::FIN));
+        assert_eq!(
+            see(FROM, segment(ack, 7, 0, 0)),
+            0,
+            "not from its beginning"
+        );
+        assert_eq!(see(TO, segment(Flags::SYN, u32::MAX, 0, 0)), 1);
+        assert_eq!(see(FROM, segment(ack.with(Flags::SYN), 6, 0, 0)), 2);
+        assert_eq!(see(TO, segment(fin, 0, 7, 100)), 3);
+        assert_eq!(see(FROM, segment(fin, 7, 100, 0)), 4, "all but the FIN");
+        assert_eq!(see(TO, segment(ack, 101, 8, 0)), 5);
+        assert_eq!(see(FROM, segment(ack, 8, 101, 0)), 6, "the last");
+        assert_eq!(see(TO, segment(ack, 101, 8, 0)), 0);
+        assert_eq!(see(TO, segment(Flags::SYN, 0, 0, 0)), 1);
+        assert_eq!(see(FROM, segment(Flags::RST, 0, 0, 0)), 2);
+        assert!(all.is_empty());
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_and_idle_connections_make_room() {
+        let limits = Limits {
+            connections: 2,
+            ..Limits::default()
+        };
+        let mut all = Connections::new(limits);
+        let data = segment(Flags::ACK, 1, 1, 10);
+        let seen: Vec<_> = [
+            (0, 1),
+            (1, 2),
+            (2, 3),
+            (119, 1),
+            (121, 3),
+            (121, 4),
+            (121, 1),
+        ]
+        .map(|(time, port)| count(&mut all, (at(time), port), TO, &data))
+        .into();
+        assert_eq!(seen, [1, 1, 0, 2, 1, 0, 3]);
+        // What comes after so long is another connection.
+        assert_eq!(count(&mut all, (at(241), 1), TO, &data), 1);
+        assert_eq!(
+            all.counters(),
+            [
+                ("connections", 4.0),
+                ("connections_refused", 2.0),
+                ("blind", 0.0)
+            ]
+        );
+    }
+
+    #[test]
+    fn without_acknowledgments_it_is_blind_until_one_comes() {
+        let mut all = Connections::new(Limits::default());
+        let data = segment(Flags::ACK, 1, 1, 10);
+        let mut see = |crossing, segment: &Segment| count(&mut all, (at(0), 1), crossing, segment);
+        let seen: Vec<_> = (0..12).map(|_| see(TO, &data)).collect();
+        assert_eq!(seen, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 0]);
+        assert_eq!(see(FROM, &segment(Flags::ACK, 1, 11, 0)), 1);
+        assert_eq!(see(TO, &data), 2);
+        assert_eq!(all.counters()[2], ("blind", 1.0));
+    }
+}

@@ -1,0 +1,132 @@
+//! Notices of a bad state where the link itself retransmits (west1997, 3.0): each time
+//! that the protocol of the wireless link sends a packet with data again, its sender hears
+//! that it waits for nothing worse. Nothing is repaired or kept from the sender here.
+
+use super::connections::{Connections, Kept, Limits};
+use super::crossing::Crossing;
+use super::middlebox::{Act, Action, Agent, Leaving, Moved, Note, Out, Sent, Tag, Verdict};
+use super::view::View;
+use farlink_tcp::{Flags, Instant, Seq};
+use farlink_wire::id::{NodeId, PacketId};
+use farlink_wire::packet::Packet;
+use std::collections::VecDeque;
+
+/// Packets that are remembered: more than a link keeps sending again.
+const REMEMBERED: usize = 1024;
+
+/// The agent.
+#[derive(Debug)]
+pub struct Ebsn {
+    connections: Connections<Nothing>,
+    /// Packets that went to the link, the latest last, each with its number and that of
+    /// its data.
+    recent: VecDeque<(u64, Seq, Packet)>,
+    next: u64,
+    notices: u64,
+}
+
+/// Per-connection state: none.
+#[derive(Debug, Default)]
+struct Nothing;
+
+impl Kept for Nothing {}
+
+impl Ebsn {
+    /// An agent that has seen nothing.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            connections: Connections::new(limits),
+            recent: VecDeque::new(),
+            next: 0,
+            notices: 0,
+        }
+    }
+}
+
+impl Agent for Ebsn {
+    fn on_packet(
+        &mut self,
+        now: Instant,
+        _id: PacketId,
+        crossing: Crossing,
+        view: &mut View<'_>,
+        _out: &mut Out,
+    ) -> Verdict {
+        if crossing == Crossing::Beside {
+            return Verdict::Forward;
+        }
+        let Some(ends) = view.ends(crossing) else {
+            return Verdict::Forward;
+        };
+        let Some(segment) = view.segment() else {
+            return Verdict::Forward;
+        };
+        let seen = self
+            .connections
+            .on_segment(now, ends, crossing, segment, |_, _| ());
+        if seen.is_none()
+            || crossing != Crossing::ToWireless
+            || segment.body.is_empty()
+            || segment.flags.has(Flags::RST)
+            || segment.dummy
+        {
+            return Verdict::Forward;
+        }
+        let seq = segment.data_seq();
+        if self.recent.len() == REMEMBERED {
+            self.recent.pop_front();
+        }
+        self.next += 1;
+        self.recent.push_back((self.next, seq, view.copy()));
+        Verdict::Follow(Tag(self.next))
+    }
+
+    fn follows(&self) -> bool {
+        true
+    }
+
+    fn on_sent(&mut self, _now: Instant, tag: Tag, sent: Sent, out: &mut Out) {
+        let place = self.recent.binary_search_by_key(&tag.0, |entry| entry.0);
+        let Ok(place) = place else { return };
+        if let Sent::Again(_) = sent {
+            let (_, seq, packet) = &self.recent[place];
+            let (flow, from_opener) = (packet.flow, packet.from_opener);
+            self.notices += 1;
+            out.note(|| Note {
+                act: Act::Notice,
+                flow,
+                from_opener,
+                seq: *seq,
+            });
+            out.actions.push(Action::Notify(packet.clone()));
+        }
+    }
+
+    fn on_leave(
+        &mut self,
+        _now: Instant,
+        host: NodeId,
+        how: Leaving,
+        _out: &mut Out,
+    ) -> Option<Moved> {
+        self.connections.leave(host, how)
+    }
+
+    fn on_join(&mut self, now: Instant, moved: Moved, _out: &mut Out) {
+        self.connections.join(now, moved, |_, _| {});
+    }
+
+    fn switch(&mut self, _now: Instant, on: bool, _out: &mut Out) {
+        self.connections.switch(on);
+        self.recent.clear();
+    }
+
+    fn counters(&self, _now: Instant) -> Vec<(&'static str, f64)> {
+        let mut all = vec![("notices", self.notices as f64)];
+        all.extend(self.connections.counters());
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,275 @@
+//! Explicit loss notification by an agent (west1997, 2.3.3; Balakrishnan et al. 1996).
+//!
+//! The agent notes which data passed on to the wireless link. A duplicate ACK for data
+//! that did pass tells of a loss on that link: the agent sets the ELN option, whose
+//! meaning is "the segment at the acknowledgment number was damaged", and the sender
+//! sends it again with its window as it is. For what never came to the agent the
+//! duplicate goes on as it is: that was congestion.
+
+use super::connections::{Connections, Kept, Limits};
+use super::crossing::Crossing;
+use super::middlebox::{Act, Agent, Leaving, Moved, Out, Sent, Tag, Verdict};
+use super::view::View;
+use farlink_tcp::{Flags, Instant, SackBlocks, Segment, Seq};
+use farlink_wire::MAX_OPTIONS_LEN;
+use farlink_wire::id::{NodeId, PacketId};
+
+/// Stretches of data that are noted of a connection; each hole left by a loss in front of
+/// the agent begins another. What finds no room is as if it had not passed.
+const STRETCHES: usize = 1024;
+
+/// The agent.
+#[derive(Debug)]
+pub struct Eln {
+    connections: Connections<Passed>,
+    marked: u64,
+    unmarked: u64,
+    no_room: u64,
+    /// Number of the last packet with data, its connection's place and its range.
+    latest: (u32, u32, (Seq, Seq)),
+}
+
+/// Data of a connection that passed and are not acknowledged.
+#[derive(Debug, Default)]
+struct Passed {
+    /// Stretches of sequence numbers, from the first to the one behind the last, in
+    /// order and apart.
+    stretches: Vec<(Seq, Seq)>,
+    /// Ranges that passed behind later data: they fill holes of losses in front of the agent.
+    filled: Vec<(Seq, Seq)>,
+    /// The last acknowledgment and the window that it had.
+    last: Option<(Seq, u16)>,
+}
+
+/// Meaning of an acknowledgment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Says {
+    /// Nothing about a loss.
+    Nothing,
+    /// The data that follow were lost behind the agent.
+    LostBehind,
+    /// The data that follow were lost in front of the agent.
+    LostBefore,
+}
+
+impl Eln {
+    /// An agent that has seen nothing.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            connections: Connections::new(limits),
+            marked: 0,
+            unmarked: 0,
+            no_room: 0,
+            latest: (0, 0, (Seq(0), Seq(0))),
+        }
+    }
+}
+
+impl Agent for Eln {
+    fn on_packet(
+        &mut self,
+        now: Instant,
+        _id: PacketId,
+        crossing: Crossing,
+        view: &mut View<'_>,
+        out: &mut Out,
+    ) -> Verdict {
+        if crossing == Crossing::Beside {
+            return Verdict::Forward;
+        }
+        let Some(ends) = view.ends(crossing) else {
+            return Verdict::Forward;
+        };
+        let Some(segment) = view.segment() else {
+            return Verdict::Forward;
+        };
+        let asked = segment.ack;
+        let mut noted = None;
+        let message = self
+            .connections
+            .on_segment(now, ends, crossing, segment, |place, passed| {
+                if crossing == Crossing::ToWireless {
+                    noted = passed.on_data(segment).map(|range| (place, range));
+                    Says::Nothing
+                } else {
+                    passed.on_ack(segment)
+                }
+            });
+        if let Some((place, range)) = noted {
+            let serial = self.latest.0.wrapping_add(1);
+            self.latest = (serial, place, range);
+            return Verdict::Follow(Tag(u64::from(serial)));
+        }
+        match message {
+            None | Some(Says::Nothing) => {}
+            Some(Says::LostBefore) => self.unmarked += 1,
+            Some(Says::LostBehind) if view.rewrite(mark) => {
+                self.marked += 1;
+                out.note_back(view, Act::Mark, asked);
+            }
+            Some(Says::LostBehind) => self.no_room += 1,
+        }
+        Verdict::Forward
+    }
+
+    fn follows(&self) -> bool {
+        true
+    }
+
+    fn on_sent(&mut self, _now: Instant, tag: Tag, sent: Sent, _out: &mut Out) {
+        let (serial, place, range) = self.latest;
+        // The queue refuses a packet as soon as it is offered, before another one comes.
+        if sent == Sent::Refused && tag == Tag(u64::from(serial)) {
+            self.connections.at(place, |passed| passed.forget(range));
+        }
+    }
+
+    fn on_leave(
+        &mut self,
+        _now: Instant,
+        host: NodeId,
+        how: Leaving,
+        _out: &mut Out,
+    ) -> Option<Moved> {
+        self.connections.leave(host, how)
+    }
+
+    fn on_join(&mut self, now: Instant, moved: Moved, _out: &mut Out) {
+        self.connections.join(now, moved, |_, _| {});
+    }
+
+    fn switch(&mut self, _now: Instant, on: bool, _out: &mut Out) {
+        self.connections.switch(on);
+    }
+
+    fn counters(&self, _now: Instant) -> Vec<(&'static str, f64)> {
+        let mut all = vec![
+            ("marked", self.marked as f64),
+            ("unmarked", self.unmarked as f64),
+            ("no_room", self.no_room as f64),
+        ];
+        all.extend(self.connections.counters());
+        all
+    }
+}
+
+/// Sets the option; the last SACK block makes room for it if there is none.
+pub(super) fn mark(segment: &mut Segment) {
+    let options = &mut segment.options;
+    options.eln = true;
+    if options.wire_len() > MAX_OPTIONS_LEN {
+        let blocks = options.sack.as_slice();
+        let kept = blocks.len().saturating_sub(1);
+        options.sack = blocks.iter().copied().take(kept).collect::<SackBlocks>();
+    }
+}
+
+impl Kept for Passed {}
+
+impl Passed {
+    /// Data passes to the wireless side. Returns its range, unless it was acknowledged before.
+    fn on_data(&mut self, segment: &Segment) -> Option<(Seq, Seq)> {
+        let len = segment.body.len();
+        if len == 0 {
+            return None;
+        }
+        let (start, end) = (segment.data_seq(), segment.data_seq().at(u64::from(len)));
+        if let Some((acked, _)) = self.last
+            && end.diff(acked) <= 0
+        {
+            return None; // it was there
+        }
+        self.note((start, end));
+        Some((start, end))
+    }
+
+    /// Notes data that pass.
+    fn note(&mut self, (start, end): (Seq, Seq)) {
+        // Most data follows what passed last.
+        if let Some(last) = self.stretches.last_mut()
+            && last.1 == start
+        {
+            last.1 = end;
+            return;
+        }
+        if let Some(last) = self.stretches.last()
+            && start.diff(last.1) < 0
+            && self.filled.len() < STRETCHES
+        {
+            let covers = |s: &(Seq, Seq)| s.0.diff(start) <= 0 && s.1.diff(end) >= 0;
+            if !self.stretches.iter().any(covers) {
+                self.filled.push((start, end));
+            }
+        }
+        let from = self.stretches.partition_point(|s| s.1.diff(start) < 0);
+        let to = from + self.stretches[from..].partition_point(|s| s.0.diff(end) <= 0);
+        if from == to {
+            if self.stretches.len() < STRETCHES {
+                self.stretches.insert(from, (start, end));
+            }
+            return;
+        }
+        // It touches these: they become one.
+        let (first, last) = (self.stretches[from].0, self.stretches[to - 1].1);
+        let start = if first.diff(start) < 0 { first } else { start };
+        let end = if last.diff(end) > 0 { last } else { end };
+        self.stretches[from] = (start, end);
+        self.stretches.drain(from + 1..to);
+    }
+
+    /// The queue of the wireless link refused data: that is congestion.
+    fn forget(&mut self, (start, end): (Seq, Seq)) {
+        let apart = |s: &(Seq, Seq)| s.1.diff(start) <= 0 || s.0.diff(end) >= 0;
+        let Some(at) = self.stretches.iter().rposition(|s| !apart(s)) else {
+            return;
+        };
+        let (left, right) = self.stretches.remove(at);
+        // In this order of insertion the stretches stay in order.
+        if right.diff(end) > 0 {
+            self.stretches.insert(at, (end, right));
+        }
+        if left.diff(start) < 0 && self.stretches.len() < STRETCHES {
+            self.stretches.insert(at, (left, start));
+        }
+    }
+
+    /// A segment comes from the wireless side.
+    fn on_ack(&mut self, segment: &Segment) -> Says {
+        let flags = segment.flags;
+        if !flags.has(Flags::ACK) || flags.has(Flags::RST) {
+            return Says::Nothing;
+        }
+        let (ack, window) = (segment.ack, segment.window);
+        let (last, last_window) = match self.last {
+            Some(last) if ack.diff(last.0) <= 0 => last,
+            _ => {
+                self.last = Some((ack, window));
+                self.stretches.retain(|s| s.1.diff(ack) > 0);
+                self.filled.retain(|s| s.1.diff(ack) > 0);
+                return Says::Nothing;
+            }
+        };
+        if ack != last {
+            return Says::Nothing; // an old one
+        }
+        self.last = Some((ack, window));
+        let bare = segment.body.is_empty() && !flags.has(Flags::FIN) && !flags.has(Flags::SYN);
+        // A window that changes is an update, unless the blocks tell of news.
+        let repeats = window == last_window || !segment.options.sack.is_empty();
+        match self.stretches.first() {
+            Some(first) if bare && repeats => {
+                // Duplicates on their way when the sender filled the hole still tell of congestion.
+                let has = |s: &(Seq, Seq)| s.0.diff(ack) <= 0 && s.1.diff(ack) > 0;
+                if first.0.diff(ack) <= 0 && !self.filled.iter().any(has) {
+                    Says::LostBehind
+                } else {
+                    Says::LostBefore
+                }
+            }
+            _ => Says::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

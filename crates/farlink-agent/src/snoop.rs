@@ -1,0 +1,500 @@
+//! Snoop and its relatives (west1997, 2.6, 3 and 7): an agent that knows what passed on
+//! to the wireless link, and repairs what is lost there.
+//!
+//! It keeps copies of data until they are acknowledged. A duplicate ACK for what it has
+//! sends that again and goes no further; one for what never came is for the sender, since
+//! that was congestion. A timer much finer than the sender's does the same. On top of
+//! that it may tell the sender of its troubles by partial acknowledgments or notices of a
+//! bad state; or keep numbers instead of copies, and have the sender send again.
+//!
+//! All that it keeps may be forgotten at any time: then the sender sees the losses.
+
+mod cache;
+mod config;
+mod flow;
+mod upload;
+
+use super::connections::Connections;
+use super::crossing::Crossing;
+use super::eln;
+use super::middlebox::{
+    Act, Action, Agent, Injection, Leaving, Moved, Note, Out, Sent, Tag, Verdict,
+};
+use super::timers::Timers;
+use super::view::View;
+pub use config::{Repair, SackHandling, SnoopConfig, Tells};
+use farlink_tcp::{Flags, Instant, Segment, Seq};
+use farlink_wire::id::{NodeId, PacketId};
+use farlink_wire::packet::Packet;
+use flow::{Flow, OnAck, OnData};
+
+/// The agent.
+#[derive(Debug)]
+pub struct Snoop {
+    config: SnoopConfig,
+    connections: Connections<Flow>,
+    timers: Timers,
+    /// Number of the next packet that is kept.
+    serial: u32,
+    counts: Counts,
+}
+
+/// Counters of the agent.
+#[derive(Debug, Default)]
+struct Counts {
+    cached: u64,
+    uncached: u64,
+    local_retransmissions: u64,
+    local_timeouts: u64,
+    given_up: u64,
+    suppressed: u64,
+    passed: u64,
+    old_acks: u64,
+    partial_acks: u64,
+    notices: u64,
+    marked: u64,
+    bytes_held_max: u64,
+    negative_acks: u64,
+}
+
+impl Snoop {
+    /// An agent that has seen nothing.
+    pub fn new(config: SnoopConfig) -> Self {
+        Self {
+            config,
+            connections: Connections::new(config.limits),
+            timers: Timers::default(),
+            serial: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Data go to the wireless side.
+    fn on_data(&mut self, now: Instant, view: &mut View<'_>, out: &mut Out) -> Verdict {
+        let (config, to) = (&self.config, Crossing::ToWireless);
+        let blind = self.connections.blind();
+        let Some((ends, segment)) = view.seen(to) else {
+            return Verdict::Forward;
+        };
+        let seq = segment.seq;
+        let decided = self
+            .connections
+            .on_segment(now, ends, to, segment, |place, flow| {
+                if config.uploads {
+                    flow.upload.on_ack(segment);
+                }
+                (place, flow.on_data(config, segment))
+            });
+        if self.connections.blind() != blind {
+            note(out, view, Act::Blind, seq);
+        }
+        let Some((place, decided)) = decided else {
+            return Verdict::Forward;
+        };
+        let (span, again) = match decided {
+            OnData::Pass => return Verdict::Forward,
+            OnData::Full => {
+                self.counts.uncached += 1;
+                return Verdict::Forward;
+            }
+            OnData::Keep {
+                start,
+                end,
+                from_sender_again,
+            } => ((start, end), from_sender_again),
+        };
+        let copy = match config.repair {
+            Repair::Resend => {
+                if self.connections.bytes() + u64::from(view.ip_len()) > config.memory {
+                    self.counts.uncached += 1;
+                    return Verdict::Forward;
+                }
+                Some(view.copy())
+            }
+            Repair::Mark => None,
+        };
+        self.serial = self.serial.wrapping_add(1);
+        let (serial, path) = (self.serial, view.path());
+        let tells = config.tells;
+        let partial = self.connections.at(place, |flow| {
+            flow.path = Some(path);
+            flow.keep(span, again, serial, copy);
+            let wanted = match tells {
+                Tells::EachPacket { negotiate } => !negotiate || flow.knows_partial,
+                _ => false,
+            };
+            wanted.then(|| from_far_end(flow, span.1, |options| options.ackp = true))
+        });
+        if let Some(Some(packet)) = partial.flatten() {
+            self.counts.partial_acks += 1;
+            note(out, view, Act::Partial, span.1);
+            out.inject(packet);
+        }
+        self.counts.cached += 1;
+        self.counts.bytes_held_max = self.counts.bytes_held_max.max(self.connections.bytes());
+        note(out, view, Act::Keep, span.0);
+        Verdict::Follow(tag(place, serial))
+    }
+
+    /// A segment comes from the wireless side.
+    fn on_ack(&mut self, now: Instant, view: &mut View<'_>, out: &mut Out) -> Verdict {
+        let Self {
+            config,
+            connections,
+            timers,
+            counts,
+            ..
+        } = self;
+        let from = Crossing::FromWireless;
+        let path = config.uploads.then(|| view.path());
+        let Some((ends, segment)) = view.seen(from) else {
+            return Verdict::Forward;
+        };
+        let ack = segment.ack;
+        let decided = connections.on_segment(now, ends, from, segment, |place, flow| {
+            let decided = flow.on_ack(now, config, segment);
+            if let Some(path) = path {
+                flow.upload.on_data(now, config, segment, path);
+                counts.negative_acks += name_holes(flow, now, config, out);
+            }
+            if let OnAck::Repair(seq) = decided {
+                counts.local_retransmissions +=
+                    resend(flow, now, config, place, (seq, Act::Resend), out);
+            }
+            let duplicate = !matches!(decided, OnAck::Pass | OnAck::Old);
+            if config.sack_repair && duplicate && config.repair == Repair::Resend {
+                for seq in flow.missing(now, config, segment.ack, &segment.options.sack) {
+                    counts.local_retransmissions +=
+                        resend(flow, now, config, place, (seq, Act::Resend), out);
+                }
+            }
+            timers.set(place, flow.deadline(config));
+            let masks = config.sack == SackHandling::Mask && !segment.options.sack.is_empty();
+            let masked = masks.then(|| flow.masked(segment.ack, &segment.options.sack));
+            (
+                decided,
+                masked.filter(|masked| *masked != segment.options.sack),
+            )
+        });
+        let Some((decided, masked)) = decided else {
+            return Verdict::Forward;
+        };
+        match decided {
+            OnAck::Suppress | OnAck::Repair(_) => {
+                counts.suppressed += 1;
+                out.note_back(view, Act::Suppress, ack);
+                return Verdict::Drop;
+            }
+            OnAck::Old => {
+                counts.old_acks += 1;
+                return Verdict::Drop;
+            }
+            OnAck::PassDuplicate => counts.passed += 1,
+            OnAck::GiveUp => {
+                counts.passed += 1;
+                counts.given_up += 1;
+                out.note_back(view, Act::GiveUp, ack);
+            }
+            OnAck::Mark => {
+                if view.rewrite(eln::mark) {
+                    counts.marked += 1;
+                    out.note_back(view, Act::Mark, ack);
+                }
+            }
+            OnAck::Pass => {}
+        }
+        if let Some(masked) = masked {
+            view.rewrite(|segment| segment.options.sack = masked);
+        }
+        Verdict::Forward
+    }
+
+    /// The local timer of a connection may have expired.
+    fn on_timer(&mut self, now: Instant, place: u32, out: &mut Out) {
+        let Self {
+            config,
+            connections,
+            timers,
+            counts,
+            ..
+        } = self;
+        connections.at(place, |flow| {
+            counts.negative_acks += name_holes(flow, now, config, out);
+            if let Some(seq) = flow.on_timer(now, config) {
+                counts.local_timeouts += 1;
+                let about = flow.cache.front().and_then(|entry| entry.packet.clone());
+                let tries = flow.cache.front().map_or(0, |entry| entry.tries);
+                if tries >= config.tries {
+                    counts.given_up += 1;
+                    note_of(out, flow, Act::GiveUp, seq);
+                    flow.give_up(now);
+                } else if config.repair == Repair::Mark {
+                    tell_again(flow, now, seq, counts, out);
+                } else {
+                    counts.local_retransmissions +=
+                        resend(flow, now, config, place, (seq, Act::Timeout), out);
+                    tell(flow, (config, counts), about, out);
+                }
+            }
+            timers.set(place, flow.deadline(config));
+        });
+    }
+}
+
+/// Sends again what is at a number. Returns how many packets that was.
+fn resend(
+    flow: &mut Flow,
+    now: Instant,
+    config: &SnoopConfig,
+    place: u32,
+    (seq, act): (Seq, Act),
+    out: &mut Out,
+) -> u64 {
+    let Some(entry) = flow.repair(now, seq) else {
+        return 0;
+    };
+    let Some(packet) = entry.packet.clone() else {
+        return 0;
+    };
+    (entry.left, entry.sends) = (None, entry.sends + 1);
+    out.actions.push(Action::Inject(Injection {
+        packet,
+        ahead: config.ahead,
+        follow: Some(tag(place, entry.serial)),
+    }));
+    note_of(out, flow, act, seq);
+    1
+}
+
+/// Tells the mobile host what the radio lost of its data. Returns the negative acknowledgments.
+fn name_holes(flow: &mut Flow, now: Instant, config: &SnoopConfig, out: &mut Out) -> u64 {
+    let mut sent = 0;
+    while let Some((packet, seq)) = flow.upload.next_nack(now, config) {
+        let (about, from_opener) = (packet.flow, !packet.from_opener);
+        out.note(|| Note {
+            act: Act::Negative,
+            flow: about,
+            from_opener,
+            seq,
+        });
+        out.actions.push(Action::Inject(Injection {
+            packet,
+            ahead: config.ahead,
+            follow: None,
+        }));
+        sent += 1;
+    }
+    sent
+}
+
+/// The timer expired where numbers are kept: the sender hears that it is to send again.
+fn tell_again(flow: &mut Flow, now: Instant, seq: Seq, counts: &mut Counts, out: &mut Out) {
+    // It comes again, or not: the timer, which this restarts, is for what the sender is told.
+    flow.repair(now, seq);
+    if let Some((acked, _)) = flow.acked
+        && let Some(packet) = from_far_end(flow, acked, |options| options.eln = true)
+    {
+        counts.marked += 1;
+        note_of(out, flow, Act::Mark, seq);
+        out.inject(packet);
+    }
+}
+
+/// Tells the sender of a failed try.
+fn tell(
+    flow: &mut Flow,
+    (config, counts): (&SnoopConfig, &mut Counts),
+    about: Option<Packet>,
+    out: &mut Out,
+) {
+    match config.tells {
+        Tells::Partial { negotiate, repeat } => {
+            if (!negotiate || flow.knows_partial)
+                && let Some(end) = flow.partial(repeat)
+                && let Some(packet) = from_far_end(flow, end, |options| options.ackp = true)
+            {
+                counts.partial_acks += 1;
+                note_of(out, flow, Act::Partial, end);
+                out.inject(packet);
+            }
+        }
+        Tells::BadState => {
+            if let Some(about) = about {
+                counts.notices += 1;
+                let seq = flow.cache.front().map_or(Seq(0), |entry| entry.start);
+                note_of(out, flow, Act::Notice, seq);
+                out.actions.push(Action::Notify(about));
+            }
+        }
+        Tells::Nothing | Tells::EachPacket { .. } => {}
+    }
+}
+
+/// A bare ACK as the far end would send it.
+fn from_far_end(
+    flow: &Flow,
+    ack: Seq,
+    options: impl FnOnce(&mut farlink_tcp::Options),
+) -> Option<Packet> {
+    let mut segment = Segment {
+        src_port: flow.head.ports.1,
+        dst_port: flow.head.ports.0,
+        seq: flow.head.ack,
+        ack,
+        flags: Flags::ACK,
+        window: flow.acked.map_or(0, |(_, window)| window),
+        ..Segment::default()
+    };
+    segment.options.timestamps = flow.stamps;
+    options(&mut segment.options);
+    flow.path?.reverse().packet(segment).ok()
+}
+
+/// Builds the tag of a packet.
+fn tag(place: u32, serial: u32) -> Tag {
+    Tag(u64::from(place) << 32 | u64::from(serial))
+}
+
+/// Notes what was done about a number of the data that a packet is of.
+fn note(out: &mut Out, view: &mut View<'_>, act: Act, seq: Seq) {
+    if out.notes.is_some() {
+        let path = view.path();
+        out.note(|| Note {
+            act,
+            flow: path.flow(),
+            from_opener: path.from_opener(),
+            seq,
+        });
+    }
+}
+
+fn note_of(out: &mut Out, flow: &Flow, act: Act, seq: Seq) {
+    if let Some(path) = flow.path {
+        out.note(|| Note {
+            act,
+            flow: path.flow(),
+            from_opener: path.from_opener(),
+            seq,
+        });
+    }
+}
+
+impl Agent for Snoop {
+    fn on_packet(
+        &mut self,
+        now: Instant,
+        _id: PacketId,
+        crossing: Crossing,
+        view: &mut View<'_>,
+        out: &mut Out,
+    ) -> Verdict {
+        if crossing == Crossing::Beside || self.connections.is_off() {
+            return Verdict::Forward;
+        }
+        let verdict = match crossing {
+            Crossing::ToWireless => self.on_data(now, view, out),
+            _ => self.on_ack(now, view, out),
+        };
+        let permits = |segment: &Segment| segment.options.sack_permitted;
+        if self.config.sack == SackHandling::Off && view.segment().is_some_and(permits) {
+            view.rewrite(|segment| segment.options.sack_permitted = false);
+        }
+        verdict
+    }
+
+    fn follows(&self) -> bool {
+        true
+    }
+
+    fn goes_ahead(&self) -> bool {
+        self.config.ahead && self.config.repair == Repair::Resend
+    }
+
+    fn on_sent(&mut self, now: Instant, tag: Tag, sent: Sent, _out: &mut Out) {
+        let (place, serial) = ((tag.0 >> 32) as u32, tag.0 as u32);
+        let (config, timers) = (&self.config, &mut self.timers);
+        self.connections.at(place, |flow| {
+            let Some(entry) = flow.cache.by_serial(serial) else {
+                return;
+            };
+            match sent {
+                Sent::Left(at) | Sent::Again(at) => entry.left = Some(at),
+                // It never was on the wireless side: that is congestion here.
+                Sent::Refused if entry.sends == 1 => flow.cache.remove(serial),
+                Sent::Refused => entry.left = Some(now),
+            }
+            timers.set(place, flow.deadline(config));
+        });
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+
+    fn on_deadline(&mut self, now: Instant, out: &mut Out) {
+        while let Some(place) = self.timers.pop(now) {
+            self.on_timer(now, place, out);
+        }
+    }
+
+    fn on_leave(
+        &mut self,
+        _now: Instant,
+        host: NodeId,
+        how: Leaving,
+        _out: &mut Out,
+    ) -> Option<Moved> {
+        self.connections.leave(host, how)
+    }
+
+    fn on_join(&mut self, now: Instant, moved: Moved, _out: &mut Out) {
+        let Self {
+            config,
+            connections,
+            timers,
+            serial,
+            ..
+        } = self;
+        connections.join(now, moved, |place, flow| {
+            // The link has seen nothing of it yet: the timer sees to it.
+            for entry in flow.cache.iter_mut() {
+                *serial = serial.wrapping_add(1);
+                (entry.serial, entry.left) = (*serial, Some(now));
+            }
+            timers.set(place, flow.deadline(config));
+        });
+    }
+
+    fn switch(&mut self, _now: Instant, on: bool, _out: &mut Out) {
+        self.connections.switch(on);
+        self.timers.clear();
+    }
+
+    fn counters(&self, _now: Instant) -> Vec<(&'static str, f64)> {
+        let c = &self.counts;
+        let counts = [
+            ("cached", c.cached),
+            ("uncached", c.uncached),
+            ("local_retransmissions", c.local_retransmissions),
+            ("local_timeouts", c.local_timeouts),
+            ("given_up", c.given_up),
+            ("suppressed", c.suppressed),
+            ("passed", c.passed),
+            ("old_acks", c.old_acks),
+            ("partial_acks", c.partial_acks),
+            ("notices", c.notices),
+            ("marked", c.marked),
+            ("bytes_held", self.connections.bytes()),
+            ("bytes_held_max", c.bytes_held_max),
+        ];
+        let mut all: Vec<_> = counts.map(|(name, n)| (name, n as f64)).into();
+        if self.config.uploads {
+            all.push(("negative_acks", c.negative_acks as f64));
+        }
+        all.extend(self.connections.counters());
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,445 @@
+//! State and decisions of snoop for one connection.
+
+use super::cache::{Cache, Entry, Place};
+use super::config::{Repair, SnoopConfig};
+use super::upload::Upload;
+use crate::connections::Kept;
+use crate::view::Path;
+use farlink_tcp::{Flags, Instant, Interval, SackBlock, SackBlocks, Segment, Seq, Timestamps};
+use farlink_wire::packet::Packet;
+
+/// State of one connection whose data go to the wireless side.
+#[derive(Debug, Default)]
+pub(super) struct Flow {
+    pub(super) cache: Cache,
+    /// Behind the highest data that passed.
+    high: Option<Seq>,
+    /// The last acknowledgment, and its window.
+    pub(super) acked: Option<(Seq, u16)>,
+    /// Duplicates of it that came.
+    dups: u32,
+    /// Duplicates that are still to come of what passed behind a repair.
+    expected: u32,
+    /// The sender sent what was acknowledged: it did not hear of that, and the next
+    /// duplicate tells it.
+    owed: bool,
+    rtt: Option<Rtt>,
+    /// Time at which the timer was restarted.
+    restarted: Instant,
+    pub(super) path: Option<Path>,
+    pub(super) head: Head,
+    /// The timestamps that came last from the wireless side: one that uses them drops what has
+    /// none (RFC 7323, 3.2).
+    pub(super) stamps: Option<Timestamps>,
+    /// The SYN says that partial acknowledgments are understood.
+    pub(super) knows_partial: bool,
+    /// The last partial acknowledgment, unless all of that is acknowledged.
+    pub(super) last_partial: Option<Seq>,
+    /// Data from the wireless side.
+    pub(super) upload: Upload,
+}
+
+impl Kept for Flow {
+    fn bytes(&self) -> u64 {
+        self.cache.bytes()
+    }
+}
+
+/// Header fields of the last segment with data.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Head {
+    pub(super) ports: (u16, u16),
+    /// Next number that the data's sender expects: the number with which its peer would send.
+    pub(super) ack: Seq,
+}
+
+/// Estimates of the round trip over the wireless side.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rtt {
+    smoothed: Interval,
+    variation: Interval,
+}
+
+impl Rtt {
+    /// Estimates before the first sample.
+    fn first(config: &SnoopConfig) -> Self {
+        Self {
+            smoothed: config.srtt,
+            variation: config.rttvar,
+        }
+    }
+
+    /// Returns the time after which what left is taken for lost.
+    pub(super) fn timeout(rtt: Option<Self>, config: &SnoopConfig) -> Interval {
+        let rtt = rtt.unwrap_or(Self::first(config));
+        (rtt.smoothed + rtt.variation * 4).max(config.tick)
+    }
+
+    /// Takes a sample.
+    pub(super) fn sample(rtt: &mut Option<Self>, config: &SnoopConfig, sample: Interval) {
+        let rtt = rtt.get_or_insert(Self::first(config));
+        let error = sample.abs_diff(rtt.smoothed);
+        rtt.variation = (rtt.variation * 3 + error) / 4;
+        rtt.smoothed = (rtt.smoothed * 7 + sample) / 8;
+    }
+}
+
+/// Decision on a segment with data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum OnData {
+    /// Forward.
+    Pass,
+    /// Forward; there is no room for a copy.
+    Full,
+    /// Forward and cache.
+    Keep {
+        start: Seq,
+        end: Seq,
+        from_sender_again: bool,
+    },
+}
+
+/// Decision on an acknowledgment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum OnAck {
+    /// Forward.
+    Pass,
+    /// Forward a duplicate: the loss was in front of the agent, or the sender repairs it.
+    PassDuplicate,
+    /// Forward, and give up the requested data: it was retransmitted as often as allowed.
+    GiveUp,
+    /// Drop, because newer acknowledgments passed.
+    Old,
+    /// Drop.
+    Suppress,
+    /// Drop, and retransmit the requested data.
+    Repair(Seq),
+    /// Forward with a mark.
+    Mark,
+}
+
+impl Flow {
+    /// Time after which what left is taken for lost.
+    pub(super) fn timeout(&self, config: &SnoopConfig) -> Interval {
+        Rtt::timeout(self.rtt, config)
+    }
+
+    /// Returns the next time at which the agent has something to do for the connection.
+    pub(super) fn deadline(&self, config: &SnoopConfig) -> Option<Instant> {
+        let due = self.due(config);
+        match self.upload.due(config) {
+            None => due,
+            upload => upload.min(due.or(upload)),
+        }
+    }
+
+    /// Returns the expiry of the local timer. The timer runs once the oldest packet has left the
+    /// transmitter. It does not run while earlier data is missing that never arrived here, because
+    /// then nothing can be acknowledged.
+    pub(super) fn due(&self, config: &SnoopConfig) -> Option<Instant> {
+        let oldest = self.cache.front()?;
+        let left = oldest.left?;
+        if self
+            .acked
+            .is_some_and(|(acked, _)| oldest.start.diff(acked) > 0)
+        {
+            return None;
+        }
+        Some(left.max(self.restarted) + self.timeout(config))
+    }
+
+    /// A segment goes to the wireless side.
+    pub(super) fn on_data(&mut self, config: &SnoopConfig, segment: &Segment) -> OnData {
+        let flags = segment.flags;
+        if flags.has(Flags::SYN) {
+            if !flags.has(Flags::ACK) {
+                *self = Self::default(); // another connection
+            }
+            self.knows_partial |= segment.options.ackp;
+            return OnData::Pass;
+        }
+        let len = segment.seq_len();
+        if len == 0 || flags.has(Flags::RST) || segment.dummy {
+            return OnData::Pass;
+        }
+        self.head = Head {
+            ports: (segment.src_port, segment.dst_port),
+            ack: segment.ack,
+        };
+        let (start, end) = (segment.seq, segment.seq.at(u64::from(len)));
+        if self.high.is_none_or(|high| end.diff(high) > 0) {
+            self.high = Some(end);
+        }
+        if self.acked.is_some_and(|(acked, _)| end.diff(acked) <= 0) {
+            self.owed = true;
+            return OnData::Pass;
+        }
+        let place = self.cache.place_of(start, end);
+        match place {
+            Place::Within => {
+                for entry in self.cache.touched(start, end) {
+                    (entry.tries, entry.from_sender_again) = (0, true);
+                }
+                OnData::Pass
+            }
+            Place::Last | Place::Hole if self.cache.len() >= config.cache => OnData::Full,
+            Place::Last | Place::Hole => OnData::Keep {
+                start,
+                end,
+                from_sender_again: place == Place::Hole,
+            },
+            // What was told to be sent again comes again: it is as new.
+            Place::Again => {
+                let report =
+                    |entry: &mut Entry| config.repair == Repair::Mark && entry.repaired.is_some();
+                OnData::Keep {
+                    start,
+                    end,
+                    from_sender_again: !self.cache.touched(start, end).any(report),
+                }
+            }
+        }
+    }
+
+    /// Keeps data that pass.
+    pub(super) fn keep(
+        &mut self,
+        (start, end): (Seq, Seq),
+        from_sender_again: bool,
+        serial: u32,
+        packet: Option<Packet>,
+    ) {
+        let before = self.cache.at(start).and_then(|entry| entry.repaired);
+        self.cache.insert(Entry {
+            start,
+            end,
+            packet,
+            serial,
+            left: None,
+            sends: 1,
+            tries: 0,
+            repaired: before.filter(|_| !from_sender_again),
+            from_sender_again,
+        });
+    }
+
+    /// A segment comes from the wireless side.
+    pub(super) fn on_ack(
+        &mut self,
+        now: Instant,
+        config: &SnoopConfig,
+        segment: &Segment,
+    ) -> OnAck {
+        let flags = segment.flags;
+        if flags.has(Flags::SYN) && !flags.has(Flags::ACK) {
+            *self = Self::default(); // another connection
+        }
+        if !flags.has(Flags::ACK) || flags.has(Flags::RST) {
+            return OnAck::Pass;
+        }
+        self.stamps = segment.options.timestamps;
+        let (ack, window) = (segment.ack, segment.window);
+        let bare = segment.body.is_empty() && !flags.has(Flags::FIN) && !flags.has(Flags::SYN);
+        let (last, last_window) = match self.acked {
+            Some(acked) if ack.diff(acked.0) <= 0 => acked,
+            _ => {
+                // What never passed cannot be acknowledged: it is not ours to judge.
+                if self.high.is_none_or(|high| ack.diff(high) <= 0) {
+                    self.on_new_ack(now, config, ack, window);
+                }
+                return OnAck::Pass;
+            }
+        };
+        if ack != last {
+            return if bare { OnAck::Old } else { OnAck::Pass };
+        }
+        self.acked = Some((ack, window));
+        if !bare || window != last_window || self.cache.len() == 0 {
+            return OnAck::Pass;
+        }
+        if std::mem::take(&mut self.owed) {
+            return OnAck::Pass;
+        }
+        self.on_duplicate(now, config, segment)
+    }
+
+    fn on_new_ack(&mut self, now: Instant, config: &SnoopConfig, ack: Seq, window: u16) {
+        // The timer is for the oldest, and that one's acknowledgment may wait for the next
+        // packet: a sample of the newest would be too short on a slow link.
+        if let Some(oldest) = self.cache.front()
+            && oldest.end.diff(ack) <= 0
+            && !oldest.from_sender_again
+            && oldest.repaired.is_none()
+            && let Some(left) = oldest.left
+            && left <= now
+        {
+            Rtt::sample(&mut self.rtt, config, now.since(left));
+        }
+        self.cache.free(ack);
+        self.acked = Some((ack, window));
+        // Kept longer it would seem to lie ahead after half of all numbers.
+        self.last_partial = self.last_partial.filter(|last| last.diff(ack) > 0);
+        (self.dups, self.expected, self.owed) = (0, 0, false);
+        self.restarted = now;
+    }
+
+    fn on_duplicate(&mut self, now: Instant, config: &SnoopConfig, segment: &Segment) -> OnAck {
+        let ack = segment.ack;
+        let timeout = self.timeout(config);
+        let behind = self.cache.behind(ack);
+        // A packet that came twice draws one too: only what left behind the packet in
+        // question and came tells that it is missing.
+        let known =
+            |entry: &Entry| entry.start.diff(ack) > 0 && entry.left.is_some_and(|at| at <= now);
+        let twice = segment.options.sack.as_slice().first();
+        let twice = twice.is_some_and(|block| {
+            let right = block.right;
+            right.diff(ack) <= 0
+        });
+        let is_evidence = !twice && self.cache.iter().any(known);
+        self.dups += 1;
+        let (dups, expected) = (self.dups, self.expected);
+        let Some(lost) = self.cache.at(ack) else {
+            return OnAck::PassDuplicate;
+        };
+        if lost.from_sender_again {
+            return OnAck::PassDuplicate;
+        }
+        if !is_evidence {
+            return OnAck::Suppress;
+        }
+        if config.repair == Repair::Mark {
+            // Nothing here can be sent again: it was marked, and is on its way.
+            let soon = lost.repaired.is_some_and(|at| now.since(at) < timeout);
+            if soon {
+                return OnAck::Suppress;
+            }
+            lost.repaired = Some(now);
+            return OnAck::Mark;
+        }
+        if lost.repaired.is_some() {
+            let late = lost.left.is_some_and(|left| now > left + timeout);
+            if !late && (expected > 0 || dups == 1) {
+                self.expected = if dups == 1 { behind } else { expected }.saturating_sub(1);
+                return OnAck::Suppress;
+            }
+        }
+        if lost.tries >= config.tries {
+            let serial = lost.serial;
+            self.cache.remove(serial);
+            return OnAck::GiveUp;
+        }
+        self.expected = behind.saturating_sub(dups);
+        OnAck::Repair(lost.start)
+    }
+
+    /// Returns data that a selective acknowledgment shows as missing, besides that at `ack`, and
+    /// that was not retransmitted recently.
+    pub(super) fn missing(
+        &self,
+        now: Instant,
+        config: &SnoopConfig,
+        ack: Seq,
+        blocks: &SackBlocks,
+    ) -> Vec<Seq> {
+        let timeout = self.timeout(config);
+        let rights = blocks.as_slice().iter().map(|block| block.right);
+        let Some(highest) = rights.reduce(|a, b| if b.diff(a) > 0 { b } else { a }) else {
+            return Vec::new();
+        };
+        let covered = |entry: &Entry| {
+            let holds = |b: &SackBlock| {
+                let (left, right) = (b.left, b.right);
+                left.diff(entry.start) <= 0 && right.diff(entry.end) >= 0
+            };
+            blocks.as_slice().iter().any(holds)
+        };
+        self.cache
+            .iter()
+            .filter(|entry| entry.start.diff(ack) > 0 && entry.end.diff(highest) <= 0)
+            .filter(|entry| !covered(entry) && !entry.from_sender_again)
+            .filter(|entry| entry.repaired.is_none_or(|at| now.since(at) > timeout))
+            .filter(|entry| entry.tries < config.tries)
+            .map(|entry| entry.start)
+            .collect()
+    }
+
+    /// Blocks that also hold what is being sent again here, where that touches them.
+    pub(super) fn masked(&self, ack: Seq, blocks: &SackBlocks) -> SackBlocks {
+        let repaired = self
+            .cache
+            .iter()
+            .filter(|entry| entry.repaired.is_some() && !entry.from_sender_again)
+            .filter(|entry| entry.start.diff(ack) > 0);
+        let repaired: Vec<_> = repaired.map(|entry| (entry.start, entry.end)).collect();
+        let mut out: Vec<(Seq, Seq)> = Vec::new();
+        for block in blocks.as_slice() {
+            let (mut left, mut right) = (block.left, block.right);
+            for &(start, end) in &repaired {
+                if start.diff(right) <= 0 && end.diff(right) > 0 {
+                    right = end;
+                }
+            }
+            for &(start, end) in repaired.iter().rev() {
+                if end.diff(left) >= 0 && start.diff(left) < 0 {
+                    left = start;
+                }
+            }
+            // One that others have grown to is one with them.
+            while let Some(place) = out
+                .iter()
+                .position(|item| item.0.diff(right) <= 0 && left.diff(item.1) <= 0)
+            {
+                let other = out.remove(place);
+                left = if other.0.diff(left) < 0 {
+                    other.0
+                } else {
+                    left
+                };
+                right = if other.1.diff(right) > 0 {
+                    other.1
+                } else {
+                    right
+                };
+            }
+            out.push((left, right));
+        }
+        let block = |(left, right)| SackBlock { left, right };
+        out.into_iter().map(block).collect()
+    }
+
+    /// Marks the data at a number as retransmitted, or as announced, now.
+    pub(super) fn repair(&mut self, now: Instant, seq: Seq) -> Option<&mut Entry> {
+        self.restarted = now;
+        let entry = self.cache.at(seq)?;
+        entry.repaired = Some(now);
+        entry.tries += 1;
+        Some(entry)
+    }
+
+    /// The local timer may have expired: the packet that it was for.
+    pub(super) fn on_timer(&mut self, now: Instant, config: &SnoopConfig) -> Option<Seq> {
+        self.due(config).filter(|&due| due <= now)?;
+        self.cache.front().map(|oldest| oldest.start)
+    }
+
+    /// The oldest is forgotten; the timer runs for the next.
+    pub(super) fn give_up(&mut self, now: Instant) {
+        let oldest = self.cache.front().map(|entry| entry.serial);
+        if let Some(serial) = oldest {
+            self.cache.remove(serial);
+        }
+        self.restarted = now;
+    }
+
+    /// The next partial acknowledgment, when the timer expires.
+    pub(super) fn partial(&mut self, repeat: bool) -> Option<Seq> {
+        let (acked, _) = self.acked?;
+        let end = self.cache.run_from(acked)?;
+        let news = self.last_partial.is_none_or(|last| end.diff(last) > 0);
+        if news {
+            self.last_partial = Some(end);
+        }
+        (news || repeat).then_some(end)
+    }
+}

@@ -1,0 +1,312 @@
+use super::*;
+use crate::bed::{Bed, FIXED, Faults, MOBILE, enemy, packet, says};
+use crate::{Eln, Limits};
+use farlink_channel::rng::Streams;
+use farlink_tcp::{Body, Config, Interval, config};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+/// Every kind, with what its sender needs.
+fn kinds() -> Vec<(SnoopConfig, Config)> {
+    let base = SnoopConfig::DEFAULT;
+    let small = SnoopConfig {
+        cache: 3,
+        memory: 4000,
+        tries: 2,
+        sack: SackHandling::Mask,
+        sack_repair: true,
+        ..base
+    };
+    let full = Tells::Partial {
+        negotiate: true,
+        repeat: false,
+    };
+    let partial = |tells, how| {
+        let tcp = Config {
+            ackp: Some(how),
+            ..Config::default()
+        };
+        (SnoopConfig { tells, ..base }, tcp)
+    };
+    let each = Tells::EachPacket { negotiate: false };
+    let constant = config::PartialAck::Constant(Interval::from_secs(2));
+    let marks = SnoopConfig {
+        repair: Repair::Mark,
+        ..base
+    };
+    let notices = SnoopConfig {
+        tells: Tells::BadState,
+        ..base
+    };
+    let takes_marks = Config {
+        eln: config::Eln::Agent,
+        ..Config::default()
+    };
+    let takes_nacks = Config {
+        nack: true,
+        ..Config::default()
+    };
+    let takes_notices = Config {
+        ebsn: true,
+        ..Config::default()
+    };
+    vec![
+        (base, Config::default()),
+        (small, Config::default()),
+        (
+            SnoopConfig {
+                sack: SackHandling::Off,
+                ..base
+            },
+            Config::default(),
+        ),
+        partial(full, config::PartialAck::Restart),
+        partial(each, constant),
+        (marks, takes_marks),
+        (notices, takes_notices),
+        (
+            SnoopConfig {
+                uploads: true,
+                holes: 3,
+                tries: 2,
+                ..base
+            },
+            takes_nacks,
+        ),
+    ]
+}
+
+fn until(seconds: u64) -> Instant {
+    Instant::ZERO + Interval::from_secs(seconds)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 12))]
+
+    /// No byte is lost or changed, whatever is dropped, copied, damaged and reordered,
+    /// and whenever the agent forgets what it knows.
+    #[test]
+    fn no_byte_is_lost(
+        kind in 0..8_usize,
+        seed: u64,
+        (loss, copies, damage, late) in (0.0..0.1, 0.0..0.1, 0.0..0.05, 0.0..0.3),
+        forgets in proptest::collection::vec(0..2000_u64, 0..12),
+        real: bool,
+        back in 0..20_000_u64,
+    ) {
+        let (config, tcp) = kinds().swap_remove(kind);
+        let faults = Faults { loss, copies, damage, late };
+        let mut bed = Bed::new(Snoop::new(config), &Arc::new(tcp), [back, 60_000], real)
+            .with_faults(faults, seed);
+        let mut at = Instant::ZERO;
+        for after in forgets {
+            at += Interval::from_millis(after);
+            bed.run(at);
+            bed.agent.switch(at, false, &mut Out::default());
+            bed.agent.switch(at, true, &mut Out::default());
+        }
+        bed.run(until(4000));
+        prop_assert!(bed.is_done(), "{:?} {:?}", bed.ends[FIXED], bed.ends[MOBILE]);
+    }
+
+    /// The agent decides the same of simulated packets and of bytes: what leaves it, and
+    /// when, is the same.
+    #[test]
+    fn both_forms_get_the_same(kind in 0..8_usize, seed: u64, loss in 0.0..0.1) {
+        let left = [false, true].map(|real| {
+            let (config, tcp) = kinds().swap_remove(kind);
+            let faults = Faults { loss, late: 0.1, ..Faults::default() };
+            let mut bed = Bed::new(Snoop::new(config), &Arc::new(tcp), [3000, 30_000], real)
+                .with_faults(faults, seed);
+            bed.run(until(4000));
+            let left = bed.left.iter().map(|(at, end, segment)| (*at, *end, says(segment)));
+            (left.collect::<Vec<_>>(), bed.agent.counters(bed.now))
+        });
+        let [simulated, bytes] = left;
+        prop_assert_eq!(simulated.0, bytes.0);
+        // Copies are counted as long as they are.
+        prop_assert_eq!(simulated.1, bytes.1);
+    }
+
+    /// Segments of an enemy, in every state: what is kept stays within its bounds, and
+    /// the agent goes on.
+    #[test]
+    fn hostile_segments_find_bounds(kind in 0..8_usize, seed: u64) {
+        let (config, _) = kinds().swap_remove(kind);
+        let limits = Limits { connections: 20, ..config.limits };
+        let config = SnoopConfig { limits, memory: 20_000, cache: 10, ..config };
+        let mut agent = Snoop::new(config);
+        let mut stream = Streams::new(seed, 0).stream("enemy");
+        let mut now = Instant::ZERO;
+        for _ in 0..3000 {
+            let (end, segment) = enemy(&mut stream);
+            let mut any = |n: u64| stream.next_u64() % n;
+            now += Interval::from_micros(any(20_000));
+            let crossing = if end == FIXED { Crossing::ToWireless } else { Crossing::FromWireless };
+            let real = any(2) == 0;
+            let mut crosses = packet(end, segment, real);
+            let mut out = Out::default();
+            let verdict = agent.on_packet(now, PacketId(0), crossing, &mut View::new(&mut crosses), &mut out);
+            if let Verdict::Follow(tag) = verdict {
+                let sent = [Sent::Left(now), Sent::Refused, Sent::Again(now)][any(3) as usize];
+                agent.on_sent(now, tag, sent, &mut out);
+            }
+            if agent.deadline().is_some_and(|at| at <= now) {
+                agent.on_deadline(now, &mut out);
+            }
+            // What it asks for at once is bounded by what it keeps.
+            prop_assert!(out.actions.len() <= 20 * 11);
+            prop_assert!(agent.connections.bytes() <= 20_000);
+            prop_assert!(agent.connections.len() <= 20);
+            prop_assert!(agent.deadline().is_none_or(|at| at > now));
+        }
+    }
+}
+
+/// A hundred thousand connections: as many are kept as are allowed, and the others pass.
+#[test]
+fn a_hundred_thousand_connections_are_bounded() {
+    let mut agent = Snoop::new(SnoopConfig {
+        memory: 100_000,
+        ..SnoopConfig::DEFAULT
+    });
+    for number in 0..100_000_u32 {
+        let segment = Segment {
+            src_port: (number % 50_000) as u16,
+            dst_port: (number / 50_000) as u16,
+            flags: Flags::ACK,
+            body: Body::of_len(1000),
+            ..Segment::default()
+        };
+        let mut crosses = packet(FIXED, segment, false);
+        let mut view = View::new(&mut crosses);
+        let to = Crossing::ToWireless;
+        let verdict = agent.on_packet(
+            Instant::from_nanos(u64::from(number)),
+            PacketId(0),
+            to,
+            &mut view,
+            &mut Out::default(),
+        );
+        assert!(matches!(verdict, Verdict::Forward | Verdict::Follow(_)));
+    }
+    assert_eq!(agent.connections.len(), 1024);
+    assert!(agent.connections.bytes() <= 100_000);
+    let refused = agent.counters(until(1));
+    let refused = refused.iter().find(|item| item.0 == "connections_refused");
+    assert_eq!(refused.map(|item| item.1), Some(100_000.0 - 1024.0));
+}
+
+/// The agent of marks alone loses nothing either.
+#[test]
+fn marks_alone_lose_nothing() {
+    let tcp = Arc::new(Config {
+        eln: config::Eln::Agent,
+        ..Config::default()
+    });
+    let faults = Faults {
+        loss: 0.05,
+        late: 0.1,
+        ..Faults::default()
+    };
+    let agent = Eln::new(Limits::default());
+    let mut bed = Bed::new(agent, &tcp, [0, 60_000], true).with_faults(faults, 3);
+    bed.run(until(4000));
+    assert!(bed.is_done());
+}
+
+/// Data of 100 bytes from the fixed host.
+fn data(seq: u32) -> Segment {
+    Segment {
+        seq: Seq(seq),
+        flags: Flags::ACK,
+        body: Body::of_len(100),
+        ..Segment::default()
+    }
+}
+
+/// Sends a segment to the wireless side; it leaves the transmitter at once.
+fn goes(agent: &mut Snoop, now: Instant, segment: Segment) -> Verdict {
+    let mut crosses = packet(FIXED, segment, false);
+    let (mut view, mut out) = (View::new(&mut crosses), Out::default());
+    let to = Crossing::ToWireless;
+    let verdict = agent.on_packet(now, PacketId(0), to, &mut view, &mut out);
+    if let Verdict::Follow(tag) = verdict {
+        agent.on_sent(now, tag, Sent::Left(now), &mut out);
+    }
+    verdict
+}
+
+/// A segment that is only a probe has no data worth a copy.
+#[test]
+fn dummies_are_not_kept() {
+    let mut agent = Snoop::new(SnoopConfig::DEFAULT);
+    let dummy = Segment {
+        dummy: true,
+        ..data(1)
+    };
+    assert_eq!(goes(&mut agent, until(0), dummy), Verdict::Forward);
+    assert_eq!(agent.connections.bytes(), 0);
+}
+
+/// Retransmissions go ahead of the queue if configured.
+#[test]
+fn repairs_go_ahead_if_asked() {
+    for ahead in [true, false] {
+        let mut agent = Snoop::new(SnoopConfig {
+            ahead,
+            ..SnoopConfig::DEFAULT
+        });
+        goes(&mut agent, until(0), data(1));
+        let at = agent.deadline().expect("the local timer");
+        let mut out = Out::default();
+        agent.on_deadline(at, &mut out);
+        let goes_ahead = |action: &Action| matches!(action, Action::Inject(it) if it.ahead);
+        assert_eq!(
+            out.actions.iter().filter(|entry| goes_ahead(entry)).count(),
+            usize::from(ahead)
+        );
+        assert_eq!(out.actions.len(), 1);
+    }
+}
+
+#[test]
+fn switched_off_it_waits_for_nothing() {
+    let mut agent = Snoop::new(SnoopConfig::DEFAULT);
+    goes(&mut agent, until(0), data(1));
+    assert!(agent.deadline().is_some());
+    agent.switch(until(0), false, &mut Out::default());
+    assert_eq!(agent.deadline(), None);
+}
+
+/// State from another station gets numbers of this agent, and its timer runs from then on.
+#[test]
+fn what_comes_along_is_timed_from_then_on() {
+    let [mut old, mut new] = [(); 2].map(|()| Snoop::new(SnoopConfig::DEFAULT));
+    for seq in [1, 101, 201] {
+        goes(&mut old, until(0), data(seq));
+    }
+    // Another connection of the host has numbers of the new agent already.
+    let other = Segment {
+        src_port: 7,
+        ..data(1)
+    };
+    goes(&mut new, until(0), other);
+    assert!(new.deadline().is_some());
+    new.on_deadline(until(1), &mut Out::default());
+    let host = packet(MOBILE, data(1), false).src;
+    let mut out = Out::default();
+    let moved = old.on_leave(until(2), host, Leaving::Transfer, &mut out);
+    new.on_join(until(2), moved.expect("three packets"), &mut out);
+    let flow = new.connections.at(1, |flow| {
+        let entries = flow.cache.iter().map(|item| (item.serial, item.left));
+        (entries.collect::<Vec<_>>(), flow.due(&SnoopConfig::DEFAULT))
+    });
+    let (entries, due) = flow.expect("the connection");
+    assert_eq!(entries, [2, 3, 4].map(|serial| (serial, Some(until(2)))));
+    assert!(due.is_some_and(|due| due > until(2)));
+    // Without the other connection nothing else is due.
+    new.connections.at(0, |flow| flow.cache.free(Seq(101)));
+    new.on_deadline(until(2), &mut out);
+    assert_eq!(new.deadline(), due);
+}

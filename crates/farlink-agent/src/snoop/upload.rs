@@ -1,0 +1,196 @@
+//! Snoop for data from the mobile host (west1997, 2.6; Balakrishnan, Seshan, Amir, Katz 1995):
+//! the base station sees what the radio lost of it, and says so by negative acknowledgments.
+//!
+//! The radio keeps order, so data behind a hole proves that the hole is lost. The mobile host
+//! sends it again at once, from its own buffer, and its window stays.
+
+use super::config::SnoopConfig;
+use super::flow::{Head, Rtt};
+use crate::view::Path;
+use farlink_tcp::{
+    Flags, Instant, Interval, Options, RareOptions, SackBlock, Segment, Seq, Timestamps,
+};
+use farlink_wire::packet::Packet;
+
+/// Blocks that fit beside the mark: 4 + 4 + 8 n of 40 bytes, 12 of which timestamps take.
+const BLOCKS: usize = 4;
+const BLOCKS_WITH_TIMESTAMPS: usize = 2;
+
+/// State of the data from the mobile host of one connection.
+#[derive(Debug, Default)]
+pub(super) struct Upload {
+    /// The mobile host's SYN says that it understands negative acknowledgments.
+    knows: bool,
+    /// Behind the highest data that came.
+    high: Option<Seq>,
+    /// Missing data in order, apart from each other.
+    holes: Vec<Hole>,
+    /// Path of the data, and the header of the last segment with some.
+    path: Option<Path>,
+    head: Head,
+    /// Last acknowledgment from the fixed host, its window and its timestamps.
+    acked: Option<(Seq, u16)>,
+    stamps: Option<Timestamps>,
+    rtt: Option<Rtt>,
+}
+
+/// Data that the radio lost.
+#[derive(Clone, Copy, Debug)]
+struct Hole {
+    left: Seq,
+    right: Seq,
+    /// Time of the last negative acknowledgment that named the hole.
+    told: Option<Instant>,
+    tries: u32,
+}
+
+impl Upload {
+    /// A segment comes from the mobile host.
+    pub(super) fn on_data(
+        &mut self,
+        now: Instant,
+        config: &SnoopConfig,
+        segment: &Segment,
+        path: Path,
+    ) {
+        let flags = segment.flags;
+        let len = segment.seq_len();
+        let (start, end) = (segment.seq, segment.seq.at(u64::from(len)));
+        if flags.has(Flags::SYN) {
+            if self.high.is_some() && flags.has(Flags::ACK) {
+                return; // sent again
+            }
+            *self = Self {
+                knows: segment.options.nack,
+                high: Some(end),
+                ..Self::default()
+            };
+            return;
+        }
+        if !self.knows || len == 0 || flags.has(Flags::RST) || segment.dummy {
+            return;
+        }
+        let Some(high) = self.high else { return };
+        self.path = Some(path);
+        self.head = Head {
+            ports: (segment.src_port, segment.dst_port),
+            ack: segment.ack,
+        };
+        if start.diff(high) > 0 {
+            // Further holes are left to the mobile host's own recovery.
+            if self.holes.len() < config.holes {
+                self.holes.push(Hole {
+                    left: high,
+                    right: start,
+                    told: None,
+                    tries: 0,
+                });
+            }
+        } else {
+            self.fill(now, config, start, end);
+        }
+        if end.diff(high) > 0 {
+            self.high = Some(end);
+        }
+    }
+
+    /// A segment goes to the mobile host.
+    pub(super) fn on_ack(&mut self, segment: &Segment) {
+        if !self.knows || !segment.flags.has(Flags::ACK) || segment.flags.has(Flags::RST) {
+            return;
+        }
+        self.stamps = segment.options.timestamps;
+        let ack = segment.ack;
+        if self.acked.is_some_and(|(acked, _)| ack.diff(acked) < 0) {
+            return;
+        }
+        // Data that never passed the agent cannot be acknowledged.
+        if self.high.is_some_and(|high| ack.diff(high) <= 0) {
+            self.acked = Some((ack, segment.window));
+            self.holes.retain(|hole| hole.right.diff(ack) > 0);
+        }
+    }
+
+    /// Data came again, or for the first time: they are missing no longer.
+    fn fill(&mut self, now: Instant, config: &SnoopConfig, start: Seq, end: Seq) {
+        let mut left = Vec::with_capacity(self.holes.len() + 1);
+        let mut sample = None;
+        for hole in self.holes.drain(..) {
+            if hole.right.diff(start) <= 0 || hole.left.diff(end) >= 0 {
+                left.push(hole);
+                continue;
+            }
+            if hole.tries == 1 {
+                sample = hole.told; // Karn: only of what was told once
+            }
+            if hole.left.diff(start) < 0 {
+                left.push(Hole {
+                    right: start,
+                    ..hole
+                });
+            }
+            if hole.right.diff(end) > 0 && left.len() < config.holes {
+                left.push(Hole { left: end, ..hole });
+            }
+        }
+        self.holes = left;
+        if let Some(at) = sample {
+            Rtt::sample(&mut self.rtt, config, now.since(at));
+        }
+    }
+
+    fn timeout(&self, config: &SnoopConfig) -> Interval {
+        Rtt::timeout(self.rtt, config)
+    }
+
+    /// Returns the time at which a hole is named again.
+    pub(super) fn due(&self, config: &SnoopConfig) -> Option<Instant> {
+        let told = self.holes.iter().filter_map(|hole| hole.told).min()?;
+        Some(told + self.timeout(config))
+    }
+
+    /// Builds a negative acknowledgment of the holes that were not named, or not lately. Called
+    /// until it returns `None`, since few holes fit into one.
+    pub(super) fn next_nack(
+        &mut self,
+        now: Instant,
+        config: &SnoopConfig,
+    ) -> Option<(Packet, Seq)> {
+        let timeout = self.timeout(config);
+        let tries = config.tries;
+        let is_due = |hole: &Hole| hole.told.is_none_or(|at| at + timeout <= now);
+        self.holes
+            .retain(|hole| !is_due(hole) || hole.tries < tries);
+        let most = match self.stamps {
+            Some(_) => BLOCKS_WITH_TIMESTAMPS,
+            None => BLOCKS,
+        };
+        let (acked, window) = self.acked?;
+        let path = self.path?;
+        let mut blocks = Vec::with_capacity(most);
+        for hole in self.holes.iter_mut().filter(|hole| is_due(hole)).take(most) {
+            (hole.told, hole.tries) = (Some(now), hole.tries + 1);
+            blocks.push(SackBlock {
+                left: hole.left,
+                right: hole.right,
+            });
+        }
+        let first = blocks.first()?.left;
+        let options = Options::from(self.stamps).with(RareOptions {
+            sack: blocks.into_iter().collect(),
+            nack: true,
+            ..RareOptions::NONE
+        });
+        let segment = Segment {
+            src_port: self.head.ports.1,
+            dst_port: self.head.ports.0,
+            seq: self.head.ack,
+            ack: acked,
+            flags: Flags::ACK,
+            window,
+            options,
+            ..Segment::default()
+        };
+        Some((path.reverse().packet(segment).ok()?, first))
+    }
+}

@@ -1,0 +1,487 @@
+//! Split connections (I-TCP: west1997, 2.5): the agent ends the connection from each
+//! side, and passes on what it is sent.
+//!
+//! Each half is a TCP of its own, with the addresses and ports of the two ends, so that
+//! neither end knows. An acknowledgment says that the data is at the agent.
+
+mod relay;
+
+use super::connections::{Ends, Limits};
+use super::crossing::Crossing;
+use super::middlebox::{Agent, Leaving, Moved, Out, Verdict};
+use super::view::{Path, View};
+use farlink_tcp::{Config, Flags, Instant, Interval, IpVersion, Segment, Seq, Stats};
+use farlink_wire::id::{NodeId, PacketId};
+use farlink_wire::packet::Packet;
+use relay::{Opening, Relay};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Settings of a split connection.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The TCP of the half on the wireless side and of the other one. What it may have
+    /// written and not acknowledged is its buffer for what it relays.
+    pub tcp: [Arc<Config>; 2],
+    /// TCPs of the halves over IPv6, whose segments are shorter.
+    pub tcp6: [Arc<Config>; 2],
+    /// A SYN is answered at once. Otherwise when the end that it is for has answered.
+    pub early: bool,
+    /// Bytes wait so long until they fill a segment of the other half; without, they do
+    /// not wait.
+    pub linger: Option<Interval>,
+    /// Time of a packet through the stack, each way.
+    pub stack_delay: Interval,
+    /// Limits of the number of connections. A connection may stay idle as long if there is no room
+    /// for another.
+    pub limits: Limits,
+}
+
+impl Settings {
+    /// The TCP of a half of a connection over this version of IP.
+    fn tcp_over(&self, ip: IpVersion, half: usize) -> Arc<Config> {
+        let both = match ip {
+            IpVersion::V4 => &self.tcp,
+            IpVersion::V6 => &self.tcp6,
+        };
+        Arc::clone(&both[half])
+    }
+}
+
+/// The agent.
+#[derive(Debug)]
+pub struct Split {
+    settings: Settings,
+    /// Set if new connections are split; otherwise only those already open.
+    is_on: bool,
+    relays: BTreeMap<Ends, Box<Relay>>,
+    /// Deadlines of the connections that have one.
+    timers: BTreeSet<(Instant, Ends)>,
+    /// Relays that are over but for waiting: they make room.
+    spent: BTreeSet<Ends>,
+    /// No relay is idle before.
+    idle_from: Instant,
+    /// Packets in the stack, in the order in which they leave it.
+    stack: VecDeque<(Instant, Passing)>,
+    scratch: Vec<u8>,
+    packets: Vec<Packet>,
+    count: Count,
+}
+
+/// Connections that go from one agent to another.
+type Leavers = Vec<(Ends, Box<Relay>)>;
+
+/// Packet in the stack.
+#[derive(Debug)]
+enum Passing {
+    Up(Arrived),
+    Down(Packet),
+}
+
+/// A segment that came to the agent.
+#[derive(Debug)]
+struct Arrived {
+    ends: Ends,
+    from: usize,
+    path: Path,
+    segment: Segment,
+}
+
+#[derive(Debug, Default)]
+struct Count {
+    opened: u64,
+    refused: u64,
+    /// Pieces of packets, which pass unread.
+    fragments: u64,
+    blind: u64,
+    failed: u64,
+    lost: u64,
+    /// Bytes held now, and their most.
+    held: u64,
+    held_max: u64,
+    /// Their sum over time in byte nanoseconds up to `until`, since `began`.
+    held_sum: u128,
+    began: Option<Instant>,
+    until: Instant,
+    unconfirmed: u64,
+    unconfirmed_max: u64,
+    /// Counters of the removed connections.
+    stats: [Stats; 2],
+}
+
+impl Split {
+    /// An agent that has seen nothing.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            is_on: true,
+            relays: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            spent: BTreeSet::new(),
+            idle_from: Instant::ZERO,
+            stack: VecDeque::new(),
+            scratch: Vec::new(),
+            packets: Vec::new(),
+            count: Count::default(),
+        }
+    }
+
+    /// A segment is through the stack. Returns whether it was for the agent.
+    fn arrive(&mut self, now: Instant, arrived: Arrived, out: &mut Out) -> bool {
+        let Arrived {
+            ends,
+            from,
+            path,
+            segment,
+        } = arrived;
+        let opens = opens(&segment);
+        if let Some(relay) = self.relays.get(&ends)
+            && opens
+            && relay.gives_way_to(&segment)
+        {
+            self.forget(ends, now);
+        }
+        let settings = &self.settings;
+        if let Some(relay) = self.relays.get_mut(&ends) {
+            if !relay.take(settings, from, &segment, now) {
+                self.count.blind += 1;
+                self.forget(ends, now);
+                return false;
+            }
+        } else if !opens || !self.has_room(now, out) {
+            self.count.refused += u64::from(opens);
+            return false;
+        } else {
+            self.count.opened += 1;
+            let early = self.settings.early.then(|| number(ends, now));
+            let opening = Opening {
+                from,
+                path,
+                syn: segment,
+                early,
+            };
+            let relay = Relay::open(&self.settings, opening, now);
+            self.relays.insert(ends, Box::new(relay));
+        }
+        self.serve(ends, now, out);
+        true
+    }
+
+    /// A relay works, and what it wants is noted.
+    fn serve(&mut self, ends: Ends, now: Instant, out: &mut Out) {
+        let Some(relay) = self.relays.get_mut(&ends) else {
+            return;
+        };
+        relay.serve(&self.settings, now, &mut self.scratch, &mut self.packets);
+        self.count.holds(now, relay);
+        relay.tell(out);
+        for packet in self.packets.drain(..) {
+            if self.settings.stack_delay.is_zero() {
+                out.inject(packet);
+            } else {
+                let at = now + self.settings.stack_delay;
+                self.stack.push_back((at, Passing::Down(packet)));
+            }
+        }
+        if relay.is_over() {
+            self.forget(ends, now);
+            return;
+        }
+        let timer = relay.deadline();
+        if timer != relay.timer {
+            let before = std::mem::replace(&mut relay.timer, timer);
+            before.map(|at| self.timers.remove(&(at, ends)));
+            self.timers.extend(timer.map(|at| (at, ends)));
+        }
+        if relay.is_spent() {
+            self.spent.insert(ends);
+        }
+    }
+
+    /// A connection is gone.
+    fn forget(&mut self, ends: Ends, now: Instant) {
+        if let Some(mut relay) = self.take_out(ends) {
+            self.count.is_gone(now, &mut relay);
+        }
+    }
+
+    fn take_out(&mut self, ends: Ends) -> Option<Box<Relay>> {
+        let mut relay = self.relays.remove(&ends)?;
+        if let Some(at) = relay.timer.take() {
+            self.timers.remove(&(at, ends));
+        }
+        self.spent.remove(&ends);
+        Some(relay)
+    }
+
+    /// Returns whether there is room for another connection, after finished and long idle ones are
+    /// removed.
+    fn has_room(&mut self, now: Instant, out: &mut Out) -> bool {
+        let limits = self.settings.limits;
+        if self.relays.len() < limits.connections {
+            return true;
+        }
+        if let Some(&ends) = self.spent.first() {
+            self.forget(ends, now);
+            return true;
+        }
+        if now < self.idle_from {
+            return false;
+        }
+        let idle = |relay: &Relay| now.since(relay.last) >= limits.idle;
+        let over: Vec<_> = self
+            .relays
+            .iter()
+            .filter(|(_, relay)| idle(relay))
+            .collect();
+        let over: Vec<Ends> = over.into_iter().map(|(&ends, _)| ends).collect();
+        for ends in over {
+            if let Some(relay) = self.relays.get_mut(&ends) {
+                relay.abort(now);
+            }
+            self.serve(ends, now, out);
+        }
+        let oldest = self.relays.values().map(|relay| relay.last).min();
+        self.idle_from = oldest.unwrap_or(now) + limits.idle;
+        self.relays.len() < limits.connections
+    }
+}
+
+impl Agent for Split {
+    fn on_packet(
+        &mut self,
+        now: Instant,
+        _id: PacketId,
+        crossing: Crossing,
+        view: &mut View<'_>,
+        out: &mut Out,
+    ) -> Verdict {
+        let from = match crossing {
+            Crossing::FromWireless => 0,
+            Crossing::ToWireless => 1,
+            Crossing::Beside => return Verdict::Forward,
+        };
+        let Some(ends) = view.ends(crossing) else {
+            self.count.fragments += u64::from(view.is_fragment());
+            return Verdict::Forward;
+        };
+        let is_known = self.relays.contains_key(&ends);
+        let opens = view.segment().is_some_and(opens);
+        if !(is_known || opens && self.is_on) {
+            return Verdict::Forward;
+        }
+        if !is_known && !self.has_room(now, out) {
+            self.count.refused += 1;
+            return Verdict::Forward;
+        }
+        let path = view.path();
+        let Some(segment) = view.whole() else {
+            return Verdict::Forward;
+        };
+        let arrived = Arrived {
+            ends,
+            from,
+            path,
+            segment,
+        };
+        if !self.settings.stack_delay.is_zero() {
+            let at = now + self.settings.stack_delay;
+            self.stack.push_back((at, Passing::Up(arrived)));
+        } else if !self.arrive(now, arrived, out) {
+            return Verdict::Forward;
+        }
+        Verdict::Absorb
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let timer = self.timers.first().map(|&(at, _)| at);
+        let stack = self.stack.front().map(|&(at, _)| at);
+        timer.into_iter().chain(stack).min()
+    }
+
+    fn on_deadline(&mut self, now: Instant, out: &mut Out) {
+        while self.stack.front().is_some_and(|&(at, _)| at <= now)
+            && let Some((_, passing)) = self.stack.pop_front()
+        {
+            match passing {
+                Passing::Down(packet) => out.inject(packet),
+                Passing::Up(arrived) => {
+                    let (path, segment) = (arrived.path, arrived.segment.clone());
+                    if !self.arrive(now, arrived, out) {
+                        // Not for the agent: it goes on.
+                        if let Ok(packet) = path.packet(segment) {
+                            out.inject(packet);
+                        }
+                    }
+                }
+            }
+        }
+        // What a relay wants at once again waits for the next call.
+        let due = self.timers.iter().take_while(|(at, _)| *at <= now);
+        let due: Vec<Ends> = due.map(|&(_, ends)| ends).collect();
+        for ends in due {
+            if let Some(relay) = self.relays.get_mut(&ends) {
+                relay.expire(now);
+            }
+            self.serve(ends, now, out);
+        }
+    }
+
+    fn on_leave(
+        &mut self,
+        now: Instant,
+        host: NodeId,
+        how: Leaving,
+        out: &mut Out,
+    ) -> Option<Moved> {
+        let of_host = |ends: &&Ends| ends.wireless_is(host);
+        let leaving: Vec<Ends> = self.relays.keys().filter(of_host).copied().collect();
+        if how == Leaving::Lose {
+            for ends in leaving {
+                if let Some(relay) = self.relays.get_mut(&ends) {
+                    relay.abort(now);
+                }
+                self.serve(ends, now, out);
+            }
+            return None;
+        }
+        let (mut bytes, mut state) = (0, Leavers::new());
+        for ends in leaving {
+            if let Some(mut relay) = self.take_out(ends) {
+                bytes += self.count.moves_away(now, &mut relay);
+                state.push((ends, relay));
+            }
+        }
+        let state = Box::new(state);
+        Some(Moved { bytes, state })
+    }
+
+    fn on_join(&mut self, now: Instant, moved: Moved, out: &mut Out) {
+        let Ok(joining) = moved.state.downcast::<Leavers>() else {
+            return;
+        };
+        for (ends, mut relay) in *joining {
+            // One that began here since is the newer one.
+            if self.relays.contains_key(&ends) {
+                continue;
+            }
+            relay.expire(now);
+            self.relays.insert(ends, relay);
+            self.serve(ends, now, out);
+        }
+    }
+
+    fn is_needed(&self) -> bool {
+        true
+    }
+
+    fn switch(&mut self, _now: Instant, on: bool, _out: &mut Out) {
+        self.is_on = on;
+    }
+
+    fn counters(&self, now: Instant) -> Vec<(&'static str, f64)> {
+        let mut stats = self.count.stats;
+        for relay in self.relays.values() {
+            for (sum, half) in stats.iter_mut().zip(relay.stats()) {
+                sum.add(&half);
+            }
+        }
+        let count = &self.count;
+        let [wireless, wired] = &stats;
+        vec![
+            ("connections", count.opened as f64),
+            ("connections_refused", count.refused as f64),
+            ("connections_failed", count.failed as f64),
+            ("fragments", count.fragments as f64),
+            ("blind", count.blind as f64),
+            ("bytes_held", count.held as f64),
+            ("bytes_held_mean", count.held_mean(now)),
+            ("bytes_held_max", count.held_max as f64),
+            ("bytes_unconfirmed", count.unconfirmed as f64),
+            ("bytes_unconfirmed_max", count.unconfirmed_max as f64),
+            ("bytes_lost", count.lost as f64),
+            ("wired_segments", wired.segments_sent as f64),
+            ("wired_retransmissions", wired.segments_retransmitted as f64),
+            ("wired_timeouts", wired.timeouts as f64),
+            ("wireless_segments", wireless.segments_sent as f64),
+            (
+                "wireless_retransmissions",
+                wireless.segments_retransmitted as f64,
+            ),
+            ("wireless_timeouts", wireless.timeouts as f64),
+        ]
+    }
+}
+
+/// Returns whether a segment opens a connection.
+fn opens(segment: &Segment) -> bool {
+    let flags = segment.flags;
+    flags.has(Flags::SYN) && !flags.has(Flags::ACK) && !flags.has(Flags::RST)
+}
+
+/// An initial sequence number: of the clock of 4 us, and other for each pair of ends, as
+/// RFC 9293, 3.4.1, wants it. There is no secret: nothing here is attacked.
+fn number(ends: Ends, now: Instant) -> Seq {
+    let mix = |hash: u32, word: u32| (hash ^ word).wrapping_mul(0x0100_0193).rotate_left(13);
+    let clock = (now.as_nanos() / 4_000) as u32;
+    let mut hash = 0x811c_9dc5;
+    for (host, port) in ends.0 {
+        hash = match host {
+            IpAddr::V4(host) => mix(hash, host.into()),
+            IpAddr::V6(host) => {
+                let words = (0..4).map(|n| (u128::from(host) >> (96 - 32 * n)) as u32);
+                words.fold(hash, mix)
+            }
+        };
+        hash = mix(hash, port.into());
+    }
+    Seq(hash.wrapping_add(clock))
+}
+
+impl Count {
+    /// Updates the counters after a relay's buffers changed.
+    fn holds(&mut self, now: Instant, relay: &mut Relay) {
+        let began = *self.began.get_or_insert(now);
+        let span = now.since(self.until.max(began));
+        self.held_sum += u128::from(self.held) * u128::from(span.as_nanos());
+        self.until = now;
+        let (held, before) = (relay.held(), relay.counted);
+        self.held = self.held - before.bytes + held.bytes;
+        self.unconfirmed = self.unconfirmed - before.unconfirmed + held.unconfirmed;
+        relay.counted = held;
+        self.held_max = self.held_max.max(self.held);
+        self.unconfirmed_max = self.unconfirmed_max.max(self.unconfirmed);
+    }
+
+    /// A relay goes to another agent, with what it holds. Returns the bytes of that.
+    fn moves_away(&mut self, now: Instant, relay: &mut Relay) -> u64 {
+        self.holds(now, relay);
+        let held = std::mem::take(&mut relay.counted);
+        self.held -= held.bytes;
+        self.unconfirmed -= held.unconfirmed;
+        held.bytes
+    }
+
+    /// A relay is gone, and what it held is.
+    fn is_gone(&mut self, now: Instant, relay: &mut Relay) {
+        self.holds(now, relay);
+        self.held -= relay.counted.bytes;
+        self.unconfirmed -= relay.counted.unconfirmed;
+        self.failed += u64::from(relay.has_failed());
+        self.lost += relay.lost;
+        for (sum, half) in self.stats.iter_mut().zip(relay.stats()) {
+            sum.add(&half);
+        }
+    }
+
+    /// Bytes held on average from the first connection until `now`.
+    fn held_mean(&self, now: Instant) -> f64 {
+        let span = |from: Instant| now.max(from).since(from).as_nanos();
+        let sum = self.held_sum + u128::from(self.held) * u128::from(span(self.until));
+        sum as f64 / span(self.began.unwrap_or(now)).max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,403 @@
+//! Split connection: its two halves, and the data that pass between them.
+
+use super::super::middlebox::{Act, Note, Out};
+use super::super::view::Path;
+use super::Settings;
+use farlink_tcp::{
+    CloseReason, Connection, Event, Flags, Instant, Segment, Seq, State, Stats, reset_for,
+};
+use farlink_wire::packet::Packet;
+
+/// A connection that is split: first the half with the end on the wireless side.
+#[derive(Debug)]
+pub(super) struct Relay {
+    halves: [Half; 2],
+    /// Index of the half towards the end that opened the connection.
+    opener: usize,
+    /// Initial sequence number of that end.
+    isn: Seq,
+    /// The SYN of that end, if it is to be answered once the other has answered.
+    unanswered: Option<Box<Segment>>,
+    /// Initial sequence number of the half that answers early for the other end, and the difference
+    /// to the other end's own.
+    early: Option<Seq>,
+    shift: u64,
+    /// Time of the last packet of the connection.
+    pub(super) last: Instant,
+    /// Deadline in the list of timers, if any.
+    pub(super) timer: Option<Instant>,
+    /// Buffered bytes, as the agent counted them last.
+    pub(super) counted: Held,
+    /// Bytes that were acknowledged and will not arrive.
+    pub(super) lost: u64,
+    /// Identification of the next packet.
+    ident: u16,
+    /// Acts since the last call of [`Self::tell`], with the half that acted.
+    acts: Vec<(usize, Act, Seq)>,
+}
+
+/// Half of a split connection.
+#[derive(Debug)]
+struct Half {
+    connection: Connection,
+    /// The way to its end host, as if from the other one.
+    path: Path,
+    /// Set if its end host will send no more.
+    heard_end: bool,
+    /// Set if its end host was told that the other end sends no more.
+    told_end: bool,
+    /// Reason of the end, once it has ended.
+    ended: Option<CloseReason>,
+    /// Bytes acknowledged to its end host.
+    acked: u64,
+    /// Until when bytes of its end host wait for more, to fill a segment.
+    lingers: Option<Instant>,
+    /// Time-outs that a retransmission has followed.
+    timeouts: u64,
+}
+
+/// Bytes of a connection that are held at the agent.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Held {
+    /// Bytes that came in order, and that the end which they are for has not acknowledged.
+    pub(super) bytes: u64,
+    /// Bytes among these that were acknowledged to the end that sent them.
+    pub(super) unconfirmed: u64,
+}
+
+/// Identity of a relay and the start of its connection.
+#[derive(Debug)]
+pub(super) struct Opening {
+    /// The half of the end that opens.
+    pub(super) from: usize,
+    /// The way that its SYN goes.
+    pub(super) path: Path,
+    pub(super) syn: Segment,
+    /// Initial sequence number of the half that answers early.
+    pub(super) early: Option<Seq>,
+}
+
+impl Relay {
+    /// A SYN comes: the other half asks the end that it is for, with the number that the
+    /// opener's data begins at, so that on both sides a byte has the same.
+    pub(super) fn open(settings: &Settings, opening: Opening, now: Instant) -> Self {
+        let Opening {
+            from,
+            path,
+            syn,
+            early,
+        } = opening;
+        let tcp = |half| settings.tcp_over(path.version(), half);
+        let isn = early.unwrap_or_default();
+        let mut answers = Connection::listen(tcp(from), syn.dst_port, isn);
+        let asks = Connection::open(tcp(1 - from), syn.src_port, syn.dst_port, syn.seq);
+        let (mut unanswered, first) = (None, syn.seq);
+        if early.is_some() {
+            answers.on_segment(now, &syn);
+        } else {
+            unanswered = Some(Box::new(syn));
+        }
+        let mut halves = [Half::new(answers, path.reverse()), Half::new(asks, path)];
+        if from == 1 {
+            halves.swap(0, 1);
+        }
+        Self {
+            halves,
+            opener: from,
+            isn: first,
+            unanswered,
+            early,
+            shift: 0,
+            last: now,
+            timer: None,
+            counted: Held::default(),
+            lost: 0,
+            ident: 0,
+            acts: Vec::new(),
+        }
+    }
+
+    /// A segment comes from the end of half `from`. Returns whether it is the relay's: not
+    /// if the answer to the SYN took another way than over the agent.
+    pub(super) fn take(
+        &mut self,
+        settings: &Settings,
+        from: usize,
+        segment: &Segment,
+        now: Instant,
+    ) -> bool {
+        self.last = now;
+        if from == self.opener
+            && let Some(syn) = &self.unanswered
+        {
+            let (flags, again) = (segment.flags, segment.seq == syn.seq);
+            if flags.has(Flags::RST) || flags.has(Flags::SYN) && !again {
+                // The attempt is over; of another one the SYN comes again.
+                self.unanswered = None;
+                self.halves[1 - from].connection.abort(now);
+            } else if !flags.has(Flags::SYN) {
+                return false;
+            }
+            return true;
+        }
+        let half = &mut self.halves[from];
+        half.connection.on_segment(now, segment);
+        if from != self.opener && segment.flags.has(Flags::SYN) {
+            let early = self.early.unwrap_or(segment.seq);
+            self.shift = segment.seq.0.wrapping_sub(early.0).into();
+        }
+        if from != self.opener
+            && segment.flags.has(Flags::SYN)
+            && half.connection.state() == State::Established
+            && let Some(syn) = self.unanswered.take()
+        {
+            let ip = self.halves[from].path.version();
+            let tcp = settings.tcp_over(ip, self.opener);
+            let mut answers = Connection::listen(tcp, syn.dst_port, segment.seq);
+            answers.on_segment(now, &syn);
+            self.halves[self.opener].connection = answers;
+        }
+        true
+    }
+
+    /// Returns whether a SYN opens another connection than this one, which is spent.
+    pub(super) fn gives_way_to(&self, syn: &Segment) -> bool {
+        self.is_spent() && syn.seq != self.isn
+    }
+
+    /// Returns whether the relay may be replaced by a new connection: both halves are over, but for
+    /// old segments that may arrive.
+    pub(super) fn is_spent(&self) -> bool {
+        let waits = |half: &Half| half.is_over() || half.connection.state() == State::TimeWait;
+        self.unanswered.is_none() && self.halves.iter().all(waits)
+    }
+
+    /// Returns whether there is nothing left to do.
+    pub(super) fn is_over(&self) -> bool {
+        self.unanswered.is_none() && self.halves.iter().all(Half::is_over)
+    }
+
+    /// Returns the next deadline.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let of = |half: &Half| [half.connection.next_timeout(), half.lingers];
+        self.halves.iter().flat_map(of).flatten().min()
+    }
+
+    /// Handles every deadline up to `now`.
+    pub(super) fn expire(&mut self, now: Instant) {
+        for half in &mut self.halves {
+            if half.connection.next_timeout().is_some_and(|at| at <= now) {
+                half.connection.on_timeout(now);
+            }
+        }
+    }
+
+    /// Ends both halves: each end hears of it.
+    pub(super) fn abort(&mut self, now: Instant) {
+        for half in &mut self.halves {
+            half.connection.abort(now);
+        }
+    }
+
+    /// Bytes are relayed, and what may leave does.
+    pub(super) fn serve(
+        &mut self,
+        settings: &Settings,
+        now: Instant,
+        scratch: &mut Vec<u8>,
+        out: &mut Vec<Packet>,
+    ) {
+        loop {
+            for from in [0, 1] {
+                let [a, b] = &mut self.halves;
+                let (from, to) = if from == 0 { (a, b) } else { (b, a) };
+                from.pass_on(to, settings, now, scratch);
+            }
+            let before = out.len();
+            for half in [0, 1] {
+                self.send(half, now, out);
+            }
+            if !self.hear(now, out) && out.len() == before {
+                return;
+            }
+        }
+    }
+
+    fn send(&mut self, number: usize, now: Instant, out: &mut Vec<Packet>) {
+        let half = &mut self.halves[number];
+        loop {
+            let before = half.connection.stats().segments_retransmitted;
+            let Some(segment) = half.connection.poll_transmit(now) else {
+                break;
+            };
+            if !segment.body.is_empty() {
+                let act = half.act(before);
+                let shift = if number == self.opener { self.shift } else { 0 };
+                self.acts.push((number, act, segment.seq.at(shift)));
+            }
+            if segment.flags.has(Flags::ACK) {
+                half.acked = half.connection.delivered();
+            }
+            self.ident = self.ident.wrapping_add(1);
+            out.extend(half.path.packet_to_cut(segment, self.ident));
+        }
+    }
+
+    /// Handles events of the halves. Returns whether there were any.
+    fn hear(&mut self, now: Instant, out: &mut Vec<Packet>) -> bool {
+        let mut news = false;
+        for half in [0, 1] {
+            while let Some(event) = self.halves[half].connection.poll_event() {
+                news = true;
+                match event {
+                    Event::Established => {}
+                    Event::PeerClosed => self.halves[half].heard_end = true,
+                    Event::Closed(reason) => self.ended(half, reason, now, out),
+                }
+            }
+            // Reset before it was open.
+            let listens = self.halves[half].connection.state() == State::Listen;
+            if listens && self.unanswered.is_none() && self.halves[half].ended.is_none() {
+                news = true;
+                self.ended(half, CloseReason::Reset, now, out);
+            }
+        }
+        news
+    }
+
+    /// A half has ended. If it failed the other does.
+    fn ended(&mut self, half: usize, reason: CloseReason, now: Instant, out: &mut Vec<Packet>) {
+        self.halves[half].ended = Some(reason);
+        if reason == CloseReason::Done {
+            return;
+        }
+        let other = &mut self.halves[1 - half];
+        if let Some(reset) = self.unanswered.take().and_then(|syn| reset_for(&syn)) {
+            self.ident = self.ident.wrapping_add(1);
+            out.extend(other.path.packet_to_cut(reset, self.ident));
+            other.ended = Some(reason);
+        } else if other.ended.is_none() {
+            other.connection.abort(now);
+            let to = 1 - self.opener;
+            let arrived = self.halves[to].connection.acknowledged();
+            self.acts.push((to, Act::Reset, self.isn.at(1 + arrived)));
+            self.lost = self.held().unconfirmed;
+        }
+    }
+
+    /// Returns whether the connection ended other than by both ends' wish.
+    pub(super) fn has_failed(&self) -> bool {
+        let failed = |half: &Half| half.ended.is_some_and(|reason| reason != CloseReason::Done);
+        self.halves.iter().any(failed)
+    }
+
+    /// Returns the bytes held now.
+    pub(super) fn held(&self) -> Held {
+        let mut held = Held::default();
+        let [a, b] = &self.halves;
+        for (from, to) in [(a, b), (b, a)] {
+            let arrived = to.connection.acknowledged();
+            held.bytes += from.connection.delivered().saturating_sub(arrived);
+            held.unconfirmed += from.acked.saturating_sub(arrived);
+        }
+        held
+    }
+
+    /// Tells what it did, if anybody wants to know.
+    pub(super) fn tell(&mut self, out: &mut Out) {
+        for (half, act, seq) in self.acts.drain(..) {
+            let path = self.halves[half].path;
+            out.note(|| Note {
+                act,
+                flow: path.flow(),
+                from_opener: path.from_opener(),
+                seq,
+            });
+        }
+    }
+
+    /// Returns the counters of each half.
+    pub(super) fn stats(&self) -> [Stats; 2] {
+        self.halves.each_ref().map(|half| half.connection.stats())
+    }
+}
+
+impl Half {
+    fn new(connection: Connection, path: Path) -> Self {
+        Self {
+            connection,
+            path,
+            heard_end: false,
+            told_end: false,
+            ended: None,
+            acked: 0,
+            lingers: None,
+            timeouts: 0,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.connection.state(), State::Closed | State::Listen)
+    }
+
+    /// Classifies a data segment that leaves, given the number of earlier retransmissions.
+    fn act(&mut self, again_before: u64) -> Act {
+        let stats = self.connection.stats();
+        if stats.segments_retransmitted == again_before {
+            Act::Relay
+        } else if stats.timeouts > self.timeouts {
+            self.timeouts = stats.timeouts;
+            Act::Timeout
+        } else {
+            Act::Resend
+        }
+    }
+
+    /// Moves data from its end host to the other half, as far as there is room.
+    fn pass_on(&mut self, to: &mut Self, settings: &Settings, now: Instant, scratch: &mut Vec<u8>) {
+        let len = self.passes(to, settings, now);
+        if len > 0 {
+            if self.path.is_real() {
+                scratch.clear();
+                self.connection.read(scratch, len as usize);
+                let written = to.connection.write(scratch);
+                debug_assert_eq!(written, Ok(scratch.len()));
+            } else {
+                let len = self.connection.read_len(len);
+                let written = to.connection.write_len(len);
+                debug_assert_eq!(written, Ok(len));
+            }
+        }
+        // One that has not been answered yet would end at once.
+        let open = !matches!(to.connection.state(), State::SynSent | State::Listen);
+        if self.heard_end && !to.told_end && open && self.connection.readable() == 0 {
+            to.told_end = true;
+            to.connection.shutdown(now);
+        }
+    }
+
+    /// Bytes that go to the other half now. With resizing they fill segments there, or
+    /// have waited long enough.
+    fn passes(&mut self, to: &Self, settings: &Settings, now: Instant) -> u64 {
+        let readable = self.connection.readable();
+        let fits = readable.min(to.connection.room());
+        let Some(linger) = settings.linger else {
+            return fits;
+        };
+        if readable == 0 || self.heard_end {
+            self.lingers = None;
+            return fits;
+        }
+        if self.lingers.is_some_and(|until| until <= now) {
+            self.lingers = (fits < readable).then(|| now + linger);
+            return fits;
+        }
+        let full = fits - fits % u64::from(to.connection.mss());
+        if full == readable {
+            self.lingers = None;
+        } else if full > 0 || self.lingers.is_none() {
+            self.lingers = Some(now + linger);
+        }
+        full
+    }
+}

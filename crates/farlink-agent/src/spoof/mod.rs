@@ -1,0 +1,352 @@
+//! Spoofing (vatne2006, 1.1 and 2): the agent in front of a satellite acknowledges data in
+//! the far end's name, and answers for it.
+//!
+//! Numbers stay as they are: both ends have one connection. The agent keeps what the far
+//! end has not acknowledged, sends it again by itself, and keeps acknowledgments from the
+//! sender that it has already.
+
+mod passed;
+mod state;
+mod store;
+
+use super::connections::{Ends, Limits};
+use super::crossing::Crossing;
+use super::middlebox::{Act, Agent, Leaving, Moved, Out, Verdict};
+use super::view::View;
+use farlink_tcp::{Flags, Instant};
+use farlink_wire::id::{NodeId, PacketId};
+use farlink_wire::packet::Packet;
+use state::{Becomes, Count, Spoofed};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Limits of the buffer, and of the attempts in time.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Bytes of a connection that it answers for.
+    pub buffer: u64,
+    /// Time-outs in a row after which it gives a connection up.
+    pub tries: u32,
+    /// Limits of the number of connections, and of the idle time after which one may be removed.
+    pub limits: Limits,
+}
+
+/// The agent.
+#[derive(Debug)]
+pub struct Spoof {
+    settings: Settings,
+    /// Set if new connections are taken on; otherwise only those already known.
+    is_on: bool,
+    all: BTreeMap<Ends, Box<Spoofed>>,
+    timers: BTreeSet<(Instant, Ends)>,
+    /// No connection is idle before.
+    idle_from: Instant,
+    packets: Vec<Packet>,
+    opened: u64,
+    refused: u64,
+    /// Pieces of packets, which pass unread.
+    fragments: u64,
+    failed: u64,
+    lost: u64,
+    held: u64,
+    held_max: u64,
+    /// Counters of the removed connections.
+    count: Count,
+}
+
+/// Connections that go from one agent to another.
+type Leavers = Vec<(Ends, Box<Spoofed>)>;
+
+impl Spoof {
+    /// An agent that has seen nothing.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            is_on: true,
+            all: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            idle_from: Instant::ZERO,
+            packets: Vec::new(),
+            opened: 0,
+            refused: 0,
+            fragments: 0,
+            failed: 0,
+            lost: 0,
+            held: 0,
+            held_max: 0,
+            count: Count::default(),
+        }
+    }
+
+    /// Updates the buffer counter and the deadline of a connection; its packets leave.
+    fn settle(&mut self, ends: Ends, before: u64, out: &mut Out) {
+        for packet in self.packets.drain(..) {
+            out.inject(packet);
+        }
+        let Some(state) = self.all.get_mut(&ends) else {
+            return;
+        };
+        state.tell(out);
+        self.held = self.held - before + state.held();
+        self.held_max = self.held_max.max(self.held);
+        let timer = state.deadline;
+        if timer != state.timer {
+            let old = std::mem::replace(&mut state.timer, timer);
+            old.map(|at| self.timers.remove(&(at, ends)));
+            self.timers.extend(timer.map(|at| (at, ends)));
+        }
+        if state.is_over() {
+            self.forget(ends);
+        }
+    }
+
+    /// A connection is gone.
+    fn forget(&mut self, ends: Ends) {
+        if let Some(state) = self.take_out(ends) {
+            self.count.add(&state.count);
+        }
+    }
+
+    fn take_out(&mut self, ends: Ends) -> Option<Box<Spoofed>> {
+        let mut state = self.all.remove(&ends)?;
+        if let Some(at) = state.timer.take() {
+            self.timers.remove(&(at, ends));
+        }
+        self.held -= state.held();
+        Some(state)
+    }
+
+    /// A connection ends before the far end has what was acknowledged in its name.
+    fn fail(&mut self, ends: Ends) {
+        let lost = self.all.get(&ends).map_or(0, |state| state.unconfirmed());
+        self.failed += u64::from(lost > 0);
+        self.lost += lost;
+        self.forget(ends);
+    }
+
+    /// Returns whether there is room for another connection, after long idle ones are removed.
+    fn has_room(&mut self, now: Instant, out: &mut Out) -> bool {
+        let limits = self.settings.limits;
+        if self.all.len() < limits.connections {
+            return true;
+        }
+        if now < self.idle_from {
+            return false;
+        }
+        let idle = self
+            .all
+            .iter()
+            .filter(|(_, state)| now.since(state.last) >= limits.idle);
+        let idle: Vec<Ends> = idle.map(|(&ends, _)| ends).collect();
+        for ends in idle {
+            self.give_up(ends, out);
+        }
+        let oldest = self.all.values().map(|state| state.last).min();
+        self.idle_from = oldest.unwrap_or(now) + limits.idle;
+        self.all.len() < limits.connections
+    }
+
+    /// Nothing more is done for a connection. What was acknowledged and did not arrive
+    /// ends it.
+    fn give_up(&mut self, ends: Ends, out: &mut Out) {
+        if let Some(state) = self.all.get_mut(&ends) {
+            state.tell(out);
+            if state.unconfirmed() > 0 {
+                state.resets(&mut self.packets);
+                let (act, seq) = (Act::Reset, state.confirmed());
+                out.note(|| state.note(act, seq));
+            }
+        }
+        for packet in self.packets.drain(..) {
+            out.inject(packet);
+        }
+        self.fail(ends);
+    }
+}
+
+impl Agent for Spoof {
+    fn on_packet(
+        &mut self,
+        now: Instant,
+        _id: PacketId,
+        crossing: Crossing,
+        view: &mut View<'_>,
+        out: &mut Out,
+    ) -> Verdict {
+        let from_sender = match crossing {
+            Crossing::ToWireless => true,
+            Crossing::FromWireless => false,
+            Crossing::Beside => return Verdict::Forward,
+        };
+        let Some(ends) = view.ends(crossing) else {
+            self.fragments += u64::from(view.is_fragment());
+            return Verdict::Forward;
+        };
+        let Some(segment) = view.segment() else {
+            return Verdict::Forward;
+        };
+        let (flags, segment) = (segment.flags, segment.clone());
+        let syn = flags.has(Flags::SYN) && !flags.has(Flags::RST);
+        if syn {
+            let other = self.all.get(&ends).is_some_and(|s| s.is_other(&segment));
+            if from_sender && other {
+                self.fail(ends);
+            }
+            let begins = !flags.has(Flags::ACK) && self.is_on;
+            if begins && !self.all.contains_key(&ends) {
+                if !self.has_room(now, out) {
+                    self.refused += 1;
+                    return Verdict::Forward;
+                }
+                self.opened += 1;
+                let (mut path, mut ports) = (view.path(), (segment.src_port, segment.dst_port));
+                if from_sender {
+                    (path, ports) = (path.reverse(), (ports.1, ports.0));
+                }
+                let state = Spoofed::new(path, ports, now);
+                self.all.insert(ends, Box::new(state));
+            }
+            match self.all.get_mut(&ends) {
+                Some(state) if from_sender => state.near_syn(&segment),
+                Some(state) => state.far_syn(&segment, now),
+                None => {}
+            }
+            return Verdict::Forward;
+        }
+        let Some(state) = self.all.get_mut(&ends) else {
+            return Verdict::Forward;
+        };
+        if flags.has(Flags::RST) {
+            self.fail(ends);
+            return Verdict::Forward;
+        }
+        let before = state.held();
+        let (settings, packets) = (&self.settings, &mut self.packets);
+        let becomes = if from_sender {
+            state.take_from_sender(settings, &segment, || view.copy(), now, packets)
+        } else {
+            state.take_from_far(settings, &segment, now, packets)
+        };
+        let window = match becomes {
+            Becomes::Rewritten => Some(state.window(settings)),
+            Becomes::Repeated => Some(state.last_field(settings)),
+            _ => None,
+        };
+        if let Some(window) = window {
+            let ack = state.acked();
+            view.rewrite(|segment| (segment.ack, segment.window) = (ack, window));
+        }
+        self.settle(ends, before, out);
+        match becomes {
+            Becomes::Goes | Becomes::Rewritten | Becomes::Repeated => Verdict::Forward,
+            Becomes::Taken => Verdict::Absorb,
+            Becomes::Suppressed => Verdict::Drop,
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.timers.first().map(|&(at, _)| at)
+    }
+
+    fn on_deadline(&mut self, now: Instant, out: &mut Out) {
+        let due = self.timers.iter().take_while(|(at, _)| *at <= now);
+        let due: Vec<Ends> = due.map(|&(_, ends)| ends).collect();
+        for ends in due {
+            let Some(state) = self.all.get_mut(&ends) else {
+                continue;
+            };
+            let before = state.held();
+            if state.expire(&self.settings, now, &mut self.packets) {
+                self.settle(ends, before, out);
+            } else {
+                self.give_up(ends, out);
+            }
+        }
+    }
+
+    fn on_leave(
+        &mut self,
+        _now: Instant,
+        host: NodeId,
+        how: Leaving,
+        out: &mut Out,
+    ) -> Option<Moved> {
+        let of_host = |ends: &&Ends| ends.wireless_is(host);
+        let leaving: Vec<Ends> = self.all.keys().filter(of_host).copied().collect();
+        if how == Leaving::Lose {
+            for ends in leaving {
+                self.give_up(ends, out);
+            }
+            return None;
+        }
+        let (mut bytes, mut state) = (0, Leavers::new());
+        for ends in leaving {
+            if let Some(spoofed) = self.take_out(ends) {
+                bytes += spoofed.held();
+                state.push((ends, spoofed));
+            }
+        }
+        let state = Box::new(state);
+        Some(Moved { bytes, state })
+    }
+
+    fn on_join(&mut self, now: Instant, moved: Moved, out: &mut Out) {
+        let Ok(joining) = moved.state.downcast::<Leavers>() else {
+            return;
+        };
+        for (ends, spoofed) in *joining {
+            if self.all.contains_key(&ends) {
+                continue;
+            }
+            self.all.insert(ends, spoofed);
+            self.settle(ends, 0, out);
+        }
+        self.on_deadline(now, out);
+    }
+
+    fn is_needed(&self) -> bool {
+        true
+    }
+
+    fn switch(&mut self, _now: Instant, on: bool, _out: &mut Out) {
+        self.is_on = on;
+    }
+
+    fn counters(&self, _now: Instant) -> Vec<(&'static str, f64)> {
+        let mut sum = self.count;
+        let mut unconfirmed = 0;
+        for state in self.all.values() {
+            sum.add(&state.count);
+            unconfirmed += state.unconfirmed();
+        }
+        vec![
+            ("connections", self.opened as f64),
+            ("connections_refused", self.refused as f64),
+            ("fragments", self.fragments as f64),
+            ("connections_failed", self.failed as f64),
+            ("acks_spoofed", sum.spoofed as f64),
+            ("suppressed", sum.suppressed as f64),
+            ("cached", sum.cached as f64),
+            ("no_room", sum.no_room as f64),
+            ("local_retransmissions", sum.resent as f64),
+            ("local_timeouts", sum.timeouts as f64),
+            ("bytes_held", self.held as f64),
+            ("bytes_held_max", self.held_max as f64),
+            ("bytes_unconfirmed", unconfirmed as f64),
+            ("bytes_lost", self.lost as f64),
+        ]
+    }
+}
+
+impl Count {
+    fn add(&mut self, other: &Self) {
+        self.spoofed += other.spoofed;
+        self.cached += other.cached;
+        self.suppressed += other.suppressed;
+        self.resent += other.resent;
+        self.timeouts += other.timeouts;
+        self.no_room += other.no_room;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,720 @@
+//! State of one connection: what the agent acknowledged in the far end's name, and the segments for
+//! which it is responsible.
+
+use super::super::middlebox::{Act, Note, Out};
+use super::super::view::{Path, View};
+use super::Settings;
+use super::passed::Passed;
+use super::store::{Store, THRESHOLD};
+use farlink_tcp::config::RtoConfig;
+use farlink_tcp::rto::RttEstimator;
+use farlink_tcp::{Flags, Instant, Options, SackBlock, SackBlocks, Segment, Seq, Timestamps};
+use farlink_wire::packet::Packet;
+
+/// Bytes of memory that a segment takes beside its data: what small ones take is bounded
+/// by the buffer, too.
+const SEGMENT_COST: u64 = 128;
+
+/// A connection whose sender is on the side of the other links.
+#[derive(Debug)]
+pub(super) struct Spoofed {
+    /// The way from the far end to the sender.
+    path: Path,
+    /// Ports of that way.
+    ports: (u16, u16),
+    /// The sender's SYN: its number and options. The options of the far end's.
+    near: Option<(Seq, Options)>,
+    far: Option<Options>,
+    /// The sender has sent more than its SYN: for it the handshake is over.
+    established: bool,
+    /// Behind the data that came in order.
+    next: Seq,
+    /// Behind the data that the sender has an acknowledgment for. Less than `next` if some
+    /// passed without being kept.
+    acked: Seq,
+    /// Behind what the far end has acknowledged.
+    confirmed: Seq,
+    /// Next number and last clock of the far end, and its window.
+    far_next: Seq,
+    far_clock: u32,
+    far_window: u64,
+    /// Time of the sender's only SYN; below it, time of the far end's last new acknowledgment.
+    syn_at: Option<Instant>,
+    moved: Instant,
+    /// Some of what is kept waits for room there.
+    waits: bool,
+    /// ECN flags of the far end's ACKs.
+    far_marks: Flags,
+    /// Clock of the sender, of the last data in order.
+    clock: u32,
+    /// Latest clock of the sender, of any segment.
+    latest: Option<u32>,
+    /// Right edge of the widest window that the sender was told, and the last field.
+    edge: Seq,
+    field: Option<u16>,
+    /// Segments that the far end has not acknowledged.
+    cache: Store,
+    /// Data beyond a hole in front of the agent that passed without being kept.
+    passed: Passed,
+    duplicates: usize,
+    /// Losses are being repaired up to here.
+    recover: Option<Seq>,
+    rtt: RttEstimator,
+    pub(super) deadline: Option<Instant>,
+    tries: u32,
+    /// Behind the FIN of the far end and of the sender, and whether it is acknowledged.
+    fins: [Option<Seq>; 2],
+    fins_acked: [bool; 2],
+    /// Time of the last packet, and deadline in the list of timers.
+    pub(super) last: Instant,
+    pub(super) timer: Option<Instant>,
+    pub(super) count: Count,
+    /// Acts since the last call of [`Self::tell`].
+    acts: Vec<(Act, Seq)>,
+}
+
+/// Counters of a connection.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Count {
+    pub(super) spoofed: u64,
+    pub(super) cached: u64,
+    pub(super) suppressed: u64,
+    pub(super) resent: u64,
+    pub(super) timeouts: u64,
+    pub(super) no_room: u64,
+}
+
+/// Decision on a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Becomes {
+    /// Forward.
+    Goes,
+    /// Forward with the acknowledgment that the sender already has.
+    Rewritten,
+    /// The agent has dealt with it.
+    Taken,
+    /// An acknowledgment that the sender has already.
+    Suppressed,
+    /// Forward as a duplicate of the acknowledgment that the sender has.
+    Repeated,
+}
+
+impl Spoofed {
+    /// The first SYN passes. `path` is the way from the far end to the sender.
+    pub(super) fn new(path: Path, ports: (u16, u16), now: Instant) -> Self {
+        Self {
+            path,
+            ports,
+            near: None,
+            far: None,
+            established: false,
+            next: Seq::default(),
+            acked: Seq::default(),
+            confirmed: Seq::default(),
+            far_next: Seq::default(),
+            far_clock: 0,
+            far_window: 0,
+            syn_at: Some(now),
+            moved: now,
+            waits: false,
+            far_marks: Flags::default(),
+            clock: 0,
+            latest: None,
+            edge: Seq::default(),
+            field: None,
+            cache: Store::new(),
+            passed: Passed::default(),
+            duplicates: 0,
+            recover: None,
+            rtt: RttEstimator::new(RtoConfig::default()),
+            deadline: None,
+            tries: 0,
+            fins: [None; 2],
+            fins_acked: [false; 2],
+            last: now,
+            timer: None,
+            count: Count::default(),
+            acts: Vec::new(),
+        }
+    }
+
+    /// Returns whether this SYN of the sender opens another connection.
+    pub(super) fn is_other(&self, syn: &Segment) -> bool {
+        self.near.as_ref().is_some_and(|(isn, _)| *isn != syn.seq)
+    }
+
+    /// The sender's SYN passes.
+    pub(super) fn near_syn(&mut self, syn: &Segment) {
+        if self.near.is_some() {
+            self.syn_at = None;
+            return;
+        }
+        let first = syn.seq.at(1);
+        self.near = Some((syn.seq, syn.options.clone()));
+        (self.next, self.acked, self.confirmed) = (first, first, first);
+        self.edge = first.at(self.far_window);
+    }
+
+    /// The far end's SYN passes.
+    pub(super) fn far_syn(&mut self, syn: &Segment, now: Instant) {
+        if self.far.is_some() {
+            return;
+        }
+        if let (Some(at), true) = (self.syn_at, self.near.is_some()) {
+            self.cache.round_trip(now.since(at));
+        }
+        self.far = Some(syn.options.clone());
+        self.far_next = syn.seq.at(1);
+        self.far_window = u64::from(syn.window);
+        self.edge = self.acked.at(self.far_window);
+        self.tick_far(syn);
+    }
+
+    /// Notes the sender's clock if it is later than the latest (RFC 7323, 5.2).
+    fn tick_near(&mut self, segment: &Segment) {
+        if let Some(stamps) = segment.options.timestamps {
+            let is_later = |latest: u32| stamps.value.wrapping_sub(latest) < 1 << 31;
+            if self.latest.is_none_or(is_later) {
+                self.latest = Some(stamps.value);
+            }
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        self.near.is_some() && self.far.is_some()
+    }
+
+    fn tick_far(&mut self, segment: &Segment) {
+        if let Some(stamps) = segment.options.timestamps {
+            self.far_clock = stamps.value;
+        }
+    }
+
+    /// Returns an option on which both ends agreed, once both have sent it.
+    fn agreed<T>(&self, of: impl Fn(&Options) -> Option<T>) -> Option<T> {
+        of(&self.near.as_ref()?.1)?;
+        of(self.far.as_ref()?)
+    }
+
+    fn shift(&self) -> u8 {
+        self.agreed(|o| o.window_scale).unwrap_or(0).min(14)
+    }
+
+    /// Bytes that the sender has an acknowledgment for, and the far end did not confirm.
+    pub(super) fn unconfirmed(&self) -> u64 {
+        u64::try_from(self.acked.diff(self.confirmed)).unwrap_or(0)
+    }
+
+    /// Bytes that are kept.
+    pub(super) fn held(&self) -> u64 {
+        self.cache.bytes()
+    }
+
+    /// A segment comes from the sender.
+    pub(super) fn take_from_sender(
+        &mut self,
+        settings: &Settings,
+        segment: &Segment,
+        packet: impl FnOnce() -> Packet,
+        now: Instant,
+        out: &mut Vec<Packet>,
+    ) -> Becomes {
+        self.last = now;
+        self.established = true;
+        self.note_fin(1, segment);
+        self.tick_near(segment);
+        let len = segment.body.len();
+        if !self.is_ready() || segment.dummy {
+            return Becomes::Goes;
+        }
+        if len == 0 {
+            // One who asks whether anybody is there waits for an answer.
+            if segment.seq_len() == 0 && segment.seq.diff(self.acked) < 0 {
+                self.acknowledge(settings, None, out);
+            }
+            return Becomes::Goes;
+        }
+        let (start, end) = (segment.seq, segment.seq.at(u64::from(len)));
+        let fin = segment.flags.has(Flags::FIN);
+        let taken = if fin { Becomes::Goes } else { Becomes::Taken };
+        if end.diff(self.acked) <= 0 {
+            // Its acknowledgment was lost. The far end has it, or the agent.
+            self.acknowledge(settings, None, out);
+            return taken;
+        }
+        if let (Some(stamps), true) = (segment.options.timestamps, start.diff(self.next) <= 0) {
+            self.clock = stamps.value;
+        }
+        if start.diff(self.edge) >= 0 {
+            // A probe of a window that is closed.
+            self.acknowledge(settings, None, out);
+            return Becomes::Taken;
+        }
+        if self.cache.covers(start, end) {
+            // The segment has passed once; the agent sends its copy again if it must.
+            if self.acked == self.next {
+                self.acknowledge(settings, Some(start), out);
+            }
+            return taken;
+        }
+        let most = (settings.buffer / SEGMENT_COST).max(64);
+        let fits = self.cache.bytes() + u64::from(len) <= settings.buffer
+            && (self.cache.len() as u64) < most;
+        let in_order = start.diff(self.next) <= 0;
+        let passed = end.diff(self.next) <= 0;
+        let waits = fits && self.has_to_wait(end);
+        if fits {
+            self.waits |= waits;
+            self.count.cached += 1;
+            self.acts.push((Act::Keep, start));
+            self.cache
+                .insert((start, end), packet(), (waits, passed), now);
+        } else {
+            self.count.no_room += 1;
+        }
+        let whole = self.acked == self.next;
+        if in_order {
+            self.next = self.end_in_order(if passed { self.next } else { end });
+        } else if !fits {
+            self.passed.add(start, end);
+        }
+        let acked = self.cache.end_of_run(self.acked);
+        if acked != self.acked {
+            self.acked = acked;
+            self.acknowledge(settings, None, out);
+        } else if whole && !in_order {
+            // A hole in front of the agent is the sender's to fill.
+            self.acknowledge(settings, Some(start), out);
+        }
+        if self.deadline.is_none() {
+            self.set_timer(now);
+        }
+        if waits || passed && !self.may_be_lost(now) {
+            return taken;
+        }
+        Becomes::Goes
+    }
+
+    /// Returns whether data that passed unkept may be missing at the far end: duplicate ACKs say
+    /// so, or no new data was acknowledged for a time-out.
+    fn may_be_lost(&self, now: Instant) -> bool {
+        self.duplicates >= THRESHOLD || now >= self.moved + self.rtt.rto()
+    }
+
+    /// Returns the end of what came without a hole from `place` on, kept or not.
+    fn end_in_order(&mut self, mut place: Seq) -> Seq {
+        loop {
+            let end = self.passed.end_of_run(self.cache.end_of_run(place));
+            if end == place {
+                return end;
+            }
+            place = end;
+        }
+    }
+
+    /// The timer runs while the far end waits for what is kept.
+    fn set_timer(&mut self, now: Instant) {
+        let due = self.cache.is_due(self.confirmed);
+        self.deadline = due.then(|| now + self.rtt.rto());
+    }
+
+    /// Right edge of what the far end takes before it has more in order.
+    fn far_edge(&self) -> Seq {
+        self.confirmed.at(self.far_window)
+    }
+
+    /// Returns whether data would arrive at the far end in vain. While all data arrive they may go
+    /// beyond the last announced window, which moves until they are there. Behind a loss the window
+    /// does not move.
+    fn has_to_wait(&self, end: Seq) -> bool {
+        (self.recover.is_some() || self.waits) && end.diff(self.far_edge()) > 0
+    }
+
+    /// Something is missing at the far end: what is beyond its window was dropped there. Returns
+    /// behind the last that was not.
+    fn hold_back(&mut self) -> Option<Seq> {
+        let edge = self.far_edge();
+        let mut last = None;
+        for kept in self.cache.iter_mut().filter(|kept| !kept.told) {
+            if kept.end.diff(edge) <= 0 {
+                last = Some(kept.end);
+            } else if !kept.waits {
+                (kept.waits, kept.again) = (true, true);
+                self.waits = true;
+            }
+        }
+        let first = self.cache.iter().next();
+        last.or(first.map(|kept| kept.end))
+    }
+
+    /// Sends waiting data as far as the far end's window has room.
+    fn release(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        if !self.waits {
+            return;
+        }
+        let edge = self.far_edge();
+        self.waits = false;
+        for number in 0..self.cache.len() {
+            let kept = self.cache.get(number);
+            if kept.waits && kept.end.diff(edge) <= 0 {
+                let (again, start) = (kept.again, kept.start);
+                let packet = self.copy(number, now);
+                out.push(packet);
+                if again {
+                    self.count.resent += 1;
+                    self.acts.push((Act::Resend, start));
+                }
+            }
+            self.waits |= self.cache.get(number).waits;
+        }
+    }
+
+    /// A segment comes from the far end.
+    pub(super) fn take_from_far(
+        &mut self,
+        settings: &Settings,
+        segment: &Segment,
+        now: Instant,
+        out: &mut Vec<Packet>,
+    ) -> Becomes {
+        self.last = now;
+        self.note_fin(0, segment);
+        let flags = segment.flags;
+        if !flags.has(Flags::ACK) || !self.is_ready() {
+            return Becomes::Goes;
+        }
+        let end = segment.seq.at(u64::from(segment.seq_len()));
+        if end.diff(self.far_next) >= 0 {
+            self.far_next = end;
+            self.tick_far(segment);
+        }
+        let window = u64::from(segment.window) << self.shift();
+        let bare = segment.seq_len() == 0;
+        let (ack, before) = (segment.ack, self.acked);
+        let mut repeats = false;
+        if ack.diff(self.confirmed) >= 0 {
+            let same = window == self.far_window || !segment.options.sack.is_empty();
+            let opens = self.far_window == 0 && window > 0;
+            self.far_window = window;
+            if window == 0 {
+                // It is there, and has no room: there is hope (RFC 9293, 3.8.6.1).
+                self.tries = 0;
+            }
+            self.far_marks = Flags(flags.0 & Flags::ECE.0);
+            if ack != self.confirmed {
+                self.confirm(ack, now, out);
+            } else if opens && !self.cache.is_empty() {
+                // The far end dropped data that met its closed window, and no other data.
+                self.repeat_all(Act::Resend, false, now, out);
+            } else if bare && same {
+                repeats = true;
+                self.duplicate(segment, now, out);
+            }
+            self.release(now, out);
+        }
+        // The handshake of a far end that opens is over with its ACK, or with one more if that
+        // gets lost on the way to the sender.
+        if !bare || ack.diff(before) > 0 || !self.established {
+            return Becomes::Rewritten;
+        }
+        if ack == before && self.acked != self.next {
+            // The sender answers for what was not kept.
+            return if repeats {
+                Becomes::Repeated
+            } else {
+                Becomes::Rewritten
+            };
+        }
+        self.count.suppressed += 1;
+        self.acts.push((Act::Suppress, ack));
+        if self.is_worth_telling(settings) {
+            self.acknowledge(settings, None, out);
+        }
+        Becomes::Suppressed
+    }
+
+    /// Returns whether to announce a wider window: the sender waits for it, or the window grew
+    /// much (RFC 1122, 4.2.3.3).
+    fn is_worth_telling(&self, settings: &Settings) -> bool {
+        let offer = self.offer(settings);
+        let known = u64::try_from(self.edge.diff(self.acked)).unwrap_or(0);
+        let mss = self.far.as_ref().and_then(|far| far.mss).unwrap_or(536);
+        let segment = u64::from(mss).min(settings.buffer / 2).max(1);
+        offer >= known + (2 * SEGMENT_COST).max(settings.buffer / 4)
+            || known == 0 && offer > 0
+            || known < segment && offer >= segment
+    }
+
+    /// The far end has all up to here.
+    fn confirm(&mut self, ack: Seq, now: Instant, out: &mut Vec<Packet>) {
+        self.confirmed = ack;
+        for place in [&mut self.acked, &mut self.next] {
+            if ack.diff(*place) > 0 {
+                *place = ack;
+            }
+        }
+        self.moved = now;
+        let confirmed = self.cache.confirm(ack, now);
+        self.next = self.end_in_order(self.next);
+        self.acked = self.cache.end_of_run(self.acked);
+        if let Some(sent) = confirmed.sample {
+            self.rtt.sample(sent, now);
+        }
+        (self.duplicates, self.tries) = (0, 0);
+        self.set_timer(now);
+        if confirmed.early || self.recover.is_some_and(|recover| ack.diff(recover) >= 0) {
+            // All data has arrived: no further copy is needed.
+            self.recover = None;
+            for kept in self.cache.iter_mut() {
+                kept.lost = false;
+            }
+            if confirmed.early {
+                return;
+            }
+        }
+        if self.cache.is_due(ack) && self.cache.first_was_passed() {
+            self.resend(Act::Resend, 0, now, out);
+        }
+        // After a time-out two go for each that arrived (slow start).
+        let mut more = 2 * confirmed.again;
+        for number in 0..self.cache.len() {
+            if more == 0 {
+                break;
+            }
+            if self.cache.get(number).lost {
+                self.resend(Act::Resend, number, now, out);
+                more -= 1;
+            }
+        }
+    }
+
+    /// The far end has again acknowledged the same.
+    fn duplicate(&mut self, segment: &Segment, now: Instant, out: &mut Vec<Packet>) {
+        self.duplicates += 1;
+        let blocks = segment.options.sack.as_slice();
+        let recovers = self.recover.is_some();
+        let lost = self.cache.report(blocks, recovers, now);
+        let due = self.cache.is_due(self.confirmed);
+        if due && self.duplicates >= THRESHOLD && !lost.contains(&0) {
+            let first = self.cache.get(0);
+            let answered = !first.again || self.cache.is_old(first, now);
+            if answered && self.duplicates >= THRESHOLD + self.cache.excused() {
+                self.resend(Act::Resend, 0, now, out);
+                if !recovers {
+                    // A single later duplicate is enough now.
+                    return self.report_again(blocks, now, out);
+                }
+            }
+        }
+        for number in lost {
+            self.resend(Act::Resend, number, now, out);
+        }
+    }
+
+    fn report_again(&mut self, blocks: &[SackBlock], now: Instant, out: &mut Vec<Packet>) {
+        for number in self.cache.report(blocks, true, now) {
+            self.resend(Act::Resend, number, now, out);
+        }
+    }
+
+    /// Returns a kept segment that goes now, with the sender's latest clock. What the sender sent
+    /// again in the meantime has raised the far end's TS.Recent: PAWS drops an older clock.
+    fn copy(&mut self, number: usize, now: Instant) -> Packet {
+        let mut packet = self.cache.send(number, now).clone();
+        if let Some(latest) = self.latest {
+            View::new(&mut packet).rewrite(|segment| {
+                if let Some(stamps) = &mut segment.options.timestamps {
+                    stamps.value = latest;
+                }
+            });
+        }
+        packet
+    }
+
+    /// A segment is missing at the far end, and goes again.
+    fn resend(&mut self, act: Act, number: usize, now: Instant, out: &mut Vec<Packet>) {
+        if self.recover.is_none() {
+            self.recover = self.hold_back();
+        }
+        let packet = self.copy(number, now);
+        out.push(packet);
+        let kept = self.cache.mark_again(number);
+        self.count.resent += 1;
+        self.acts.push((act, kept));
+        if number == 0 {
+            self.deadline = Some(now + self.rtt.rto());
+        }
+    }
+
+    /// The timer has expired. Returns whether there is still hope.
+    pub(super) fn expire(
+        &mut self,
+        settings: &Settings,
+        now: Instant,
+        out: &mut Vec<Packet>,
+    ) -> bool {
+        self.deadline = None;
+        self.tries += 1;
+        self.count.timeouts += 1;
+        if self.tries > settings.tries {
+            self.acts.push((Act::GiveUp, self.confirmed));
+            return false;
+        }
+        self.rtt.back_off();
+        // A first segment that was reported is not there any more.
+        let reneged = self.cache.iter().next().is_some_and(|first| first.told);
+        if reneged || self.tries > 1 {
+            for kept in self.cache.iter_mut() {
+                kept.told = false;
+            }
+        }
+        self.repeat_all(Act::Timeout, true, now, out);
+        true
+    }
+
+    /// Marks all kept data for retransmission, paced by acknowledgments; data in flight too
+    /// after a time-out without any acknowledgment.
+    fn repeat_all(&mut self, act: Act, timed_out: bool, now: Instant, out: &mut Vec<Packet>) {
+        self.recover = self.hold_back();
+        self.duplicates = 0;
+        self.cache.lose(timed_out, now);
+        let first = self.cache.iter().next();
+        if first.is_some_and(|first| timed_out || first.lost) {
+            self.resend(act, 0, now, out);
+        }
+    }
+
+    /// Bytes that the sender may send beyond what it has an acknowledgment for: what is free in
+    /// the buffer, and no more than the far end would take. Where the far window is wider than
+    /// the buffer it is the far window, as without the agent, and what has no room passes.
+    fn offer(&self, settings: &Settings) -> u64 {
+        let room = settings.buffer.max(self.far_window);
+        let free = room.saturating_sub(self.unconfirmed());
+        free.min(self.far_window)
+    }
+
+    /// The window field for the sender. What it was told before stays allowed; a field that is
+    /// cut to the scale takes less than a unit of that back (RFC 7323, 2.4).
+    pub(super) fn window(&mut self, settings: &Settings) -> u16 {
+        let (offer, shift) = (self.offer(settings), self.shift());
+        let known = u64::try_from(self.edge.diff(self.acked)).unwrap_or(0);
+        // Nothing will come that opens a window closed by the scale alone.
+        let least = u64::from(offer > 0 && self.cache.is_empty());
+        let field = (offer.max(known) >> shift)
+            .max(least)
+            .min(u64::from(u16::MAX));
+        let edge = self.acked.at(field << shift);
+        if edge.diff(self.edge) > 0 {
+            self.edge = edge;
+        }
+        self.field = Some(field as u16);
+        field as u16
+    }
+
+    /// The window field of a duplicate.
+    pub(super) fn last_field(&mut self, settings: &Settings) -> u16 {
+        self.field.unwrap_or_else(|| self.window(settings))
+    }
+
+    /// Returns the number up to which the sender has an acknowledgment.
+    pub(super) fn acked(&self) -> Seq {
+        self.acked
+    }
+
+    /// An acknowledgment goes to the sender in the far end's name. With the data that came
+    /// behind a hole it is a duplicate: of the same window, and with a block.
+    fn acknowledge(&mut self, settings: &Settings, hole: Option<Seq>, out: &mut Vec<Packet>) {
+        let window = match hole {
+            Some(_) => self.last_field(settings),
+            None => self.window(settings),
+        };
+        let mut options = Options::default();
+        if self.agreed(|o| o.timestamps).is_some() {
+            options.timestamps = Some(Timestamps {
+                value: self.far_clock,
+                echo: self.clock,
+            });
+        }
+        if let (Some(behind), Some(())) = (hole, self.agreed(|o| o.sack_permitted.then_some(()))) {
+            options.sack = SackBlocks::from_iter(self.cache.run(self.next, behind));
+        }
+        let (src_port, dst_port) = self.ports;
+        let segment = Segment {
+            src_port,
+            dst_port,
+            seq: self.far_next,
+            ack: self.acked,
+            flags: Flags::ACK.with(self.far_marks),
+            window,
+            options,
+            ..Segment::default()
+        };
+        if let Ok(packet) = self.path.packet(segment) {
+            self.count.spoofed += 1;
+            self.acts.push((Act::Acknowledge, self.acked));
+            out.push(packet);
+        }
+    }
+
+    /// Both ends are reset: the agent could not deliver what it acknowledged.
+    pub(super) fn resets(&self, out: &mut Vec<Packet>) {
+        let (src_port, dst_port) = self.ports;
+        let to_sender = Segment {
+            src_port,
+            dst_port,
+            seq: self.far_next,
+            ack: self.acked,
+            flags: Flags::RST.with(Flags::ACK),
+            ..Segment::default()
+        };
+        let to_far = Segment {
+            src_port: dst_port,
+            dst_port: src_port,
+            seq: self.confirmed,
+            ack: self.far_next,
+            ..to_sender.clone()
+        };
+        out.extend(self.path.packet(to_sender));
+        out.extend(self.path.reverse().packet(to_far));
+    }
+
+    fn note_fin(&mut self, from: usize, segment: &Segment) {
+        if segment.flags.has(Flags::FIN) {
+            self.fins[from] = Some(segment.seq.at(u64::from(segment.seq_len())));
+        }
+        if segment.flags.has(Flags::ACK)
+            && let Some(fin) = self.fins[1 - from]
+        {
+            self.fins_acked[1 - from] |= segment.ack.diff(fin) >= 0;
+        }
+    }
+
+    /// Behind what the far end has acknowledged.
+    pub(super) fn confirmed(&self) -> Seq {
+        self.confirmed
+    }
+
+    /// Tells what it did, if anybody wants to know.
+    pub(super) fn tell(&mut self, out: &mut Out) {
+        let mut acts = std::mem::take(&mut self.acts);
+        for (act, seq) in acts.drain(..) {
+            out.note(|| self.note(act, seq));
+        }
+        self.acts = acts;
+    }
+
+    /// Builds a note of an act on the sender's data.
+    pub(super) fn note(&self, act: Act, seq: Seq) -> Note {
+        Note {
+            act,
+            flow: self.path.flow(),
+            from_opener: !self.path.from_opener(),
+            seq,
+        }
+    }
+
+    /// Returns whether both ends have all data.
+    pub(super) fn is_over(&self) -> bool {
+        self.fins_acked == [true; 2]
+    }
+}

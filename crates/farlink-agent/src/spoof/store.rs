@@ -1,0 +1,303 @@
+//! Segments that the agent answers for, by sequence number, each with the place of its last
+//! transmission in the order of all.
+//!
+//! The path to the far end keeps order. So a segment is lost if one that was sent *later*
+//! arrived and the segment did not. Duplicate ACKs for data sent *earlier* say nothing about it:
+//! they are those for a hole that the sender has filled since.
+
+use farlink_tcp::{Instant, Interval, SackBlock, Seq};
+use farlink_wire::packet::Packet;
+use std::collections::VecDeque;
+
+/// Later arrivals that mean a loss (RFC 5681, 3.2, counts as many duplicate ACKs).
+pub(super) const THRESHOLD: usize = 3;
+
+/// The kept segments.
+#[derive(Debug)]
+pub(super) struct Store {
+    all: VecDeque<Kept>,
+    bytes: u64,
+    /// Number of the last transmission.
+    order: u64,
+    /// Latest transmissions that are known to have arrived, the last first.
+    arrived: [u64; THRESHOLD],
+    /// Transmission that last moved the far end's acknowledgment.
+    mover: u64,
+    /// Shortest round trip to the far end so far.
+    shortest: Option<Interval>,
+}
+
+/// A segment that the agent answers for.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) start: Seq,
+    pub(super) end: Seq,
+    pub(super) packet: Packet,
+    /// Last transmission: its time and its number.
+    sent: Instant,
+    order: u64,
+    /// The agent sent it again; no round trip can be taken of it (Karn).
+    pub(super) again: bool,
+    /// The far end reported it (RFC 2018).
+    pub(super) told: bool,
+    /// Goes again as acknowledgments come: a time-out took it for lost.
+    pub(super) lost: bool,
+    /// Goes when the far end's window has room: it was not sent, or came there in vain.
+    pub(super) waits: bool,
+}
+
+/// Effect of an acknowledgment of new data.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Confirmed {
+    /// Segments of it that the agent had sent again.
+    pub(super) again: usize,
+    /// Set if the ACK came too soon to be for the agent's copies: the originals arrived.
+    pub(super) early: bool,
+    /// Time at which a segment left that went once and was acknowledged alone or last.
+    pub(super) sample: Option<Instant>,
+}
+
+impl Store {
+    pub(super) fn new() -> Self {
+        Self {
+            all: VecDeque::new(),
+            bytes: 0,
+            order: 0,
+            arrived: [0; THRESHOLD],
+            mover: 0,
+            shortest: None,
+        }
+    }
+
+    /// Bytes of data.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub(super) fn get(&self, number: usize) -> &Kept {
+        &self.all[number]
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Kept> {
+        self.all.iter()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Kept> {
+        self.all.iter_mut()
+    }
+
+    /// A round trip to the far end took so long.
+    pub(super) fn round_trip(&mut self, time: Interval) {
+        self.shortest = Some(self.shortest.map_or(time, |least| least.min(time)));
+    }
+
+    /// Returns whether the far end waits for the first segment, and not for one that is
+    /// missing in front of the agent.
+    pub(super) fn is_due(&self, confirmed: Seq) -> bool {
+        let first = self.all.front();
+        first.is_some_and(|first| first.start.diff(confirmed) <= 0)
+    }
+
+    /// Returns whether a kept segment has all of this data.
+    pub(super) fn covers(&self, start: Seq, end: Seq) -> bool {
+        let after = self.all.partition_point(|kept| kept.start.diff(start) <= 0);
+        let before = after.checked_sub(1).map(|at| &self.all[at]);
+        before.is_some_and(|kept| kept.end.diff(end) >= 0)
+    }
+
+    /// Keeps a segment that goes now, or waits.
+    pub(super) fn insert(
+        &mut self,
+        (start, end): (Seq, Seq),
+        packet: Packet,
+        (waits, again): (bool, bool),
+        now: Instant,
+    ) {
+        let at = self.all.partition_point(|kept| kept.start.diff(start) < 0);
+        self.order += 1;
+        let kept = Kept {
+            start,
+            end,
+            packet,
+            sent: now,
+            order: self.order,
+            again,
+            told: false,
+            lost: false,
+            waits,
+        };
+        self.bytes += kept.len();
+        self.all.insert(at, kept);
+    }
+
+    /// End of the data without a hole from `place` on.
+    pub(super) fn end_of_run(&self, place: Seq) -> Seq {
+        let at = self.all.partition_point(|kept| kept.start.diff(place) < 0);
+        let mut end = place;
+        for kept in self.all.range(at.saturating_sub(1)..) {
+            if kept.start.diff(end) > 0 {
+                break;
+            }
+            if kept.end.diff(end) > 0 {
+                end = kept.end;
+            }
+        }
+        end
+    }
+
+    /// The data behind a hole that `place` is in, of those beyond `next`.
+    pub(super) fn run(&self, next: Seq, place: Seq) -> Option<SackBlock> {
+        let mut run: Option<SackBlock> = None;
+        for kept in self.all.iter().filter(|kept| kept.start.diff(next) > 0) {
+            match &mut run {
+                Some(block) if kept.start.diff(block.right) <= 0 => {
+                    if kept.end.diff(block.right) > 0 {
+                        block.right = kept.end;
+                    }
+                }
+                Some(block) if place.diff(block.right) < 0 => return run,
+                _ => {
+                    run = Some(SackBlock {
+                        left: kept.start,
+                        right: kept.end,
+                    });
+                }
+            }
+        }
+        run
+    }
+
+    /// A segment goes at `now`.
+    pub(super) fn send(&mut self, number: usize, now: Instant) -> &Packet {
+        self.order += 1;
+        let kept = &mut self.all[number];
+        (kept.sent, kept.order) = (now, self.order);
+        (kept.lost, kept.waits) = (false, false);
+        &kept.packet
+    }
+
+    /// The agent sent a segment again. Returns its number.
+    pub(super) fn mark_again(&mut self, number: usize) -> Seq {
+        let kept = &mut self.all[number];
+        kept.again = true;
+        kept.start
+    }
+
+    /// Nothing more is heard: all that was not reported is lost. Otherwise what left so long ago
+    /// that it was to be answered for.
+    pub(super) fn lose(&mut self, all: bool, now: Instant) {
+        let time = self.shortest;
+        for kept in &mut self.all {
+            let old = all || time.is_none_or(|time| now >= kept.sent + time);
+            kept.lost = old && !kept.told && !kept.waits;
+        }
+    }
+
+    /// Returns whether an answer at `now` can be for the last transmission of a segment.
+    fn answers(shortest: Option<Interval>, kept: &Kept, now: Instant) -> bool {
+        !kept.again || shortest.is_none_or(|time| now >= kept.sent + time)
+    }
+
+    /// Returns whether the answer to a segment, if it arrived, would be here by now.
+    pub(super) fn is_old(&self, kept: &Kept, now: Instant) -> bool {
+        self.shortest.is_none_or(|time| now >= kept.sent + time)
+    }
+
+    /// The far end has all up to `ack`.
+    pub(super) fn confirm(&mut self, ack: Seq, now: Instant) -> Confirmed {
+        let mut confirmed = Confirmed::default();
+        let mut mover = 0;
+        while let Some(kept) = self.all.front().filter(|kept| kept.end.diff(ack) <= 0) {
+            let answers = Self::answers(self.shortest, kept, now);
+            confirmed.early |= !answers && !kept.told;
+            confirmed.again += usize::from(kept.again);
+            if !kept.again && kept.end == ack {
+                confirmed.sample = Some(kept.sent);
+            }
+            if answers && !kept.told {
+                mover = mover.max(kept.order);
+                note(&mut self.arrived, kept.order);
+            }
+            self.bytes -= kept.len();
+            self.all.pop_front();
+        }
+        self.mover = if mover == 0 { self.mover } else { mover };
+        if let Some(sent) = confirmed.sample {
+            self.round_trip(now.since(sent));
+        }
+        confirmed
+    }
+
+    /// Returns whether the first segment left before the one that last moved the acknowledgment.
+    pub(super) fn first_was_passed(&self) -> bool {
+        let first = self.all.front();
+        first.is_some_and(|first| first.order < self.mover && !first.told && !first.waits)
+    }
+
+    /// Duplicate ACKs at the first segment that data sent before it draws.
+    pub(super) fn excused(&self) -> usize {
+        let Some(first) = self.all.front() else {
+            return 0;
+        };
+        let before = self.mover + 1..first.order;
+        let rest = self.all.iter().skip(1);
+        rest.filter(|kept| before.contains(&kept.order)).count()
+    }
+
+    /// The far end reports data beyond a hole. Returns the numbers of the segments that are lost:
+    /// behind them so many arrived, in a recovery one.
+    pub(super) fn report(
+        &mut self,
+        blocks: &[SackBlock],
+        recovers: bool,
+        now: Instant,
+    ) -> Vec<usize> {
+        let highest = blocks.iter().map(|block| block.right);
+        let Some(highest) = highest.reduce(|a, b| if a.diff(b) > 0 { a } else { b }) else {
+            return Vec::new();
+        };
+        let below = self
+            .all
+            .partition_point(|kept| kept.start.diff(highest) < 0);
+        for kept in self.all.range_mut(..below).filter(|kept| !kept.told) {
+            let has = |b: &SackBlock| kept.start.diff(b.left) >= 0 && kept.end.diff(b.right) <= 0;
+            kept.told = blocks.iter().any(has);
+            if kept.told {
+                kept.lost = false;
+                if Self::answers(self.shortest, kept, now) {
+                    note(&mut self.arrived, kept.order);
+                }
+            }
+        }
+        let place = if recovers { 0 } else { THRESHOLD - 1 };
+        let arrived = self.arrived[place];
+        let reported = self.all.range(..below).enumerate();
+        reported
+            .filter(|(_, kept)| !kept.told && !kept.waits && kept.order < arrived)
+            .map(|(number, _)| number)
+            .collect()
+    }
+}
+
+/// A transmission has arrived.
+fn note(arrived: &mut [u64; THRESHOLD], order: u64) {
+    let at = arrived.partition_point(|&other| other > order);
+    if at < THRESHOLD {
+        arrived[at..].rotate_right(1);
+        arrived[at] = order;
+    }
+}
+
+impl Kept {
+    fn len(&self) -> u64 {
+        u64::try_from(self.end.diff(self.start)).unwrap_or(0)
+    }
+}

@@ -1,0 +1,192 @@
+//! Memory that agents hold, as the allocator sees it: it depends on how many connections they may
+//! keep, never on how many there were.
+
+use farlink_agent::{
+    Agent, Crossing, Ebsn, Eln, Limits, Out, Repair, Sent, Snoop, SnoopConfig, Split,
+    SplitSettings, Spoof, SpoofSettings, Tells, Verdict, View,
+};
+use farlink_tcp::{Body, Config, Flags, Instant, Interval, Segment, Seq};
+use farlink_wire::{Addresses, NodeId, Packet, PacketId, Payload, Raw};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// The system's allocator, which counts what each thread holds.
+struct Counting;
+
+thread_local! {
+    static HELD: Cell<i64> = const { Cell::new(0) };
+}
+
+// SAFETY: all is handed on to the system's allocator; the count is no part of it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        HELD.set(HELD.get() + layout.size() as i64);
+        // SAFETY: the caller keeps to the rules of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        HELD.set(HELD.get() - layout.size() as i64);
+        // SAFETY: `at` is from `alloc` above, with this layout.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Connections that an agent may keep here.
+const KEPT: usize = 200;
+/// Bytes of a packet with data.
+const LONG: u32 = 1000;
+
+/// Every kind of agent that keeps something.
+fn kinds() -> Vec<(&'static str, Box<dyn Agent>)> {
+    let limits = Limits {
+        connections: KEPT,
+        ..Limits::DEFAULT
+    };
+    let snoop = |repair, tells| {
+        let config = SnoopConfig {
+            limits,
+            repair,
+            tells,
+            memory: 300_000,
+            ..SnoopConfig::DEFAULT
+        };
+        Box::new(Snoop::new(config)) as Box<dyn Agent>
+    };
+    let split = |early| {
+        let half = || {
+            Arc::new(Config {
+                send_buffer: 4096,
+                ..Config::default()
+            })
+        };
+        Box::new(Split::new(SplitSettings {
+            tcp: [half(), half()],
+            tcp6: [half(), half()],
+            early,
+            linger: None,
+            stack_delay: Interval::ZERO,
+            limits,
+        }))
+    };
+    let partial = Tells::EachPacket { negotiate: false };
+    vec![
+        ("snoop", snoop(Repair::Resend, Tells::Nothing)),
+        ("seqcache", snoop(Repair::Mark, Tells::Nothing)),
+        ("ackp", snoop(Repair::Resend, partial)),
+        ("ebsn", snoop(Repair::Resend, Tells::BadState)),
+        ("ebsn-plain", Box::new(Ebsn::new(limits))),
+        ("eln", Box::new(Eln::new(limits))),
+        ("split, early", split(true)),
+        ("split, through", split(false)),
+        (
+            "spoof",
+            Box::new(Spoof::new(SpoofSettings {
+                buffer: 4096,
+                tries: 15,
+                limits,
+            })),
+        ),
+    ]
+}
+
+/// A segment of connection `number`, as bytes, from the fixed host or to it.
+fn crosses(agent: &mut dyn Agent, now: Instant, number: u32, crossing: Crossing, segment: Segment) {
+    let fixed = NodeId(1 + (number >> 15));
+    let mobile = NodeId(0);
+    let far = (number & 0x7fff) as u16;
+    let to_mobile = crossing == Crossing::ToWireless;
+    let (src, dst, ports) = if to_mobile {
+        (fixed, mobile, (far, 80))
+    } else {
+        (mobile, fixed, (80, far))
+    };
+    let mut packet = Packet {
+        from_opener: to_mobile,
+        ..Packet::new(
+            src,
+            dst,
+            Payload::Tcp(Segment {
+                src_port: ports.0,
+                dst_port: ports.1,
+                window: 1 << 15,
+                ..segment
+            }),
+        )
+    };
+    let bytes = farlink_wire::encode(&packet, Addresses::of(&packet)).expect("it can be written");
+    packet.payload = Payload::Raw(Raw::new(bytes).expect("it is IPv4"));
+    let mut out = Out::default();
+    let mut view = View::new(&mut packet);
+    if let Verdict::Follow(tag) = agent.on_packet(now, PacketId(0), crossing, &mut view, &mut out) {
+        agent.on_sent(now, tag, Sent::Left(now), &mut out);
+    }
+    while agent.deadline().is_some_and(|at| at <= now) {
+        agent.on_deadline(now, &mut out);
+    }
+}
+
+/// Connections that open, send two segments with a hole between, and say no more: bytes that the
+/// agent holds then, and the most at any time.
+fn held(agent: &mut dyn Agent, connections: u32, pause: Interval) -> (i64, i64) {
+    let before = HELD.get();
+    let mut now = Instant::ZERO;
+    let mut most = 0;
+    let segment = |flags, seq, ack, len: u32| Segment {
+        flags,
+        seq: Seq(seq),
+        ack: Seq(ack),
+        body: Body::of_bytes(&vec![7; len as usize]),
+        ..Segment::default()
+    };
+    for number in 0..connections {
+        let syn = segment(Flags::SYN, 0, 0, 0);
+        let answer = segment(Flags::SYN.with(Flags::ACK), 0, 1, 0);
+        let data = |seq| segment(Flags::ACK, seq, 1, LONG);
+        let (to, from) = (Crossing::ToWireless, Crossing::FromWireless);
+        crosses(agent, now, number, to, syn);
+        crosses(agent, now, number, from, answer);
+        crosses(agent, now, number, to, data(1));
+        crosses(agent, now, number, to, data(1 + 2 * LONG));
+        now += pause;
+        if number % 64 == 0 {
+            most = most.max(HELD.get() - before);
+        }
+    }
+    (HELD.get() - before, most)
+}
+
+/// Five times the connections hold no more, whether they come at once, so that most find no room,
+/// or so that old ones were idle for long and make room.
+fn is_bounded(connections: u32) {
+    for pause in [Interval::ZERO, Interval::from_millis(700)] {
+        let few: Vec<_> = kinds()
+            .into_iter()
+            .map(|(_, mut agent)| held(agent.as_mut(), connections / 5, pause).1)
+            .collect();
+        for ((name, mut agent), few) in kinds().into_iter().zip(few) {
+            let (_, many) = held(agent.as_mut(), connections, pause);
+            assert!(few > 20_000, "{name} keeps something: {few}");
+            assert!(
+                many <= few + few / 10,
+                "{name}: {few} B, and {many} B with five times the connections"
+            );
+            assert!(many < 4_000_000, "{name}: {many} B");
+        }
+    }
+}
+
+#[test]
+fn memory_is_bounded_under_many_connections() {
+    is_bounded(3000);
+}
+
+#[test]
+#[ignore = "takes minutes without optimisation: make test-long"]
+fn memory_is_bounded_under_a_hundred_thousand_connections() {
+    is_bounded(100_000);
+}

@@ -1,0 +1,670 @@
+//! A link with a protocol on it: two entities, their MACs and the channels between, as one
+//! machine that is told the time. Both MACs send at once, or take turns frame by frame where
+//! they share a medium.
+//!
+//! A packet is known here by the number that its owner gave it. It stays with the
+//! link until it is delivered, or until neither the sender nor the receiver nor
+//! any frame on its way holds it: then it was given up.
+
+use super::frame::{Frame, FrameKind, Item, Outcome};
+use super::limits::ArqError;
+use super::{Entity, Protocol};
+use crate::link::config::{LinkConfig, LinkStats};
+use crate::mac::{Confirmed, Mac};
+use farlink_channel::{Channel, DropCause, Verdict};
+use farlink_tcp::{Instant, Priority};
+use farlink_wire::packet::{Packet, Payload};
+use std::collections::VecDeque;
+
+/// The protocol of a link, with the lengths of its frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ArqConfig {
+    /// Protocol of both ends.
+    pub protocol: Protocol,
+    /// Bytes of a frame beyond its packet.
+    pub header: u32,
+    /// Bytes of a supervisory or unnumbered frame without a packet.
+    pub supervisory: u32,
+    /// Bytes of a status frame.
+    pub status: u32,
+}
+
+impl ArqConfig {
+    /// Length of a frame.
+    #[inline]
+    fn bytes(&self, frame: &Frame) -> u32 {
+        match frame.kind {
+            FrameKind::Information | FrameKind::Unnumbered => frame.item.len + self.header,
+            FrameKind::Status => self.status,
+            _ => self.supervisory,
+        }
+    }
+}
+
+/// No room in the queue in front of the window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Full;
+
+/// Range of a transport's data in a packet, by which copies are recognised.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tag {
+    /// Flow and direction.
+    pub stream: u32,
+    /// First sequence number.
+    pub seq: u32,
+    /// Bytes; 0 for none.
+    pub len: u32,
+    /// Set if the packet has low priority. It is only counted: the queue of a link with a protocol
+    /// has one class.
+    pub low: bool,
+}
+
+impl Tag {
+    /// Returns the tag of a packet.
+    pub fn of(packet: &Packet) -> Self {
+        let stream = packet.flow.0 << 1 | u32::from(packet.from_opener);
+        let low = packet.priority() == Priority::Low;
+        match &packet.payload {
+            Payload::Tcp(segment) => {
+                let (from, to) = match packet.piece {
+                    // Its data begin behind the header of TCP.
+                    Some(piece) => {
+                        let data = |at: u32| at.saturating_sub(segment.header_len());
+                        let from = u32::from(piece.offset);
+                        (data(from), data(from + u32::from(piece.len)))
+                    }
+                    None => (0, segment.body.len()),
+                };
+                Self {
+                    stream,
+                    seq: segment.seq.0.wrapping_add(from),
+                    len: to - from,
+                    low,
+                }
+            }
+            // A datagram's fragments are not copies of each other.
+            Payload::Udp(_) if packet.piece.is_some_and(|piece| piece.offset > 0) => Self {
+                low,
+                ..Self::default()
+            },
+            Payload::Udp(datagram) => Self {
+                stream,
+                seq: datagram.number as u32,
+                len: u32::from(!datagram.body.is_empty()),
+                low,
+            },
+            // What real programs send again is theirs to know.
+            Payload::Raw(_) => Self::default(),
+        }
+    }
+
+    /// Returns whether both tags share a byte of data.
+    fn overlaps(&self, other: &Self) -> bool {
+        let after = self.seq.wrapping_sub(other.seq);
+        self.stream == other.stream && (after < other.len || after.wrapping_neg() < self.len)
+    }
+}
+
+/// Outcome of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Output {
+    /// Arrived at the far end.
+    Arrived {
+        /// Direction, 0 or 1: the end that it came from.
+        from: usize,
+        /// Number of the packet.
+        packet: u32,
+    },
+    /// A frame with it has left the transmitter, if that is told.
+    Sent {
+        /// Direction.
+        from: usize,
+        /// Number of the packet.
+        packet: u32,
+        /// Set if an earlier frame with the packet had left.
+        again: bool,
+    },
+    /// Lost.
+    Lost {
+        /// Direction.
+        from: usize,
+        /// Number of the packet.
+        packet: u32,
+        /// Why.
+        cause: DropCause,
+    },
+}
+
+/// Counters of one direction, of frames from its sender unless said otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ArqStats {
+    /// Frames with a packet that were sent.
+    pub information: u64,
+    /// Retransmissions among these.
+    pub retransmitted: u64,
+    /// Frames without a packet.
+    pub supervisory: u64,
+    /// Frames of any kind that the channel lost or damaged.
+    pub lost: u64,
+    /// Frames that came when a copy was there before.
+    pub duplicates: u64,
+    /// Frames that came out of sequence, or while the link was being
+    /// re-established, and were thrown away.
+    pub discarded: u64,
+    /// Times that the sender re-established the link.
+    pub resets: u64,
+    /// Packets handed over while a frame with the same data had been sent and was
+    /// not delivered.
+    pub competing: u64,
+    /// Frames that came for the first time, and their nanoseconds from when they
+    /// were first handed to the MAC.
+    pub accepted: u64,
+    /// Sum of these times.
+    pub delay: u64,
+    /// Frames that the MAC gave up, because the medium was never free for them.
+    pub access_failures: u64,
+    /// Most frames unacknowledged at once.
+    pub window_max: u64,
+    /// Unacknowledged frames times nanoseconds, up to the last change.
+    window_area: u128,
+}
+
+/// A frame that was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SentFrame {
+    /// Time at which the last bit left.
+    pub at: Instant,
+    /// Direction.
+    pub from: usize,
+    /// The frame.
+    pub frame: Frame,
+    /// Length on the wire in bytes.
+    pub bytes: u32,
+    /// Set if the packet had been sent before.
+    pub again: bool,
+    /// Set if the channel lost or damaged the frame.
+    pub lost: bool,
+}
+
+/// A packet that the link holds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    packet: u32,
+    /// The sender, frames on their way and the receiver.
+    holders: u32,
+    /// Frames that carried it to the MAC.
+    times: u32,
+    accepted: bool,
+    delivered: bool,
+    /// A frame with it has left the transmitter.
+    left: bool,
+    first_sent: Instant,
+    tag: Tag,
+}
+
+/// State of one direction.
+#[derive(Debug)]
+struct Half {
+    config: LinkConfig,
+    channel: Channel,
+    mac: Mac,
+    in_flight: VecDeque<(Instant, Frame)>,
+    last_arrival: Instant,
+    held: Vec<Held>,
+    free: Vec<u32>,
+    outstanding: u64,
+    changed_at: Instant,
+    reported: (u32, u64),
+    stats: LinkStats,
+    frames: ArqStats,
+}
+
+/// A link at work.
+#[derive(Debug)]
+pub struct ArqLink {
+    config: ArqConfig,
+    entities: [Entity; 2],
+    halves: [Half; 2],
+    outcomes: Vec<Outcome>,
+    /// Sent frames, if recorded.
+    sent: Option<Vec<SentFrame>>,
+    /// Set if departures of frames with packets are reported.
+    tells: bool,
+    /// Direction that sent last, where both share a medium.
+    sent_last: Option<usize>,
+}
+
+impl ArqLink {
+    /// An idle link. Each direction has its parameters, what its channel does to
+    /// frames, and its MAC.
+    ///
+    /// # Errors
+    /// Parameters of the protocol that cannot be.
+    pub fn new(
+        config: ArqConfig,
+        halves: [(LinkConfig, Channel, Mac); 2],
+    ) -> Result<Self, ArqError> {
+        let entity = Entity::new(&config.protocol)?;
+        Ok(Self {
+            config,
+            entities: [entity.clone(), entity],
+            halves: halves.map(|(config, channel, mac)| Half {
+                config,
+                channel,
+                mac,
+                in_flight: VecDeque::new(),
+                last_arrival: Instant::ZERO,
+                held: Vec::new(),
+                free: Vec::new(),
+                outstanding: 0,
+                changed_at: Instant::ZERO,
+                reported: (0, 0),
+                stats: LinkStats::default(),
+                frames: ArqStats::default(),
+            }),
+            outcomes: Vec::new(),
+            sent: None,
+            tells: false,
+            sent_last: None,
+        })
+    }
+
+    /// Both directions send over one medium from now on.
+    pub fn share(&mut self) {
+        self.sent_last = Some(1);
+    }
+
+    /// From now on it tells when frames with a packet leave.
+    pub fn tell(&mut self) {
+        self.tells = true;
+    }
+
+    /// Keeps every frame that is sent from now on.
+    pub fn watch(&mut self) {
+        self.sent = Some(Vec::new());
+    }
+
+    /// Frames sent since this was asked, in order.
+    pub fn drain_sent(&mut self) -> impl Iterator<Item = SentFrame> + '_ {
+        self.sent.iter_mut().flat_map(|sent| sent.drain(..))
+    }
+
+    /// Counters of a direction in packets.
+    pub fn stats(&self, from: usize) -> &LinkStats {
+        &self.halves[from].stats
+    }
+
+    /// Counters of a direction in frames.
+    pub fn arq_stats(&self, from: usize) -> &ArqStats {
+        &self.halves[from].frames
+    }
+
+    /// Nanoseconds times unacknowledged frames of a direction, until `now`.
+    pub fn window_area(&self, from: usize, now: Instant) -> u128 {
+        let half = &self.halves[from];
+        let since = u128::from(now.since(half.changed_at).as_nanos());
+        half.frames.window_area + since * u128::from(half.outstanding)
+    }
+
+    /// Packets that wait in front of a window, and their bytes.
+    pub fn waiting(&self, from: usize) -> (u32, u64) {
+        self.entities[from].waiting()
+    }
+
+    /// Returns the waiting packets and bytes, if they changed since the last call.
+    pub fn waiting_changed(&mut self, from: usize) -> Option<(u32, u64)> {
+        let now = self.waiting(from);
+        let reported = std::mem::replace(&mut self.halves[from].reported, now);
+        (reported != now).then_some(now)
+    }
+
+    /// Counts a packet that the link carried and its far end refused.
+    pub fn count_drop(&mut self, from: usize, cause: DropCause, priority: Priority) {
+        self.halves[from].count_drop(cause, priority == Priority::Low);
+    }
+
+    /// Returns the next deadline; [`Instant::MAX`] for none.
+    #[inline]
+    pub fn deadline(&self) -> Instant {
+        let half = |half: &Half| {
+            let arrival = half.in_flight.front().map_or(Instant::MAX, |first| first.0);
+            half.mac.done_at().min(arrival)
+        };
+        let [a, b] = &self.entities;
+        half(&self.halves[0])
+            .min(half(&self.halves[1]))
+            .min(a.deadline())
+            .min(b.deadline())
+    }
+
+    /// Returns whether an ECN-capable packet of `ip_len` bytes is marked.
+    pub fn congested(&self, from: usize, ip_len: u32) -> bool {
+        let (packets, bytes) = self.waiting(from);
+        packets > 0
+            && self.halves[from]
+                .config
+                .mark
+                .is_full(packets, bytes, ip_len)
+    }
+
+    /// Counts a packet that was marked.
+    pub fn count_mark(&mut self, from: usize) {
+        self.halves[from].stats.marks += 1;
+    }
+
+    /// Hands over a packet of `ip_len` bytes.
+    ///
+    /// # Errors
+    /// If the queue has no room; the packet stays with its owner.
+    pub fn offer(
+        &mut self,
+        now: Instant,
+        from: usize,
+        packet: u32,
+        ip_len: u32,
+        tag: Tag,
+    ) -> Result<(), Full> {
+        let (packets, bytes) = self.waiting(from);
+        let waits = packets > 0 || !self.may_send(from) || !self.entities[from].is_open();
+        let half = &mut self.halves[from];
+        if waits && half.config.queue.is_full(packets, bytes, ip_len) {
+            half.count_drop(DropCause::Congestion, tag.low);
+            return Err(Full);
+        }
+        let entity = &mut self.entities[from];
+        if tag.len > 0 {
+            let recovering = |item: Item| {
+                let held = &half.held[item.token as usize];
+                !held.delivered && held.tag.overlaps(&tag)
+            };
+            half.frames.competing += u64::from(entity.unacknowledged().any(recovering));
+        }
+        let token = half.hold(Held {
+            packet,
+            holders: 1,
+            tag,
+            ..Held::default()
+        });
+        entity.offer(Item { token, len: ip_len });
+        self.feed(now, from);
+        let waits = u64::from(self.waiting(from).0);
+        let stats = &mut self.halves[from].stats;
+        stats.queue_max = stats.queue_max.max(waits);
+        Ok(())
+    }
+
+    /// Does what is due until `now`.
+    pub fn advance(&mut self, now: Instant, outputs: &mut Vec<Output>) {
+        while self.deadline() <= now {
+            for from in 0..2 {
+                while let Some(frame) = self.halves[from].arrived(now) {
+                    self.entities[1 - from].receive(now, &frame, &mut self.outcomes);
+                    self.perform(now, 1 - from, outputs);
+                }
+            }
+            for from in 0..2 {
+                if let Some(Confirmed { frame, sent }) = self.halves[from].mac.confirm(now) {
+                    self.entities[from].confirm(now, &frame);
+                    if sent {
+                        self.transmit(now, from, frame, outputs);
+                    } else {
+                        self.halves[from].not_sent(from, &frame, outputs);
+                    }
+                }
+            }
+            for end in 0..2 {
+                if self.entities[end].deadline() <= now {
+                    self.entities[end].timeout(now, &mut self.outcomes);
+                    self.perform(now, end, outputs);
+                }
+            }
+            let first = self.sent_last.map_or(0, |last| 1 - last);
+            for from in [first, 1 - first] {
+                self.feed(now, from);
+            }
+        }
+    }
+
+    /// Returns whether a MAC takes a frame.
+    #[inline]
+    fn may_send(&self, from: usize) -> bool {
+        self.halves[from].mac.is_idle()
+            && (self.sent_last.is_none() || self.halves[1 - from].mac.is_idle())
+    }
+
+    /// Hands the next frame to a MAC that takes one.
+    #[inline]
+    fn feed(&mut self, now: Instant, from: usize) {
+        let may_send = self.may_send(from);
+        let half = &mut self.halves[from];
+        if may_send && let Some(frame) = self.entities[from].poll_frame(&mut self.outcomes) {
+            if let Some(last) = &mut self.sent_last {
+                *last = from;
+            }
+            if frame.carries() {
+                half.count_information(now, frame.item);
+            } else {
+                half.frames.supervisory += 1;
+            }
+            let bytes = self.config.bytes(&frame) + half.config.overhead;
+            let bytes = half.config.coded(bytes);
+            let air = half.mac.request(now, frame, bytes);
+            half.stats.busy += air.as_nanos();
+            // The frame holds its packet: nothing is over yet.
+            for outcome in self.outcomes.drain(..) {
+                if let Outcome::Done(token) = outcome {
+                    half.held[token as usize].holders -= 1;
+                }
+            }
+        }
+        half.watch_window(now, self.entities[from].outstanding());
+    }
+
+    /// A frame leaves the transmitter.
+    fn transmit(&mut self, now: Instant, from: usize, frame: Frame, outputs: &mut Vec<Output>) {
+        let half = &mut self.halves[from];
+        let bytes = self.config.bytes(&frame) + half.config.overhead;
+        let passage = half.channel.pass(now, bytes);
+        if frame.carries() {
+            half.count_packet(frame.item);
+        }
+        if let Some(sent) = &mut self.sent {
+            sent.push(SentFrame {
+                at: now,
+                from,
+                frame,
+                bytes: half.config.coded(bytes),
+                again: frame.carries() && half.held[frame.item.token as usize].times > 1,
+                lost: passage.verdict != Verdict::Pass,
+            });
+        }
+        if self.tells && frame.carries() {
+            let held = &half.held[frame.item.token as usize];
+            outputs.push(Output::Sent {
+                from,
+                packet: held.packet,
+                again: held.times > 1,
+            });
+        }
+        let cause = match passage.verdict {
+            Verdict::Pass => {
+                if frame.carries() {
+                    half.held[frame.item.token as usize].holders += u32::from(passage.copies);
+                }
+                let mut at = now + half.config.delay + passage.hold;
+                if !passage.may_overtake {
+                    at = at.max(half.last_arrival);
+                    half.last_arrival = at;
+                }
+                for _ in 0..=passage.copies {
+                    half.fly(at, frame);
+                }
+                return;
+            }
+            // The check sequence of the frame tells.
+            Verdict::Corrupt => DropCause::Checksum,
+            Verdict::Drop(cause) => cause,
+        };
+        half.frames.lost += 1;
+        if frame.carries() {
+            let cause = match self.config.protocol {
+                Protocol::Plain => cause,
+                _ => DropCause::LinkGiveUp,
+            };
+            half.let_go(from, frame.item.token, cause, outputs);
+        }
+    }
+
+    /// Does what an entity said.
+    #[inline]
+    fn perform(&mut self, now: Instant, end: usize, outputs: &mut Vec<Output>) {
+        let (sent, came) = (end, 1 - end);
+        for outcome in self.outcomes.drain(..) {
+            match outcome {
+                Outcome::Accepted(token) => self.halves[came].count_accepted(now, token),
+                Outcome::Deliver(token) => {
+                    let half = &mut self.halves[came];
+                    let held = &mut half.held[token as usize];
+                    if held.delivered {
+                        // Only numbers mistaken after a wrap can bring it twice.
+                        half.frames.duplicates += 1;
+                    } else {
+                        held.delivered = true;
+                        outputs.push(Output::Arrived {
+                            from: came,
+                            packet: held.packet,
+                        });
+                    }
+                    half.let_go(came, token, DropCause::LinkGiveUp, outputs);
+                }
+                Outcome::Discard(token) => {
+                    let half = &mut self.halves[came];
+                    if half.held[token as usize].accepted {
+                        half.frames.duplicates += 1;
+                    } else {
+                        half.frames.discarded += 1;
+                    }
+                    half.let_go(came, token, DropCause::LinkGiveUp, outputs);
+                }
+                Outcome::Done(token) => {
+                    self.halves[sent].let_go(sent, token, DropCause::LinkGiveUp, outputs);
+                }
+                Outcome::Reset => self.halves[sent].frames.resets += 1,
+            }
+        }
+    }
+}
+
+impl Half {
+    /// Gives a packet a token.
+    #[inline]
+    fn hold(&mut self, held: Held) -> u32 {
+        if let Some(token) = self.free.pop() {
+            self.held[token as usize] = held;
+            token
+        } else {
+            self.held.push(held);
+            (self.held.len() - 1) as u32
+        }
+    }
+
+    /// Drops one reference to a packet. The last one decides the packet's fate.
+    #[inline]
+    fn let_go(&mut self, from: usize, token: u32, cause: DropCause, outputs: &mut Vec<Output>) {
+        let held = &mut self.held[token as usize];
+        held.holders -= 1;
+        if held.holders > 0 {
+            return;
+        }
+        self.free.push(token);
+        if !held.delivered {
+            outputs.push(Output::Lost {
+                from,
+                packet: held.packet,
+                cause,
+            });
+            let low = held.tag.low;
+            self.count_drop(cause, low);
+        }
+    }
+
+    /// The MAC gave a frame up.
+    #[cold]
+    fn not_sent(&mut self, from: usize, frame: &Frame, outputs: &mut Vec<Output>) {
+        self.frames.access_failures += 1;
+        if frame.carries() {
+            self.let_go(from, frame.item.token, DropCause::LinkGiveUp, outputs);
+        }
+    }
+
+    fn count_drop(&mut self, cause: DropCause, low: bool) {
+        self.stats.drops[cause as usize] += 1;
+        self.stats.low_drops[cause as usize] += u64::from(low);
+    }
+
+    /// A frame on its way, in the order of arrival.
+    #[inline]
+    fn fly(&mut self, at: Instant, frame: Frame) {
+        let mut place = self.in_flight.len();
+        while place > 0 && self.in_flight[place - 1].0 > at {
+            place -= 1;
+        }
+        self.in_flight.insert(place, (at, frame));
+    }
+
+    #[inline]
+    fn arrived(&mut self, now: Instant) -> Option<Frame> {
+        let &(at, frame) = self.in_flight.front()?;
+        (at <= now).then(|| {
+            self.in_flight.pop_front();
+            frame
+        })
+    }
+
+    #[inline]
+    fn count_information(&mut self, now: Instant, item: Item) {
+        let held = &mut self.held[item.token as usize];
+        held.holders += 1;
+        self.frames.information += 1;
+        held.times += 1;
+        if held.times > 1 {
+            self.frames.retransmitted += 1;
+        } else {
+            held.first_sent = now;
+        }
+    }
+
+    /// Counts a packet when the first frame with it leaves the transmitter.
+    #[inline]
+    fn count_packet(&mut self, item: Item) {
+        let held = &mut self.held[item.token as usize];
+        if !held.left {
+            held.left = true;
+            self.stats.packets += 1;
+            self.stats.bytes += u64::from(item.len);
+            self.stats.data += u64::from(held.tag.len > 0);
+            self.stats.low_packets += u64::from(held.tag.low);
+        }
+    }
+
+    #[inline]
+    fn count_accepted(&mut self, now: Instant, token: u32) {
+        let held = &mut self.held[token as usize];
+        if !held.accepted {
+            held.accepted = true;
+            self.frames.accepted += 1;
+            self.frames.delay += now.since(held.first_sent).as_nanos();
+        }
+    }
+
+    #[inline]
+    fn watch_window(&mut self, now: Instant, outstanding: u64) {
+        if outstanding != self.outstanding {
+            let since = u128::from(now.since(self.changed_at).as_nanos());
+            self.frames.window_area += since * u128::from(self.outstanding);
+            self.frames.window_max = self.frames.window_max.max(outstanding);
+            self.outstanding = outstanding;
+            self.changed_at = now;
+        }
+    }
+}

@@ -1,0 +1,467 @@
+//! Other traffic on a link: packets that take transmitter time and room in the
+//! queue, and belong to no flow.
+//!
+//! Conversations arrive as a Poisson process; each sends so many bytes as packets
+//! at a rate of its own, and stops. They do not react to what the queue does.
+
+use farlink_channel::rng::Stream;
+use farlink_tcp::{Instant, Interval};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A distribution of positive numbers with a given mean.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Distribution {
+    /// Always the mean.
+    Constant,
+    /// Exponential.
+    Exponential,
+    /// The logarithm is normal with deviation `sigma`.
+    LogNormal {
+        /// Standard deviation of the natural logarithm.
+        sigma: f64,
+    },
+    /// P(X > x) = (m / x)^shape above its minimum m.
+    Pareto {
+        /// Shape, above 1.
+        shape: f64,
+    },
+}
+
+impl Distribution {
+    /// A draw with this mean.
+    fn draw(self, mean: f64, stream: &mut Stream) -> f64 {
+        match self {
+            Self::Constant => mean,
+            Self::Exponential => stream.exponential(mean),
+            Self::LogNormal { sigma } => {
+                mean * libm::exp(sigma * stream.normal() - 0.5 * sigma * sigma)
+            }
+            Self::Pareto { shape } => pareto(mean * (shape - 1.0) / shape, shape, stream),
+        }
+    }
+
+    /// Draws the rest of an interval that is met at a random point: uniform in a draw of the
+    /// distribution weighted by its length.
+    fn left(self, mean: f64, stream: &mut Stream) -> f64 {
+        let whole = match self {
+            Self::Constant => mean,
+            Self::Exponential => stream.exponential(mean) + stream.exponential(mean),
+            Self::LogNormal { sigma } => {
+                mean * libm::exp(sigma * stream.normal() + 0.5 * sigma * sigma)
+            }
+            Self::Pareto { shape } => pareto(mean * (shape - 1.0) / shape, shape - 1.0, stream),
+        };
+        whole * stream.uniform()
+    }
+}
+
+/// A Pareto variate: its logarithm over that of the minimum is exponential.
+fn pareto(least: f64, shape: f64, stream: &mut Stream) -> f64 {
+    least * libm::exp(stream.exponential(1.0 / shape))
+}
+
+/// A kind of conversation.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Source {
+    /// Conversations that begin per second, on average.
+    pub arrivals: f64,
+    /// Mean IP bytes of a conversation.
+    pub size: f64,
+    /// Distribution of its bytes.
+    pub size_distribution: Distribution,
+    /// IP bytes of a packet; the last one of a conversation has what is left.
+    pub packet: u32,
+    /// Mean rate at which a conversation sends, IP bits per second.
+    pub rate: f64,
+    /// Distribution of the time from packet to packet.
+    pub spacing_distribution: Distribution,
+}
+
+impl Source {
+    /// Mean load that it offers, IP bits per second.
+    pub fn load(&self) -> f64 {
+        8.0 * self.arrivals * self.size
+    }
+
+    /// Mean number of conversations at a time: arrivals times mean duration.
+    pub fn active(&self) -> f64 {
+        self.load() / self.rate
+    }
+
+    /// Mean nanoseconds from packet to packet.
+    fn spacing(&self) -> f64 {
+        8e9 * f64::from(self.packet) / self.rate
+    }
+}
+
+/// Shortest packet: an IP header and a byte.
+const SHORTEST: u32 = 21;
+
+/// Next event of a source: its next conversation, or the next packet of one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Due {
+    at: Instant,
+    source: u32,
+    /// Numbered as they come, so that the order is total.
+    number: u64,
+    /// Bytes left of a conversation; `None` if the next one begins.
+    left: Option<u64>,
+}
+
+/// Sources at work.
+#[derive(Clone, Debug)]
+pub struct Background {
+    sources: Vec<(Source, Stream)>,
+    due: BinaryHeap<Reverse<Due>>,
+    number: u64,
+}
+
+impl Background {
+    /// Sources, each with its stream, as if they had run for ever: conversations
+    /// that began before are under way, as many as there are on average (a
+    /// Poisson number), with what is left of them.
+    pub fn new(sources: Vec<(Source, Stream)>) -> Self {
+        let mut this = Self {
+            sources,
+            due: BinaryHeap::new(),
+            number: 0,
+        };
+        for source in 0..this.sources.len() {
+            let (traffic, stream) = &mut this.sources[source];
+            let traffic = *traffic;
+            let mut begun = Vec::new();
+            let mut sum = stream.exponential(1.0);
+            while sum < traffic.active() {
+                let left = traffic.size_distribution.left(traffic.size, stream);
+                let at = traffic.spacing_distribution.left(traffic.spacing(), stream);
+                begun.push((nanos(at), bytes(left)));
+                sum += stream.exponential(1.0);
+            }
+            let first = nanos(stream.exponential(1e9 / traffic.arrivals));
+            for (after, left) in begun {
+                this.schedule(source as u32, Instant::ZERO + after, Some(left));
+            }
+            this.schedule(source as u32, Instant::ZERO + first, None);
+        }
+        this
+    }
+
+    /// Packets a second, on average; not less than there are.
+    pub fn packets(&self) -> f64 {
+        let of = |(source, _): &(Source, Stream)| {
+            source.arrivals * (1.0 + source.size / f64::from(source.packet))
+        };
+        self.sources.iter().map(of).sum()
+    }
+
+    fn schedule(&mut self, source: u32, at: Instant, left: Option<u64>) {
+        let number = self.number;
+        self.number += 1;
+        self.due.push(Reverse(Due {
+            at,
+            source,
+            number,
+            left,
+        }));
+    }
+
+    /// The next packet until `now`: when it arrives, and its IP bytes.
+    pub fn next_until(&mut self, now: Instant) -> Option<(Instant, u32)> {
+        let due = self.due.peek()?.0;
+        if due.at > now {
+            return None;
+        }
+        self.due.pop();
+        let left = if let Some(left) = due.left {
+            left
+        } else {
+            let (source, stream) = &mut self.sources[due.source as usize];
+            let next = due.at + nanos(stream.exponential(1e9 / source.arrivals));
+            let size = bytes(source.size_distribution.draw(source.size, stream));
+            self.schedule(due.source, next, None);
+            size
+        };
+        let (source, stream) = &mut self.sources[due.source as usize];
+        let packet = left.min(u64::from(source.packet)) as u32;
+        let rest = left - u64::from(packet);
+        if rest > 0 {
+            let next = due.at + nanos(source.spacing_distribution.draw(source.spacing(), stream));
+            self.schedule(due.source, next, Some(rest));
+        }
+        Some((due.at, packet.max(SHORTEST)))
+    }
+}
+
+fn nanos(nanos: f64) -> Interval {
+    Interval::from_nanos(libm::round(nanos) as u64)
+}
+
+/// Whole bytes of a conversation, one at least.
+fn bytes(bytes: f64) -> u64 {
+    (libm::round(bytes) as u64).max(1)
+}
+
+/// Fate of the packets of a background.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BackgroundStats {
+    /// Packets that were sent.
+    pub packets: u64,
+    /// Their IP bytes.
+    pub bytes: u64,
+    /// Packets that found the queue full.
+    pub drops: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Fate, LinkConfig, QueueLimit, Simplex};
+    use farlink_channel::rng::Streams;
+    use farlink_channel::{Channel, DropCause};
+    use farlink_tcp::Priority;
+
+    fn stream(name: &str) -> Stream {
+        Streams::new(1, 0).stream(name)
+    }
+
+    fn poisson(load: f64, packet: u32) -> Source {
+        Source {
+            arrivals: load / 8.0 / f64::from(packet),
+            size: f64::from(packet),
+            size_distribution: Distribution::Constant,
+            packet,
+            rate: 1e9,
+            spacing_distribution: Distribution::Constant,
+        }
+    }
+
+    fn background(sources: &[Source]) -> Background {
+        let stream = |i| stream(&format!("other traffic {i}"));
+        Background::new((0..).zip(sources).map(|(i, &s)| (s, stream(i))).collect())
+    }
+
+    fn link(rate: u64, queue: QueueLimit, sources: &[Source]) -> Simplex {
+        let config = LinkConfig {
+            rate,
+            delay: Interval::ZERO,
+            overhead: 0,
+            service: Interval::ZERO,
+            fec: None,
+            queue,
+            mark: QueueLimit::Unlimited,
+            priorities: false,
+        };
+        Simplex::new(config, Channel::default()).with_background(background(sources))
+    }
+
+    fn seconds(s: f64) -> Instant {
+        Instant::ZERO + nanos(s * 1e9)
+    }
+
+    /// Mean and standard error of batch means.
+    fn batches(values: &[f64]) -> (f64, f64) {
+        let means: Vec<f64> = values
+            .chunks_exact(values.len() / 50)
+            .map(|batch| batch.iter().sum::<f64>() / batch.len() as f64)
+            .collect();
+        let mean = means.iter().sum::<f64>() / 50.0;
+        let square: f64 = means.iter().map(|m| (m - mean).powi(2)).sum();
+        (mean, (square / 49.0 / 50.0).sqrt())
+    }
+
+    #[track_caller]
+    fn near((measured, error): (f64, f64), expected: f64) {
+        assert!(
+            error < 0.05 * expected,
+            "{measured} +- {error} says nothing"
+        );
+        assert!(
+            (measured - expected).abs() < 4.0 * error,
+            "{measured} +- {error} is not {expected}"
+        );
+    }
+
+    #[test]
+    fn the_wait_behind_poisson_packets_is_that_of_m_d_1() {
+        // 1000 bytes at 8 Mbit/s take 1 ms. A small packet that comes at a random
+        // time waits rho S / (2 (1 - rho)) (Pollaczek and Khinchine).
+        for rho in [0.3, 0.7] {
+            let mut link = link(
+                8_000_000,
+                QueueLimit::Unlimited,
+                &[poisson(rho * 8e6, 1000)],
+            );
+            let mut random = stream("probes");
+            let mut now = 1.0;
+            let waits: Vec<f64> = (0..100_000)
+                .map(|_| {
+                    now += random.exponential(0.02);
+                    let Fate::Arrives { at, .. } = link.offer(seconds(now), 1, Priority::Normal)
+                    else {
+                        panic!("lost");
+                    };
+                    at.since(seconds(now)).as_secs_f64() - 1e-6
+                })
+                .collect();
+            near(batches(&waits), rho * 1e-3 / (2.0 * (1.0 - rho)));
+        }
+    }
+
+    /// Loss of an M/D/1 queue with `places` packets, the one being sent included:
+    /// the chain of what each departure leaves behind (Cooper 1981, chapter 5).
+    fn m_d_1_k(rho: f64, places: usize) -> f64 {
+        let arrivals = |k: usize| (1..=k).fold((-rho).exp(), |p, i| p * rho / i as f64);
+        // Unnormalised shares of what departures leave behind, by balance.
+        let mut left = vec![1.0];
+        for j in 0..places - 1 {
+            let later: f64 = (1..=j).map(|i| left[i] * arrivals(j - i + 1)).sum();
+            left.push((left[j] - left[0] * arrivals(j) - later) / arrivals(0));
+        }
+        let sum: f64 = left.iter().sum();
+        // P(lost) = 1 - 1 / (pi_0 + rho).
+        1.0 - 1.0 / (left[0] / sum + rho)
+    }
+
+    #[test]
+    fn the_loss_of_poisson_packets_is_that_of_m_d_1_k() {
+        // M/D/1/1 loses rho / (1 + rho) (Erlang's formula, for any service distribution).
+        assert!((m_d_1_k(0.7, 1) - 0.7 / 1.7).abs() < 1e-12);
+        for (rho, waiting) in [(0.8, 2), (1.2, 5)] {
+            let sources = [poisson(rho * 8e6, 1000)];
+            let mut link = link(8_000_000, QueueLimit::Packets(waiting), &sources);
+            let mut last = BackgroundStats::default();
+            let losses: Vec<f64> = (1..=1000)
+                .map(|second| {
+                    link.queued(seconds(f64::from(second)));
+                    let now = link.background_stats();
+                    let drops = (now.drops - last.drops) as f64;
+                    let offered = drops + (now.packets - last.packets) as f64;
+                    last = now;
+                    drops / offered
+                })
+                .collect();
+            near(batches(&losses), m_d_1_k(rho, waiting as usize + 1));
+        }
+    }
+
+    #[test]
+    fn a_full_queue_loses_packets_of_flows_alike() {
+        let sources = [poisson(1.2 * 8e6, 1000)];
+        let mut link = link(8_000_000, QueueLimit::Packets(5), &sources);
+        let mut random = stream("probes");
+        let mut now = 1.0;
+        let lost: Vec<f64> = (0..50_000)
+            .map(|_| {
+                now += random.exponential(0.02);
+                let fate = link.offer(seconds(now), 1, Priority::Normal);
+                f64::from(u8::from(!matches!(fate, Fate::Arrives { .. })))
+            })
+            .collect();
+        // Poisson arrivals see time averages: the loss is that of the queue.
+        near(batches(&lost), m_d_1_k(1.2, 6));
+        let drops = link.stats().drops[DropCause::Congestion as usize];
+        assert_eq!(drops, lost.iter().sum::<f64>() as u64);
+    }
+
+    #[test]
+    fn loads_are_what_they_should_be_from_the_start() {
+        let base = Source {
+            arrivals: 20.0,
+            size: 50_000.0,
+            size_distribution: Distribution::Exponential,
+            packet: 552,
+            rate: 1e6,
+            spacing_distribution: Distribution::Exponential,
+        };
+        for (size_distribution, spacing_distribution) in [
+            (Distribution::Constant, Distribution::Constant),
+            (Distribution::Exponential, Distribution::Exponential),
+            (
+                Distribution::LogNormal { sigma: 0.8 },
+                Distribution::Constant,
+            ),
+            (
+                Distribution::Pareto { shape: 2.5 },
+                Distribution::Pareto { shape: 2.5 },
+            ),
+        ] {
+            let source = Source {
+                size_distribution,
+                spacing_distribution,
+                ..base
+            };
+            assert!((source.active() - 8.0).abs() < 1e-9);
+            let mut all = background(&[source]);
+            let loads: Vec<f64> = (1..=2000)
+                .map(|second| {
+                    let mut bytes = 0.0;
+                    while let Some((_, len)) = all.next_until(seconds(f64::from(second))) {
+                        bytes += f64::from(len);
+                    }
+                    8.0 * bytes
+                })
+                .collect();
+            near(batches(&loads), source.load());
+            // The first seconds of many runs are like any others.
+            let first: Vec<f64> = (0..1000)
+                .map(|run| {
+                    let stream = stream(&format!("first {run}"));
+                    let mut item = Background::new(vec![(source, stream)]);
+                    let mut bytes = 0.0;
+                    while let Some((_, len)) = item.next_until(seconds(0.2)) {
+                        bytes += f64::from(len);
+                    }
+                    8.0 * bytes / 0.2
+                })
+                .collect();
+            near(batches(&first), source.load());
+        }
+    }
+
+    #[test]
+    fn distributions_have_their_mean_and_pareto_its_tail() {
+        let mut random = stream("laws");
+        let n = 200_000;
+        for distribution in [
+            Distribution::Exponential,
+            Distribution::LogNormal { sigma: 1.0 },
+            Distribution::Pareto { shape: 2.5 },
+        ] {
+            let draws: Vec<f64> = (0..n)
+                .map(|_| distribution.draw(3.0, &mut random))
+                .collect();
+            near(batches(&draws), 3.0);
+        }
+        let heavy = Distribution::Pareto { shape: 1.2 };
+        let least = 3.0 * 0.2 / 1.2;
+        for times in [2.0, 10.0, 100.0] {
+            let above: Vec<f64> = (0..n)
+                .map(|_| f64::from(u8::from(heavy.draw(3.0, &mut random) > times * least)))
+                .collect();
+            near(batches(&above), f64::powf(times, -1.2));
+        }
+    }
+
+    #[test]
+    fn packets_come_in_order_and_sizes_add_up() {
+        let source = Source {
+            arrivals: 5.0,
+            size: 10_000.0,
+            size_distribution: Distribution::Constant,
+            packet: 1500,
+            rate: 1e6,
+            spacing_distribution: Distribution::Exponential,
+        };
+        let mut all = background(&[source, poisson(1e5, 100)]);
+        let mut last = Instant::ZERO;
+        let mut short = 0;
+        while let Some((at, len)) = all.next_until(seconds(100.0)) {
+            assert!(at >= last);
+            last = at;
+            // Six of 1500 bytes and one of 1000, or what was left at the start.
+            short += u32::from(len == 1000);
+        }
+        assert!((400..600).contains(&short), "{short}");
+    }
+}

@@ -1,0 +1,284 @@
+use super::*;
+use farlink_tcp::{Body, Ecn, Flags, Segment, Seq};
+use farlink_wire::id::{FlowId, NodeId};
+use farlink_wire::packet::{Datagram, Raw};
+
+fn packet(number: u32, payload: Payload) -> Packet {
+    Packet {
+        flow: FlowId(0),
+        ident: number as u16,
+        ..Packet::new(NodeId(0), NodeId(1), payload)
+    }
+}
+
+/// Packet `number` of one-way data, 100 bytes each.
+fn data(number: u32) -> Packet {
+    let segment = Segment {
+        src_port: 5000,
+        dst_port: 80,
+        seq: Seq(1 + 100 * number),
+        ack: Seq(9),
+        flags: Flags::ACK,
+        window: 4000,
+        body: Body::of_len(100),
+        ..Segment::default()
+    };
+    packet(number, Payload::Tcp(segment))
+}
+
+/// Builds the packet as a real program would send it.
+fn raw(number: u32) -> Packet {
+    let sim = data(number);
+    let bytes = farlink_wire::encode(&sim, Addresses::of(&sim)).unwrap();
+    packet(number, Payload::Raw(Raw::new(bytes).unwrap().checked()))
+}
+
+fn direction() -> Compression {
+    Compression::new(Config::default())
+}
+
+/// Sends a packet; returns its length on the link.
+fn send(link: &mut Compression, number: u32, packet: &Packet) -> u32 {
+    let len = link.prepare(packet, true);
+    link.commit(PacketId(number));
+    len
+}
+
+const NOW: Instant = Instant::from_nanos(50);
+
+#[test]
+fn packets_become_short_and_come_out_as_they_were() {
+    for make in [data as fn(u32) -> Packet, raw] {
+        let mut link = direction();
+        let mut lengths = Vec::new();
+        for number in 0..4 {
+            let sent = make(number);
+            lengths.push(send(&mut link, number, &sent));
+            let mut came = sent.clone();
+            assert_eq!(
+                link.restore(NOW, PacketId(number), &mut came),
+                Restored::GoesOn
+            );
+            assert_eq!(came, sent);
+        }
+        assert_eq!(lengths, [140, 103, 103, 103]);
+        let stats = link.stats();
+        assert_eq!((stats.compressed, stats.uncompressed, stats.ip), (3, 1, 0));
+        assert_eq!((stats.saved, stats.tossed, stats.wrong), (3 * 37, 0, 0));
+    }
+}
+
+#[test]
+fn what_is_prepared_and_not_taken_changes_nothing() {
+    let mut link = direction();
+    send(&mut link, 0, &data(0));
+    assert_eq!(link.prepare(&data(1), true), 103);
+    // It found no room: the next one is told from the one before it.
+    assert_eq!(send(&mut link, 2, &data(2)), 105);
+    assert_eq!(link.stats().compressed, 1);
+}
+
+#[test]
+fn datagrams_fragments_and_what_is_out_of_turn_stay_as_they_are() {
+    let mut link = direction();
+    let udp = packet(0, Payload::Udp(Datagram::default()));
+    assert_eq!(send(&mut link, 0, &udp), udp.ip_len());
+    let mut part = data(1);
+    part.piece = Some(farlink_wire::fragment::Piece {
+        offset: 0,
+        len: 64,
+        more: true,
+    });
+    assert_eq!(send(&mut link, 1, &part), 84);
+    assert_eq!(link.prepare(&data(2), false), 140);
+    link.commit(PacketId(2));
+    assert_eq!(link.stats().ip, 3);
+    for number in 0..3 {
+        let mut came = data(2);
+        assert_eq!(
+            link.restore(NOW, PacketId(number), &mut came),
+            Restored::GoesOn
+        );
+        assert_eq!(came, data(2));
+    }
+}
+
+/// A lost packet makes the next ones of its connection wrong; what they say is what
+/// their receiver would see, and its checksum fails.
+#[test]
+fn what_follows_a_loss_is_wrong() {
+    let mut link = direction();
+    for number in 0..3 {
+        send(&mut link, number, &data(number));
+    }
+    let mut first = data(0);
+    link.restore(NOW, PacketId(0), &mut first);
+    link.lost(NOW, DropCause::Loss, NOW);
+    let mut came = data(2);
+    assert_eq!(link.restore(NOW, PacketId(2), &mut came), Restored::GoesOn);
+    assert!(came.corrupt);
+    assert_eq!(came.tcp().map(|s| s.seq), Some(Seq(101)), "of the lost one");
+    assert_eq!(came.ident, 1);
+    assert_eq!(link.stats().wrong, 1);
+    // Of a real program the bytes say so.
+    let mut link = direction();
+    for number in 0..3 {
+        send(&mut link, number, &raw(number));
+    }
+    link.restore(NOW, PacketId(0), &mut raw(0));
+    let mut came = raw(2);
+    link.restore(NOW, PacketId(2), &mut came);
+    let Payload::Raw(came) = came.payload else {
+        panic!("raw")
+    };
+    assert!(!came.is_checked());
+    let error = farlink_wire::decode(came.bytes()).unwrap_err();
+    assert_eq!(error, farlink_wire::WireError::TcpChecksum);
+}
+
+/// An acknowledgment that goes up by what the window goes down leaves the sum as it
+/// is: the receiver believes what follows its loss.
+#[test]
+fn a_loss_that_the_checksum_does_not_see_is_believed() {
+    let ack = |number: u32, ack: u32, window: u16| {
+        let segment = Segment {
+            flags: Flags::ACK,
+            ack: Seq(ack),
+            window,
+            ..Segment::default()
+        };
+        packet(number, Payload::Tcp(segment))
+    };
+    let mut link = direction();
+    let packets = [ack(0, 1000, 4000), ack(1, 1500, 3500), ack(2, 1600, 3500)];
+    for (number, item) in (0..).zip(&packets) {
+        send(&mut link, number, item);
+    }
+    link.restore(NOW, PacketId(0), &mut packets[0].clone());
+    let mut came = packets[2].clone();
+    link.restore(NOW, PacketId(2), &mut came);
+    assert!(!came.corrupt);
+    let text = came.tcp().map(|s| (s.ack, s.window));
+    assert_eq!(text, Some((Seq(1100), 4000)));
+    assert_eq!(link.stats().wrong, 1);
+}
+
+/// A compressed packet without its number counts as one of the connection that the far end heard
+/// last. If that is another connection, the packet is refused wherever it goes.
+#[test]
+fn a_packet_may_come_out_as_that_of_another_connection() {
+    let other = |number: u32| {
+        let mut packet = data(number);
+        if let Payload::Tcp(segment) = &mut packet.payload {
+            segment.src_port = 5001;
+        }
+        packet
+    };
+    let mut link = direction();
+    for (number, item) in (0..).zip([data(0), other(1), data(2), data(3)]) {
+        send(&mut link, number, &item);
+    }
+    link.restore(NOW, PacketId(0), &mut data(0));
+    link.restore(NOW, PacketId(1), &mut other(1));
+    // The packet that named the first one is lost.
+    let mut came = data(3);
+    link.restore(NOW, PacketId(3), &mut came);
+    assert!(came.corrupt);
+    assert_eq!(came.ports(), (5000, 80), "for its own flow to count");
+}
+
+/// A frame that fails its check sequence is thrown away, and what follows without a
+/// number is too; a frame with bit errors does the same when it comes.
+#[test]
+fn damaged_frames_make_the_far_end_careful() {
+    let at = Instant::from_nanos;
+    let mut link = direction();
+    for number in 0..6 {
+        send(&mut link, number, &data(number));
+    }
+    link.restore(at(10), PacketId(0), &mut data(0));
+    link.damaged(PacketId(1));
+    let fate = link.restore(at(20), PacketId(1), &mut data(1));
+    assert_eq!(fate, Restored::Discarded);
+    assert_eq!(link.stats().tossed, 0, "that one was damaged itself");
+    assert_eq!(
+        link.restore(at(30), PacketId(2), &mut data(2)),
+        Restored::Discarded
+    );
+    assert_eq!(link.stats().tossed, 1);
+
+    let mut link = direction();
+    for number in 0..6 {
+        send(&mut link, number, &data(number));
+    }
+    link.lost(at(5), DropCause::BitError, at(25));
+    for (number, time) in [(0, 10), (1, 20)] {
+        let mut came = data(number);
+        assert_eq!(
+            link.restore(at(time), PacketId(number), &mut came),
+            Restored::GoesOn
+        );
+        assert!(!came.corrupt);
+    }
+    assert_eq!(
+        link.restore(at(30), PacketId(3), &mut data(3)),
+        Restored::Discarded
+    );
+    // One sent again goes whole, and all is well.
+    send(&mut link, 7, &data(2));
+    let mut again = data(2);
+    assert_eq!(
+        link.restore(at(40), PacketId(7), &mut again),
+        Restored::GoesOn
+    );
+    assert_eq!(again, data(2));
+    assert_eq!(link.stats().uncompressed, 2);
+}
+
+#[test]
+fn errors_that_nothing_follows_are_not_kept() {
+    let mut link = direction();
+    for n in 0..10_000_u64 {
+        let now = Instant::from_nanos(n * 10);
+        link.lost(now, DropCause::BitError, Instant::from_nanos(n * 10 + 25));
+    }
+    assert!(link.errors.len() < 6, "{}", link.errors.len());
+}
+
+/// A second copy adds its differences once more.
+#[test]
+fn a_copy_is_wrong_and_so_is_what_follows_it() {
+    let mut link = direction();
+    for number in 0..3 {
+        send(&mut link, number, &data(number));
+    }
+    link.copied(PacketId(1), PacketId(9));
+    link.restore(NOW, PacketId(0), &mut data(0));
+    let mut corrupt = Vec::new();
+    for (number, of) in [(1, 1), (9, 1), (2, 2)] {
+        let mut came = data(of);
+        link.restore(NOW, PacketId(number), &mut came);
+        corrupt.push(came.corrupt);
+    }
+    assert_eq!(corrupt, [false, true, true]);
+}
+
+/// A mark in the IP header and options that changed go with the header that is sent
+/// whole; a stale one at the far end fails.
+#[test]
+fn what_was_lost_whole_is_stale() {
+    let mut link = direction();
+    let marked = |number| {
+        let mut packet = data(number);
+        packet.set_ecn(Ecn::Ce);
+        packet
+    };
+    send(&mut link, 0, &data(0));
+    assert_eq!(send(&mut link, 1, &marked(1)), 140);
+    assert_eq!(send(&mut link, 2, &marked(2)), 103);
+    link.restore(NOW, PacketId(0), &mut data(0));
+    let mut came = marked(2);
+    link.restore(NOW, PacketId(2), &mut came);
+    assert!(came.corrupt);
+    assert_eq!(came.ecn(), Ecn::NotEct);
+}

@@ -1,0 +1,489 @@
+//! The low-priority class of a queue: sent when nothing normal waits, dropped
+//! first.
+//!
+//! When a normal packet leaves is known as it comes, whatever waits in the low
+//! class, because that can only delay it by the packet being sent. A low packet
+//! that has to wait is another matter: how long, depends on what comes after it.
+//! It is decided when the transmitter becomes free, which is the one event that
+//! the class costs, and only while something waits in it.
+//!
+//! On a link where an agent sends packets ahead of all others, packets of normal priority
+//! wait as those do, in front of them, and only what goes ahead is decided as it comes. Where
+//! the other direction sends over the same medium, or the link may lose its other end, everything
+//! waits so.
+
+use super::{AHEAD, LENGTH, LOW, Simplex};
+use crate::link::fate::Fate;
+use farlink_channel::DropCause;
+use farlink_tcp::{Instant, Priority};
+use farlink_wire::id::PacketId;
+
+/// A packet of the low class that waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Waiting {
+    packet: PacketId,
+    /// Packed length and flags of the packet.
+    what: u32,
+}
+
+/// Fate of a low-priority packet that was handed to the link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LowFate {
+    /// In transmission, or lost.
+    Decided(Fate),
+    /// Waits until the transmitter has nothing else to do.
+    Waits,
+}
+
+impl Simplex {
+    /// Returns whether the queue has a class for low-priority packets.
+    #[inline]
+    pub fn has_priorities(&self) -> bool {
+        self.config.priorities
+    }
+
+    /// Packets and IP bytes that wait in the low class.
+    #[inline]
+    pub fn low_queued(&self) -> (u32, u64) {
+        (self.low_waiting, self.low_bytes)
+    }
+
+    /// Hands over packet number `packet`, of low priority and `ip_len` bytes, at
+    /// `now`. It takes no place of a normal packet and joins the end of its class.
+    pub fn offer_low(&mut self, now: Instant, ip_len: u32, packet: PacketId) -> LowFate {
+        self.wait(now, ip_len | LOW, packet, true)
+    }
+
+    /// Hands over a packet that others may overtake as long as it waits: of `what` length,
+    /// and what it is. It goes at once if nothing is being sent or waits, `nor` elsewhere.
+    pub(in crate::link) fn wait(
+        &mut self,
+        now: Instant,
+        what: u32,
+        packet: PacketId,
+        nor: bool,
+    ) -> LowFate {
+        let ip_len = what & LENGTH;
+        let (packets, bytes) = self.queued(now);
+        let is_low = what & LOW != 0 && self.config.priorities;
+        let behind = if what & AHEAD != 0 {
+            self.low.partition_point(|entry| entry.what & AHEAD != 0)
+        } else if is_low || !self.config.priorities {
+            self.low.len()
+        } else {
+            let before = |entry: &Waiting| entry.what & LOW == 0 || entry.what & AHEAD != 0;
+            self.low.partition_point(before)
+        };
+        if self.is_free(now) && behind == 0 && nor {
+            return LowFate::Decided(self.send(now, what));
+        }
+        if self.config.queue.is_full(packets, bytes, ip_len) {
+            self.count_drop(DropCause::Congestion, priority(what));
+            return LowFate::Decided(Fate::Lost {
+                cause: DropCause::Congestion,
+                at: now,
+            });
+        }
+        self.low.insert(behind, Waiting { packet, what });
+        self.low_waiting += 1;
+        self.low_bytes += u64::from(ip_len);
+        self.queue_max = self.queue_max.max(packets + 1);
+        LowFate::Waits
+    }
+
+    /// A normal packet of `ip_len` bytes is about to be handed over at `now`:
+    /// the number of the low packet that leaves the queue for it, the latest
+    /// first. To be called until it gives none.
+    pub fn push_out(&mut self, now: Instant, ip_len: u32) -> Option<PacketId> {
+        let (packets, bytes) = self.queued(now);
+        let (low_packets, low_bytes) = self.low_priority_queued();
+        let limit = self.config.queue;
+        if low_packets == 0
+            || self.is_free(now)
+            || !limit.is_full(packets, bytes, ip_len)
+            || limit.is_full(packets - low_packets, bytes - low_bytes, ip_len)
+        {
+            // Nothing to push out, no need to, or all of it would not be enough.
+            return None;
+        }
+        let last = self.low.pop_back()?;
+        self.low_waiting -= 1;
+        self.low_bytes -= u64::from(last.what & LENGTH);
+        self.count_drop(DropCause::Congestion, Priority::Low);
+        Some(last.packet)
+    }
+
+    /// Packets and IP bytes of low priority that wait in the low class.
+    fn low_priority_queued(&self) -> (u32, u64) {
+        if !self.holds_normal() {
+            return self.low_queued();
+        }
+        let last = self.low.iter().rev();
+        let is_low =
+            |waiting: &&Waiting| waiting.what & (LOW | AHEAD) == LOW && self.config.priorities;
+        let low = last.take_while(is_low);
+        let lengths = low.map(|waiting| u64::from(waiting.what & LENGTH));
+        lengths.fold((0, 0), |(packets, bytes), len| (packets + 1, bytes + len))
+    }
+
+    /// Packets and IP bytes of normal priority that wait to be overtaken.
+    pub(super) fn overtaken_queued(&self) -> (u32, u64) {
+        let (packets, bytes) = self.low_queued();
+        let (low_packets, low_bytes) = self.low_priority_queued();
+        (packets - low_packets, bytes - low_bytes)
+    }
+
+    /// Returns whether packets of normal priority wait with those of low priority.
+    pub(in crate::link) fn holds_normal(&self) -> bool {
+        self.overtaken || self.keeps
+    }
+
+    /// Removes all waiting packets, in the order in which they would have left.
+    pub(super) fn give_back(&mut self) -> Vec<PacketId> {
+        (self.low_waiting, self.low_bytes) = (0, 0);
+        self.low.drain(..).map(|entry| entry.packet).collect()
+    }
+
+    /// Returns whether a packet waits for [`Self::start_low`].
+    #[inline]
+    pub(in crate::link) fn waits(&self) -> bool {
+        !self.low.is_empty()
+    }
+
+    /// Returns when the transmitter, or the medium, is free for the low class, if a packet waits in
+    /// it (or in that of the other direction) and no normal packet comes before.
+    #[inline]
+    pub fn low_due(&self, other_waits: bool) -> Option<Instant> {
+        (self.waits() || other_waits).then_some(self.medium_free_at())
+    }
+
+    /// The transmitter takes the first of the low class at `now`, if it is free:
+    /// its number and what becomes of it.
+    pub fn start_low(&mut self, now: Instant) -> Option<(PacketId, Fate)> {
+        // Other traffic may have come first.
+        self.queued(now);
+        if !self.is_free(now) {
+            return None;
+        }
+        let first = self.low.pop_front()?;
+        self.low_waiting -= 1;
+        self.low_bytes -= u64::from(first.what & LENGTH);
+        let fate = self.send(now, first.what);
+        Some((first.packet, fate))
+    }
+}
+
+/// The priority of a packet that waits.
+pub(super) fn priority(what: u32) -> Priority {
+    if what & LOW == 0 {
+        Priority::Normal
+    } else {
+        Priority::Low
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{LinkConfig, QueueLimit};
+    use super::*;
+    use farlink_channel::Channel;
+    use farlink_channel::rng::Streams;
+    use farlink_tcp::Interval;
+    use proptest::prelude::*;
+
+    /// 1500 bytes take a millisecond.
+    fn link(queue: QueueLimit) -> Simplex {
+        let config = LinkConfig {
+            queue,
+            ..LinkConfig::plain(12_000_000, Interval::ZERO)
+        };
+        Simplex::new(config, Channel::default())
+    }
+
+    const MS: u64 = 1_000_000;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * MS)
+    }
+
+    /// Returns the time in ms at which a packet has left the transmitter.
+    fn left(fate: Fate) -> u64 {
+        match fate {
+            Fate::Arrives { at, .. } => at.as_nanos() / MS,
+            Fate::Lost { .. } => panic!("lost"),
+        }
+    }
+
+    #[test]
+    fn a_low_packet_finds_an_idle_link_as_any_other() {
+        let mut link = link(QueueLimit::Packets(1));
+        let LowFate::Decided(fate) = link.offer_low(at(0), 1500, PacketId(7)) else {
+            panic!("it need not wait");
+        };
+        assert_eq!((left(fate), link.low_due(false)), (1, None));
+        // What is being sent is finished: a normal packet waits for it.
+        assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 2);
+        assert_eq!((link.stats().packets, link.stats().low_packets), (2, 1));
+    }
+
+    #[test]
+    fn normal_packets_that_come_later_go_first() {
+        let mut link = link(QueueLimit::Unlimited);
+        assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 1);
+        assert_eq!(link.offer_low(at(0), 1500, PacketId(7)), LowFate::Waits);
+        assert_eq!(link.offer_low(at(0), 1500, PacketId(8)), LowFate::Waits);
+        assert_eq!(link.low_due(false), Some(at(1)));
+        assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 2);
+        // Of what comes as the transmitter becomes free, normal packets are first.
+        assert_eq!(left(link.offer(at(2), 1500, Priority::Normal)), 3);
+        assert_eq!(link.start_low(at(2)), None);
+        assert_eq!(link.low_due(false), Some(at(3)));
+        let (packet, fate) = link.start_low(at(3)).expect("the transmitter is free");
+        assert_eq!((packet, left(fate)), (PacketId(7), 4));
+        assert_eq!(left(link.offer(at(3), 1500, Priority::Normal)), 5);
+        let (packet, fate) = link.start_low(at(5)).expect("the transmitter is free");
+        assert_eq!((packet, left(fate)), (PacketId(8), 6));
+        assert_eq!(link.low_due(false), None);
+    }
+
+    #[test]
+    fn a_full_queue_gives_up_its_latest_low_packets_first() {
+        let mut link = link(QueueLimit::Packets(3));
+        link.offer(at(0), 1500, Priority::Normal);
+        link.offer(at(0), 1500, Priority::Normal);
+        assert_eq!(link.offer_low(at(0), 1500, PacketId(7)), LowFate::Waits);
+        assert_eq!(link.offer_low(at(0), 1500, PacketId(8)), LowFate::Waits);
+        let refused = Fate::Lost {
+            cause: DropCause::Congestion,
+            at: at(0),
+        };
+        assert_eq!(
+            link.offer_low(at(0), 1500, PacketId(9)),
+            LowFate::Decided(refused)
+        );
+        assert_eq!(link.push_out(at(0), 1500), Some(PacketId(8)));
+        assert_eq!(link.push_out(at(0), 1500), None);
+        assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 3);
+        assert_eq!(link.push_out(at(0), 1500), Some(PacketId(7)));
+        assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 4);
+        // Nothing low is left: the tail is dropped as ever.
+        assert_eq!(link.push_out(at(0), 1500), None);
+        assert_eq!(link.offer(at(0), 1500, Priority::Normal), refused);
+        assert_eq!(link.stats().drops[DropCause::Congestion as usize], 4);
+        assert_eq!(link.stats().low_drops[DropCause::Congestion as usize], 3);
+        assert_eq!(link.stats().queue_max, 3);
+    }
+
+    #[test]
+    fn in_bytes_as_many_go_as_are_needed_and_none_in_vain() {
+        let mut link = link(QueueLimit::Bytes(2000));
+        link.offer(at(0), 1500, Priority::Normal);
+        for packet in 0..4 {
+            assert_eq!(link.offer_low(at(0), 500, PacketId(packet)), LowFate::Waits);
+        }
+        assert_eq!(link.push_out(at(0), 2001), None);
+        assert_eq!(link.push_out(at(0), 900), Some(PacketId(3)));
+        assert_eq!(link.push_out(at(0), 900), Some(PacketId(2)));
+        assert_eq!(link.push_out(at(0), 900), None);
+        assert_eq!(link.queued(at(0)), (2, 1000));
+    }
+
+    proptest! {
+        /// The arithmetic of departures is that of a transmitter which, each time it
+        /// becomes free, takes the first normal packet that waits, or else the first
+        /// low one, with a limit that counts both and that low packets give way to.
+        #[test]
+        fn it_is_a_queue_of_two_classes(
+            arrivals in proptest::collection::vec((0..800_000_u64, 1..=1500_u32, any::<bool>()), 1..200),
+            limit in prop_oneof![
+                Just(QueueLimit::Unlimited),
+                (1..8_u32).prop_map(QueueLimit::Packets),
+                (1500..9000_u64).prop_map(QueueLimit::Bytes),
+            ],
+        ) {
+            let mut link = link(limit);
+            let mut model = Model { limit, ..Model::default() };
+            let mut left = Vec::new();
+            let mut lost = Vec::new();
+            let mut now = 0;
+            for (number, &(after, len, low)) in (0..).zip(&arrivals) {
+                now += after;
+                while let Some(due) = link.low_due(false).filter(|due| due.as_nanos() < now) {
+                    let (packet, fate) = link.start_low(due).expect("it is due");
+                    left.push((fate, packet));
+                }
+                model.arrives(now, number, len, low);
+                let time = Instant::from_nanos(now);
+                if low {
+                    match link.offer_low(time, len, PacketId(number)) {
+                        LowFate::Decided(Fate::Lost { .. }) => lost.push(number),
+                        LowFate::Decided(fate) => left.push((fate, PacketId(number))),
+                        LowFate::Waits => {}
+                    }
+                    continue;
+                }
+                while let Some(packet) = link.push_out(time, len) {
+                    lost.push(packet.0);
+                }
+                match link.offer(time, len, Priority::Normal) {
+                    Fate::Lost { .. } => lost.push(number),
+                    fate @ Fate::Arrives { .. } => left.push((fate, PacketId(number))),
+                }
+            }
+            while let Some(due) = link.low_due(false) {
+                let (packet, fate) = link.start_low(due).expect("it is due");
+                left.push((fate, packet));
+            }
+            model.runs(u64::MAX);
+            let left: Vec<_> = left
+                .into_iter()
+                .map(|(fate, packet)| match fate {
+                    Fate::Arrives { at, .. } => (at.as_nanos(), packet.0),
+                    Fate::Lost { .. } => panic!("a clean link"),
+                })
+                .collect();
+            prop_assert_eq!(left, model.left);
+            prop_assert_eq!(lost, model.lost);
+        }
+    }
+
+    /// A transmitter with two queues, packet by packet.
+    struct Model {
+        limit: QueueLimit,
+        free_at: u64,
+        /// Packets that wait, with their lengths: normal and low.
+        queues: [Vec<(u32, u32)>; 2],
+        left: Vec<(u64, u32)>,
+        lost: Vec<u32>,
+    }
+
+    impl Default for Model {
+        fn default() -> Self {
+            Self {
+                limit: QueueLimit::Unlimited,
+                free_at: 0,
+                queues: Default::default(),
+                left: Vec::new(),
+                lost: Vec::new(),
+            }
+        }
+    }
+
+    impl Model {
+        fn starts(&mut self, at: u64, packet: u32, len: u32) {
+            let sending = Interval::of_bits(u64::from(len) * 8, 12_000_000);
+            self.free_at = at + sending.as_nanos();
+            self.left.push((self.free_at, packet));
+        }
+
+        /// Runs every event before `until`.
+        fn runs(&mut self, until: u64) {
+            while self.free_at < until
+                && let Some(class) = self.queues.iter().position(|queue| !queue.is_empty())
+            {
+                let (packet, len) = self.queues[class].remove(0);
+                self.starts(self.free_at, packet, len);
+            }
+        }
+
+        fn full(&self, len: u32) -> bool {
+            let waiting = self.queues.iter().flatten();
+            let bytes = waiting.clone().map(|&(_, len)| u64::from(len)).sum();
+            self.limit.is_full(waiting.count() as u32, bytes, len)
+        }
+
+        fn arrives(&mut self, now: u64, packet: u32, len: u32, low: bool) {
+            self.runs(now);
+            if self.free_at == now && !self.queues[0].is_empty() {
+                // What waits goes before what comes.
+                let (packet, len) = self.queues[0].remove(0);
+                self.starts(now, packet, len);
+            }
+            if self.free_at <= now && (!low || self.queues[1].is_empty()) {
+                self.starts(now, packet, len);
+                return;
+            }
+            let before = self.queues[1].clone();
+            let mut pushed = Vec::new();
+            while !low && self.full(len) {
+                match self.queues[1].pop() {
+                    Some((packet, _)) => pushed.push(packet),
+                    None => break,
+                }
+            }
+            if self.full(len) {
+                self.queues[1] = before;
+                self.lost.push(packet);
+                return;
+            }
+            self.lost.append(&mut pushed);
+            self.queues[usize::from(low)].push((packet, len));
+        }
+    }
+
+    /// Poisson normal packets of 1 ms take the share `rho` of the link, and low
+    /// ones `rho_low`. The mean waiting time of the second class without
+    /// preemption is (Cobham 1954) R / ((1 - rho) (1 - rho - rho_low)), that of
+    /// the first R / (1 - rho), with R = (rho + rho_low) 1 ms / 2.
+    #[test]
+    fn waiting_times_are_those_of_two_classes() {
+        let (rho, rho_low) = (0.5, 0.3);
+        let mut stream = Streams::new(1, 0).stream("low");
+        let mut uniform = || (stream.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+        let mut link = link(QueueLimit::Unlimited);
+        let mut plain = self::link(QueueLimit::Unlimited);
+        let mut low = Low::default();
+        let (mut now, mut sent, mut waited) = (0, 0, 0);
+        for _ in 0..400_000 {
+            now += (-libm::log(1.0 - uniform()) / (rho + rho_low) * MS as f64) as u64;
+            let time = Instant::from_nanos(now);
+            low.serve(&mut link, now);
+            plain.offer(time, 1500, Priority::Normal);
+            if uniform() < rho / (rho + rho_low) {
+                let Fate::Arrives { at, .. } = link.offer(time, 1500, Priority::Normal) else {
+                    panic!("lost");
+                };
+                waited += at.as_nanos() - MS - now;
+                sent += 1;
+            } else {
+                link.offer_low(time, 1500, PacketId(low.arrived.len() as u32));
+                low.arrived.push(now);
+            }
+        }
+        low.serve(&mut link, u64::MAX);
+        let mean = |waited: u64, n: usize| waited as f64 / n as f64 / MS as f64;
+        let residual = f64::midpoint(rho, rho_low);
+        let expected = residual / (1.0 - rho);
+        let measured = mean(waited, sent);
+        assert!(
+            (measured / expected - 1.0).abs() < 0.02,
+            "{measured} for {expected}"
+        );
+        let expected = expected / (1.0 - rho - rho_low);
+        let measured = mean(low.waited, low.arrived.len());
+        assert!(
+            (measured / expected - 1.0).abs() < 0.04,
+            "{measured} for {expected}"
+        );
+        // The transmitter is idle only when nothing waits: all is sent when it
+        // would be first in, first out.
+        assert_eq!(link.free_at, plain.free_at);
+        assert_eq!(link.stats().busy, plain.stats().busy);
+    }
+
+    /// Driver that serves the low class when it is due.
+    #[derive(Default)]
+    struct Low {
+        arrived: Vec<u64>,
+        waited: u64,
+    }
+
+    impl Low {
+        fn serve(&mut self, link: &mut Simplex, until: u64) {
+            while let Some(due) = link.low_due(false).filter(|due| due.as_nanos() < until) {
+                let (packet, _) = link.start_low(due).expect("it is due");
+                self.waited += due.as_nanos() - self.arrived[packet.0 as usize];
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Medium access: one frame at a time, after a delay.
+//!
+//! The link layer hands over a frame (Request) and hears when it has been sent
+//! (Confirm); until then it hands over nothing else. What arrives undamaged is
+//! told to the link layer at the other end (Indication). Frames keep their order.
+//! How a station gets its turn is summed up in one access delay (Wong 1998, 3.2.2),
+//! or is the contention of CSMA/CA or slotted ALOHA with stations that are no nodes.
+
+mod contention;
+
+use crate::arq::Frame;
+pub use contention::{Aloha, CsmaCa, Others};
+use farlink_channel::rng::Stream;
+use farlink_tcp::{Instant, Interval};
+
+/// Wait of a frame for the medium.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum Access {
+    /// Not at all.
+    #[default]
+    None,
+    /// Always so long.
+    Constant(Interval),
+    /// Exponentially distributed with this mean, each frame alone.
+    Exponential(Interval),
+    /// Until nobody else is heard.
+    CsmaCa(CsmaCa),
+    /// Until nobody else sends in the same slots.
+    Aloha(Aloha),
+}
+
+/// A frame that the MAC is done with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Confirmed {
+    /// The frame.
+    pub frame: Frame,
+    /// Set if the frame was sent; otherwise the medium was never free for it, and the MAC gave it
+    /// up.
+    pub sent: bool,
+}
+
+/// The MAC of one direction.
+#[derive(Clone, Debug)]
+pub struct Mac {
+    access: Access,
+    rate: u64,
+    stream: Stream,
+    sending: Option<Confirmed>,
+    done_at: Instant,
+}
+
+impl Mac {
+    /// An idle MAC that sends `rate` bit/s.
+    pub fn new(access: Access, rate: u64, stream: Stream) -> Self {
+        Self {
+            access,
+            rate,
+            stream,
+            sending: None,
+            done_at: Instant::MAX,
+        }
+    }
+
+    /// Returns whether the MAC takes a frame.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.sending.is_none()
+    }
+
+    /// Returns when the MAC is done with its frame; [`Instant::MAX`] if it has none.
+    #[inline]
+    pub fn done_at(&self) -> Instant {
+        self.done_at
+    }
+
+    /// Request: takes a frame of `bytes` on the wire. Returns how long it will be on
+    /// the air, with all that collides.
+    #[inline]
+    pub fn request(&mut self, now: Instant, frame: Frame, bytes: u32) -> Interval {
+        debug_assert!(self.is_idle(), "one frame at a time");
+        let air = Interval::of_bits(u64::from(bytes) * 8, self.rate);
+        let after = |access| (now + access + air, air, true);
+        let (done_at, on_air, sent) = match &self.access {
+            Access::None => after(Interval::ZERO),
+            Access::Constant(delay) => after(*delay),
+            Access::Exponential(mean) => {
+                let nanos = self.stream.exponential(mean.as_nanos() as f64);
+                after(Interval::from_nanos(libm::round(nanos) as u64))
+            }
+            Access::CsmaCa(access) => match access.turn(&mut self.stream) {
+                (wait, true) => after(wait),
+                (wait, false) => (now + wait, Interval::ZERO, false),
+            },
+            Access::Aloha(access) => {
+                let turn = access.turn(now, air, &mut self.stream);
+                let on_air = Interval::from_nanos(air.as_nanos() * u64::from(turn.attempts));
+                (turn.ends, on_air, turn.heard)
+            }
+        };
+        self.sending = Some(Confirmed { frame, sent });
+        self.done_at = done_at;
+        on_air
+    }
+
+    /// Confirm: the frame that has been sent, or given up, until `now`.
+    #[inline]
+    pub fn confirm(&mut self, now: Instant) -> Option<Confirmed> {
+        if self.done_at > now {
+            return None;
+        }
+        self.done_at = Instant::MAX;
+        self.sending.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arq::FrameKind;
+    use farlink_channel::rng::Streams;
+
+    /// Times from Request to Confirm of frames of 24 bytes, 10 ms at 19.2 kbit/s.
+    fn times(access: Access, frames: u32) -> Vec<f64> {
+        let mut mac = Mac::new(access, 19_200, Streams::new(7, 0).stream("mac"));
+        let frame = Frame::control(FrameKind::ReceiveReady, 0, false);
+        let mut now = Instant::from_nanos(3);
+        (0..frames)
+            .map(|_| {
+                let air = mac.request(now, frame, 24);
+                assert_eq!(air, Interval::from_millis(10));
+                assert!(!mac.is_idle());
+                let done = mac.done_at();
+                assert_eq!(mac.confirm(Instant::from_nanos(done.as_nanos() - 1)), None);
+                let sent = Confirmed { frame, sent: true };
+                assert_eq!(mac.confirm(done), Some(sent));
+                assert!(mac.is_idle());
+                assert_eq!(mac.done_at(), Instant::MAX);
+                let time = done.since(now).as_nanos() as f64;
+                now = done;
+                time
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_delay_is_that_of_the_access_and_of_the_air() {
+        assert_eq!(times(Access::None, 2), [10e6; 2]);
+        let constant = Access::Constant(Interval::from_millis(5));
+        assert_eq!(times(constant, 2), [15e6; 2]);
+    }
+
+    #[test]
+    fn an_exponential_delay_has_its_mean_and_its_deviation() {
+        let mean = 10e6;
+        let times = times(Access::Exponential(Interval::from_millis(10)), 100_000);
+        let n = times.len() as f64;
+        let delays: Vec<f64> = times.iter().map(|t| t - 10e6).collect();
+        let measured = delays.iter().sum::<f64>() / n;
+        assert!(
+            (measured - mean).abs() < 4.0 * mean / n.sqrt(),
+            "{measured}"
+        );
+        let second = delays.iter().map(|d| d * d).sum::<f64>() / n;
+        // E d^2 = 2 m^2, with variance (24 - 4) m^4.
+        let error = 4.0 * (20.0 / n).sqrt() * mean * mean;
+        assert!((second - 2.0 * mean * mean).abs() < error, "{second}");
+        // P(d > 3 m) = e^-3.
+        let tail = delays.iter().filter(|&&d| d > 3.0 * mean).count() as f64 / n;
+        let p = (-3.0f64).exp();
+        assert!(
+            (tail - p).abs() < 4.0 * (p * (1.0 - p) / n).sqrt(),
+            "{tail}"
+        );
+    }
+}

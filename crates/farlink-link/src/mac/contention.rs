@@ -1,0 +1,315 @@
+//! Stations that share a medium, of which one is a node: CSMA/CA of IEEE 802.15.4
+//! and slotted ALOHA. The others are a distribution.
+
+use farlink_channel::rng::{Probability, Stream};
+use farlink_tcp::{Instant, Interval};
+
+/// Load of the other stations together, in frames per frame time (CSMA/CA) or per slot (ALOHA),
+/// retransmissions included.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Others {
+    /// Offered load G.
+    pub load: f64,
+    /// Number of stations that share the load evenly; `None` for infinitely many.
+    pub stations: Option<u32>,
+}
+
+impl Others {
+    /// Probability that none of them sends in one such time: e^-G of a Poisson
+    /// process, (1 - G / n)^n of n stations (Abramson 1970; Roberts 1975).
+    pub fn silent(self) -> Probability {
+        Probability::clamped(match self.stations {
+            None => libm::exp(-self.load),
+            Some(n) => libm::pow(1.0 - self.load / f64::from(n), f64::from(n)),
+        })
+    }
+}
+
+/// Unslotted CSMA/CA of a network without beacons (IEEE 802.15.4-2006, 7.5.1.4).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CsmaCa {
+    /// Length of a symbol: 16 us at 2450 MHz.
+    pub symbol: Interval,
+    /// macMinBE: the first backoff is of 0 to 2^BE - 1 periods.
+    pub min_be: u8,
+    /// macMaxBE: it is one more after each busy channel, up to this.
+    pub max_be: u8,
+    /// macMaxCSMABackoffs: a channel that is busy once more gives the frame up.
+    pub max_backoffs: u8,
+    /// Probability that the channel is busy when it is sensed, each time alone.
+    pub busy: Probability,
+}
+
+impl CsmaCa {
+    /// Symbols of aUnitBackoffPeriod (6.4.1).
+    pub const BACKOFF_PERIOD: u64 = 20;
+    /// Symbols of a clear channel assessment (6.9.9).
+    pub const CCA: u64 = 8;
+    /// Symbols of aTurnaroundTime (6.4.1).
+    pub const TURNAROUND: u64 = 12;
+
+    /// Time until it may send, or gives up: which of the two comes with it.
+    pub(super) fn turn(&self, stream: &mut Stream) -> (Interval, bool) {
+        let mut be = self.min_be;
+        let mut symbols = 0;
+        for _ in 0..=self.max_backoffs {
+            symbols += Self::BACKOFF_PERIOD * below(1 << be, stream) + Self::CCA;
+            if !stream.chance(self.busy) {
+                symbols += Self::TURNAROUND;
+                return (self.time(symbols), true);
+            }
+            be = self.max_be.min(be + 1);
+        }
+        (self.time(symbols), false)
+    }
+
+    fn time(&self, symbols: u64) -> Interval {
+        Interval::from_nanos(self.symbol.as_nanos() * symbols)
+    }
+}
+
+/// Slotted ALOHA (Roberts 1975): a frame goes in the next slots whole, collides if
+/// another station sends in any of them, and is sent again after a random time. The
+/// station knows at the end of the last slot.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Aloha {
+    /// Length of a slot; slots begin at multiples of it.
+    pub slot: Interval,
+    /// Probability that all others are silent in a slot, each slot alone.
+    pub silent: Probability,
+    /// K: after a collision 0 to K - 1 slots are left out, all alike.
+    pub backoff: u32,
+    /// Times that a frame is sent at most.
+    pub attempts: u32,
+}
+
+/// Course of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct AlohaTurn {
+    /// Time at which its last bit left, or at which the last slot of an abandoned frame ended.
+    pub(super) ends: Instant,
+    /// Number of transmissions.
+    pub(super) attempts: u32,
+    /// Set if the last transmission did not collide.
+    pub(super) heard: bool,
+}
+
+impl Aloha {
+    pub(super) fn turn(&self, now: Instant, air: Interval, stream: &mut Stream) -> AlohaTurn {
+        let slot = self.slot.as_nanos();
+        let slots = air.as_nanos().div_ceil(slot).max(1);
+        let alone = Probability::clamped(libm::pow(self.silent.get(), slots as f64));
+        let mut starts = now.as_nanos().div_ceil(slot);
+        for attempt in 1..=self.attempts {
+            if stream.chance(alone) {
+                return AlohaTurn {
+                    ends: Instant::from_nanos(starts * slot) + air,
+                    attempts: attempt,
+                    heard: true,
+                };
+            }
+            starts += slots;
+            if attempt < self.attempts {
+                starts += below(self.backoff.into(), stream);
+            }
+        }
+        AlohaTurn {
+            ends: Instant::from_nanos(starts * slot),
+            attempts: self.attempts,
+            heard: false,
+        }
+    }
+}
+
+/// A whole number from 0 to one less than `n`, all alike to 2^-64 n.
+fn below(n: u64, stream: &mut Stream) -> u64 {
+    ((u128::from(stream.next_u64()) * u128::from(n)) >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arq::{Frame, FrameKind};
+    use crate::mac::{Access, Confirmed, Mac};
+    use farlink_channel::rng::Streams;
+
+    const FRAMES: usize = 200_000;
+
+    fn p(value: f64) -> Probability {
+        Probability::new(value).unwrap()
+    }
+
+    /// Sends frames of 24 bytes at 19.2 kbit/s (10 ms each), each as soon as the one before is
+    /// done. Returns for each the time taken and the time on the air, in ms, and whether it was
+    /// sent.
+    fn frames(access: Access) -> Vec<(f64, f64, bool)> {
+        let mut mac = Mac::new(access, 19_200, Streams::new(7, 0).stream("mac"));
+        let frame = Frame::control(FrameKind::ReceiveReady, 0, false);
+        let mut now = Instant::from_nanos(3);
+        (0..FRAMES)
+            .map(|_| {
+                let air = mac.request(now, frame, 24);
+                let done = mac.done_at();
+                let Some(Confirmed { sent, .. }) = mac.confirm(done) else {
+                    panic!("it is done");
+                };
+                let ms = |time: Interval| time.as_nanos() as f64 / 1e6;
+                let took = ms(done.since(now));
+                now = done;
+                (took, ms(air), sent)
+            })
+            .collect()
+    }
+
+    /// Checks mean and variance, of which the fourth moment is estimated.
+    fn assert_moments(times: &[f64], mean: f64, variance: f64) {
+        let n = times.len() as f64;
+        let measured = times.iter().sum::<f64>() / n;
+        let error = 4.0 * (variance / n).sqrt() + 1e-9;
+        assert!(
+            (measured - mean).abs() < error,
+            "mean {measured}, not {mean}"
+        );
+        let central = |power| times.iter().map(|t| (t - mean).powi(power)).sum::<f64>() / n;
+        let error = 4.0 * ((central(4) - variance * variance) / n).sqrt() + 1e-9;
+        let measured = central(2);
+        assert!(
+            (measured - variance).abs() < error,
+            "variance {measured}, not {variance}"
+        );
+    }
+
+    fn assert_share(measured: usize, of: usize, p: f64) {
+        let share = measured as f64 / of as f64;
+        let error = 4.0 * (p * (1.0 - p) / of as f64).sqrt() + 1e-12;
+        assert!((share - p).abs() < error, "{share}, not {p}");
+    }
+
+    const USUAL: CsmaCa = CsmaCa {
+        symbol: Interval::from_micros(16),
+        min_be: 3,
+        max_be: 5,
+        max_backoffs: 4,
+        busy: Probability::ZERO,
+    };
+
+    /// Mean and variance of the time to send, given that it is sent, in ms: after k
+    /// busy channels k + 1 backoffs, each uniform on 2^BE values.
+    fn csma(access: &CsmaCa) -> (f64, f64) {
+        let busy = access.busy.get();
+        let (mut all, mut first, mut second) = (0.0, 0.0, 0.0);
+        let (mut mean, mut variance) = (0.192, 0.0);
+        for k in 0..=access.max_backoffs {
+            let values = f64::from(1_u32 << access.max_be.min(access.min_be + k));
+            mean += (values - 1.0) / 2.0 * 0.320 + 0.128;
+            variance += (values * values - 1.0) / 12.0 * 0.320 * 0.320;
+            let p = (1.0 - busy) * busy.powi(k.into());
+            all += p;
+            first += p * mean;
+            second += p * (variance + mean * mean);
+        }
+        (first / all, second / all - (first / all).powi(2))
+    }
+
+    #[test]
+    fn an_idle_channel_costs_one_backoff() {
+        // 3.5 periods of 0.32 ms, 0.128 ms of sensing, 0.192 ms of turning round.
+        let (mean, variance) = csma(&USUAL);
+        assert!((mean - 1.44).abs() < 1e-12, "{mean}");
+        let times: Vec<f64> = frames(Access::CsmaCa(USUAL))
+            .iter()
+            .map(|&(took, air, sent)| {
+                assert!(sent && air == 10.0);
+                took - air
+            })
+            .collect();
+        assert_moments(&times, mean, variance);
+        let least = times.iter().copied().fold(f64::MAX, f64::min);
+        let most = times.iter().copied().fold(0.0, f64::max);
+        assert!((least - 0.32).abs() < 1e-9 && (most - 2.56).abs() < 1e-9);
+    }
+
+    /// Failure of the access: every one of macMaxCSMABackoffs + 1 channels was busy.
+    #[test]
+    fn access_fails_as_often_as_the_channel_is_busy_each_time() {
+        for (busy, max_backoffs, min_be) in [(0.5, 4, 3), (0.3, 1, 0), (0.8, 5, 2)] {
+            let access = CsmaCa {
+                busy: p(busy),
+                max_backoffs,
+                min_be,
+                ..USUAL
+            };
+            let all = frames(Access::CsmaCa(access));
+            let failed = all.iter().filter(|frame| !frame.2).count();
+            let alpha = busy.powi(i32::from(max_backoffs) + 1);
+            assert_share(failed, FRAMES, alpha);
+            let sent = all.iter().filter(|frame| frame.2);
+            let times: Vec<f64> = sent.map(|&(took, air, _)| took - air).collect();
+            let (mean, variance) = csma(&access);
+            assert_moments(&times, mean, variance);
+            assert!(all.iter().all(|&(_, air, sent)| sent || air == 0.0));
+        }
+    }
+
+    #[test]
+    fn others_are_silent_by_poisson_or_binomial() {
+        let of = |load, stations| Others { load, stations }.silent().get();
+        assert!((of(0.5, None) - (-0.5_f64).exp()).abs() < 1e-15);
+        assert!((of(0.5, Some(10)) - 0.95_f64.powi(10)).abs() < 1e-12);
+        assert!((of(0.5, Some(1_000_000)) - of(0.5, None)).abs() < 1e-6);
+        assert_eq!((of(0.0, None), of(1.0, Some(1))), (1.0, 0.0));
+    }
+
+    /// A frame of m slots goes through with e^(-m G); it is sent 1 / p times, and
+    /// what a collision costs is m slots and a mean of (K - 1) / 2 more.
+    #[test]
+    fn frames_of_aloha_collide_as_often_as_others_send() {
+        for (slot_ms, slots, load) in [(10, 1.0, 1.0), (5, 2.0, 0.4), (16, 1.0, 0.2)] {
+            let silent = Others {
+                load,
+                stations: None,
+            };
+            let access = Aloha {
+                slot: Interval::from_millis(slot_ms),
+                silent: silent.silent(),
+                backoff: 8,
+                attempts: 1000,
+            };
+            let all = frames(Access::Aloha(access));
+            let p = (-slots * load).exp();
+            let once = all.iter().filter(|frame| frame.1 == 10.0).count();
+            assert_share(once, FRAMES, p);
+            let sent: Vec<f64> = all.iter().map(|frame| frame.1 / 10.0).collect();
+            assert_moments(&sent, 1.0 / p, (1.0 - p) / (p * p));
+            let slot = slot_ms as f64;
+            // The first frame comes just after a slot has begun; the others find the
+            // next one where the frame before ended, or behind it.
+            let rest = slot * slots - 10.0;
+            let times: Vec<f64> = all[1..].iter().map(|frame| frame.0 - rest).collect();
+            let (more, step) = ((1.0 - p) / p, slot * (slots + 3.5));
+            let uniform = slot * slot * 63.0 / 12.0;
+            let variance = more * uniform + more / p * step * step;
+            assert_moments(&times, 10.0 + more * step, variance);
+            assert!(all.iter().all(|frame| frame.2));
+        }
+    }
+
+    #[test]
+    fn aloha_gives_up_after_its_attempts() {
+        let access = Aloha {
+            slot: Interval::from_millis(10),
+            silent: p(0.6),
+            backoff: 1,
+            attempts: 3,
+        };
+        let all = frames(Access::Aloha(access));
+        let failed = all.iter().filter(|frame| !frame.2);
+        assert!(
+            failed
+                .clone()
+                .skip(1)
+                .all(|frame| (frame.0, frame.1) == (30.0, 30.0))
+        );
+        assert_share(failed.count(), FRAMES, 0.4_f64.powi(3));
+    }
+}

@@ -1,0 +1,26 @@
+//! Packets and their bytes: IPv4 and IPv6, fragments, ICMP, header compression, captures.
+//!
+//! The crate is the lowest of the four between TCP and the engine: it knows neither links nor
+//! channels.
+#![forbid(unsafe_code)]
+
+mod codec;
+pub mod fragment;
+pub mod icmp;
+mod icmp6;
+pub mod id;
+mod ipv6;
+pub mod packet;
+pub mod packets;
+pub mod pcapng;
+pub mod rfc1144;
+pub mod xtp;
+
+pub use codec::{
+    Addresses, IpFields, MAX_IPV4_LEN, MAX_OPTIONS_LEN, WireError, address_of, decode,
+    decode_damaged, decode_headers, encode, encode_prefix, is_tcp_fragment, node_address,
+    node_address6, node_of, rewrite, write_headers,
+};
+pub use id::{ById, Direction, FlowId, Id, LinkId, NodeId, PacketId};
+pub use packet::{Datagram, HOST_TTL, Head, Ip, NotIp, Packet, Payload, Raw};
+pub use packets::{Draft, Label, Packets};

@@ -1,0 +1,727 @@
+//! A packet: IP header as plain values around what it carries.
+
+pub use crate::fragment::IPV4_HEADER_LEN;
+use crate::fragment::{FRAGMENT_HEADER_LEN, Mtu, Piece, write_fragment_fields};
+use crate::id::{FlowId, NodeId};
+use crate::ipv6;
+use crate::xtp::{Content, Pdu};
+use farlink_tcp::{Body, Ecn, Instant, Interval, IpVersion, Priority, Segment};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// Protocol number of TCP.
+const TCP: u8 = 6;
+/// Bytes of a UDP header (RFC 768).
+pub const UDP_HEADER_LEN: u32 = 8;
+
+/// A packet on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(align(32))] // or some would lie in three lines of the cache
+pub struct Packet {
+    /// Node it comes from.
+    pub src: NodeId,
+    /// Node it goes to.
+    pub dst: NodeId,
+    /// Flow it belongs to.
+    pub flow: FlowId,
+    /// Set if the packet travels from the flow's opener to its acceptor.
+    pub from_opener: bool,
+    /// Identification field of the IP header; of IPv6, of its fragment header.
+    pub ident: u16,
+    /// Hops it may still take.
+    pub ttl: u8,
+    /// Bits were changed on the way; the receiver's checksum will tell.
+    pub corrupt: bool,
+    /// IP header.
+    pub ip: Ip,
+    /// The part of its payload that a fragment carries; none is all of it.
+    pub piece: Option<Piece>,
+    /// Payload; for a fragment, the payload of the whole packet.
+    pub payload: Payload,
+}
+
+/// Header fields that the sender of a packet chooses.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Head {
+    /// Node it comes from.
+    pub src: NodeId,
+    /// Node it goes to.
+    pub dst: NodeId,
+    /// Flow it belongs to.
+    pub flow: FlowId,
+    /// Set if the packet travels from the flow's opener to its acceptor.
+    pub from_opener: bool,
+    /// Identification field of the IP header.
+    pub ident: u16,
+    /// Hops it may take.
+    pub ttl: u8,
+    /// IP header.
+    pub ip: Ip,
+}
+
+/// The IP header of a packet: how long it is, and who may cut what follows. Each packet asks
+/// for that, so the number of a header is its length, with a bit more if no router may cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Ip {
+    /// IPv4 header without options; routers may fragment.
+    V4 = 20,
+    /// IPv4 header with DF; routers must not fragment.
+    #[default]
+    V4Whole = 21,
+    /// IPv6 header; only the sender may fragment (RFC 8200, 5).
+    V6 = 41,
+}
+
+impl Ip {
+    /// The header of a version.
+    pub const fn new(version: IpVersion, dont_fragment: bool) -> Self {
+        match (version, dont_fragment) {
+            (IpVersion::V4, false) => Self::V4,
+            (IpVersion::V4, true) => Self::V4Whole,
+            (IpVersion::V6, _) => Self::V6,
+        }
+    }
+
+    /// Returns the IP version.
+    pub const fn version(self) -> IpVersion {
+        match self {
+            Self::V4 | Self::V4Whole => IpVersion::V4,
+            Self::V6 => IpVersion::V6,
+        }
+    }
+
+    /// Returns the length in bytes.
+    #[inline]
+    pub const fn header_len(self) -> u32 {
+        self as u32 & !1
+    }
+
+    /// Returns the header length of a fragment in bytes.
+    pub const fn fragment_header_len(self) -> u32 {
+        match self.version() {
+            IpVersion::V4 => self.header_len(),
+            IpVersion::V6 => self.header_len() + FRAGMENT_HEADER_LEN,
+        }
+    }
+
+    /// Returns whether routers must not fragment the packet.
+    pub const fn dont_fragment(self) -> bool {
+        self as u32 & 1 != 0
+    }
+}
+
+/// Payload of a packet, with the ECN field of the IP header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// A TCP segment.
+    Tcp(Segment),
+    /// A UDP datagram.
+    Udp(Datagram),
+    /// A datagram of a real program, header and all.
+    Raw(Raw),
+}
+
+/// A UDP datagram (RFC 768).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Datagram {
+    /// Port it comes from.
+    pub src_port: u16,
+    /// Port it goes to.
+    pub dst_port: u16,
+    /// ECN field of the IP header that carries it.
+    pub ecn: Ecn,
+    /// Place among the datagrams of its flow, counted by the simulator; a real
+    /// program would have it in the body.
+    pub number: u64,
+    /// Time at which the program sent the datagram; a real one would carry it in the body too.
+    pub sent_at: Instant,
+    /// Data; of a packet of XTP a length only, which is all of it.
+    pub body: Body,
+    /// The packet of XTP that it carries, if it does.
+    pub xtp: Option<Box<Pdu>>,
+}
+
+/// A whole packet of IPv4 or IPv6 as it came from a real program, and as it will leave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Raw {
+    bytes: Vec<u8>,
+    checked: bool,
+    waited: Interval,
+}
+
+impl Raw {
+    /// The packet that these bytes begin with: they may be followed by what is
+    /// not of it.
+    ///
+    /// # Errors
+    /// If they do not begin with a whole packet of IPv4 or IPv6.
+    pub fn new(mut bytes: Vec<u8>) -> Result<Self, NotIp> {
+        let &[first, _, high, low, ..] = bytes.as_slice() else {
+            return Err(NotIp::Short);
+        };
+        if first >> 4 == 6 {
+            let total = ipv6::total_len(&bytes)?;
+            bytes.truncate(total);
+            return Ok(Self {
+                bytes,
+                checked: false,
+                waited: Interval::ZERO,
+            });
+        }
+        if first >> 4 != 4 {
+            return Err(NotIp::Version(first >> 4));
+        }
+        let header = usize::from(first & 15) * 4;
+        let total = usize::from(u16::from_be_bytes([high, low]));
+        if header < IPV4_HEADER_LEN as usize || total < header || bytes.len() < total {
+            return Err(NotIp::Length);
+        }
+        bytes.truncate(total);
+        let raw = Self {
+            bytes,
+            checked: false,
+            waited: Interval::ZERO,
+        };
+        if raw.header_sum() != 0xffff {
+            return Err(NotIp::Checksum);
+        }
+        Ok(raw)
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The bytes, for good.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// The checksum of what is inside is known to be right: whoever made this
+    /// datagram has just computed it.
+    pub fn checked(self) -> Self {
+        Self {
+            checked: true,
+            ..self
+        }
+    }
+
+    /// Returns whether the checksum of the payload is known to be right.
+    pub fn is_checked(&self) -> bool {
+        self.checked
+    }
+
+    /// Returns the packet with the time that it waited before it entered the network; the packet is
+    /// late by this time from the start.
+    pub fn after(self, waited: Interval) -> Self {
+        Self { waited, ..self }
+    }
+
+    /// Returns the time that the packet waited before it entered the network.
+    pub fn waited(&self) -> Interval {
+        self.waited
+    }
+
+    /// Returns whether the packet is IPv6.
+    pub fn is_ipv6(&self) -> bool {
+        self.bytes[0] >> 4 == 6
+    }
+
+    /// Destination address.
+    pub fn destination(&self) -> IpAddr {
+        if self.is_ipv6() {
+            return ipv6::address(&self.bytes, 24).into();
+        }
+        let at = |i: usize| self.bytes[i];
+        Ipv4Addr::new(at(16), at(17), at(18), at(19)).into()
+    }
+
+    /// Source address.
+    pub fn source(&self) -> IpAddr {
+        if self.is_ipv6() {
+            return ipv6::address(&self.bytes, 8).into();
+        }
+        let at = |i: usize| self.bytes[i];
+        Ipv4Addr::new(at(12), at(13), at(14), at(15)).into()
+    }
+
+    /// Changes the last bit, as errors on the way do: the checksum of what is
+    /// inside fails then.
+    pub fn spoil(&mut self) {
+        self.checked = false;
+        if let Some(last) = self.bytes.last_mut() {
+            *last ^= 1;
+        }
+    }
+
+    /// Puts other headers of IPv4 and TCP in the place of its own, which are so many
+    /// bytes. Nothing is known of the checksum of what is inside then.
+    pub fn set_headers(&mut self, own: usize, header: &[u8]) {
+        if self.bytes[..own] != *header {
+            self.bytes.splice(..own, header.iter().copied());
+            self.checked = false;
+        }
+    }
+
+    /// A datagram of bytes that were made here, with right checksums.
+    pub fn made(bytes: Vec<u8>) -> Self {
+        Self {
+            bytes,
+            checked: true,
+            waited: Interval::ZERO,
+        }
+    }
+
+    /// Puts other headers of IP and TCP in the place of its own, which are so many
+    /// bytes, and makes their length and checksums right. TCP's begins at `at`.
+    pub(crate) fn replace_headers(&mut self, (own, at): (usize, usize), header: &[u8]) {
+        self.bytes.splice(..own, header.iter().copied());
+        let addresses = if self.is_ipv6() {
+            let carried = (self.bytes.len() - ipv6::HEADER) as u16;
+            self.bytes[4..6].copy_from_slice(&carried.to_be_bytes());
+            8..ipv6::HEADER
+        } else {
+            let total = self.bytes.len() as u16;
+            self.bytes[2..4].copy_from_slice(&total.to_be_bytes());
+            self.mend();
+            12..IPV4_HEADER_LEN as usize
+        };
+        self.bytes[at + 16..at + 18].fill(0);
+        let tcp = &self.bytes[at..];
+        let len = (tcp.len() as u16).to_be_bytes();
+        let sums = [
+            ones_complement_sum(&self.bytes[addresses]),
+            ones_complement_sum(&[0, TCP, len[0], len[1]]),
+            ones_complement_sum(tcp),
+        ];
+        let sum = !ones_complement_sum(&sums.map(u16::to_be_bytes).concat());
+        self.bytes[at + 16..at + 18].copy_from_slice(&sum.to_be_bytes());
+        self.checked = true;
+    }
+
+    /// Hops it may still take.
+    pub fn ttl(&self) -> u8 {
+        self.bytes[if self.is_ipv6() { 7 } else { 8 }]
+    }
+
+    /// Writes how many hops it may still take.
+    pub fn set_ttl(&mut self, ttl: u8) {
+        if self.is_ipv6() {
+            self.bytes[7] = ttl;
+            return;
+        }
+        self.bytes[8] = ttl;
+        self.mend();
+    }
+
+    /// Returns the IP header.
+    pub fn ip(&self) -> Ip {
+        if self.is_ipv6() {
+            return Ip::V6;
+        }
+        Ip::new(IpVersion::V4, self.bytes[6] & 0x40 != 0)
+    }
+
+    /// The fragments that it goes over a link in (RFC 791, 3.2). Options that are
+    /// not to be copied are only in the first; elsewhere padding is in their place.
+    pub fn cut(&self, mtu: Mtu) -> Vec<Self> {
+        let header = usize::from(self.bytes[0] & 15) * 4;
+        let field = u16::from_be_bytes([self.bytes[6], self.bytes[7]]);
+        let whole = Piece {
+            offset: (field & 0x1fff) * 8,
+            len: (self.bytes.len() - header) as u16,
+            more: field & 0x2000 != 0,
+        };
+        mtu.cut(whole, header as u32)
+            .map(|piece| {
+                let from = header + usize::from(piece.offset.wrapping_sub(whole.offset));
+                let mut bytes = self.bytes[..header].to_vec();
+                if piece.offset != whole.offset {
+                    blank_options(&mut bytes[IPV4_HEADER_LEN as usize..]);
+                }
+                bytes.extend_from_slice(&self.bytes[from..from + usize::from(piece.len)]);
+                write_fragment_fields(&mut bytes, piece);
+                Self {
+                    bytes,
+                    checked: false,
+                    waited: self.waited,
+                }
+            })
+            .collect()
+    }
+
+    /// The byte with the class of service and ECN: type of service, or traffic class.
+    fn class(&self) -> u8 {
+        if self.is_ipv6() {
+            return self.bytes[0] << 4 | self.bytes[1] >> 4;
+        }
+        self.bytes[1]
+    }
+
+    fn ecn(&self) -> Ecn {
+        Ecn::from_bits(self.class())
+    }
+
+    fn set_ecn(&mut self, ecn: Ecn) {
+        if self.is_ipv6() {
+            self.bytes[1] = self.bytes[1] & !0x30 | ecn.bits() << 4;
+            return;
+        }
+        self.bytes[1] = self.bytes[1] & !3 | ecn.bits();
+        self.mend();
+    }
+
+    /// Ports, for those that look into packets; zeros where there are none.
+    fn ports(&self) -> (u16, u16) {
+        if self.is_ipv6() {
+            return ipv6::ports(&self.bytes);
+        }
+        let header = usize::from(self.bytes[0] & 15) * 4;
+        let offset = u16::from_be_bytes([self.bytes[6] & 0x1f, self.bytes[7]]);
+        match (self.bytes[9], &self.bytes[header..]) {
+            (6 | 17, &[a, b, c, d, ..]) if offset == 0 => {
+                (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
+            }
+            _ => (0, 0),
+        }
+    }
+
+    /// Ones' complement sum of the header (RFC 791, 3.1; RFC 1071).
+    fn header_sum(&self) -> u16 {
+        let header = usize::from(self.bytes[0] & 15) * 4;
+        ones_complement_sum(&self.bytes[..header])
+    }
+
+    /// A datagram of bytes that are one but for the checksum of the header.
+    pub(crate) fn mended(bytes: Vec<u8>) -> Self {
+        let mut raw = Self {
+            bytes,
+            checked: false,
+            waited: Interval::ZERO,
+        };
+        raw.mend();
+        raw
+    }
+
+    fn mend(&mut self) {
+        self.bytes[10..12].fill(0);
+        let sum = !self.header_sum();
+        self.bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+/// Ones' complement sum of 16-bit words, the last padded with zeros (RFC 1071).
+pub(crate) fn ones_complement_sum(bytes: &[u8]) -> u16 {
+    let word = |pair: &[u8]| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0));
+    let mut sum: u32 = bytes.chunks(2).map(word).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+/// Writes padding over the options that are only for the first fragment: those
+/// without the copied flag (RFC 791, 3.1).
+fn blank_options(mut options: &mut [u8]) {
+    const END: u8 = 0;
+    const NOP: u8 = 1;
+    const COPIED: u8 = 0x80;
+    while let Some(&kind) = options.first().filter(|&&kind| kind != END) {
+        let written = match (kind, options.get(1)) {
+            (NOP, _) => 1,
+            (_, Some(&len)) => usize::from(len),
+            _ => 0,
+        };
+        if written == 0 || written > options.len() {
+            return; // what no router can read stays
+        }
+        let (option, rest) = options.split_at_mut(written);
+        if kind & COPIED == 0 {
+            option.fill(NOP);
+        }
+        options = rest;
+    }
+}
+
+/// Why bytes are no packet of IPv4 or IPv6.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NotIp {
+    /// Fewer than a length field needs.
+    #[error("too short")]
+    Short,
+    /// Another version.
+    #[error("IP version {0}")]
+    Version(u8),
+    /// Lengths that do not fit.
+    #[error("lengths that do not fit")]
+    Length,
+    /// A changed header.
+    #[error("wrong header checksum")]
+    Checksum,
+}
+
+/// Hops that a host lets its packets take (RFC 1700).
+pub const HOST_TTL: u8 = 64;
+
+impl Packet {
+    /// A packet as a host sends one: whole, of no flow that is known, not to be cut.
+    pub fn new(src: NodeId, dst: NodeId, payload: Payload) -> Self {
+        Self {
+            src,
+            dst,
+            flow: FlowId::NONE,
+            from_opener: true,
+            ident: 0,
+            ttl: HOST_TTL,
+            corrupt: false,
+            ip: Ip::default(),
+            piece: None,
+            payload,
+        }
+    }
+
+    /// A packet with a segment in which nothing stands.
+    pub(crate) fn of_tcp(head: Head) -> Self {
+        let mut packet = Self {
+            src: head.src,
+            dst: head.dst,
+            flow: head.flow,
+            from_opener: false,
+            ident: 0,
+            ttl: 0,
+            corrupt: false,
+            ip: Ip::default(),
+            piece: None,
+            payload: Payload::Tcp(Segment::default()),
+        };
+        packet.set_head(head);
+        packet
+    }
+
+    /// Makes the packet a whole one that leaves its sender with this header.
+    #[inline]
+    pub(crate) fn set_head(&mut self, head: Head) {
+        let Head {
+            src,
+            dst,
+            flow,
+            from_opener,
+            ident,
+            ttl,
+            ip,
+        } = head;
+        (self.src, self.dst, self.flow) = (src, dst, flow);
+        (self.from_opener, self.ident, self.ttl) = (from_opener, ident, ttl);
+        (self.corrupt, self.ip, self.piece) = (false, ip, None);
+    }
+
+    /// Bytes of the IP datagram: its header, that of TCP with options or of UDP,
+    /// data.
+    #[inline]
+    pub fn ip_len(&self) -> u32 {
+        match self.piece {
+            Some(piece) => self.ip.fragment_header_len() + u32::from(piece.len),
+            None => self.whole_len(),
+        }
+    }
+
+    /// Returns the length of the datagram to which a fragment belongs.
+    #[inline]
+    pub fn whole_len(&self) -> u32 {
+        match &self.payload {
+            Payload::Tcp(segment) => {
+                self.ip.header_len() + segment.header_len() + segment.body.len()
+            }
+            Payload::Udp(datagram) => self.ip.header_len() + UDP_HEADER_LEN + datagram.body.len(),
+            Payload::Raw(raw) => raw.bytes.len() as u32,
+        }
+    }
+
+    /// Returns whether the packet carries data. A dummy segment carries none, and of the fragments
+    /// only the first counts, as the whole packet.
+    #[inline]
+    pub fn has_data(&self) -> bool {
+        if let Some(Piece { offset: 1.., .. }) = self.piece {
+            return false;
+        }
+        match &self.payload {
+            Payload::Tcp(segment) => !segment.body.is_empty() && !segment.dummy,
+            Payload::Udp(datagram) => match datagram.xtp.as_deref() {
+                Some(pdu) => matches!(pdu.content, Content::Data { .. }),
+                None => true,
+            },
+            Payload::Raw(_) => true,
+        }
+    }
+
+    /// The TCP segment, if it carries one.
+    #[inline]
+    pub const fn tcp(&self) -> Option<&Segment> {
+        match &self.payload {
+            Payload::Tcp(segment) => Some(segment),
+            Payload::Udp(_) | Payload::Raw(_) => None,
+        }
+    }
+
+    /// The class of service that its header asks for.
+    #[inline]
+    pub fn priority(&self) -> Priority {
+        match &self.payload {
+            Payload::Tcp(segment) => segment.priority,
+            Payload::Udp(_) => Priority::Normal,
+            Payload::Raw(raw) => Priority::from_dscp(raw.class() >> 2),
+        }
+    }
+
+    /// The ECN field of its header.
+    #[inline]
+    pub fn ecn(&self) -> Ecn {
+        match &self.payload {
+            Payload::Tcp(segment) => segment.ecn,
+            Payload::Udp(datagram) => datagram.ecn,
+            Payload::Raw(raw) => raw.ecn(),
+        }
+    }
+
+    /// Writes the ECN field of its header.
+    #[inline]
+    pub fn set_ecn(&mut self, ecn: Ecn) {
+        match &mut self.payload {
+            Payload::Tcp(segment) => segment.ecn = ecn,
+            Payload::Udp(datagram) => datagram.ecn = ecn,
+            Payload::Raw(raw) => raw.set_ecn(ecn),
+        }
+    }
+
+    /// Source and destination port.
+    #[inline]
+    pub fn ports(&self) -> (u16, u16) {
+        match &self.payload {
+            Payload::Tcp(segment) => (segment.src_port, segment.dst_port),
+            Payload::Udp(datagram) => (datagram.src_port, datagram.dst_port),
+            Payload::Raw(raw) => raw.ports(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec;
+
+    fn datagram() -> Vec<u8> {
+        let packet = Packet {
+            ident: 7,
+            ..Packet::new(
+                NodeId(0),
+                NodeId(1),
+                Payload::Udp(Datagram {
+                    src_port: 9,
+                    dst_port: 7,
+                    body: Body::of_bytes(b"hello"),
+                    ..Datagram::default()
+                }),
+            )
+        };
+        codec::encode(&packet, codec::Addresses::of(&packet)).unwrap()
+    }
+
+    /// Every segment writes a packet and every end reads it: what is rare belongs behind a
+    /// pointer, or beside the packet.
+    #[test]
+    fn a_packet_lies_in_two_lines_of_the_cache() {
+        assert_eq!((size_of::<Packet>(), align_of::<Packet>()), (96, 32));
+    }
+
+    #[test]
+    fn a_header_is_as_long_as_its_version_says() {
+        for (version, dont_fragment, cut) in [
+            (IpVersion::V4, false, true),
+            (IpVersion::V4, true, false),
+            (IpVersion::V6, false, false),
+            (IpVersion::V6, true, false),
+        ] {
+            let ip = Ip::new(version, dont_fragment);
+            assert_eq!((ip.version(), ip.dont_fragment()), (version, !cut));
+            assert_eq!(ip.header_len(), version.header_len());
+        }
+        assert_eq!(Ip::default(), Ip::V4Whole);
+        let of_fragments = [Ip::V4, Ip::V6].map(Ip::fragment_header_len);
+        assert_eq!(of_fragments, [20, 48]);
+    }
+
+    #[test]
+    fn what_is_changed_on_the_way_keeps_the_header_whole() {
+        let mut raw = Raw::new(datagram()).unwrap();
+        assert_eq!(raw.ports(), (9, 7));
+        assert_eq!(raw.destination(), Ipv4Addr::new(10, 0, 0, 2));
+        raw.set_ttl(63);
+        raw.set_ecn(Ecn::Ce);
+        let raw = Raw::new(raw.into_bytes()).unwrap();
+        assert_eq!((raw.ttl(), raw.ecn()), (63, Ecn::Ce));
+    }
+
+    #[test]
+    fn what_is_behind_a_datagram_is_cut_off_and_what_is_none_is_refused() {
+        let mut padded = datagram();
+        padded.extend([0; 9]);
+        assert_eq!(Raw::new(padded).unwrap().into_bytes(), datagram());
+        let broken = |change: fn(&mut Vec<u8>)| {
+            let mut bytes = datagram();
+            change(&mut bytes);
+            Raw::new(bytes).unwrap_err()
+        };
+        assert_eq!(broken(|b| b.truncate(3)), NotIp::Short);
+        assert_eq!(broken(|b| b[0] = 0x75), NotIp::Version(7));
+        assert_eq!(broken(|b| b[0] = 0x44), NotIp::Length);
+        assert_eq!(broken(|b| b[3] = 19), NotIp::Length);
+        assert_eq!(broken(|b| b[3] += 1), NotIp::Length);
+        assert_eq!(broken(|b| b[8] = 1), NotIp::Checksum);
+    }
+
+    #[test]
+    fn a_datagram_is_cut_as_bytes_and_its_options_go_as_they_say() {
+        let mut bytes = vec![0x47, 0, 0, 0, 0, 9, 0, 0, 64, 17, 0, 0];
+        bytes.extend([10, 0, 0, 1, 10, 0, 0, 2]);
+        bytes.extend([7, 3, 4, 0x82, 4, 0, 0, 0]); // record route; security, copied
+        bytes.extend(0..100);
+        bytes[3] = 128;
+        let sum = !ones_complement_sum(&bytes[..28]);
+        bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+        let raw = Raw::new(bytes).unwrap();
+        assert!(!raw.ip().dont_fragment());
+        let mtu = Mtu { bytes: 68, unit: 8 };
+        let parts = raw.cut(mtu);
+        let fields: Vec<_> = parts
+            .iter()
+            .map(|p| {
+                (
+                    p.bytes().len(),
+                    p.bytes()[6..8].to_vec(),
+                    p.bytes()[20..28].to_vec(),
+                )
+            })
+            .collect();
+        let (all, copied) = (
+            vec![7, 3, 4, 0x82, 4, 0, 0, 0],
+            vec![1, 1, 1, 0x82, 4, 0, 0, 0],
+        );
+        assert_eq!(
+            fields,
+            [
+                (68, vec![0x20, 0], all),
+                (68, vec![0x20, 5], copied.clone()),
+                (48, vec![0, 10], copied)
+            ]
+        );
+        let data: Vec<u8> = parts
+            .iter()
+            .flat_map(|p| p.bytes()[28..].to_vec())
+            .collect();
+        assert_eq!(data, (0..100).collect::<Vec<u8>>());
+        for part in parts {
+            Raw::new(part.into_bytes()).unwrap();
+        }
+    }
+}

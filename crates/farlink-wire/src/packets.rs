@@ -1,0 +1,316 @@
+//! The packets that are in the network, each at a number that queues, links and events
+//! know it by.
+
+use crate::id::{ById, FlowId, NodeId, PacketId};
+use crate::packet::{Head, Packet, Payload};
+use farlink_tcp::{Priority, Segment};
+use std::ops::Index;
+
+/// Fields of a packet that every hop reads. Labels are apart from the packets: four labels fit into
+/// a cache line, and a packet takes two lines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(align(16))] // so that none is in two lines
+pub struct Label {
+    /// Node that the packet goes to.
+    pub dst: NodeId,
+    /// IP length in bytes.
+    pub ip_len: u32,
+    /// Flow that it belongs to.
+    pub flow: FlowId,
+    /// Set if the packet travels from the flow's opener to its acceptor.
+    pub from_opener: bool,
+    /// Set if the packet is a whole segment of a flow without a changed bit: its host then needs
+    /// only the segment.
+    pub plain: bool,
+    /// Set if the packet carries data.
+    pub data: bool,
+    class: Class,
+}
+
+/// Treatment of a packet by a queue, other than appending.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+enum Class {
+    Normal,
+    /// Low priority.
+    Low,
+    /// Ahead of all that waits for the next link, if possible.
+    Ahead,
+    LowAhead,
+}
+
+impl Label {
+    /// Returns whether the packet has low priority.
+    #[inline]
+    pub fn is_low(self) -> bool {
+        matches!(self.class, Class::Low | Class::LowAhead)
+    }
+
+    /// Builds the label of a packet with this header around a segment: [`Self::of`] for nearly all
+    /// packets.
+    #[inline(always)] // of each packet
+    fn of_segment(head: Head, segment: &Segment) -> Self {
+        let body = segment.body.len();
+        let low = segment.priority == Priority::Low;
+        Self {
+            dst: head.dst,
+            ip_len: head.ip.header_len() + segment.header_len() + body,
+            flow: head.flow,
+            from_opener: head.from_opener,
+            plain: head.flow != FlowId::NONE,
+            data: body > 0 && !segment.dummy,
+            class: if low { Class::Low } else { Class::Normal },
+        }
+    }
+
+    fn of(packet: &Packet) -> Self {
+        let (data, low) = (packet.has_data(), packet.priority() == Priority::Low);
+        let whole = packet.piece.is_none() && !packet.corrupt && packet.flow != FlowId::NONE;
+        Self {
+            dst: packet.dst,
+            ip_len: packet.ip_len(),
+            flow: packet.flow,
+            from_opener: packet.from_opener,
+            plain: whole && matches!(packet.payload, Payload::Tcp(_)),
+            data,
+            class: if low { Class::Low } else { Class::Normal },
+        }
+    }
+}
+
+/// The packets that are somewhere.
+#[derive(Debug, Default)]
+pub struct Packets {
+    all: ById<PacketId, Packet>,
+    labels: ById<PacketId, Label>,
+    free: Vec<PacketId>,
+}
+
+impl Packets {
+    /// Gives a packet a number.
+    pub fn hold(&mut self, packet: Packet) -> PacketId {
+        let id = self.vacant();
+        self.free.pop();
+        self.labels[id] = Label::of(&packet);
+        self.all[id] = packet;
+        id
+    }
+
+    /// The number that the next packet will have.
+    #[inline]
+    fn vacant(&mut self) -> PacketId {
+        match self.free.last() {
+            Some(&id) => id,
+            None => self.more(),
+        }
+    }
+
+    #[cold]
+    fn more(&mut self) -> PacketId {
+        let blank = Packet::of_tcp(Head::default());
+        self.labels.push(Label::of(&blank));
+        let id = self.all.push(blank);
+        self.free.push(id);
+        id
+    }
+
+    /// The next packet, whose segment may be written. Segments are written where they stay, since
+    /// most of what a hop costs would be to move them.
+    #[inline(always)] // of each packet
+    pub fn draft(&mut self) -> Draft<'_> {
+        let id = self.vacant();
+        let packet = &mut self.all[id];
+        if !matches!(packet.payload, Payload::Tcp(_)) {
+            packet.payload = Payload::Tcp(Segment::default());
+        }
+        Draft {
+            id,
+            packet,
+            label: &mut self.labels[id],
+            free: &mut self.free,
+        }
+    }
+
+    /// The packet is over; its number will be that of another.
+    #[inline]
+    pub fn release(&mut self, id: PacketId) {
+        self.free.push(id);
+    }
+
+    /// A packet goes ahead of all that waits for the next link, if that can be.
+    pub fn send_ahead(&mut self, id: PacketId) {
+        let class = &mut self.labels[id].class;
+        *class = match class {
+            Class::Normal | Class::Ahead => Class::Ahead,
+            Class::Low | Class::LowAhead => Class::LowAhead,
+        };
+    }
+
+    /// Returns whether a packet must go ahead of others at this link, and clears the request.
+    #[inline]
+    pub fn takes_ahead(&mut self, id: PacketId) -> bool {
+        let class = &mut self.labels[id].class;
+        let (ahead, after) = match *class {
+            Class::Ahead => (true, Class::Normal),
+            Class::LowAhead => (true, Class::Low),
+            as_it_is => (false, as_it_is),
+        };
+        *class = after;
+        ahead
+    }
+
+    /// Returns the label of a packet.
+    #[inline]
+    pub fn label(&self, id: PacketId) -> Label {
+        self.labels[id]
+    }
+
+    /// A packet will be written soon, after the one that is released next was written anew.
+    #[inline]
+    pub fn prefetch_draft(&self) {
+        if let Some(&id) = self.free.last() {
+            self.prefetch(id);
+        }
+    }
+
+    /// A packet will be asked for soon.
+    #[inline]
+    pub fn prefetch(&self, id: PacketId) {
+        farlink_prefetch::whole(&self.labels[id]);
+        farlink_prefetch::whole(&self.all[id]);
+    }
+
+    /// Prefetches the options of the packet's segment; the answer's options will take their place.
+    #[inline]
+    pub fn prefetch_options(&self, id: PacketId) {
+        if let Some(segment) = self.all[id].tcp() {
+            segment.options.prefetch();
+        }
+    }
+
+    /// The packet itself, for what leaves its label as it is: see [`Self::rewrite`].
+    #[inline]
+    pub fn get_mut(&mut self, id: PacketId) -> &mut Packet {
+        &mut self.all[id]
+    }
+
+    /// Bits of a packet were changed on the way.
+    pub fn spoil(&mut self, id: PacketId) {
+        self.all[id].corrupt = true;
+        self.labels[id].plain = false;
+    }
+
+    /// Changes a packet in any way.
+    pub fn rewrite<T>(&mut self, id: PacketId, change: impl FnOnce(&mut Packet) -> T) -> T {
+        let done = change(&mut self.all[id]);
+        self.labels[id] = Label::of(&self.all[id]);
+        done
+    }
+
+    /// A second one like it.
+    pub fn copy(&mut self, id: PacketId) -> PacketId {
+        let copy = self.all[id].clone();
+        self.hold(copy)
+    }
+
+    /// Returns the number of packets.
+    pub fn count(&self) -> usize {
+        self.all.len() - self.free.len()
+    }
+}
+
+/// A packet that is being written; dropped, it is none.
+#[derive(Debug)]
+pub struct Draft<'a> {
+    id: PacketId,
+    packet: &'a mut Packet,
+    label: &'a mut Label,
+    free: &'a mut Vec<PacketId>,
+}
+
+impl Draft<'_> {
+    /// Returns the segment slot, with unspecified content until it is written.
+    #[inline(always)] // of each packet
+    pub fn segment(&mut self) -> &mut Segment {
+        match &mut self.packet.payload {
+            Payload::Tcp(segment) => segment,
+            Payload::Udp(_) | Payload::Raw(_) => unreachable!("it has just been written"),
+        }
+    }
+
+    /// Completes the packet with this header.
+    #[inline(always)] // of each packet
+    pub fn send(mut self, head: Head) -> (PacketId, Label) {
+        self.free.pop();
+        let label = Label::of_segment(head, self.segment());
+        self.packet.set_head(head);
+        *self.label = label;
+        (self.id, label)
+    }
+}
+
+impl Index<PacketId> for Packets {
+    type Output = Packet;
+
+    #[inline]
+    fn index(&self, id: PacketId) -> &Packet {
+        &self.all[id]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farlink_tcp::Body;
+
+    /// Each hop reads one: four are a line of the cache.
+    #[test]
+    fn a_label_is_a_quarter_of_a_line() {
+        assert_eq!(size_of::<Label>(), 16);
+    }
+
+    #[test]
+    fn a_draft_has_the_label_of_the_packet_that_it_becomes() {
+        let mut packets = Packets::default();
+        for (len, dummy, flow) in [
+            (0, false, 3),
+            (9, false, 3),
+            (9, true, 4),
+            (9, false, u32::MAX),
+        ] {
+            for priority in [Priority::Normal, Priority::Low] {
+                let mut draft = packets.draft();
+                let segment = draft.segment();
+                segment.body = Body::of_len(len);
+                (segment.dummy, segment.priority) = (dummy, priority);
+                let (id, label) = draft.send(Head {
+                    dst: NodeId(7),
+                    flow: FlowId(flow),
+                    from_opener: len > 0,
+                    ..Head::default()
+                });
+                assert_eq!(label, Label::of(&packets[id]));
+                assert_eq!(label, packets.label(id));
+                let packet = packets[id].clone();
+                let held = packets.hold(packet);
+                assert_eq!(label, packets.label(held));
+            }
+        }
+    }
+
+    #[test]
+    fn what_goes_ahead_does_so_once_and_keeps_its_priority() {
+        let mut packets = Packets::default();
+        for priority in [Priority::Normal, Priority::Low] {
+            let mut draft = packets.draft();
+            draft.segment().priority = priority;
+            let (id, _) = draft.send(Head::default());
+            let low = priority == Priority::Low;
+            assert!(packets.label(id).is_low() == low && !packets.takes_ahead(id));
+            packets.send_ahead(id);
+            packets.send_ahead(id);
+            assert!(packets.label(id).is_low() == low && packets.takes_ahead(id));
+            assert!(packets.label(id).is_low() == low && !packets.takes_ahead(id));
+        }
+    }
+}

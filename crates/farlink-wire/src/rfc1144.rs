@@ -1,0 +1,449 @@
+//! TCP/IP header compression for slow links (Jacobson 1990, RFC 1144): what a
+//! header becomes on the line, and what the far end makes of it.
+//!
+//! A [`Compressor`] and a [`Decompressor`] remember the last header of each of so
+//! many connections. What changed since then goes as differences, in 3 to 16
+//! bytes. The far end adds them to what it remembers, so that after a loss it adds
+//! them to the wrong header: the checksum of TCP, which goes along unchanged, then
+//! fails until a header comes whole.
+//!
+//! Headers are bytes here, of IPv4 and TCP with their options.
+
+use arrayvec::ArrayVec;
+use farlink_tcp::Flags;
+
+/// Most connections remembered: their numbers have a byte.
+pub const MOST_SLOTS: u16 = 256;
+/// Connections remembered without another word (RFC 1144, 3.2.3).
+pub const USUAL_SLOTS: u16 = 16;
+/// Most bytes of both headers with options.
+pub const MOST_HEADER: usize = 120;
+/// Most bytes of a compressed header: mask, connection, checksum, and three bytes
+/// for the identification and for each of the other four fields but one, because
+/// all four at once are a special case.
+pub const MOST_COMPRESSED: usize = 16;
+
+/// The bits of the change mask (RFC 1144, 3.2.2).
+mod mask {
+    pub(super) const CONNECTION: u8 = 0x40;
+    pub(super) const IDENT: u8 = 0x20;
+    pub(super) const PUSH: u8 = 0x10;
+    pub(super) const SEQ: u8 = 0x08;
+    pub(super) const ACK: u8 = 0x04;
+    pub(super) const WINDOW: u8 = 0x02;
+    pub(super) const URGENT: u8 = 0x01;
+    /// Flags of the special cases: combinations that otherwise do not occur.
+    pub(super) const SPECIALS: u8 = SEQ | ACK | WINDOW | URGENT;
+    /// Echoed interactive traffic: sequence number and acknowledgment went on by
+    /// the data of the packet before.
+    pub(super) const INTERACTIVE: u8 = SEQ | WINDOW | URGENT;
+    /// One-way data: only the sequence number changed.
+    pub(super) const DATA: u8 = SPECIALS;
+}
+
+/// Parameters on which both ends agree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// Connections remembered, 1 to [`MOST_SLOTS`].
+    pub slots: u16,
+    /// Set if a packet of the same connection as the one before omits its connection number (the
+    /// Comp-Slot-Id of RFC 1332).
+    pub compress_slot: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            slots: USUAL_SLOTS,
+            compress_slot: true,
+        }
+    }
+}
+
+/// A compressed header.
+pub type Compressed = ArrayVec<u8, MOST_COMPRESSED>;
+
+/// As what a packet goes over the line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// TYPE_IP: as it is, and nothing is remembered of it.
+    Ip,
+    /// UNCOMPRESSED_TCP: with the number of its connection in the place of the
+    /// protocol, and both ends remember it.
+    Uncompressed(u8),
+    /// COMPRESSED_TCP: with these bytes instead of its headers.
+    Compressed(Compressed),
+}
+
+/// Plan for a packet; nothing changes until the compressor is told of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// Form of the packet on the link.
+    pub form: Form,
+    slot: u8,
+}
+
+impl Plan {
+    /// Plan of a packet that is sent unchanged.
+    pub const IP: Self = Self {
+        form: Form::Ip,
+        slot: 0,
+    };
+}
+
+type Header = ArrayVec<u8, MOST_HEADER>;
+
+fn half(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+fn put_half(bytes: &mut [u8], at: usize, value: u16) {
+    bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
+}
+
+/// Adds to the word there.
+fn add_word(bytes: &mut [u8], at: usize, value: u32) {
+    let sum = word(bytes, at).wrapping_add(value);
+    bytes[at..at + 4].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// Returns the offset of the TCP header in these headers.
+#[inline]
+fn tcp_at(header: &[u8]) -> usize {
+    usize::from(header[0] & 15) * 4
+}
+
+/// Length of the headers of a datagram that begins with these bytes, if they are
+/// IPv4 and TCP, not of a fragment, and wholly there.
+pub fn header_len(datagram: &[u8]) -> Option<usize> {
+    const TCP: u8 = 6;
+    const SHORTEST: usize = 40;
+    if datagram.len() < SHORTEST
+        || datagram[0] >> 4 != 4
+        || datagram[9] != TCP
+        || half(datagram, 6) & 0x3fff != 0
+    {
+        return None;
+    }
+    let tcp = tcp_at(datagram);
+    let offset = usize::from(datagram.get(tcp + 12)? >> 4) * 4;
+    (offset >= 20 && tcp + offset <= datagram.len().min(half(datagram, 2).into()))
+        .then_some(tcp + offset)
+}
+
+/// Ones' complement sum of the pseudo header and the TCP header (RFC 9293, 3.1). Of
+/// two headers before the same data, the checksums of both are right or both wrong
+/// if these are equal. Of the two forms of zero it is the one with all bits set.
+pub fn header_sum(header: &[u8]) -> u16 {
+    let tcp = tcp_at(header);
+    let mut sum = u32::from(half(header, 2)) - tcp as u32;
+    for at in (12..20).step_by(2).chain((tcp..header.len()).step_by(2)) {
+        sum += u32::from(half(header, at));
+    }
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    if sum == 0 { 0xffff } else { sum as u16 }
+}
+
+/// Encodes a difference: one byte for 1 to 255, otherwise three (RFC 1144, 3.2.2).
+fn encode(out: &mut Compressed, delta: u16) {
+    let [high, low] = delta.to_be_bytes();
+    if delta == 0 || high != 0 {
+        out.extend([0, high, low]);
+    } else {
+        out.push(low);
+    }
+}
+
+fn decode(bytes: &mut impl Iterator<Item = u8>) -> Option<u16> {
+    match bytes.next()? {
+        0 => Some(u16::from_be_bytes([bytes.next()?, bytes.next()?])),
+        low => Some(low.into()),
+    }
+}
+
+/// Returns whether both headers belong to one connection and direction.
+pub fn same_connection(a: &[u8], b: &[u8]) -> bool {
+    let (tcp_a, tcp_b) = (tcp_at(a), tcp_at(b));
+    a[12..20] == b[12..20] && a[tcp_a..tcp_a + 4] == b[tcp_b..tcp_b + 4]
+}
+
+/// The sending end.
+#[derive(Clone, Debug)]
+pub struct Compressor {
+    config: Config,
+    slots: Vec<Header>,
+    /// Numbers of connections, the one used last first.
+    order: Vec<u8>,
+    /// Connection that the far end heard of last.
+    last: Option<u8>,
+}
+
+impl Compressor {
+    /// Builds a compressor that has sent nothing.
+    ///
+    /// # Panics
+    /// If there are no slots, or more than [`MOST_SLOTS`].
+    pub fn new(config: Config) -> Self {
+        assert!((1..=MOST_SLOTS).contains(&config.slots), "1 to 256 slots");
+        Self {
+            config,
+            slots: vec![Header::new(); config.slots.into()],
+            // The first connection gets number 0.
+            order: (0..config.slots).rev().map(|slot| slot as u8).collect(),
+            last: None,
+        }
+    }
+
+    /// Plans how to send a packet with these headers; [`header_len`] is the length of `header`.
+    pub fn plan(&self, header: &[u8]) -> Plan {
+        let tcp = tcp_at(header);
+        let control = header[tcp + 13];
+        let expected = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0 | Flags::ACK.0;
+        if control & expected != Flags::ACK.0 {
+            return Plan::IP;
+        }
+        let known = self.order.iter().find(|&&slot| {
+            let before = &self.slots[usize::from(slot)];
+            !before.is_empty() && same_connection(before, header)
+        });
+        let Some(&slot) = known else {
+            // That of the connection that was not used for longest.
+            let slot = self.order.last().copied().unwrap_or_default();
+            return Plan {
+                form: Form::Uncompressed(slot),
+                slot,
+            };
+        };
+        let named = !self.config.compress_slot || self.last != Some(slot);
+        let before = &self.slots[usize::from(slot)];
+        let form = changes(before, header, named.then_some(slot))
+            .map_or(Form::Uncompressed(slot), Form::Compressed);
+        Plan { form, slot }
+    }
+
+    /// A packet with these headers goes as planned, next.
+    pub fn sent(&mut self, header: &[u8], plan: &Plan) {
+        if plan.form == Form::Ip {
+            return;
+        }
+        let state = &mut self.slots[usize::from(plan.slot)];
+        state.clear();
+        state.extend(header.iter().copied());
+        if let Some(place) = self.order.iter().position(|&slot| slot == plan.slot) {
+            self.order[..=place].rotate_right(1);
+        }
+        self.last = Some(plan.slot);
+    }
+}
+
+/// The compressed header of a packet whose connection had this header before, if
+/// the differences can say it (RFC 1144, 3.2.3).
+fn changes(before: &[u8], now: &[u8], slot: Option<u8>) -> Option<Compressed> {
+    let tcp = tcp_at(now);
+    // Version and length, type of service; fragment word; time to live.
+    let same = before.len() == now.len()
+        && before[..2] == now[..2]
+        && before[6..9] == now[6..9]
+        && before[tcp + 12] >> 4 == now[tcp + 12] >> 4
+        && before[20..tcp] == now[20..tcp]
+        && before[tcp + 20..] == now[tcp + 20..];
+    if !same {
+        return None;
+    }
+    let difference = |at| word(now, tcp + at).wrapping_sub(word(before, tcp + at));
+    let (seq, ack) = (difference(4), difference(8));
+    if seq > 0xffff || ack > 0xffff {
+        return None; // it went back, or far on
+    }
+    let window = half(now, tcp + 14).wrapping_sub(half(before, tcp + 14));
+    let urgent = half(now, tcp + 18);
+    let mut what = 0;
+    let mut deltas = Compressed::new();
+    if now[tcp + 13] & Flags::URG.0 != 0 {
+        what |= mask::URGENT;
+        encode(&mut deltas, urgent);
+    } else if urgent != half(before, tcp + 18) {
+        return None;
+    }
+    for (bit, delta) in [
+        (mask::WINDOW, window),
+        (mask::ACK, ack as u16),
+        (mask::SEQ, seq as u16),
+    ] {
+        if delta != 0 {
+            what |= bit;
+            encode(&mut deltas, delta);
+        }
+    }
+    let data = u32::from(half(before, 2)) - before.len() as u32;
+    match what {
+        // Data behind a mere acknowledgment. Else it was sent again, perhaps because
+        // the far end could not make it out.
+        0 if data == 0 && half(now, 2) != half(before, 2) => {}
+        0 | mask::INTERACTIVE | mask::DATA => return None,
+        _ => {
+            let went_on = (seq == data, ack == data);
+            if what == mask::SEQ | mask::ACK && went_on == (true, true) {
+                what = mask::INTERACTIVE;
+                deltas.clear();
+            } else if what == mask::SEQ && went_on.0 {
+                what = mask::DATA;
+                deltas.clear();
+            }
+        }
+    }
+    let ident = half(now, 4).wrapping_sub(half(before, 4));
+    if ident != 1 {
+        what |= mask::IDENT;
+        encode(&mut deltas, ident);
+    }
+    if now[tcp + 13] & Flags::PSH.0 != 0 {
+        what |= mask::PUSH;
+    }
+    let mut out = Compressed::new();
+    match slot {
+        Some(slot) => out.extend([what | mask::CONNECTION, slot]),
+        None => out.push(what),
+    }
+    out.extend([now[tcp + 16], now[tcp + 17]]);
+    out.extend(deltas);
+    Some(out)
+}
+
+/// Why a packet was thrown away.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Discarded {
+    /// A damaged frame came before, and it does not say of which connection it is.
+    #[error("after a damaged frame, without the number of a connection")]
+    Tossed,
+    /// Nothing is remembered of its connection, or its bytes are no compressed
+    /// header.
+    #[error("of no known connection")]
+    Unknown,
+}
+
+/// The receiving end.
+#[derive(Clone, Debug)]
+pub struct Decompressor {
+    slots: Vec<Header>,
+    last: u8,
+    toss: bool,
+}
+
+impl Decompressor {
+    /// Builds a decompressor that has received nothing.
+    pub fn new(config: Config) -> Self {
+        Self {
+            slots: vec![Header::new(); config.slots.into()],
+            last: 0,
+            // Nothing has told of a connection yet.
+            toss: true,
+        }
+    }
+
+    /// A frame came damaged. What follows without the number of a connection may be
+    /// of another than the last one, and is thrown away (RFC 1144, 4.1).
+    pub fn error(&mut self) {
+        self.toss = true;
+    }
+
+    /// A packet came whole, with these headers, of this connection.
+    pub fn uncompressed(&mut self, slot: u8, header: &[u8]) {
+        if let Some(state) = self.slots.get_mut(usize::from(slot)) {
+            state.clear();
+            state.extend(header.iter().copied());
+            self.last = slot;
+            self.toss = false;
+        }
+    }
+
+    /// A packet came compressed, with so many bytes of data behind these. Returns
+    /// its headers.
+    ///
+    /// # Errors
+    /// If it is thrown away.
+    pub fn compressed(&mut self, bytes: &[u8], data: u32) -> Result<&[u8], Discarded> {
+        let result = self.expand(bytes, data);
+        if result == Err(Discarded::Unknown) {
+            self.toss = true;
+        }
+        result.map(|()| &self.slots[usize::from(self.last)][..])
+    }
+
+    fn expand(&mut self, bytes: &[u8], data: u32) -> Result<(), Discarded> {
+        let mut bytes = bytes.iter().copied();
+        let mut next = || bytes.next().ok_or(Discarded::Unknown);
+        let what = next()?;
+        if what & mask::CONNECTION != 0 {
+            let slot = next()?;
+            let known = self.slots.get(usize::from(slot));
+            if known.is_none_or(ArrayVec::is_empty) {
+                return Err(Discarded::Unknown);
+            }
+            self.last = slot;
+            self.toss = false;
+        } else if self.toss {
+            return Err(Discarded::Tossed);
+        }
+        let checksum = [next()?, next()?];
+        let state = &mut self.slots[usize::from(self.last)];
+        let mut delta = || decode(&mut bytes).ok_or(Discarded::Unknown);
+        let tcp = tcp_at(state);
+        let before = u32::from(half(state, 2)).saturating_sub(state.len() as u32);
+        state[tcp + 16..tcp + 18].copy_from_slice(&checksum);
+        let control = &mut state[tcp + 13];
+        *control = *control & !(Flags::PSH.0 | Flags::URG.0)
+            | if what & mask::PUSH != 0 {
+                Flags::PSH.0
+            } else {
+                0
+            };
+        match what & mask::SPECIALS {
+            mask::INTERACTIVE => {
+                add_word(state, tcp + 8, before);
+                add_word(state, tcp + 4, before);
+            }
+            mask::DATA => add_word(state, tcp + 4, before),
+            _ => {
+                if what & mask::URGENT != 0 {
+                    state[tcp + 13] |= Flags::URG.0;
+                    put_half(state, tcp + 18, delta()?);
+                }
+                if what & mask::WINDOW != 0 {
+                    let window = half(state, tcp + 14).wrapping_add(delta()?);
+                    put_half(state, tcp + 14, window);
+                }
+                if what & mask::ACK != 0 {
+                    add_word(state, tcp + 8, delta()?.into());
+                }
+                if what & mask::SEQ != 0 {
+                    add_word(state, tcp + 4, delta()?.into());
+                }
+            }
+        }
+        let ident = if what & mask::IDENT != 0 { delta()? } else { 1 };
+        let ident = half(state, 4).wrapping_add(ident);
+        put_half(state, 4, ident);
+        let total = state.len() as u32 + data;
+        put_half(state, 2, total as u16);
+        put_half(state, 10, 0);
+        let mut sum: u32 = (0..tcp)
+            .step_by(2)
+            .map(|at| u32::from(half(state, at)))
+            .sum();
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        put_half(state, 10, !(sum as u16));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
