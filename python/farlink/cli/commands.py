@@ -23,7 +23,11 @@ class Command:
     example: str
 
 
-_SIMULATE, _EMULATE, _TOOLS = "Simulate", "Emulate in real time (Linux, root)", "Channels and lists"
+_SIMULATE, _EMULATE, _TOOLS = (
+    "Simulate",
+    "Emulate in real time (Linux, root)",
+    "Channels, lists and pages",
+)
 
 COMMANDS = {
     "run": Command(_SIMULATE, "run", "farlink run geo-lossy --tcp sack,hybla --runs 5"),
@@ -53,6 +57,7 @@ COMMANDS = {
     ),
     "channels": Command(_TOOLS, "channels", "farlink channels sample geo-bursts --packets 20000"),
     "list": Command(_TOOLS, "lists", "farlink list tcp hybla"),
+    "docs": Command(_TOOLS, "docs", "farlink docs receive window"),
 }
 """Commands of `farlink --help`; `ctl`, `channels` and `list` have commands of their own."""
 
