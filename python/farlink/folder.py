@@ -17,7 +17,7 @@ from typing import Any
 from farlink import files
 from farlink.errors import OutputError
 
-__all__ = ["LIST", "filling", "holds"]
+__all__ = ["LIST", "filling", "holds", "listed"]
 
 LIST = "farlink-files.json"
 """Name of the list of files, which is itself not in it."""
@@ -69,13 +69,13 @@ def holds(directory: Path, name: str, digest: str) -> bool:
     The mark is `digest` among its first characters: who makes the same again can leave it.
     """
     try:
-        listed = _read_list(directory)
+        names = listed(directory)
         with (directory / name).open(encoding="utf-8") as file:
             marked = digest in file.read(_HEAD)
         return (
             marked
-            and all(_hash(directory / item) in hashes for item, hashes in listed.items())
-            and name in listed
+            and all(_hash(directory / item) in hashes for item, hashes in names.items())
+            and name in names
         )
     except (OSError, UnicodeDecodeError):
         return False
@@ -95,7 +95,7 @@ def _settle(stage: Path, directory: Path, last: str) -> None:
         stage.chmod(files.usual_mode(0o777))
         stage.rename(directory)
         return
-    before = _read_list(directory)
+    before = listed(directory)
     for name in ours:
         if (directory / name).is_dir():
             raise OutputError(f"cannot write {directory / name}: it is a directory")
@@ -131,7 +131,14 @@ def _remove_empty(path: Path, base: Path) -> None:
         path = path.parent
 
 
-def _read_list(directory: Path) -> dict[str, list[str]]:
+def listed(directory: Path) -> dict[str, list[str]]:
+    """Return the files that farlink put into a folder, each with the SHA-256 that it may have.
+
+    Raises
+    ------
+    OutputError
+        If the list is damaged.
+    """
     path = directory / LIST
     if not path.exists():
         return {}

@@ -23,11 +23,8 @@ class Command:
     example: str
 
 
-_SIMULATE, _EMULATE, _TOOLS = (
-    "Simulate",
-    "Emulate in real time (Linux, root)",
-    "Channels, lists and pages",
-)
+_SIMULATE, _EMULATE = "Simulate", "Emulate in real time (Linux, root)"
+_HAND_ON, _TOOLS = "Cite and hand on", "Channels, lists and pages"
 
 COMMANDS = {
     "run": Command(_SIMULATE, "run", "farlink run geo-lossy --tcp sack,hybla --runs 5"),
@@ -55,6 +52,9 @@ COMMANDS = {
         "machines",
         "sudo farlink gateway --join 192.0.2.1 --as client --key @unit.key -- curl http://server",
     ),
+    "cite": Command(_HAND_ON, "cite", "farlink cite geo-lossy linux-cubic"),
+    "pack": Command(_HAND_ON, "pack", "farlink pack farlink-out/geo-buffers --out paper.zip"),
+    "verify": Command(_HAND_ON, "pack", "farlink verify paper.zip"),
     "channels": Command(_TOOLS, "channels", "farlink channels sample geo-bursts --packets 20000"),
     "list": Command(_TOOLS, "lists", "farlink list tcp hybla"),
     "docs": Command(_TOOLS, "docs", "farlink docs receive window"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from farlink import files, units
+from farlink.experiment.document import of_result
 from farlink.experiment.store import Store
 from farlink.pictures import optional
 
@@ -35,7 +36,8 @@ def write(result: "SweepResult", directory: Path, final: Path) -> list[Path]:
             written += [png, svg]
             embedded[name] = _embedded(svg)
     files.write_text(directory / "results.csv", result.frame.to_csv(index=False))
-    written.append(directory / "results.csv")
+    files.write_text(directory / "sweep.json", of_result(result))
+    written += [directory / "results.csv", directory / "sweep.json"]
     against = {}
     for factor in result.plan.against:
         table = result.differences(factor.factor, factor.level)

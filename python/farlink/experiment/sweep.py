@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from farlink import _farlink, files, registry
 from farlink.errors import ScenarioError
+from farlink.experiment import document
 from farlink.experiment import plan as plans
 from farlink.experiment.execute import Executor
 from farlink.experiment.experiment import Experiment
@@ -139,7 +140,7 @@ class SweepResult:
         With a precision the interval is the wider one that holds its 95 % although it was
         looked at before (see `sequential`).
         """
-        return mean_ci95(_listed(self.values_of(point, measure)), self._probability)
+        return mean_ci95(_listed(self.values_of(point, measure)), self.probability)
 
     @cached_property
     def frame(self) -> "pd.DataFrame":
@@ -227,7 +228,7 @@ class SweepResult:
         ours, theirs = (self.values_of(item, measure) for item in (point, base))
         count = min(len(ours), len(theirs))
         a, b = _listed(ours[:count]), _listed(theirs[:count])
-        difference = paired_difference(a, b, self._probability)
+        difference = paired_difference(a, b, self.probability)
         mean = mean_ci95(b).mean
         share = 100 / abs(mean) if mean else math.nan
         bounds = _bounds(difference)
@@ -304,7 +305,7 @@ class SweepResult:
         }
 
     def save(self, directory: str | Path) -> list[Path]:
-        """Write the page (index.html, whole by itself), results.csv, differences and plots.
+        """Write the page (index.html, whole by itself), its numbers, sweep.json and plots.
 
         They come into the directory all together or not at all; what an earlier call put
         there goes (`Result.save`). A page of the same numbers stays as it is.
@@ -334,7 +335,7 @@ class SweepResult:
         ]
         plan = [self.plan.name, self.plan.description, self.plan.text, repr(self.plan.plots),
                 repr(self.plan.against), [factor.name for factor in self.plan.factors]]  # fmt: skip
-        text = json.dumps([_farlink.engine(), plan, self.measures, rows])
+        text = json.dumps([document.FORMAT, _farlink.engine(), plan, self.measures, rows])
         return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
@@ -342,7 +343,8 @@ class SweepResult:
         return {point.key: place for place, point in enumerate(self.plan.points)}
 
     @property
-    def _probability(self) -> float:
+    def probability(self) -> float:
+        """Probability below the upper bound of an interval: 0.975, or more with a precision."""
         rule = self.plan.rule
         return 0.975 if rule is None else (1 + rule.level) / 2
 

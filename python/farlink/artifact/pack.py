@@ -1,0 +1,165 @@
+"""Packing: results with all that is needed to make their numbers again."""
+
+import hashlib
+import importlib.metadata
+import json
+import platform
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from farlink import _farlink, citation, files, folder, source
+from farlink.artifact import archive
+from farlink.errors import ScenarioError
+
+__all__ = ["KINDS", "pack"]
+
+KINDS = {"run": "result.json", "sweep": "sweep.json", "study": "verdicts.json"}
+"""Kinds of results, each with the file from which its numbers can be made again."""
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A result on its way into the archive."""
+
+    kind: str
+    name: str
+    command: str
+    content: dict[str, bytes]
+
+
+def pack(results: Sequence[str | Path], out: str | Path) -> Path:
+    """Write one archive of results: numbers, figures, versions, sources and a README.
+
+    Parameters
+    ----------
+    results
+        Folders that `--out` of run, sweep and study wrote, or files with a result (.json).
+    out
+        The archive, a .zip file; the same results make the same bytes.
+
+    Raises
+    ------
+    ScenarioError
+        If one of them is no result, or was changed since farlink wrote it.
+    OutputError
+        If the archive cannot be written.
+    """
+    if not results:
+        raise ScenarioError(
+            "nothing to pack; name a folder that --out of run, sweep or study wrote"
+        )
+    path = Path(out)
+    files.check_file(path)
+    content: dict[str, bytes] = {}
+    listed: list[dict[str, str]] = []
+    for result in results:
+        entry = _entry(Path(result))
+        place = _free(f"results/{entry.name}", {item["folder"] for item in listed})
+        content |= {f"{place}/{name}": data for name, data in entry.content.items()}
+        listed.append({"folder": place, "kind": entry.kind, "command": entry.command})
+    content["references.bib"] = citation.bibtex([str(result) for result in results]).encode()
+    content["requirements.txt"] = _requirements().encode()
+    content["README.md"] = _readme(path.name, listed).encode()
+    head = {
+        "farlink": _farlink.version(),
+        "engine": _farlink.engine(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "results": listed,
+    }
+    archive.write(path, head, content)
+    return path
+
+
+def _entry(path: Path) -> _Entry:
+    if files.is_file(path):
+        source.find(path)  # an error says what is wrong with it
+        data = path.read_bytes()
+        return _Entry("run", files.as_name(path.stem), _command("run", data), {"result.json": data})
+    kind = next((kind for kind, name in KINDS.items() if files.is_file(path / name)), None)
+    if kind is None:
+        raise ScenarioError(
+            f"{files.shown(path)}: no result; name a folder that --out of run, sweep or study wrote"
+        )
+    content = {}
+    for name, digests in folder.listed(path).items():
+        data = (path / name).read_bytes() if files.is_file(path / name) else b""
+        if hashlib.sha256(data).hexdigest() not in digests:
+            raise ScenarioError(
+                f"{files.shown(path / name)}: changed since farlink wrote it; make the result again"
+            )
+        content[name] = data
+    if KINDS[kind] not in content:
+        raise ScenarioError(f"{files.shown(path)}: {KINDS[kind]} is not of farlink's own making")
+    name = files.as_name(path.resolve().name)
+    return _Entry(kind, name, _command(kind, content[KINDS[kind]]), content)
+
+
+def _command(kind: str, data: bytes) -> str:
+    """Return the command that makes a result again, from the folder that it is packed in."""
+    document = json.loads(data)
+    if kind == "study":
+        return str(document["command"])
+    return "farlink run result.json" if kind == "run" else f"farlink sweep ({document['name']})"
+
+
+def _free(name: str, taken: set[str]) -> str:
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name}-{number}"
+    return free
+
+
+def _requirements() -> str:
+    """Return the versions of farlink and of what it needs here, as pip reads them."""
+    versions: dict[str, str] = {}
+    todo = ["farlink"]
+    while todo:
+        name = todo.pop()
+        key = re.sub(r"[-_.]+", "-", name).lower()
+        try:
+            found = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        if key not in versions:
+            versions[key] = found.version
+            todo += _needs(found.requires or [])
+    return "".join(f"{name}=={version}\n" for name, version in sorted(versions.items()))
+
+
+def _needs(requires: Sequence[str]) -> Iterator[str]:
+    """Yield the names of needed packages; those of extras are left out."""
+    for line in requires:
+        match = re.match(r"[\w.-]+", line)
+        if match and "extra ==" not in line:
+            yield match[0]
+
+
+def _readme(name: str, results: Sequence[dict[str, str]]) -> str:
+    rows = "".join(
+        f"| `{entry['folder']}` | {entry['kind']} | `{entry['command']}` |\n" for entry in results
+    )
+    return f"""# An experiment of farlink, packed
+
+All numbers of this archive can be made again, to the bit, on any machine:
+
+```sh
+pip install farlink=={_farlink.version()}
+farlink verify {shlex.quote(name)}
+```
+
+| folder | kind | command |
+|---|---|---|
+{rows}
+- `farlink run result.json --plot --out again` in the folder of a run simulates it again.
+- `sweep.json` has each point of a sweep as a whole scenario, `results.csv` its numbers.
+- `verdicts.json` has the verdicts of a study, with the command that made them.
+- `requirements.txt` has the versions of the packages that were used, beside
+  Python {platform.python_version()}.
+- `references.bib` has the sources of the models, and farlink itself.
+- `{archive.LIST}` has the SHA-256 of each file.
+"""

@@ -1,0 +1,26 @@
+"""`farlink cite`: BibTeX of farlink and of the sources of results."""
+
+import sys
+
+import typer
+
+from farlink import citation
+from farlink.cli import complete
+
+__all__ = ["cite"]
+
+
+def cite(
+    names: list[str] | None = typer.Argument(
+        None,
+        help="Results, scenarios, studies, TCPs and link presets.",
+        metavar="[WHAT]...",
+        autocompletion=complete.scenarios,
+    ),
+) -> None:
+    """Print BibTeX of farlink and of the sources behind results, scenarios or TCPs.
+
+    A result is a folder that --out of run, sweep or study wrote, or a result.json. Its entries
+    are those of the scenario, the TCPs, channels, agents and presets that it used.
+    """
+    sys.stdout.write(citation.bibtex(names or []))

@@ -1,0 +1,59 @@
+"""`farlink pack` and `farlink verify`: an experiment handed on, and run again elsewhere."""
+
+import sys
+from pathlib import Path
+
+import typer
+
+from farlink.cli import text
+
+__all__ = ["pack", "verify"]
+
+_MOST_DIFFERENCES = 20
+
+
+def pack(
+    results: list[Path] = typer.Argument(
+        help="Folders that --out of run, sweep and study wrote, or a result.json.",
+        metavar="RESULT...",
+    ),
+    out: Path = typer.Option(Path("experiment.zip"), "--out", help="The archive.", metavar="FILE"),
+) -> None:
+    """Pack results into one archive that `farlink verify` runs again.
+
+    It has the scenarios with their seeds, the numbers and figures, the versions of all packages,
+    BibTeX of the sources, and a README with the commands.
+    """
+    from farlink.artifact.pack import pack as work
+
+    path = work(results, out)
+    size = path.stat().st_size / 1e6
+    count = len(results)
+    text.line(f"{path}: {count} result{'s' * (count > 1)}, {size:.1f} MB")
+    text.line(f"run it again: farlink verify {path}")
+
+
+def verify(
+    archive: Path = typer.Argument(help="What `farlink pack` wrote.", metavar="ARCHIVE"),
+    jobs: int | None = typer.Option(
+        None, "--jobs", help="Threads; by default one per processor.", metavar="N"
+    ),
+    quiet: bool = typer.Option(False, "--quiet", help="No table; the exit code tells."),
+) -> None:
+    """Run an archive again and compare each number with the packed one.
+
+    The exit code is 0 if all numbers are the same to the bit, and 1 if a number differs or a
+    file was changed. Figures are not compared, since their pixels hang on fonts. Nothing is
+    written outside a temporary folder.
+    """
+    from farlink.artifact.verify import verify as work
+    from farlink.views.verify import show
+
+    def tell(line: str) -> None:
+        if not quiet:
+            sys.stderr.write(text.printable(f"again: {line}") + "\n")
+
+    verification = work(archive, jobs=jobs, tell=tell)
+    if not quiet:
+        show(verification, text.console(sys.stdout), _MOST_DIFFERENCES)
+    raise typer.Exit(0 if verification.is_same else 1)
