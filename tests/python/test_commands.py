@@ -66,6 +66,10 @@ def test_an_example_of_help_runs(
     if ".csv" in line and " fit " in line:
         rows = [f"{n / 50},{'' if n % 9 == 0 else n / 50 + 0.1}" for n in range(400)]
         Path("sent-and-received.csv").write_text("sent,received\n" + "\n".join(rows), "utf-8")
+    if " pack " in line or " verify " in line:
+        small = ["--set", "flows.0.size=20 kB", "--quiet"]
+        assert code_of("run", "geo-lossy", *small, "--out", "results") == 0
+        assert code_of("pack", "results", "--out", "paper.zip") == 0
     if "examples/" in line:
         shutil.copytree(ROOT / "examples", "examples")
     program, *arguments = shlex.split(line)

@@ -53,7 +53,7 @@ COMMANDS = {
         "sudo farlink gateway --join 192.0.2.1 --as client --key @unit.key -- curl http://server",
     ),
     "cite": Command(_HAND_ON, "cite", "farlink cite geo-lossy linux-cubic"),
-    "pack": Command(_HAND_ON, "pack", "farlink pack farlink-out/geo-buffers --out paper.zip"),
+    "pack": Command(_HAND_ON, "pack", "farlink pack results --out paper.zip"),
     "verify": Command(_HAND_ON, "pack", "farlink verify paper.zip"),
     "channels": Command(_TOOLS, "channels", "farlink channels sample geo-bursts --packets 20000"),
     "list": Command(_TOOLS, "lists", "farlink list tcp hybla"),
