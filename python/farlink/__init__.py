@@ -21,6 +21,7 @@ from farlink.errors import (
 )
 
 if TYPE_CHECKING:
+    from farlink import artifact as artifact
     from farlink import captures as captures
     from farlink import control as control
     from farlink import emulation as emulation
@@ -123,6 +124,7 @@ _LATER = {
 }
 
 _MODULES = {
+    "artifact",
     "captures",
     "control",
     "emulation",

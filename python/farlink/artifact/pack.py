@@ -122,12 +122,12 @@ def _requirements() -> str:
         name = todo.pop()
         key = re.sub(r"[-_.]+", "-", name).lower()
         try:
-            found = importlib.metadata.distribution(name)
+            installed = importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError:
             continue
         if key not in versions:
-            versions[key] = found.version
-            todo += _needs(found.requires or [])
+            versions[key] = installed.version
+            todo += _needs(installed.requires or [])
     return "".join(f"{name}=={version}\n" for name, version in sorted(versions.items()))
 
 

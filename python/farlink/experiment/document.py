@@ -53,12 +53,12 @@ def points(document: Mapping[str, Any]) -> list[tuple[Point, int]]:
     if document.get("format") != FORMAT:
         raise ScenarioError(f"format {document.get('format')!r} is not known; it is {FORMAT!r}")
     try:
-        found = [_point(document["scenario"], entry) for entry in document["points"]]
+        entries = [_point(document["scenario"], entry) for entry in document["points"]]
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise ScenarioError(f"sweep.json is damaged: {type(error).__name__} {error}") from error
-    if not found:
+    if not entries:
         raise ScenarioError("sweep.json is damaged: it has no points")
-    return found
+    return entries
 
 
 def _point(first: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple[Point, int]:

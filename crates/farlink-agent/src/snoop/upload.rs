@@ -145,8 +145,8 @@ impl Upload {
 
     /// Returns the time at which a hole is named again.
     pub(super) fn due(&self, config: &SnoopConfig) -> Option<Instant> {
-        let told = self.holes.iter().filter_map(|hole| hole.told).min()?;
-        Some(told + self.timeout(config))
+        let oldest = self.holes.iter().filter_map(|hole| hole.told).min()?;
+        Some(oldest + self.timeout(config))
     }
 
     /// Builds a negative acknowledgment of the holes that were not named, or not lately. Called
