@@ -14,12 +14,16 @@ PAGE = 7.0
 
 @dataclass(frozen=True)
 class Paper:
-    """Width (and height, if it is fixed) in inches, the scale of text, and the fonts."""
+    """Width (and height, if it is fixed) in inches, the scale of text, the fonts and pixels.
+
+    `dpi` is matplotlib's default (100) where it is None.
+    """
 
     width: float = PAGE
     height: float | None = None
     scale: float = 1.0
     tex: bool = False
+    dpi: float | None = None
 
 
 Size = Literal["column", "page", "slide"] | tuple[float, float]

@@ -12,14 +12,17 @@ import pytest
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from PIL import Image
 
 import farlink as fl
 from farlink.channels import preset_map
 from farlink.paper import Fonts, Size
 from farlink.plot import sequence
+from farlink.plot.band import _SOLID, HEIGHT, draw_band
 from farlink.plot.curves import Curve, look, together
 from farlink.plot.data import Columns
-from farlink.plot.layout import lay_out
+from farlink.plot.layout import fixed_ticks, lay_out
+from farlink.plot.png import write_png
 from farlink.plot.presets import without_crossings
 from farlink.plot.sequence import letters
 from farlink.plot.sheet import sheet, sheet_of, styled
@@ -574,6 +577,41 @@ def test_panels_have_the_places_that_matplotlib_would_give_them(result: fl.Resul
         lay_out(figure)
         theirs = [axes.get_position(original=True).extents for axes in figure.axes]
         np.testing.assert_allclose(ours, theirs, atol=0.012)
+
+
+def test_a_png_has_the_pixels_and_their_size(tmp_path: Path) -> None:
+    pixels = np.random.default_rng(1).integers(0, 256, (7, 5, 4), np.uint8)
+    write_png(tmp_path / "a.png", pixels, 200)
+    with Image.open(tmp_path / "a.png") as image:
+        assert image.mode == "RGB"
+        assert round(image.info["dpi"][0]) == 200
+        assert np.array_equal(np.asarray(image), pixels[:, :, :3])
+
+
+def test_fixed_ticks_are_those_of_the_axes_and_end_with_the_block() -> None:
+    figure = sheet(3.0)
+    axis = figure.subplots().xaxis
+    with fixed_ticks(figure):
+        fixed = [tick.get_loc() for tick in axis._update_ticks()]  # type: ignore[attr-defined]
+        axis.axes.set_xlim(0, 1000)
+        assert [tick.get_loc() for tick in axis._update_ticks()] == fixed  # type: ignore[attr-defined]
+    assert axis._update_ticks()[-1].get_loc() == 1000  # type: ignore[attr-defined]
+
+
+def test_columns_alike_of_the_band_are_drawn_as_one() -> None:
+    axes = sheet(3.0).subplots()
+    limit = np.array(["congestion_window", "recovery", "congestion_window"], dtype=object)
+    flow = Columns({"time": np.array([0.0, 40.0, 60.0]), "limit": limit})
+    draw_band(axes, [flow], (0.0, 100.0), 1.0)
+    windows, repairs = (item.get_paths()[0] for item in axes.collections)
+    assert [np.shape(item.vertices)[0] for item in (windows, repairs)] == [
+        15,
+        15,
+    ]  # three steps each
+    for item, share in ((windows, 80), (repairs, 20)):
+        x, y = np.asarray(item.vertices)[:-1].T
+        area = abs(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y)) / 2
+        assert area == pytest.approx(share * HEIGHT * _SOLID)
 
 
 def test_a_run_draws_without_pandas(small: Path, tmp_path: Path) -> None:

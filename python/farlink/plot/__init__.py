@@ -17,7 +17,7 @@ from farlink.plot.cwnd import draw_cwnd
 from farlink.plot.delay import draw_delay
 from farlink.plot.queue import draw_queue
 from farlink.plot.sequence import draw_comparison, draw_first_loss, draw_sequence
-from farlink.plot.sheet import Picture, sheet_of
+from farlink.plot.sheet import DPI, Picture, sheet_of
 from farlink.plot.style import save
 from farlink.plot.throughput import draw_throughput
 from farlink.plot.view import View
@@ -272,7 +272,7 @@ def _write(
 ) -> list[Path] | str:
     """Draw a figure and return its files, or why there are none."""
     try:
-        with sheet_of(size, fonts):
+        with sheet_of(size, fonts, DPI):
             figure = draw()
             return [] if figure is None else save(figure, stem)
     except Exception as error:

@@ -50,10 +50,13 @@ def draw_band(
     for kind, (shade, strokes) in _LOOKS.items():
         part = tall * table[kind]
         if part.any():
+            # Columns alike are one: a band is long, and its limits change seldom.
+            steps = np.abs(np.diff([low, part], prepend=np.inf)).max(axis=0)
+            begins = steps > 1e-6 * top
             axes.fill_between(
-                np.repeat(at, 2)[1:-1],
-                np.repeat(low, 2),
-                np.repeat(low + part, 2),
+                np.repeat(np.append(at[:-1][begins], at[-1]), 2)[1:-1],
+                np.repeat(low[begins], 2),
+                np.repeat((low + part)[begins], 2),
                 facecolor=shade,
                 edgecolor="white" if strokes else shade,
                 hatch=strokes,

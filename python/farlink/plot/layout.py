@@ -6,7 +6,8 @@ The constrained layout of matplotlib measures all of them twice, and takes as lo
 import string
 import textwrap
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from farlink.plot.data import Array
 
-__all__ = ["GridLayout", "lay_out"]
+__all__ = ["GridLayout", "fixed_ticks", "lay_out"]
 
 _PAD = 0.06
 """Space around a panel and its decorations, in inches."""
@@ -67,6 +68,17 @@ def _without_minor_ticks(figure: "Figure") -> Iterator[None]:
             axis.set_minor_locator(locator)
 
 
+@contextmanager
+def fixed_ticks(figure: "Figure") -> Iterator[None]:
+    """Keep the ticks that the axes have: drawing a figure finds them six times and more."""
+    with ExitStack() as stack:
+        for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+            ticks = axis._update_ticks()  # type: ignore[union-attr]
+            axis._update_ticks = partial(list, ticks)  # type: ignore[union-attr]
+            stack.callback(vars(axis).pop, "_update_ticks")
+        yield
+
+
 class GridLayout(LayoutEngine):
     """Layout that constrained layout gives to the cells of one grid, in half the time.
 
@@ -95,7 +107,8 @@ class GridLayout(LayoutEngine):
         _place(panels, grid, [_cut(axes, grid, guess) for axes in panels], pads, (below, above))
         for _ in range(_MOST_PASSES):
             ticks = _ticks(panels)
-            room = [_decorations(axes, renderer) for axes in panels]
+            with fixed_ticks(fig):
+                room = [_decorations(axes, renderer) for axes in panels]
             _place(panels, grid, room, pads, (below, above))
             fitted = [_fit(axes, renderer) for axes in panels]
             if _ticks(panels) == ticks and not any(fitted):

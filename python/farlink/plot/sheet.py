@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 import matplotlib as mpl
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from farlink.paper import PAGE, SIZES, Fonts, Paper, Size, read_fonts, read_size
@@ -18,6 +19,7 @@ __all__ = [
     "DPI",
     "SAVE",
     "Picture",
+    "agg_canvas",
     "bold",
     "characters",
     "grow",
@@ -88,14 +90,17 @@ _Returned = TypeVar("_Returned")
 
 
 @contextmanager
-def sheet_of(size: Size | None = None, fonts: Fonts | None = None) -> Iterator[None]:
+def sheet_of(
+    size: Size | None = None, fonts: Fonts | None = None, dpi: float | None = None
+) -> Iterator[None]:
     """Draw all figures of the block for a sheet of this size, with these fonts.
 
-    Without `size` and `fonts` it is the sheet that is used already: a page, sans serif.
+    Without `size` and `fonts` it is the sheet that is used already: a page, sans serif. Texts are
+    measured once if `dpi`, pixels of an inch, is that of the file.
     """
     chosen = _SHEET.get() if size is None else read_size(size)
     tex = _SHEET.get().tex if fonts is None else read_fonts(fonts) == "tex"
-    before = _SHEET.set(replace(chosen, tex=tex))
+    before = _SHEET.set(replace(chosen, tex=tex, dpi=dpi or _SHEET.get().dpi))
     try:
         yield
     finally:
@@ -135,9 +140,19 @@ def sheet(height: float) -> Picture:
     """Make an empty figure of the sheet's width; `height` in inches is its height on a page."""
     now = _SHEET.get()
     tall = height if now.height is None else now.height
-    figure = Picture(figsize=(now.width, tall), layout=GridLayout())
+    figure = Picture(figsize=(now.width, tall), dpi=now.dpi, layout=GridLayout())
     figure.tex = now.tex
+    agg_canvas(figure)
     return figure
+
+
+def agg_canvas(figure: Figure) -> FigureCanvasAgg:
+    """Return the canvas that a figure is drawn on, and give it one if it has none.
+
+    A canvas keeps its renderer, and a renderer keeps the sizes of texts.
+    """
+    canvas = figure.canvas
+    return canvas if isinstance(canvas, FigureCanvasAgg) else FigureCanvasAgg(figure)
 
 
 def bold() -> str:

@@ -14,8 +14,9 @@ from matplotlib.ticker import AutoLocator, Formatter
 
 from farlink import files, units
 from farlink.plot.data import Array
-from farlink.plot.layout import GridLayout, lay_out
-from farlink.plot.sheet import DPI, SAVE, characters, grow, points, share_of_page, sheet
+from farlink.plot.layout import GridLayout, fixed_ticks, lay_out
+from farlink.plot.png import write_png
+from farlink.plot.sheet import DPI, SAVE, agg_canvas, characters, grow, points, share_of_page, sheet
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -266,15 +267,17 @@ def save(figure: Figure, stem: Path) -> list[Path]:
         lay_out(figure)
         with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
             figure.set_layout_engine(None)  # "none" would have it drawn once more, for nothing
-        for suffix in (".png", ".svg"):
-            path = stem.with_name(stem.name + suffix)
-            metadata = {"Date": None} if suffix == ".svg" else {"Software": None}
-            keywords: dict[str, Any] = {}
-            if suffix == ".png":
-                keywords["pil_kwargs"] = {"compress_level": _COMPRESSION}
-            with mpl.rc_context(SAVE), files.replacing(path) as temporary:
-                figure.savefig(temporary, dpi=DPI, metadata=metadata, **keywords)
-            written.append(path)
+        with mpl.rc_context(SAVE), fixed_ticks(figure):
+            png, svg = (stem.with_name(stem.name + suffix) for suffix in (".png", ".svg"))
+            canvas = agg_canvas(figure)
+            canvas.draw()  # type: ignore[no-untyped-call]
+            with files.replacing(png) as temporary:
+                pixels = np.asarray(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
+                write_png(temporary, pixels, DPI)
+            written.append(png)
+            with files.replacing(svg) as temporary:
+                figure.savefig(temporary, metadata={"Date": None})
+            written.append(svg)
     except BaseException:
         for path in written:  # both or none
             path.unlink(missing_ok=True)
@@ -283,7 +286,3 @@ def save(figure: Figure, stem: Path) -> list[Path]:
         figure.set_dpi(dpi)
         figure.set_layout_engine(engine)
     return written
-
-
-_COMPRESSION = 3
-"""Level of a PNG's compression: files are a few percent larger than at 6, in half the time."""
