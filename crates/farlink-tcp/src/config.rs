@@ -16,48 +16,11 @@ pub use recovery::{
 };
 pub use timer::{Backoff, RtoAlgorithm, RtoConfig, Sampling};
 
+pub use crate::congestion::ByteCounting;
+pub use crate::ratio::Ratio;
+
 use crate::congestion::{Control, Reno};
 use crate::time::Interval;
-
-/// A fixed-point fraction in millionths: exact, so that a run is the same to
-/// the bit on every machine.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Ratio(u32);
-
-impl Ratio {
-    /// Millionths in one.
-    pub const ONE: u32 = 1_000_000;
-
-    /// From millionths.
-    pub const fn from_millionths(n: u32) -> Self {
-        Self(n)
-    }
-
-    /// `num / den`, rounded to the nearest millionth.
-    pub const fn new(num: u32, den: u32) -> Self {
-        Self(((num as u64 * Self::ONE as u64 + den as u64 / 2) / den as u64) as u32)
-    }
-
-    /// As millionths.
-    pub const fn millionths(self) -> u32 {
-        self.0
-    }
-
-    /// `value * self`, rounded down.
-    #[inline]
-    pub const fn of(self, value: u64) -> u64 {
-        if let Some(product) = value.checked_mul(self.0 as u64) {
-            product / Self::ONE as u64
-        } else {
-            ((value as u128 * self.0 as u128) / Self::ONE as u128) as u64
-        }
-    }
-
-    /// As a float, for display.
-    pub fn as_f64(self) -> f64 {
-        f64::from(self.0) / f64::from(Self::ONE)
-    }
-}
 
 /// Parameters of one endpoint.
 #[derive(Clone, PartialEq, Debug)]
@@ -282,22 +245,6 @@ impl InitialWindow {
             Self::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
         }
     }
-}
-
-/// Value of an ACK that opens the window.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum ByteCounting {
-    /// Itself, and at most a segment. In congestion avoidance it adds MSS * MSS / cwnd in whole
-    /// bytes, at least one (RFC 5681, equations 2 and 3).
-    #[default]
-    Off,
-    /// As [`Self::Off`], and fractions of a byte add up: a window of ACKs adds a segment.
-    Acks,
-    /// The bytes that it acknowledges; in slow start at most so many segments, L
-    /// of RFC 3465, and one in the slow start after a time-out (2.3).
-    Limit(u32),
-    /// The bytes that it acknowledges, in slow start up to ssthresh, as in Linux.
-    Unlimited,
 }
 
 /// Pacing of a TCP that has a window alone, as Linux does it

@@ -1,10 +1,8 @@
 //! Dummy segments on the sending side: what they are copies of, and whether the
 //! peer knows them.
 
-use crate::congestion::DummySegments;
+use crate::flight::{Flight, context};
 use crate::record::{Record, Recorder};
-use crate::segment::Body;
-use crate::send::{Sender, context};
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use crate::timers::Timer;
@@ -53,36 +51,33 @@ impl Dummies {
     pub(crate) fn forget(&mut self) {
         self.outstanding = 0;
     }
-}
-
-impl Sender {
-    fn source(&mut self) -> Option<&mut (dyn DummySegments + 'static)> {
-        self.extras.dummies.of_mut(&mut *self.cc)
-    }
-
-    /// The dummy that leaves now, if one does: position and length.
+    /// Returns position and length of the dummy that leaves now, if one does. `end` is that of the
+    /// stream.
     #[inline(never)] // nothing of it need be fetched by others
-    pub(crate) fn next_dummy(&mut self, now: Instant) -> Option<(Offset, u32)> {
-        self.timers.stop(Timer::Dummy);
-        let una = self.board.una();
+    pub(crate) fn next(
+        &mut self,
+        flight: &mut Flight,
+        now: Instant,
+        end: Offset,
+    ) -> Option<(Offset, u32)> {
+        flight.timers.stop(Timer::Dummy);
+        let una = flight.board.una();
         // Without data that waits for its ACK there is nothing to find out for,
         // and a closed window is closed to copies too.
-        if una == 0 || una >= self.buffer.end() || self.wnd() == 0 {
+        if una == 0 || una >= end || flight.peer.size == 0 {
             return None;
         }
-        let rto = self.rto();
-        let due = self.source()?.due()?;
-        let dummies = self.dummies.as_mut()?;
-        let (start, len) = dummies.last.filter(|_| dummies.peer != Peer::Plain)?;
+        let due = flight.extras.dummies.of_mut(&mut *flight.cc)?.due()?;
+        let (start, len) = self.last.filter(|_| self.peer != Peer::Plain)?;
         if due > now {
-            self.timers.set(Timer::Dummy, due);
+            flight.timers.set(Timer::Dummy, due);
             return None;
         }
-        dummies.first_at.get_or_insert(now);
-        dummies.until = now + rto;
-        dummies.outstanding += 1;
-        let cx = context!(self, now, self.board.flight());
-        if let Some(source) = self.extras.dummies.of_mut(&mut *self.cc) {
+        self.first_at.get_or_insert(now);
+        self.until = now + flight.rto();
+        self.outstanding += 1;
+        let cx = context!(flight, now, flight.board.flight());
+        if let Some(source) = flight.extras.dummies.of_mut(&mut *flight.cc) {
             source.on_sent(&cx);
         }
         // Of what is acknowledged the buffer has no bytes any more.
@@ -91,32 +86,23 @@ impl Sender {
         Some((start, (end - start) as u32))
     }
 
-    /// Bytes of a dummy: those of the stream, or any if the peer has these.
-    pub(crate) fn dummy_body(&self, start: Offset, len: u32) -> Body {
-        if start >= self.board.una() {
-            self.buffer.body(start, len)
-        } else if self.buffer.holds_bytes() {
-            Body::of_bytes(&vec![0; len as usize])
-        } else {
-            Body::of_len(len)
-        }
-    }
-
-    /// An ACK says that a dummy arrived. Returns whether one was out.
-    pub(crate) fn on_dummy_ack(&mut self, now: Instant, recorder: &mut Recorder) -> bool {
-        let Some(dummies) = &mut self.dummies else {
-            return false;
-        };
-        if dummies.outstanding == 0 {
+    /// Processes an ACK that says that a dummy arrived. Returns whether one was out.
+    pub(crate) fn on_ack(
+        &mut self,
+        flight: &mut Flight,
+        now: Instant,
+        recorder: &mut Recorder,
+    ) -> bool {
+        if self.outstanding == 0 {
             return false;
         }
-        dummies.outstanding -= 1;
-        if dummies.peer == Peer::Unknown {
-            dummies.peer = Peer::Echoes;
+        self.outstanding -= 1;
+        if self.peer == Peer::Unknown {
+            self.peer = Peer::Echoes;
         }
         recorder.emit(now, Record::DummyAcked);
-        let cx = context!(self, now, self.board.flight());
-        if let Some(source) = self.extras.dummies.of_mut(&mut *self.cc) {
+        let cx = context!(flight, now, flight.board.flight());
+        if let Some(source) = flight.extras.dummies.of_mut(&mut *flight.cc) {
             source.on_ack(&cx);
         }
         true
@@ -125,45 +111,36 @@ impl Sender {
     /// Returns whether an apparent duplicate ACK answers a dummy, from a peer that does not know
     /// dummies: three such ACKs would look like a loss. No answer arrives within a round trip, of
     /// which `rtt_min` is the shortest.
-    pub(crate) fn answers_a_dummy(&mut self, now: Instant, rtt_min: Option<Interval>) -> bool {
-        let Some(dummies) = &mut self.dummies else {
-            return false;
-        };
-        let soonest = dummies.first_at.map(|at| at + rtt_min.unwrap_or_default());
-        let possible = soonest.is_some_and(|soonest| (soonest..=dummies.until).contains(&now));
-        if dummies.peer == Peer::Echoes || dummies.outstanding == 0 || !possible {
+    pub(crate) fn are_answered(
+        &mut self,
+        flight: &mut Flight,
+        now: Instant,
+        rtt_min: Option<Interval>,
+    ) -> bool {
+        let soonest = self.first_at.map(|at| at + rtt_min.unwrap_or_default());
+        let possible = soonest.is_some_and(|soonest| (soonest..=self.until).contains(&now));
+        if self.peer == Peer::Echoes || self.outstanding == 0 || !possible {
             return false;
         }
-        dummies.outstanding -= 1;
-        self.refuse_dummies();
+        self.outstanding -= 1;
+        self.refuse(flight);
         true
     }
 
-    /// New data was acknowledged: a peer that acknowledged no dummy for a time-out
-    /// since the first does not know them.
-    #[inline(always)] // of each ACK, and nearly always there are none
-    pub(crate) fn judge_silence(&mut self, now: Instant) {
-        if self.dummies.is_some() {
-            self.judge_silence_of_dummies(now);
-        }
-    }
-
+    /// Judges the silence of a peer when new data is acknowledged: a peer that acknowledged no
+    /// dummy for a time-out since the first does not know them.
     #[inline(never)]
-    fn judge_silence_of_dummies(&mut self, now: Instant) {
-        if let Some(dummies) = &self.dummies
-            && dummies.peer == Peer::Unknown
-            && dummies.first_at.is_some_and(|at| now >= at + self.rto())
-        {
-            self.refuse_dummies();
+    pub(crate) fn judge_silence(&mut self, flight: &mut Flight, now: Instant) {
+        let silent = |at| now >= at + flight.rto();
+        if self.peer == Peer::Unknown && self.first_at.is_some_and(silent) {
+            self.refuse(flight);
         }
     }
 
-    fn refuse_dummies(&mut self) {
-        if let Some(dummies) = &mut self.dummies
-            && dummies.peer == Peer::Unknown
-        {
-            dummies.peer = Peer::Plain;
-            if let Some(source) = self.source() {
+    fn refuse(&mut self, flight: &mut Flight) {
+        if self.peer == Peer::Unknown {
+            self.peer = Peer::Plain;
+            if let Some(source) = flight.extras.dummies.of_mut(&mut *flight.cc) {
                 source.on_refused();
             }
         }

@@ -1,8 +1,10 @@
 //! Round-trip estimate and retransmission time-out.
 
+pub(crate) mod fine;
 mod linux;
 
 use crate::config::{Backoff, Config, RtoAlgorithm, RtoConfig};
+use crate::congestion::RoundTrip;
 use crate::maybe::Maybe;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
@@ -290,6 +292,24 @@ impl RttEstimator {
         } else {
             srtt - step
         });
+    }
+}
+
+impl RoundTrip for RttEstimator {
+    fn srtt(&self) -> Option<Interval> {
+        self.srtt()
+    }
+
+    fn latest(&self) -> Option<Interval> {
+        self.latest()
+    }
+
+    fn min(&self) -> Option<Interval> {
+        self.min()
+    }
+
+    fn rto(&self) -> Interval {
+        self.rto()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The retransmission timer.
 
-use super::Ratio;
+use crate::ratio::Ratio;
 use crate::time::Interval;
 
 /// The timer axis.

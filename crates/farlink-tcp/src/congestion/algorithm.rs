@@ -3,8 +3,7 @@
 //! Whoever reads scenarios, prints tables or writes the schema goes by these
 //! descriptions, so a new algorithm is its own file and its line in the list.
 
-use super::{CongestionControl, Extras, Metric};
-use crate::config::ByteCounting;
+use super::{ByteCounting, CongestionControl, Extras, Metric};
 pub use crate::key::{Kind as Range, Value as Setting};
 use crate::time::Interval;
 use std::fmt;

@@ -7,6 +7,7 @@
 //! Linux's tcp_bbr.c.
 
 mod aggregation;
+mod model;
 mod policer;
 
 use super::PACED_HEADERS;
@@ -19,15 +20,11 @@ use super::{
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use aggregation::Aggregation;
+use model::{BandwidthFilter, FullPipe, MinRtt, Round};
 use policer::{Finding, Policer, Totals};
-use std::collections::VecDeque;
 
 /// Pacing gains of the phases of `ProbeBW` (4.3.4.2).
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Growth of the bandwidth in a round of Startup that shows room for more, and
-/// rounds without it that show a full pipe (4.3.2.2).
-const FULL_GROWTH: f64 = 1.25;
-const FULL_ROUNDS: u32 = 3;
 /// `BBRMinPipeCwnd` in segments (4.2.3).
 const MIN_WINDOW: u64 = 4;
 /// Send quanta of headroom in what is wanted in flight (4.2.3.2).
@@ -54,15 +51,11 @@ enum Repair {
     Timeout(Offset),
 }
 
-/// The BBR controller. Rates are in bytes of sequence space per second.
+/// Values of the parameters that several steps use.
 #[derive(Debug)]
-pub struct Bbr {
+struct Settings {
     startup_gain: f64,
     window_gain: f64,
-    /// Rounds that a bandwidth sample counts for.
-    bandwidth_rounds: u64,
-    rtt_window: Interval,
-    equal_rtt_counts: bool,
     probe_rtt_time: Interval,
     /// Share of the bandwidth at which a gain of one paces.
     pace: f64,
@@ -70,7 +63,12 @@ pub struct Bbr {
     /// Window in even numbers of segments, with two more in the probing phase.
     even_window: bool,
     unpaced: u64,
+}
 
+/// The BBR controller. Rates are in bytes of sequence space per second.
+#[derive(Debug)]
+pub struct Bbr {
+    settings: Settings,
     state: State,
     cwnd: u64,
     initial_window: u64,
@@ -82,25 +80,12 @@ pub struct Bbr {
     prior_repair: Repair,
     /// Send one byte for each delivered: the first round of recovery.
     conserve: bool,
-
-    /// Maximum filter of the bandwidth: (round, rate), both falling from back
-    /// to front.
-    bandwidth: VecDeque<(u64, f64)>,
-    round: u64,
-    round_start: bool,
-    next_round_delivered: u64,
-    delivered: u64,
-
-    min_rtt: Option<Interval>,
-    min_rtt_at: Instant,
-    min_rtt_expired: bool,
+    bandwidth: BandwidthFilter,
+    round: Round,
+    min_rtt: MinRtt,
+    full_pipe: FullPipe,
     probe_rtt_round_done: bool,
     idle_restart: bool,
-
-    full_bandwidth: f64,
-    full_count: u32,
-    filled: bool,
-
     /// Start of the phase of `ProbeBW`.
     phase_at: Instant,
     pacing_gain: f64,
@@ -217,13 +202,13 @@ impl Bbr {
                 "bottleneck_bandwidth",
                 "bit/s",
                 "BtlBw, in bytes of the stream",
-                |bbr: &Self, _: &Context<'_>| Some(8.0 * bbr.btl_bw())
+                |bbr: &Self, _: &Context<'_>| Some(8.0 * bbr.bandwidth.max())
             ),
             metric!(
                 "min_rtt",
                 "s",
                 "RTprop, the least round-trip time of the window of time",
-                |bbr: &Self, _: &Context<'_>| bbr.min_rtt.map(Interval::as_secs_f64)
+                |bbr: &Self, _: &Context<'_>| bbr.min_rtt.least.map(Interval::as_secs_f64)
             ),
             metric!(
                 "state",
@@ -269,17 +254,18 @@ impl Bbr {
 
     fn new(control: &Control, start: Start) -> Self {
         let startup_gain = control.number("startup_gain");
-        Self {
+        let settings = Settings {
             startup_gain,
             window_gain: control.number("cwnd_gain"),
-            bandwidth_rounds: control.count("bandwidth_rounds").into(),
-            rtt_window: control.time("rtt_window"),
-            equal_rtt_counts: control.flag("equal_rtt_counts"),
             probe_rtt_time: control.time("probe_rtt_time"),
             pace: 1.0 - control.number("pacing_margin"),
             mixed_phase: control.choice("first_phase") == "mixed",
             even_window: control.flag("even_window"),
             unpaced: control.count("unpaced_segments").into(),
+        };
+        let equal_rtt_counts = control.flag("equal_rtt_counts");
+        Self {
+            settings,
             state: State::Startup,
             cwnd: start.window,
             initial_window: start.window,
@@ -288,19 +274,12 @@ impl Bbr {
             repair: Repair::None,
             prior_repair: Repair::None,
             conserve: false,
-            bandwidth: VecDeque::new(),
-            round: 0,
-            round_start: false,
-            next_round_delivered: 0,
-            delivered: 0,
-            min_rtt: None,
-            min_rtt_at: Instant::ZERO,
-            min_rtt_expired: false,
+            bandwidth: BandwidthFilter::new(control.count("bandwidth_rounds").into()),
+            round: Round::default(),
+            min_rtt: MinRtt::new(control.time("rtt_window"), equal_rtt_counts),
+            full_pipe: FullPipe::default(),
             probe_rtt_round_done: false,
             idle_restart: false,
-            full_bandwidth: 0.0,
-            full_count: 0,
-            filled: false,
             phase_at: Instant::ZERO,
             pacing_gain: startup_gain,
             cwnd_gain: startup_gain,
@@ -314,30 +293,25 @@ impl Bbr {
         }
     }
 
-    /// `BBR.BtlBw`.
-    fn btl_bw(&self) -> f64 {
-        self.bandwidth.front().map_or(0.0, |&(_, rate)| rate)
-    }
-
     /// Bandwidth to send at: that of a policer, or BtlBw.
     fn rate_in_use(&self) -> f64 {
         let policed = self.policer.as_ref().and_then(Policer::rate);
-        policed.unwrap_or_else(|| self.btl_bw())
+        policed.unwrap_or_else(|| self.bandwidth.max())
     }
 
     /// `BBRInflight` (4.2.3.2): what is wanted in flight.
     fn inflight(&self, gain: f64, mss: u64) -> u64 {
-        self.budget(self.btl_bw(), gain, 0, mss)
+        self.budget(self.bandwidth.max(), gain, 0, mss)
     }
 
     /// Window for `gain` products at `rate` and `allowance` bytes.
     fn budget(&self, rate: f64, gain: f64, allowance: u64, mss: u64) -> u64 {
-        let Some(min_rtt) = self.min_rtt else {
+        let Some(min_rtt) = self.min_rtt.least else {
             return self.initial_window;
         };
         let product = gain * rate * min_rtt.as_secs_f64() + allowance as f64;
         let wanted = product + QUANTA * self.send_quantum(mss);
-        if !self.even_window {
+        if !self.settings.even_window {
             return wanted as u64;
         }
         let segments = (wanted / mss as f64).ceil() as u64;
@@ -369,50 +343,49 @@ impl Bbr {
         self.has_seen_rtt = srtt.is_some();
         let rtt = srtt.unwrap_or(Interval::from_millis(1));
         let nominal = self.cwnd as f64 / rtt.as_secs_f64();
-        self.pacing_rate = self.startup_gain * nominal * self.pace;
+        self.pacing_rate = self.settings.startup_gain * nominal * self.settings.pace;
     }
 
     /// `BBRUpdateModelAndState`.
     fn update_model(&mut self, cx: &Context<'_>, sample: &RateSample) {
         self.update_bandwidth(cx, sample);
         self.check_cycle_phase(cx, sample);
-        self.check_full_pipe(sample);
+        if !self.full_pipe.filled && self.round.start && !sample.app_limited {
+            self.full_pipe.check(self.bandwidth.max());
+        }
         self.check_drain(cx, sample);
-        self.update_min_rtt(cx, sample);
+        self.min_rtt.update(cx.now, sample.rtt);
         self.check_probe_rtt(cx, sample);
     }
 
     /// `BBRUpdateRound` and `BBRUpdateBtlBw` (4.1.1). A sample without an honest rate begins no
     /// round (tcp_bbr.c: `bbr_update_bw`).
     fn update_bandwidth(&mut self, cx: &Context<'_>, sample: &RateSample) {
-        self.delivered = sample.delivered;
-        self.round_start = false;
+        self.round.delivered = sample.delivered;
+        self.round.start = false;
         self.timeout_sampled(cx, sample);
         self.delivered_at = cx.now;
         let Some(rate) = sample.rate() else { return };
-        self.round_start = sample.prior_delivered >= self.next_round_delivered;
-        if self.round_start {
-            self.next_round_delivered = sample.delivered;
-            self.round += 1;
-            self.conserve = false;
-        }
+        self.round.update(sample);
+        self.conserve &= !self.round.start;
         let totals = Totals {
             at: cx.now,
             delivered: sample.delivered,
             lost: sample.lost,
-            round_start: self.round_start,
+            round_start: self.round.start,
             lossy: sample.newly_lost > 0,
             app_limited: sample.app_limited,
         };
         self.look_for_policer(cx, &totals);
-        self.filter_bandwidth(rate, sample.app_limited);
+        self.bandwidth
+            .push(self.round.count, rate, sample.app_limited);
         if let Some(aggregation) = &mut self.aggregation {
             let policed = self.policer.as_ref().and_then(Policer::rate);
-            let rate = policed.unwrap_or_else(|| self.bandwidth.front().map_or(0.0, |b| b.1));
+            let rate = policed.unwrap_or_else(|| self.bandwidth.max());
             let bounds = (self.cwnd, cx.mss);
             aggregation.on_ack(
                 cx.now,
-                self.round_start,
+                self.round.start,
                 rate,
                 sample.newly_delivered,
                 bounds,
@@ -449,27 +422,12 @@ impl Bbr {
         }
     }
 
-    fn filter_bandwidth(&mut self, rate: f64, app_limited: bool) {
-        if rate < self.btl_bw() && app_limited {
-            return;
-        }
-        while self.bandwidth.back().is_some_and(|&(_, old)| old <= rate) {
-            self.bandwidth.pop_back();
-        }
-        self.bandwidth.push_back((self.round, rate));
-        while let Some(&(round, _)) = self.bandwidth.front()
-            && self.round - round > self.bandwidth_rounds
-        {
-            self.bandwidth.pop_front();
-        }
-    }
-
     /// `BBRCheckCyclePhase` (4.3.4.3).
     fn check_cycle_phase(&mut self, cx: &Context<'_>, sample: &RateSample) {
         let State::ProbeBw(phase) = self.state else {
             return;
         };
-        let full_length = cx.now.since(self.phase_at) > self.min_rtt.unwrap_or_default();
+        let full_length = cx.now.since(self.phase_at) > self.min_rtt.least.unwrap_or_default();
         let gain = self.pacing_gain;
         let next = if gain > 1.0 {
             let enough =
@@ -493,8 +451,8 @@ impl Bbr {
     }
 
     fn enter_probe_bw(&mut self, cx: &Context<'_>) {
-        self.cwnd_gain = self.window_gain;
-        let phase = if self.mixed_phase {
+        self.cwnd_gain = self.settings.window_gain;
+        let phase = if self.settings.mixed_phase {
             // Phases 2 to 7 or 0: never the draining one.
             (2 + (mix(cx.now.as_nanos() ^ cx.snd_max.rotate_left(32)) % 7) as usize) % CYCLE.len()
         } else {
@@ -503,26 +461,12 @@ impl Bbr {
         self.enter_phase(cx.now, phase);
     }
 
-    /// `BBRCheckFullPipe` (4.3.2.2).
-    fn check_full_pipe(&mut self, sample: &RateSample) {
-        if self.filled || !self.round_start || sample.app_limited {
-            return;
-        }
-        if self.btl_bw() >= self.full_bandwidth * FULL_GROWTH {
-            self.full_bandwidth = self.btl_bw();
-            self.full_count = 0;
-            return;
-        }
-        self.full_count += 1;
-        self.filled = self.full_count >= FULL_ROUNDS;
-    }
-
     /// `BBRCheckDrain` (4.3.3).
     fn check_drain(&mut self, cx: &Context<'_>, sample: &RateSample) {
-        if self.state == State::Startup && self.filled {
+        if self.state == State::Startup && self.full_pipe.filled {
             self.state = State::Drain;
-            self.pacing_gain = 1.0 / self.startup_gain;
-            self.cwnd_gain = self.startup_gain;
+            self.pacing_gain = 1.0 / self.settings.startup_gain;
+            self.cwnd_gain = self.settings.startup_gain;
             self.ssthresh = self.inflight(1.0, cx.mss); // as Linux shows it
         }
         if self.state == State::Drain && sample.flight <= self.inflight(1.0, cx.mss) {
@@ -530,25 +474,10 @@ impl Bbr {
         }
     }
 
-    /// `BBRUpdateRTprop` (4.1.2.3).
-    fn update_min_rtt(&mut self, cx: &Context<'_>, sample: &RateSample) {
-        self.min_rtt_expired = cx.now > self.min_rtt_at + self.rtt_window;
-        let met = |rtt: Interval| match self.min_rtt {
-            Some(least) => rtt < least || (self.equal_rtt_counts && rtt == least),
-            None => true,
-        };
-        if let Some(rtt) = sample.rtt
-            && (self.min_rtt_expired || met(rtt))
-        {
-            self.min_rtt = Some(rtt);
-            self.min_rtt_at = cx.now;
-        }
-    }
-
     /// `BBRCheckProbeRTT` and `BBRHandleProbeRTT` (4.3.5).
     fn check_probe_rtt(&mut self, cx: &Context<'_>, sample: &RateSample) {
         let probing = matches!(self.state, State::ProbeRtt(_));
-        if !probing && self.min_rtt_expired && !self.idle_restart {
+        if !probing && self.min_rtt.expired && !self.idle_restart {
             self.save_window();
             self.state = State::ProbeRtt(None);
             self.pacing_gain = 1.0;
@@ -560,13 +489,13 @@ impl Bbr {
         };
         match end {
             None if sample.flight <= MIN_WINDOW * cx.mss => {
-                self.state = State::ProbeRtt(Some(cx.now + self.probe_rtt_time));
+                self.state = State::ProbeRtt(Some(cx.now + self.settings.probe_rtt_time));
                 self.probe_rtt_round_done = false;
-                self.next_round_delivered = self.delivered;
+                self.round.restart();
             }
             None => {}
             Some(end) => {
-                self.probe_rtt_round_done |= self.round_start;
+                self.probe_rtt_round_done |= self.round.start;
                 if self.probe_rtt_round_done && cx.now > end {
                     self.leave_probe_rtt(cx);
                 }
@@ -575,21 +504,21 @@ impl Bbr {
     }
 
     fn leave_probe_rtt(&mut self, cx: &Context<'_>) {
-        self.min_rtt_at = cx.now;
+        self.min_rtt.at = cx.now;
         self.restore_window();
-        if self.filled {
+        if self.full_pipe.filled {
             self.enter_probe_bw(cx);
         } else {
             self.state = State::Startup;
-            self.pacing_gain = self.startup_gain;
-            self.cwnd_gain = self.startup_gain;
+            self.pacing_gain = self.settings.startup_gain;
+            self.cwnd_gain = self.settings.startup_gain;
         }
     }
 
     /// `BBRSetPacingRateWithGain` (4.2.1).
     fn set_pacing_rate(&mut self, gain: f64) {
-        let rate = gain * self.rate_in_use() * self.pace;
-        if rate > 0.0 && (self.filled || rate > self.pacing_rate) {
+        let rate = gain * self.rate_in_use() * self.settings.pace;
+        if rate > 0.0 && (self.full_pipe.filled || rate > self.pacing_rate) {
             self.pacing_rate = rate;
         }
     }
@@ -607,7 +536,7 @@ impl Bbr {
         let before = std::mem::replace(&mut self.prior_repair, self.repair);
         if self.repair == Repair::Recovery && before != Repair::Recovery {
             self.conserve = true;
-            self.next_round_delivered = self.delivered;
+            self.round.restart();
             self.cwnd = sample.flight + sample.newly_delivered.max(cx.mss);
         } else if self.repair == Repair::None && before != Repair::None {
             self.conserve = false;
@@ -618,13 +547,13 @@ impl Bbr {
         } else {
             let rate = self.rate_in_use();
             let allowance = match &self.aggregation {
-                Some(aggregation) if self.filled => aggregation.allowance(rate),
+                Some(aggregation) if self.full_pipe.filled => aggregation.allowance(rate),
                 _ => 0,
             };
             let target = self.budget(rate, self.cwnd_gain, allowance, cx.mss);
-            if self.filled {
+            if self.full_pipe.filled {
                 self.cwnd = target.min(self.cwnd + sample.newly_delivered);
-            } else if self.cwnd < target || self.delivered < self.initial_window {
+            } else if self.cwnd < target || self.round.delivered < self.initial_window {
                 self.cwnd += sample.newly_delivered;
             }
             self.cwnd = self.cwnd.max(MIN_WINDOW * cx.mss);
@@ -683,7 +612,7 @@ impl CongestionControl for Bbr {
         self.prior_repair = self.repair;
         self.timed_out = true;
         // As Linux does: the growth before it is no measure of what comes.
-        self.full_bandwidth = 0.0;
+        self.full_pipe.forget_growth();
         self.collapse(cx.mss);
     }
 
@@ -698,14 +627,14 @@ impl CongestionControl for Bbr {
     }
 
     fn unpaced_segments(&self) -> u64 {
-        self.unpaced
+        self.settings.unpaced
     }
 
     fn on_established(&mut self, cx: &Context<'_>) {
         let mss = cx.mss as f64;
         self.wire = (mss + f64::from(PACED_HEADERS)) / mss;
-        self.min_rtt = cx.rtt.srtt();
-        self.min_rtt_at = cx.now;
+        self.min_rtt.least = cx.rtt.srtt();
+        self.min_rtt.at = cx.now;
         self.init_pacing_rate(cx);
     }
 }
@@ -717,8 +646,7 @@ impl UndoReduction for Bbr {
         self.repair = Repair::None;
         self.prior_repair = Repair::None;
         self.conserve = false;
-        self.full_bandwidth = 0.0;
-        self.full_count = 0;
+        self.full_pipe.restart();
         if let Some(policer) = &mut self.policer {
             policer.reset();
         }

@@ -1,6 +1,20 @@
 //! Value of an ACK: one segment, or the bytes that it acknowledges (RFC 3465).
 
-use crate::config::ByteCounting;
+/// Value of an ACK that opens the window.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum ByteCounting {
+    /// Itself, and at most a segment. In congestion avoidance it adds MSS * MSS / cwnd in whole
+    /// bytes, at least one (RFC 5681, equations 2 and 3).
+    #[default]
+    Off,
+    /// As [`Self::Off`], and fractions of a byte add up: a window of ACKs adds a segment.
+    Acks,
+    /// The bytes that it acknowledges; in slow start at most so many segments, L
+    /// of RFC 3465, and one in the slow start after a time-out (2.3).
+    Limit(u32),
+    /// The bytes that it acknowledges, in slow start up to ssthresh, as in Linux.
+    Unlimited,
+}
 
 /// Growth by ACKs as RFC 5681 has it, or by bytes as RFC 3465 has it.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,5 @@
 //! Hooks of a congestion controller, and their inputs.
 
-use crate::rto::RttEstimator;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use std::any::Any;
@@ -99,7 +98,22 @@ pub struct Context<'a> {
     /// Position after the last byte ever sent.
     pub snd_max: Offset,
     /// The round-trip estimate.
-    pub rtt: &'a RttEstimator,
+    pub rtt: &'a dyn RoundTrip,
+}
+
+/// Estimate of the round-trip time.
+pub trait RoundTrip: Debug {
+    /// Smoothed round-trip time.
+    fn srtt(&self) -> Option<Interval>;
+
+    /// Last sample.
+    fn latest(&self) -> Option<Interval>;
+
+    /// Least sample.
+    fn min(&self) -> Option<Interval>;
+
+    /// Retransmission time-out in force.
+    fn rto(&self) -> Interval;
 }
 
 /// An acknowledgment of new data.

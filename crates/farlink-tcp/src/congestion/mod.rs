@@ -33,10 +33,11 @@ pub use algorithm::{
     Algorithm, Control, Input, Parameter, Range, RecoveryWindow, Setting, SettingError, Start,
 };
 pub use bbr::Bbr;
+pub use counting::ByteCounting;
 pub use cubic::Cubic;
 pub use dummies::DummySegments;
 pub use extras::{Access, Extras, PeerWindow, RateSampled, Repair, UndoReduction};
-pub use hooks::{Ack, CongestionControl, Context, InForce, Loss, Undone};
+pub use hooks::{Ack, CongestionControl, Context, InForce, Loss, RoundTrip, Undone};
 pub(crate) use hooks::{PACED_HEADERS, half_flight};
 pub use hybla::Hybla;
 pub use metric::Metric;

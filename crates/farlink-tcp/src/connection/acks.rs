@@ -1,5 +1,19 @@
-//! Processing of the ACK field: delivered data, selective and duplicate ACKs, the window, and signs
-//! of losses (RFC 9293, 3.10.7.4, the fifth check; RFC 5681; RFC 6675).
+//! Processing of the ACK field (RFC 9293, 3.10.7.4, the fifth check; RFC 5681; RFC 6675).
+//!
+//! The order of the blocks of [`Connection::process_ack`] decides results:
+//!
+//! 1. The handshake ends, or the segment is refused (RFC 5961, 5.2). A refused ACK changes nothing.
+//! 2. The window is updated before anything asks what may leave. An end that only receives is done.
+//! 3. The state of the sender is noted for whoever compares: rate samples, PRR, RACK-TLP, marks.
+//! 4. SACK blocks enter the scoreboard before the ACK moves SND.UNA. The news decides whether the
+//!    ACK is a duplicate (RFC 6675, 2), and a newly SACKed segment may give the round-trip sample.
+//! 5. New data is acknowledged, or the ACK is a duplicate. Either may begin or end a recovery.
+//! 6. The peer's own words about losses follow: SNACK, then D-SACK, which may undo what block 5 did.
+//! 7. F-RTO judges a time-out after D-SACK and Eifel, which are the surer signs.
+//! 8. RACK-TLP detects losses by time, once all deliveries of the ACK are known.
+//! 9. A mark reduces the window last, and not if a loss of the same window has (RFC 3168, 6.1.2).
+//! 10. The rate sample follows the hooks of the window, as in Linux (`tcp_cong_control`).
+//! 11. PRR sets the window from the pipe that all blocks before have left (RFC 9937, 6).
 
 use super::{CloseReason, Connection, State};
 use crate::config::Eln;
@@ -7,155 +21,286 @@ use crate::congestion::Ack;
 use crate::fast_open::Extra;
 use crate::maybe::Maybe;
 use crate::record::Record;
-use crate::recovery::frto::{self, FrtoAck};
-use crate::recovery::rack::{self, AckKind};
-use crate::recovery::{self, NewAck, eln, nack, prr, snack};
+use crate::recovery::frto::{Frto, FrtoAck};
+use crate::recovery::{AckKind, BeforeAck, NewAck, duplicate_report};
 use crate::segment::{Flags, Segment};
+use crate::send::Sender;
 use crate::seq::Offset;
-use crate::spurious;
 use crate::time::Instant;
 
+/// An acceptable ACK and the sender before it.
+struct Arrival {
+    ack: Offset,
+    /// SND.UNA before it.
+    una: Offset,
+    window: u64,
+    same_window: bool,
+    /// Neither data nor FIN.
+    bare: bool,
+    /// Nothing but an acknowledgment: no data, window, SACK block.
+    plain: bool,
+    /// ELN that counts: in a recovery the first segment goes again anyway.
+    damaged: bool,
+    /// The scoreboard of RFC 6675 is used.
+    sacking: bool,
+    /// Range that it reports as a duplicate.
+    duplicate: Option<(Offset, Offset)>,
+    /// Base of a reduction before it, if it says that data was marked.
+    marked: Option<u64>,
+    /// Bytes in the network before it, for a controller that takes rate samples.
+    rated: Option<u64>,
+    before: BeforeAck,
+}
+
 impl Connection {
-    /// The ACK field. Returns whether the rest of the segment counts.
-    pub(super) fn take_ack(&mut self, now: Instant, segment: &Segment, start: Offset) -> bool {
-        let una = self.tx.board.una();
-        let max = self.tx.board.max();
+    /// Processes the ACK field. Returns whether the rest of the segment counts.
+    pub(super) fn process_ack(&mut self, now: Instant, segment: &Segment, start: Offset) -> bool {
+        let una = self.tx.flight.board.una();
+        let max = self.tx.flight.board.max();
         let ack = segment.ack.offset(self.tx.isn, una);
         if self.state == State::SynReceived && !self.ends_handshake(now, segment, start, ack) {
             return false;
         }
-        let una = self.tx.board.una();
+        let una = self.tx.flight.board.una();
         // Older than any window, or of what was never sent (RFC 5961, 5.2).
-        let Some(ack) = ack.filter(|&ack| ack <= max && ack + self.tx.max_wnd() >= una) else {
+        let largest = self.tx.flight.peer.largest;
+        let Some(ack) = ack.filter(|&ack| ack <= max && ack + largest >= una) else {
             self.challenge(now);
             return false;
         };
-        self.tx.heard();
+        self.tx.peer_alive();
         self.heard(now);
         let window = self.scaled(segment);
-        let same_window = window == self.tx.wnd();
+        let same_window = window == self.tx.flight.peer.size;
         if ack >= una {
             self.tx.update_window(now, start, ack, window);
         }
-        let receives = ack == una && self.tx.board.is_empty() && !self.general_only;
+        let empty = self.tx.flight.board.is_empty();
+        let receives = ack == una && empty && !self.general_only;
         if receives && self.tx.plain() && Self::is_plain(segment) {
             // An ACK to an end that only receives data moves nothing.
-            self.tx.loss.mark_echoed = false;
+            self.tx.recovery.loss.mark_echoed = false;
             return self.after_ack(now);
         }
-        if ack > una || (ack == una && !self.tx.board.is_empty()) {
-            self.recorder.emit(
-                now,
-                Record::Ack {
-                    ack: ack.saturating_sub(1),
-                    window,
-                },
-            );
+        if ack > una || (ack == una && !empty) {
+            let ack = ack.saturating_sub(1);
+            self.recorder.emit(now, Record::Ack { ack, window });
         }
-        let rated = self.tx.rated_flight();
-        let before = prr::before_ack(&self.tx);
-        let timed = if self.tx.loss.rack().is_some() {
-            let echoed = self.echoed(now, segment);
-            rack::before_ack(&mut self.tx, now, echoed)
-        } else {
-            None
-        };
-        let marked = ack >= una && self.ecn.echoes(segment.flags);
-        let flight_before = if marked { self.tx.flight_at_loss() } else { 0 };
-        self.tx.loss.mark_echoed = marked;
-        // A sender without the scoreboard of RFC 6675 does not know what SACK says.
-        let sacking = self.sack && self.tx.loss.sacking();
-        let duplicate = if self.sack {
-            spurious::duplicate_report(&segment.options.sack, self.tx.isn, una, ack)
-        } else {
-            None
-        };
-        // In a recovery the first segment goes again anyway.
-        let damaged =
-            segment.options.eln && self.config().eln != Eln::Off && !self.tx.loss.in_recovery;
-        let news = if sacking {
-            self.take_sacks(now, segment, ack)
+        let arrival = self.before_ack(now, segment, ack, same_window);
+        let news = if arrival.sacking {
+            self.process_sack_blocks(now, segment, ack)
         } else {
             0
         };
-        let bare = segment.body.is_empty() && !segment.flags.has(Flags::FIN);
-        let plain = || bare && same_window && segment.options.sack.as_slice().is_empty();
-        let mut another = false;
-        if ack > una {
-            let recovering = self.tx.loss.in_recovery;
-            self.take_new_ack(now, segment, ack, una);
-            if damaged && !self.tx.board.is_empty() {
-                eln::on_marked_ack(&mut self.tx, now, false, &mut self.recorder);
-                self.record_state(now);
-            }
-            // With SACK news it is a duplicate ACK as well (RFC 6675, 2 and 5).
-            if news > 0 && !recovering && !damaged && !nack::is_repairing(&self.tx, now) {
-                recovery::on_dup_ack(&mut self.tx, now, &mut self.recorder);
-                self.record_state(now);
-            }
-        } else if ack == una && !self.tx.board.is_empty() {
-            if news > 0 {
-                self.tx.sacked_only(now, &mut self.recorder);
-            }
-            another = if sacking {
-                news > 0
-            } else {
-                bare && same_window
-                    && window > 0
-                    && duplicate.is_none()
-                    && !self.tx.answers_a_dummy(now, self.recorder.rtt_min())
-            };
-            if damaged {
-                eln::on_marked_ack(&mut self.tx, now, another, &mut self.recorder);
-                self.record_state(now);
-            } else if another {
-                if nack::is_repairing(&self.tx, now) {
-                    nack::on_dup_ack(&mut self.tx, now, &mut self.recorder);
-                } else {
-                    recovery::on_dup_ack(&mut self.tx, now, &mut self.recorder);
-                }
-                self.record_state(now);
-            }
-        }
-        if let (true, Some(snack)) = (self.tx.loss.snacking(), segment.options.extra.snack())
-            && ack == self.tx.board.una()
-        {
-            snack::on_snack(&mut self.tx, now, snack, &mut self.recorder);
-            self.record_state(now);
-        }
-        if let Some(range) = duplicate {
-            spurious::on_duplicate_report(&mut self.tx, now, range, &mut self.recorder);
-            self.record_state(now);
-        }
-        if self.tx.spurious.frto != frto::Frto::Off && ack >= una {
-            let ack = FrtoAck {
-                before: una,
-                news: news > 0,
-                duplicate: another || (ack == una && plain()),
-            };
-            frto::on_ack(&mut self.tx, now, ack, &mut self.recorder);
-            self.record_state(now);
-        }
-        if let Some(before) = timed {
-            let kind = AckKind {
-                ack,
-                duplicate,
-                bare: plain(),
-            };
-            rack::after_ack(&mut self.tx, now, before, kind, &mut self.recorder);
-            self.record_state(now);
-        }
-        if marked && recovery::on_congestion_mark(&mut self.tx, now, flight_before) {
-            self.record_state(now);
-        }
-        if let Some(flight) = rated {
-            self.tx.sample_rate(now, flight);
-            self.record_state(now);
-        }
-        if before.is_some_and(|before| prr::after_ack(&mut self.tx, before)) {
-            self.record_state(now);
-        }
+        let duplicate = if ack > una {
+            self.process_cumulative_ack(now, segment, &arrival, news);
+            false
+        } else {
+            ack == una && !empty && self.process_same_ack(now, &arrival, news)
+        };
+        self.process_loss_signs(now, segment, &arrival, (news > 0, duplicate));
         self.after_ack(now)
+    }
+
+    /// Notes an ACK and what later blocks compare the sender with.
+    fn before_ack(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        ack: Offset,
+        same_window: bool,
+    ) -> Arrival {
+        let una = self.tx.flight.board.una();
+        let options = &segment.options;
+        let echoed = self.echoed(now, segment);
+        let rated = self.tx.rated_flight();
+        let (recovery, flight) = (&mut self.tx.recovery, &mut self.tx.flight);
+        let before = recovery.before_ack(flight, now, echoed);
+        let marked = ack >= una && self.ecn.echoes(segment.flags);
+        recovery.loss.mark_echoed = marked;
+        let bare = segment.body.is_empty() && !segment.flags.has(Flags::FIN);
+        Arrival {
+            ack,
+            una,
+            window: self.scaled(segment),
+            same_window,
+            bare,
+            plain: bare && same_window && options.sack.is_empty(),
+            damaged: options.eln
+                && self.config().eln != Eln::Off
+                && !self.tx.recovery.loss.in_recovery,
+            // A sender without the scoreboard of RFC 6675 does not know what SACK says.
+            sacking: self.sack && self.tx.recovery.loss.sacking,
+            duplicate: if self.sack {
+                duplicate_report(&options.sack, self.tx.isn, una, ack)
+            } else {
+                None
+            },
+            marked: marked.then(|| self.tx.recovery.loss.flight_at_loss(&self.tx.flight)),
+            rated,
+            before,
+        }
+    }
+
+    /// Processes an ACK of new data, which with SACK news is a duplicate ACK as well (RFC 6675, 2
+    /// and 5).
+    fn process_cumulative_ack(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        arrival: &Arrival,
+        news: u64,
+    ) {
+        let recovering = self.tx.recovery.loss.in_recovery;
+        self.process_new_ack(now, segment, arrival.ack, arrival.una);
+        if arrival.damaged && !self.tx.flight.board.is_empty() {
+            self.process_marked_ack(now, false);
+        }
+        if news > 0 && !recovering && !arrival.damaged && !self.repairs_nack(now) {
+            self.process_dup_ack(now);
+        }
+    }
+
+    /// Processes an ACK for the first unacknowledged byte. Returns whether it is a duplicate ACK.
+    fn process_same_ack(&mut self, now: Instant, arrival: &Arrival, news: u64) -> bool {
+        if news > 0 {
+            self.tx.sacked_only(now, &mut self.recorder);
+        }
+        let duplicate = if arrival.sacking {
+            news > 0
+        } else {
+            arrival.bare
+                && arrival.same_window
+                && arrival.window > 0
+                && arrival.duplicate.is_none()
+                && !self.answers_dummy(now)
+        };
+        if arrival.damaged {
+            self.process_marked_ack(now, duplicate);
+        } else if duplicate && self.repairs_nack(now) {
+            let (loss, flight) = (&mut self.tx.recovery.loss, &mut self.tx.flight);
+            loss.on_dup_ack_of_nacked(flight, now, &mut self.recorder);
+            self.record_state(now);
+        } else if duplicate {
+            self.process_dup_ack(now);
+        }
+        duplicate
+    }
+
+    fn process_marked_ack(&mut self, now: Instant, duplicate: bool) {
+        let (loss, flight) = (&mut self.tx.recovery.loss, &mut self.tx.flight);
+        loss.on_marked_ack(flight, now, duplicate, &mut self.recorder);
+        self.record_state(now);
+    }
+
+    fn process_dup_ack(&mut self, now: Instant) {
+        let (recovery, flight) = (&mut self.tx.recovery, &mut self.tx.flight);
+        recovery.on_dup_ack(flight, now, &mut self.recorder);
+        self.record_state(now);
+    }
+
+    fn repairs_nack(&self, now: Instant) -> bool {
+        self.tx.recovery.loss.repairs_nack(&self.tx.flight, now)
+    }
+
+    /// Returns whether an apparent duplicate ACK answers a dummy segment.
+    fn answers_dummy(&mut self, now: Instant) -> bool {
+        let rtt_min = self.recorder.rtt_min();
+        let flight = &mut self.tx.flight;
+        self.tx
+            .dummies
+            .as_mut()
+            .is_some_and(|dummies| dummies.are_answered(flight, now, rtt_min))
+    }
+
+    /// Processes what else an ACK says about losses, and the state that was noted before it: blocks
+    /// 6 to 11.
+    fn process_loss_signs(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        arrival: &Arrival,
+        (news, duplicate): (bool, bool),
+    ) {
+        let &Arrival { ack, una, .. } = arrival;
+        let Sender {
+            recovery, flight, ..
+        } = &mut self.tx;
+        if let Some(snack) = segment.options.extra.snack()
+            && ack == flight.board.una()
+            && recovery.on_snack(flight, now, snack, &mut self.recorder)
+        {
+            self.record_state(now);
+        }
+        if let Some(range) = arrival.duplicate {
+            self.process_duplicate_report(now, range);
+        }
+        if self.tx.frto != Frto::Off && ack >= una {
+            self.process_frto_ack(now, arrival, news, duplicate);
+        }
+        let Sender {
+            recovery, flight, ..
+        } = &mut self.tx;
+        let kind = AckKind {
+            ack,
+            duplicate: arrival.duplicate,
+            bare: arrival.plain,
+        };
+        if recovery.detect_losses(flight, now, (arrival.before, kind), &mut self.recorder) {
+            self.record_state(now);
+        }
+        let Sender {
+            recovery, flight, ..
+        } = &mut self.tx;
+        if let Some(in_flight) = arrival.marked
+            && recovery.on_congestion_mark(flight, now, in_flight)
+        {
+            self.record_state(now);
+        }
+        if let Some(in_flight) = arrival.rated {
+            self.tx.sample_rate(now, in_flight);
+            self.record_state(now);
+        }
+        let Sender {
+            recovery, flight, ..
+        } = &mut self.tx;
+        if recovery.reduce_by_prr(flight, arrival.before) {
+            self.record_state(now);
+        }
+    }
+
+    /// Notes that data arrived twice, as the peer reports: a reduction may not have been needed.
+    fn process_duplicate_report(&mut self, now: Instant, range: (Offset, Offset)) {
+        let Sender {
+            recovery, flight, ..
+        } = &mut self.tx;
+        if recovery.on_duplicate_report(flight, now, range, &mut self.recorder) {
+            self.tx.frto = Frto::Off;
+        }
+        self.record_state(now);
+    }
+
+    /// Lets F-RTO judge the last time-out by an ACK.
+    fn process_frto_ack(&mut self, now: Instant, arrival: &Arrival, news: bool, duplicate: bool) {
+        let before = arrival.una;
+        let ack = FrtoAck {
+            before,
+            news,
+            duplicate: duplicate || (arrival.ack == before && arrival.plain),
+            fresh: self.tx.unsent_segment().is_some(),
+            sacking: self.tx.recovery.loss.sacking,
+        };
+        let Sender {
+            recovery,
+            flight,
+            frto,
+            ..
+        } = &mut self.tx;
+        if frto.on_ack(flight, ack) {
+            let acked = flight.board.una() - before;
+            recovery.undo_timeout(flight, now, acked, &mut self.recorder);
+        }
+        self.record_state(now);
     }
 
     /// An ACK in SYN-RECEIVED. Returns whether it is of our SYN.
@@ -167,16 +312,16 @@ impl Connection {
         start: Offset,
         ack: Option<Offset>,
     ) -> bool {
-        let (una, max) = (self.tx.board.una(), self.tx.board.max());
+        let (una, max) = (self.tx.flight.board.una(), self.tx.flight.board.max());
         if ack.is_none_or(|a| a == 0 || a > max) || max == 0 {
             self.reply = self.reset_of(now, segment);
             return false;
         }
         if una == 0 {
-            let timeouts = self.tx.timeouts_in_row();
+            let timeouts = self.tx.flight.timeouts_in_row;
             self.acknowledge_syn(now, segment, 1);
             if !self.tx.early {
-                self.tx.after_lost_syns(timeouts);
+                self.tx.flight.after_lost_syns(timeouts);
             }
         }
         self.established(now);
@@ -200,11 +345,11 @@ impl Connection {
     }
 
     #[inline]
-    fn take_sacks(&mut self, now: Instant, segment: &Segment, ack: Offset) -> u64 {
+    fn process_sack_blocks(&mut self, now: Instant, segment: &Segment, ack: Offset) -> u64 {
         let mut news = 0;
-        self.tx.board.first_sacked = Maybe::NONE;
+        self.tx.flight.board.first_sacked = Maybe::NONE;
         for block in segment.options.sack.as_slice() {
-            let near = self.tx.board.una();
+            let near = self.tx.flight.board.una();
             let (Some(left), Some(right)) = (
                 block.left.offset(self.tx.isn, near),
                 block.right.offset(self.tx.isn, near),
@@ -213,10 +358,10 @@ impl Connection {
             };
             // Below the ACK is a duplicate report (RFC 2883); beyond what was
             // sent is nonsense.
-            if left < ack || right <= left || right > self.tx.board.max() {
+            if left < ack || right <= left || right > self.tx.flight.board.max() {
                 continue;
             }
-            let fresh = self.tx.board.sack(left, right);
+            let fresh = self.tx.flight.board.sack(left, right);
             if fresh > 0 {
                 news += fresh;
                 let record = Record::Sacked {
@@ -230,12 +375,13 @@ impl Connection {
     }
 
     #[inline(never)] // what most ACKs take is inlined once
-    fn take_new_ack(&mut self, now: Instant, segment: &Segment, ack: Offset, una: Offset) {
-        self.take_next_new_ack(now, segment, ack, una);
+    fn process_new_ack(&mut self, now: Instant, segment: &Segment, ack: Offset, una: Offset) {
+        self.process_next_ack(now, segment, ack, una);
     }
 
+    /// Processes an ACK of new data: the samples it gives, then recovery or growth of the window.
     #[inline(always)] // of each ACK that is what was expected
-    pub(super) fn take_next_new_ack(
+    pub(super) fn process_next_ack(
         &mut self,
         now: Instant,
         segment: &Segment,
@@ -243,36 +389,42 @@ impl Connection {
         una: Offset,
     ) {
         let echoed = self.echoed(now, segment);
-        let cwnd_limited = self.tx.cwnd_limited();
-        let (flight, acked, rtt_sample) = self.tx.acknowledge(now, ack, echoed, &mut self.recorder);
-        if let Some(newreno) = self.tx.loss.newreno_mut() {
-            newreno.echo_of_latest = match (segment.options.timestamps, acked.latest) {
-                (Some(ts), Some(at)) => ts.echo == self.stamps.at(at),
-                _ => false,
-            };
-        }
-        self.tx.judge_silence(now);
-        let ack = Ack {
-            bytes: acked.len,
-            rtt_sample,
-            fine_rtt: acked.sample_from.map(|at| now.since(at)),
-            cwnd_limited,
-        };
-        let new = NewAck {
+        let cwnd_limited = self.tx.flight.cwnd_limited();
+        let (in_flight, acked, rtt_sample) =
+            self.tx.acknowledge(now, ack, echoed, &mut self.recorder);
+        let (stamps, recorder) = (&self.stamps, &mut self.recorder);
+        let Sender {
+            recovery,
             flight,
-            ack,
+            frto,
+            dummies,
+            ..
+        } = &mut self.tx;
+        recovery.note_echo(|| match (segment.options.timestamps, acked.latest) {
+            (Some(ts), Some(at)) => ts.echo == stamps.at(at),
+            _ => false,
+        });
+        if let Some(dummies) = dummies {
+            dummies.judge_silence(flight, now);
+        }
+        let new = NewAck {
+            in_flight,
+            ack: Ack {
+                bytes: acked.len,
+                rtt_sample,
+                fine_rtt: acked.sample_from.map(|at| now.since(at)),
+                cwnd_limited,
+            },
             before: una,
         };
-        recovery::on_new_ack(&mut self.tx, now, &new, &mut self.recorder);
-        let echo = segment.options.timestamps.filter(|_| self.timestamps);
-        spurious::on_new_ack(
-            &mut self.tx,
-            now,
-            &ack,
-            echo.map(|ts| ts.echo),
-            |at| self.stamps.at(at),
-            &mut self.recorder,
-        );
+        recovery.on_new_ack(flight, now, &new, recorder);
+        if recovery.in_episode() {
+            let echo = segment.options.timestamps.filter(|_| self.timestamps);
+            let echo = (echo.map(|ts| ts.echo), |at| stamps.at(at));
+            if recovery.judge_echo(flight, now, &new, echo, recorder) {
+                *frto = Frto::Off;
+            }
+        }
         self.record_state(now);
     }
 

@@ -47,8 +47,10 @@ impl Connection {
             State::Closed | State::TimeWait => (None, None),
             State::Listen | State::SynSent => (None, Some(Limit::Handshake)),
             State::SynReceived if !self.tx.early => (None, Some(Limit::Handshake)),
-            _ if self.tx.loss.repairing(self.tx.board.una()) && !self.tx.board.is_empty() => {
-                let limit = if self.tx.loss.after_timeout() {
+            _ if self.tx.recovery.loss.repairing(self.tx.flight.board.una())
+                && !self.tx.flight.board.is_empty() =>
+            {
+                let limit = if self.tx.recovery.loss.after_timeout {
                     Limit::Timeout
                 } else {
                     Limit::Recovery
@@ -56,9 +58,9 @@ impl Connection {
                 (Some(Phase::Recovery), Some(limit))
             }
             _ => {
-                let phase = if self.tx.board.is_empty() {
+                let phase = if self.tx.flight.board.is_empty() {
                     Phase::Idle
-                } else if self.tx.cc.in_slow_start() {
+                } else if self.tx.flight.cc.in_slow_start() {
                     Phase::SlowStart
                 } else {
                     Phase::Avoidance
@@ -84,7 +86,7 @@ impl Connection {
     /// The retransmission timer has expired: that is what the sender was waiting for.
     #[cold]
     pub(super) fn waited_for_timer(&mut self) {
-        if self.tx.board.una() > 0
+        if self.tx.flight.board.una() > 0
             && let Some(since) = self
                 .clocks
                 .limit

@@ -24,9 +24,13 @@ impl Connection {
             return false;
         }
         if segment.body.is_empty() {
-            let max = self.tx.board.max();
-            let ack = segment.ack.offset(self.tx.isn, self.tx.board.una());
-            if ack.is_some_and(|ack| ack <= max) && self.tx.on_dummy_ack(now, &mut self.recorder) {
+            let max = self.tx.flight.board.max();
+            let ack = segment.ack.offset(self.tx.isn, self.tx.flight.board.una());
+            let (flight, recorder) = (&mut self.tx.flight, &mut self.recorder);
+            if ack.is_some_and(|ack| ack <= max)
+                && let Some(dummies) = &mut self.tx.dummies
+                && dummies.on_ack(flight, now, recorder)
+            {
                 self.record_state(now);
             }
             return true;
@@ -54,7 +58,7 @@ impl Connection {
     pub(super) fn dummy_ack(&mut self, now: Instant) -> Segment {
         self.recorder.emit(now, Record::AckSent);
         let mut segment = self.marked(now);
-        segment.seq = self.tx.isn.at(self.tx.ack_position());
+        segment.seq = self.tx.isn.at(self.tx.flight.ack_position());
         segment
     }
 

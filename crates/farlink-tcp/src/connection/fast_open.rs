@@ -116,7 +116,7 @@ impl Connection {
                 cache.mss = mss;
             }
         }
-        if !self.tx.board.is_empty() {
+        if !self.tx.flight.board.is_empty() {
             self.tx.syn_data_refused();
         }
     }

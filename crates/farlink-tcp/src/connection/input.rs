@@ -1,10 +1,10 @@
 //! Segment arrives: the order of RFC 9293, 3.10.7.
 
 use super::{CloseReason, Connection, Event, State, output::reset_for};
+use crate::flight::context;
 use crate::record::{Mark, Record};
-use crate::recovery::rack::{self, AckKind};
+use crate::recovery::AckKind;
 use crate::segment::{Flags, Segment};
-use crate::send::context;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use crate::timers::Timer;
@@ -67,7 +67,7 @@ impl Connection {
     fn on_syn_sent(&mut self, now: Instant, segment: &Segment) {
         let acked = if segment.flags.has(Flags::ACK) {
             match segment.ack.offset(self.tx.isn, 0) {
-                Some(ack) if ack > 0 && ack <= self.tx.board.max() => Some(ack),
+                Some(ack) if ack > 0 && ack <= self.tx.flight.board.max() => Some(ack),
                 _ => {
                     self.reply = reset_for(segment).map(Box::new);
                     return;
@@ -100,7 +100,7 @@ impl Connection {
         } else {
             // Simultaneous open: the SYN goes out again, now with an ACK.
             self.state = State::SynReceived;
-            self.tx.board.lose_all();
+            self.tx.flight.board.lose_all();
         }
     }
 
@@ -129,25 +129,25 @@ impl Connection {
         let config = Arc::clone(self.config());
         self.tx.negotiated(&config, mss, self.sack);
         if !self.snack.on() {
-            self.tx.loss.without_snack();
+            self.tx.recovery.without_snack();
         }
         self.tx.update_window(now, 0, 0, u64::from(segment.window));
     }
 
     pub(super) fn acknowledge_syn(&mut self, now: Instant, segment: &Segment, ack: Offset) {
         let echoed = self.echoed(now, segment);
-        let before = rack::before_ack(&mut self.tx, now, echoed);
+        let (recovery, flight) = (&mut self.tx.recovery, &mut self.tx.flight);
+        let before = recovery.before_ack(flight, now, echoed);
         self.tx.acknowledge(now, ack, echoed, &mut self.recorder);
         self.tx.skip_sample(now);
-        self.tx.restart_timer(now);
-        if let Some(before) = before {
-            let kind = AckKind {
-                ack,
-                duplicate: None,
-                bare: false,
-            };
-            rack::after_ack(&mut self.tx, now, before, kind, &mut self.recorder);
-        }
+        self.tx.flight.restart_timer(now);
+        let kind = AckKind {
+            ack,
+            duplicate: None,
+            bare: false,
+        };
+        let (recovery, flight) = (&mut self.tx.recovery, &mut self.tx.flight);
+        recovery.detect_losses(flight, now, (before, kind), &mut self.recorder);
     }
 
     pub(super) fn established(&mut self, now: Instant) {
@@ -158,7 +158,7 @@ impl Connection {
         self.recorder.emit(now, Record::Mark(Mark::Established));
         self.predicts = self.is_predictable();
         let tx = &mut self.tx;
-        tx.cc.on_established(&context!(tx, now, 0));
+        tx.flight.cc.on_established(&context!(tx.flight, now, 0));
         self.record_state(now);
     }
 
@@ -222,7 +222,7 @@ impl Connection {
             self.note_duplicate(segment, start);
             self.note_refused(now, segment, start);
             if space > 0 && end <= nxt && !flags.has(Flags::SYN) {
-                self.rx.repeat(now, &mut self.tx.timers);
+                self.rx.repeat(now, &mut self.tx.flight.timers);
             } else {
                 self.refuse(now, flags);
             }
@@ -279,7 +279,7 @@ impl Connection {
         }
 
         // Fifth, ACK.
-        if !flags.has(Flags::ACK) || !self.take_ack(now, segment, start) || !acceptable {
+        if !flags.has(Flags::ACK) || !self.process_ack(now, segment, start) || !acceptable {
             return;
         }
         if let Some(ts) = segment.options.timestamps {
@@ -359,7 +359,8 @@ impl Connection {
             let before = self.rx.delivered();
             self.rx.tune(now, self.echo_age(now, segment));
             let len = (to - from) as u32;
-            self.rx.data(now, from, len, bytes, &mut self.tx.timers);
+            self.rx
+                .data(now, from, len, bytes, &mut self.tx.flight.timers);
             let total = self.rx.delivered();
             if total != before {
                 self.recorder.emit(now, Record::Delivered { total });
@@ -464,9 +465,9 @@ impl Connection {
     /// The SYN goes again; what left after it may still arrive.
     fn lose_syn(&mut self) {
         if self.tx.early {
-            self.tx.board.lose_front();
+            self.tx.flight.board.lose_front();
         } else {
-            self.tx.board.lose_all();
+            self.tx.flight.board.lose_all();
         }
     }
 
@@ -517,15 +518,15 @@ impl Connection {
 
     pub(super) fn enter_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
-        self.tx.timers.stop(Timer::Retransmission);
-        self.tx.timers.stop(Timer::Persist);
-        self.tx.stop_rack();
+        self.tx.flight.timers.stop(Timer::Retransmission);
+        self.tx.flight.timers.stop(Timer::Persist);
+        self.tx.recovery.stop_rack(&mut self.tx.flight);
         self.wait_for_old_segments(now);
     }
 
     /// TIME-WAIT lasts from now on.
     fn wait_for_old_segments(&mut self, now: Instant) {
         let at = now + self.config().msl * 2;
-        self.tx.timers.set(Timer::TimeWait, at);
+        self.tx.flight.timers.set(Timer::TimeWait, at);
     }
 }

@@ -93,9 +93,10 @@ impl Connection {
         let Some(life) = &mut self.lifetime else {
             return;
         };
-        let una = self.tx.board.una();
-        let closed_window = self.tx.timers.runs(Timer::Persist);
-        let waits = (!self.tx.board.is_empty() || closed_window) && self.state != State::TimeWait;
+        let una = self.tx.flight.board.una();
+        let closed_window = self.tx.flight.timers.runs(Timer::Persist);
+        let waits =
+            (!self.tx.flight.board.is_empty() || closed_window) && self.state != State::TimeWait;
         if !waits {
             life.since = None;
         } else if life.since.is_none() || una != life.una {
@@ -127,9 +128,9 @@ impl Connection {
             }
             _ => Instant::MAX,
         };
-        self.tx.timers.set(Timer::User, user);
-        self.tx.timers.set(Timer::KeepAlive, keepalive);
-        self.tx.timers.set(Timer::FinWait2, fin_wait_2);
+        self.tx.flight.timers.set(Timer::User, user);
+        self.tx.flight.timers.set(Timer::KeepAlive, keepalive);
+        self.tx.flight.timers.set(Timer::FinWait2, fin_wait_2);
     }
 
     /// Nothing came for as long as keep-alive waits: another probe, or the end.
@@ -143,7 +144,7 @@ impl Connection {
             life.probed = now;
             life.probe_due = true;
             let again = now + keepalive.interval;
-            self.tx.timers.set(Timer::KeepAlive, again);
+            self.tx.flight.timers.set(Timer::KeepAlive, again);
         } else {
             self.end(now, CloseReason::TimedOut);
         }
@@ -156,7 +157,7 @@ impl Connection {
         let due = life.is_some_and(|life| std::mem::take(&mut life.probe_due));
         if due {
             self.ack_segment(now, out);
-            out.seq = self.tx.isn.at(self.tx.board.max() - 1);
+            out.seq = self.tx.isn.at(self.tx.flight.board.max() - 1);
         }
         due
     }

@@ -33,14 +33,14 @@ mod tests;
 use crate::config::{Config, Nagle, SnackForm, WindowScale};
 use crate::congestion::Metric;
 use crate::ecn::Negotiation;
+use crate::flight::{Flight, context};
 use crate::limit::LimitTimes;
 use crate::phase::PhaseTimes;
 use crate::receive::Receiver;
 use crate::record::{Mark, Record, Recorder, Stats};
-use crate::recovery::rack;
 use crate::rto::RttEstimator;
 use crate::segment::Segment;
-use crate::send::{Sender, context};
+use crate::send::Sender;
 use crate::seq::{Offset, Seq};
 use crate::time::{Instant, Interval};
 use crate::timers::Timer;
@@ -139,6 +139,10 @@ pub struct Connection {
     /// A segment outside of the flow of data: RST.
     reply: Option<Box<Segment>>,
     clocks: Box<Clocks>,
+    /// Limits for a peer that is gone, if configured.
+    lifetime: Option<Box<Lifetime>>,
+    /// TCP Fast Open, if that is configured.
+    fast_open: Option<Box<Opening>>,
     tx: Sender,
     /// Opened by a SYN of ours.
     active: bool,
@@ -150,10 +154,6 @@ pub struct Connection {
     scaling: bool,
     /// SNACK, in the form that was agreed.
     snack: SnackForm,
-    /// Limits for a peer that is gone, if configured.
-    lifetime: Option<Box<Lifetime>>,
-    /// TCP Fast Open, if that is configured.
-    fast_open: Option<Box<Opening>>,
 }
 
 /// Events that the application has not been told. Each occurs at most once in a connection, and in
@@ -269,9 +269,9 @@ impl Connection {
     pub fn prefetch(&self) {
         self.rx.prefetch();
         self.recorder.prefetch();
-        if !self.tx.board.is_empty() {
-            self.tx.board.prefetch();
-            farlink_prefetch::whole(&*self.tx.cc);
+        if !self.tx.flight.board.is_empty() {
+            self.tx.flight.board.prefetch();
+            farlink_prefetch::whole(&*self.tx.flight.cc);
             farlink_prefetch::whole(&*self.clocks);
         }
     }
@@ -291,37 +291,37 @@ impl Connection {
 
     /// Congestion window in bytes, recovery's inflation included.
     pub fn cwnd(&self) -> u64 {
-        self.tx.cwnd()
+        self.tx.flight.cwnd()
     }
 
     /// Slow-start threshold in bytes; `u64::MAX` while unlimited.
     pub fn ssthresh(&self) -> u64 {
-        self.tx.cc.ssthresh()
+        self.tx.flight.cc.ssthresh()
     }
 
     /// Bytes sent, not acknowledged and not presumed lost.
     pub fn flight(&self) -> u64 {
-        self.tx.board.flight()
+        self.tx.flight.board.flight()
     }
 
     /// Sequence space that was sent and is not acknowledged, whether or not it is presumed lost.
     pub fn unacknowledged(&self) -> u64 {
-        self.tx.board.max() - self.tx.board.una()
+        self.tx.flight.board.max() - self.tx.flight.board.una()
     }
 
     /// Bytes in the network after RFC 6675: `flight` without what is SACKed.
     pub fn pipe(&self) -> u64 {
-        self.tx.board.pipe()
+        self.tx.flight.board.pipe()
     }
 
     /// First position of the stream that is not acknowledged (SND.UNA).
     pub fn snd_una(&self) -> Offset {
-        self.tx.board.una()
+        self.tx.flight.board.una()
     }
 
     /// Position after the last that was sent (SND.MAX).
     pub fn snd_max(&self) -> Offset {
-        self.tx.board.max()
+        self.tx.flight.board.max()
     }
 
     /// Next position expected from the peer (RCV.NXT).
@@ -346,27 +346,27 @@ impl Connection {
 
     /// Bytes of data that the peer has acknowledged so far.
     pub fn acknowledged(&self) -> u64 {
-        self.tx.board.una().clamp(1, self.tx.buffer.end()) - 1
+        self.tx.flight.board.una().clamp(1, self.tx.buffer.end()) - 1
     }
 
     /// The round-trip estimator.
     pub fn rtt(&self) -> &RttEstimator {
-        &self.tx.rtt
+        &self.tx.flight.rtt
     }
 
     /// Retransmission time-out in force.
     pub fn rto(&self) -> Interval {
-        self.tx.rto()
+        self.tx.flight.rto()
     }
 
     /// Smoothed round-trip time.
     pub fn srtt(&self) -> Option<Interval> {
-        self.tx.rtt.srtt()
+        self.tx.flight.rtt.srtt()
     }
 
     /// Largest segment in use, in bytes of data.
     pub fn mss(&self) -> u32 {
-        self.tx.mss
+        self.tx.flight.mss
     }
 
     /// Returns the timestamp clock at the start of time (RFC 7323, 5.4).
@@ -404,19 +404,19 @@ impl Connection {
         &self,
         now: Instant,
     ) -> impl Iterator<Item = (&'static Metric, Option<f64>)> + '_ {
-        metrics(&self.tx, now)
+        metrics(&self.tx.flight, now)
     }
 
     /// Largest window that the peer offered so far, in bytes.
     pub fn largest_peer_window(&self) -> u64 {
-        self.tx.largest_window()
+        self.tx.flight.peer.largest
     }
 
     /// Panics unless the sums kept of what is in flight equal a recount from the
     /// segments: for tests.
     #[doc(hidden)]
     pub fn recount(&self) {
-        self.tx.board.check();
+        self.tx.flight.board.check();
     }
 
     /// Keeps records for [`Self::drain_records`], or stops to.
@@ -566,21 +566,21 @@ impl Connection {
     /// Returns when [`Self::on_timeout`] must be called if nothing happens before.
     #[inline]
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.tx.timers.next()
+        self.tx.flight.timers.next()
     }
 
     /// Returns [`Self::next_timeout`] if it is before `limit`. Mostly the answer is known to be
     /// `None`.
     #[inline(always)] // after each segment
     pub fn timeout_before(&mut self, limit: Instant) -> Option<Instant> {
-        self.tx.timers.next_before(limit)
+        self.tx.flight.timers.next_before(limit)
     }
 
     /// The time that [`Self::next_timeout`] named has come.
     pub fn on_timeout(&mut self, now: Instant) {
         self.at_rest = false;
         for timer in Timer::ALL {
-            if self.tx.timers.take(timer, now) {
+            if self.tx.flight.timers.take(timer, now) {
                 self.expired(now, timer);
             }
         }
@@ -596,16 +596,18 @@ impl Connection {
             // What they held back is asked for again now.
             Timer::Pacing | Timer::Dummy => {}
             Timer::Reordering => {
-                rack::on_reordering_timer(&mut self.tx, now, &mut self.recorder);
+                let recovery = &mut self.tx.recovery;
+                recovery.on_reordering_timer(&mut self.tx.flight, now, &mut self.recorder);
                 self.record_state(now);
             }
             Timer::TailProbe => {
-                rack::on_probe_timer(&mut self.tx, now, &mut self.recorder);
+                let (fresh, recovery) = (self.tx.unsent_segment().is_some(), &mut self.tx.recovery);
+                recovery.on_probe_timer(&mut self.tx.flight, now, fresh, &mut self.recorder);
                 self.record_state(now);
             }
             Timer::Retransmission => {
                 self.waited_for_timer();
-                let most = if self.tx.board.una() == 0 {
+                let most = if self.tx.flight.board.una() == 0 {
                     self.config().max_syn_retransmits
                 } else {
                     self.config().max_retransmits
@@ -630,12 +632,12 @@ impl Connection {
         self.state = State::Closed;
         self.syn_due = false;
         self.dummy_acks = 0;
-        self.tx.stop_rack();
-        self.tx.timers.stop_all();
+        self.tx.recovery.stop_rack(&mut self.tx.flight);
+        self.tx.flight.timers.stop_all();
         if let Some(life) = &mut self.lifetime {
             life.stop();
         }
-        self.rx.acknowledged(&mut self.tx.timers);
+        self.rx.acknowledged(&mut self.tx.flight.timers);
         self.events.push(Event::Closed(reason));
         self.recorder.emit(now, Record::Mark(Mark::Closed));
     }
@@ -650,22 +652,22 @@ impl Connection {
     #[cold]
     fn keep_state(&mut self, now: Instant) {
         let record = Record::State {
-            cwnd: self.tx.cwnd(),
-            ssthresh: self.tx.cc.ssthresh(),
-            flight: self.tx.board.pipe(),
-            srtt: self.tx.rtt.srtt().unwrap_or_default(),
-            rto: self.tx.rto(),
+            cwnd: self.tx.flight.cwnd(),
+            ssthresh: self.tx.flight.cc.ssthresh(),
+            flight: self.tx.flight.board.pipe(),
+            srtt: self.tx.flight.rtt.srtt().unwrap_or_default(),
+            rto: self.tx.flight.rto(),
         };
         self.recorder.emit(now, record);
-        self.recorder.inner(now, metrics(&self.tx, now));
+        self.recorder.inner(now, metrics(&self.tx.flight, now));
     }
 }
 
 /// Returns the metrics of the congestion control.
-fn metrics(tx: &Sender, now: Instant) -> impl Iterator<Item = (&'static Metric, Option<f64>)> {
-    let all = tx.config().congestion.algorithm().metrics.iter();
+fn metrics(flight: &Flight, now: Instant) -> impl Iterator<Item = (&'static Metric, Option<f64>)> {
+    let all = flight.config().congestion.algorithm().metrics.iter();
     all.map(move |metric| {
-        let cx = context!(tx, now, tx.board.flight());
-        (metric, metric.value(&*tx.cc, &cx))
+        let cx = context!(flight, now, flight.board.flight());
+        (metric, metric.value(&*flight.cc, &cx))
     })
 }

@@ -5,7 +5,6 @@ use super::input::TIMESTAMPS_LEN;
 use super::{Connection, State};
 use crate::config::{Eln, PartialAck};
 use crate::ip::IpVersion;
-use crate::recovery::nack;
 use crate::segment::{Flags, Segment, TCP_HEADER_LEN};
 use crate::seq::Seq;
 use crate::time::Instant;
@@ -73,13 +72,13 @@ impl Connection {
         self.at_rest = false;
         match notice {
             Notice::BadState { seq } => {
-                let (una, max) = (self.tx.board.una(), self.tx.board.max());
+                let (una, max) = (self.tx.flight.board.una(), self.tx.flight.board.max());
                 let out = seq
                     .offset(self.tx.isn, una)
                     .is_some_and(|at| at >= una && at < max);
-                let taken = self.config().ebsn && out && self.tx.timer_runs();
+                let taken = self.config().ebsn && out && self.tx.flight.timer_runs();
                 if taken {
-                    self.tx.restart_timer(now);
+                    self.tx.flight.restart_timer(now);
                 }
                 taken
             }
@@ -98,12 +97,12 @@ impl Connection {
         self.at_rest = false;
         let options = if self.timestamps { TIMESTAMPS_LEN } else { 0 };
         let mss = mtu.saturating_sub(ip.header_len() + TCP_HEADER_LEN + options);
-        let news = mtu >= ip.least_mtu() && mss < self.tx.mss;
+        let news = mtu >= ip.least_mtu() && mss < self.tx.flight.mss;
         if news {
-            self.tx.mss = mss;
-            if self.tx.board.split(mss) {
+            self.tx.flight.mss = mss;
+            if self.tx.flight.board.split(mss) {
                 // What was cut may have left once; its times are no samples.
-                self.tx.distrust_samples(self.tx.board.max());
+                self.tx.flight.distrust_samples(self.tx.flight.board.max());
             }
         }
         news
@@ -135,7 +134,7 @@ impl Connection {
     /// A negative acknowledgment: the base station misses what its blocks name, which goes
     /// again at once. Nothing else changes.
     pub(super) fn process_nack(&mut self, now: Instant, segment: &Segment) {
-        let (isn, una) = (self.tx.isn, self.tx.board.una());
+        let (isn, una) = (self.tx.isn, self.tx.flight.board.una());
         let mut resent = false;
         for block in segment.options.sack.as_slice() {
             let (Some(left), Some(right)) =
@@ -144,15 +143,12 @@ impl Connection {
                 continue;
             };
             // Acknowledged since, or never sent.
-            if right <= una || left >= right || right > self.tx.board.max() {
+            if right <= una || left >= right || right > self.tx.flight.board.max() {
                 continue;
             }
-            resent |= nack::on_missing(
-                &mut self.tx,
-                now,
-                (left.max(una), right),
-                &mut self.recorder,
-            );
+            let (loss, flight) = (&mut self.tx.recovery.loss, &mut self.tx.flight);
+            let missed = (left.max(una), right);
+            resent |= loss.on_missing(flight, now, missed, &mut self.recorder);
         }
         if resent {
             self.record_state(now);
@@ -162,14 +158,14 @@ impl Connection {
     /// A partial acknowledgment: the base station has everything before it
     /// (west1997, 3.4). Nothing but the retransmission timer changes.
     pub(super) fn take_partial_ack(&mut self, now: Instant, segment: &Segment, how: PartialAck) {
-        let (una, max) = (self.tx.board.una(), self.tx.board.max());
+        let (una, max) = (self.tx.flight.board.una(), self.tx.flight.board.max());
         let ack = segment.ack.offset(self.tx.isn, una);
         let Some(ack) = ack.filter(|&ack| ack > una && ack <= max) else {
             return;
         };
         if self.config().ackp_karn {
-            self.tx.distrust_samples(ack);
+            self.tx.flight.distrust_samples(ack);
         }
-        self.tx.partial_ack(now, how);
+        self.tx.flight.partial_ack(now, how);
     }
 }

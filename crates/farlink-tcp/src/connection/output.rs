@@ -45,7 +45,7 @@ impl Connection {
 
     #[inline(always)] // of each segment that leaves
     fn transmit(&mut self, now: Instant, turn: &mut Turn, out: &mut Segment) -> bool {
-        let streamed = if turn.goes_on(self.tx.mss) {
+        let streamed = if turn.goes_on(self.tx.flight.mss) {
             self.tx.next_of_turn(now, turn)
         } else {
             let ordinary =
@@ -96,8 +96,9 @@ impl Connection {
             self.data_segment(now, &chunk, out);
             return true;
         }
-        if self.tx.dummies.is_some()
-            && let Some((start, len)) = self.tx.next_dummy(now)
+        if let Some(dummies) = &mut self.tx.dummies
+            && let end = self.tx.buffer.end()
+            && let Some((start, len)) = dummies.next(&mut self.tx.flight, now, end)
         {
             *out = self.dummy_segment(now, start, len);
             return true;
@@ -176,7 +177,7 @@ impl Connection {
         // Only new data (RFC 3168, 6.1.5 and 6.1.6).
         if self.ecn.agreed() && len > 0 && !chunk.retransmission && !self.tx.probing() {
             ecn = Ecn::Ect0;
-            if std::mem::take(&mut self.tx.loss.reduced) {
+            if std::mem::take(&mut self.tx.recovery.loss.reduced) {
                 flags = flags.with(Flags::CWR);
             }
         }
@@ -184,7 +185,7 @@ impl Connection {
             *out = self.syn_chunk(now, chunk, flags, ecn);
             return;
         }
-        let room = self.tx.mss.saturating_sub(len);
+        let room = self.tx.flight.mss.saturating_sub(len);
         self.tx.body_into(chunk, &mut out.body);
         self.segment(now, start, flags, ecn, room, out);
     }
@@ -224,7 +225,7 @@ impl Connection {
     #[inline(always)] // of each ACK of an end that only receives
     pub(super) fn next_ack(&mut self, now: Instant, out: &mut Segment) {
         self.recorder.emit(now, Record::AckSent);
-        let (none, start) = (Flags::default(), self.tx.ack_position());
+        let (none, start) = (Flags::default(), self.tx.flight.ack_position());
         out.body.set_len(0);
         self.segment(now, start, none, Ecn::NotEct, u32::MAX, out);
     }
@@ -260,7 +261,7 @@ impl Connection {
     #[inline]
     fn acknowledges(&mut self) {
         self.stamps.last_ack_sent = self.rx.nxt();
-        self.rx.acknowledged(&mut self.tx.timers);
+        self.rx.acknowledged(&mut self.tx.flight.timers);
     }
 
     /// The options of a SYN.
@@ -284,7 +285,7 @@ impl Connection {
         if self.snack.on() {
             let long = self.snack == SnackForm::Long;
             let room = room.min(MOST_SNACK);
-            let snack = self.rx.snack(long, u64::from(self.tx.mss), room);
+            let snack = self.rx.snack(long, u64::from(self.tx.flight.mss), room);
             if let Some(snack) = snack {
                 options.extra = Extra::Snack(snack);
             }
@@ -323,7 +324,7 @@ impl Connection {
         Segment {
             src_port: self.local_port,
             dst_port: self.remote_port,
-            seq: self.tx.isn.at(self.tx.board.max()),
+            seq: self.tx.isn.at(self.tx.flight.board.max()),
             ack: self.rx.ack(),
             flags: Flags::RST.with(Flags::ACK),
             options: self.timestamps_option(now, true),

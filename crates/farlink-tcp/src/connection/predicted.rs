@@ -38,7 +38,7 @@ impl Connection {
             && options.are_plain()
             && !segment.dummy
             && segment.ecn != Ecn::Ce
-            && self.tx.spurious.frto == Frto::Off
+            && self.tx.frto == Frto::Off
             && !self.recorder.on();
         if !expected {
             return false;
@@ -60,8 +60,9 @@ impl Connection {
     /// Data that the window takes, at the end that sends nothing itself.
     #[inline(always)] // in one place
     fn take_more_data(&mut self, now: Instant, segment: &Segment) -> bool {
-        let (una, len) = (self.tx.board.una(), segment.body.len());
-        let expected = self.tx.board.is_empty() && segment.ack == self.tx.isn.at(una) && !self.deaf;
+        let (una, len) = (self.tx.flight.board.una(), segment.body.len());
+        let expected =
+            self.tx.flight.board.is_empty() && segment.ack == self.tx.isn.at(una) && !self.deaf;
         if !expected {
             return false;
         }
@@ -74,10 +75,10 @@ impl Connection {
         let Some(start) = start else {
             return false;
         };
-        self.tx.heard();
+        self.tx.peer_alive();
         self.tx.take_window(now, start, una, self.scaled(segment));
         if self.ecn.agreed() {
-            self.tx.loss.mark_echoed = false;
+            self.tx.recovery.loss.mark_echoed = false;
         }
         if let Some(ts) = segment.options.timestamps {
             self.stamps.accepted(now, ts.value, start);
@@ -90,25 +91,26 @@ impl Connection {
         let age = self.echo_age(now, segment);
         self.rx.tune(now, age);
         let bytes = segment.body.bytes();
-        self.rx.next_data(now, len, bytes, &mut self.tx.timers);
+        self.rx
+            .next_data(now, len, bytes, &mut self.tx.flight.timers);
         true
     }
 
     /// An ACK of new data that is nothing else.
     #[inline(always)] // in one place
     fn take_next_ack(&mut self, now: Instant, segment: &Segment) -> bool {
-        let (una, max) = (self.tx.board.una(), self.tx.board.max());
+        let (una, max) = (self.tx.flight.board.una(), self.tx.flight.board.max());
         let ack = segment.ack.offset(self.tx.isn, una);
         let Some(ack) = ack.filter(|&ack| ack > una && ack <= max) else {
             return false;
         };
         self.at_rest = false;
         let start = self.rx.nxt();
-        self.tx.heard();
+        self.tx.peer_alive();
         self.tx.take_window(now, start, ack, self.scaled(segment));
-        self.tx.loss.mark_echoed = false;
-        self.tx.board.first_sacked = Maybe::NONE;
-        self.take_next_new_ack(now, segment, ack, una);
+        self.tx.recovery.loss.mark_echoed = false;
+        self.tx.flight.board.first_sacked = Maybe::NONE;
+        self.process_next_ack(now, segment, ack, una);
         if let Some(ts) = segment.options.timestamps {
             self.stamps.accepted(now, ts.value, start);
         }

@@ -58,8 +58,8 @@ fn a_connection_is_small() {
 #[test]
 fn what_a_receiver_asks_of_the_sender_is_two_lines() {
     let sender = 48 + std::mem::offset_of!(Connection, tx);
-    let first = sender + std::mem::offset_of!(Sender, spurious.frto);
-    let last = sender + std::mem::offset_of!(Sender, board) + 16; // SND.UNA, SND.MAX
+    let first = sender + std::mem::offset_of!(Sender, frto);
+    let last = sender + std::mem::offset_of!(Sender, flight.board) + 16; // SND.UNA, SND.MAX
     assert_eq!((first % 64, last - first), (0, 128));
 }
 

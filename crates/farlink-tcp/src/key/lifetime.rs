@@ -1,6 +1,7 @@
 //! Keys of the end of a connection: when it is given up, and how long closing lasts.
 
-use super::{Field, Kind, Value, keys};
+use super::entry::keys;
+use super::value::{Field, Kind, Value};
 use crate::time::Interval;
 
 /// From a moment to a month.

@@ -1,7 +1,7 @@
 //! Keys of the assumed cause of losses, and of the path's notices.
 
-use super::value::words;
-use super::{Kind, Value, Word, keys};
+use super::entry::keys;
+use super::value::{Kind, Value, Word, words};
 use crate::config::{AssumeLoss, Eln, PartialAck};
 use crate::time::Interval;
 

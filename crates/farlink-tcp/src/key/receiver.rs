@@ -1,7 +1,7 @@
 //! Keys of the receiver: buffer, window, and acknowledgments.
 
-use super::value::words;
-use super::{Field, Idle, Kind, Value, Word, keys};
+use super::entry::{Idle, keys};
+use super::value::{Field, Kind, Value, Word, words};
 use crate::config::{Config, DelayedAck, DummyReply, SnackForm, WindowScale};
 use crate::congestion;
 use crate::time::Interval;

@@ -1,7 +1,7 @@
 //! Keys of the detection and repair of losses.
 
-use super::value::words;
-use super::{Field, Idle, Kind, Value, Word, keys};
+use super::entry::{Idle, keys};
+use super::value::{Field, Kind, Value, Word, words};
 use crate::config::{
     AssumeLoss, Careful, Config, NewRenoExit, PrrBound, RackConfig, RackRtt, Recovery, ReduceFrom,
     TlpConfig, Undo,

@@ -1,7 +1,7 @@
 //! Keys of segments: sizes, and when a small one waits.
 
-use super::value::{LIMIT, words};
-use super::{Field, Kind, Value, keys};
+use super::entry::keys;
+use super::value::{Field, Kind, LIMIT, Value, words};
 use crate::config::{FastOpen, Nagle};
 
 words! { NAGLE: Nagle {

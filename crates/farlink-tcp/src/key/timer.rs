@@ -1,8 +1,8 @@
 //! The retransmission timer: its estimator, its bounds and what starts it anew.
 
+use super::entry::{Idle, keys};
 use super::recovery::SACK;
-use super::value::words;
-use super::{Field, Idle, Kind, Value, Word, keys};
+use super::value::{Field, Kind, Value, Word, words};
 use crate::config::{Backoff, Config, Ratio, Recovery, RtoAlgorithm, Sampling};
 use crate::time::Interval;
 

@@ -1,7 +1,7 @@
 //! Values of keys: of what kind they are, what they may be, and the fields of
 //! [`crate::Config`] that hold them.
 
-use crate::config::Ratio;
+use crate::ratio::Ratio;
 use crate::time::Interval;
 
 /// A value.

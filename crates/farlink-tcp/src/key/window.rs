@@ -1,7 +1,7 @@
 //! The congestion window: where it begins, what bounds it, and when it grows.
 
-use super::value::{LIMIT, words};
-use super::{Field, Idle, Kind, Value, Word, keys};
+use super::entry::{Idle, keys};
+use super::value::{Field, Kind, LIMIT, Value, Word, words};
 use crate::config::{ByteCounting, Config, CwndLimit, InitialWindow, Ratio};
 use crate::congestion::{Input, Setting, goes_by};
 

@@ -6,49 +6,50 @@
 //! one. Until what was out then is acknowledged, each marked duplicate makes room
 //! for a segment, since one has left the network.
 
-use super::LossState;
+use super::state::{LossState, NewAck};
+use crate::flight::Flight;
 use crate::record::{Mark, Record, Recorder};
-use crate::send::Sender;
-use crate::seq::Offset;
 use crate::time::Instant;
 
-/// An ACK is marked; `duplicate` is whether it would count as a duplicate ACK.
-pub(crate) fn on_marked_ack(
-    tx: &mut Sender,
-    now: Instant,
-    duplicate: bool,
-    recorder: &mut Recorder,
-) {
-    if duplicate {
-        recorder.emit(now, Record::DupAck);
-        if !tx.loss.counts_pipe() {
-            tx.loss.inflation += i64::from(tx.mss);
+impl LossState {
+    /// Processes a marked ACK; `duplicate` is whether it would count as a duplicate ACK.
+    pub(crate) fn on_marked_ack(
+        &mut self,
+        flight: &mut Flight,
+        now: Instant,
+        duplicate: bool,
+        recorder: &mut Recorder,
+    ) {
+        if duplicate {
+            recorder.emit(now, Record::DupAck);
+            if !self.counts_pipe() {
+                flight.inflation += i64::from(flight.mss);
+            }
         }
+        // Marks come for a round trip, because of what was out: only later ones may
+        // tell of the retransmission.
+        let age = flight.rtt.smooth_bound().unwrap_or_else(|| flight.rto());
+        if flight.board.front_is_due(now, age) {
+            recorder.emit(now, Record::Mark(Mark::FastRetransmit));
+            flight.board.lose_front();
+            self.force = true;
+            flight.restart_timer_for_loss(now);
+        }
+        self.repair_end = flight.board.max();
     }
-    // Marks come for a round trip, because of what was out: only later ones may
-    // tell of the retransmission.
-    let age = tx.rtt.smooth_bound().unwrap_or_else(|| tx.rto());
-    if tx.board.front_is_due(now, age) {
-        recorder.emit(now, Record::Mark(Mark::FastRetransmit));
-        tx.board.lose_front();
-        tx.loss.force = true;
-        tx.loss_seen(now);
-    }
-    tx.loss.repair_end = tx.board.max();
-}
 
-/// New data was acknowledged outside of a recovery: what the marked duplicates
-/// made room for is in flight instead.
-#[inline]
-pub(super) fn on_new_ack(loss: &mut LossState, una: Offset, acked: u64) {
-    if loss.repair_end == 0 {
-        return;
-    }
-    if una >= loss.repair_end {
-        loss.repair_end = 0;
-        loss.inflation = 0;
-    } else {
-        let acked = acked.min(i64::MAX as u64) as i64;
-        loss.inflation = (loss.inflation - acked).max(0);
+    /// Takes back the room that marked duplicates made, when new data is acknowledged outside of a
+    /// recovery.
+    #[inline]
+    pub(super) fn end_repair(&mut self, flight: &mut Flight, new: &NewAck) {
+        if self.repair_end == 0 {
+            return;
+        }
+        if flight.board.una() >= self.repair_end {
+            self.repair_end = 0;
+            flight.inflation = 0;
+        } else {
+            flight.inflation = (flight.inflation - new.bytes()).max(0);
+        }
     }
 }

@@ -5,12 +5,9 @@
 //! data is sent meanwhile. The basic algorithm goes by cumulative and duplicate
 //! ACKs (section 2), the enhanced one by SACK (section 3).
 
-use crate::record::Recorder;
+use crate::flight::Flight;
 use crate::scoreboard::Sent;
-use crate::send::Sender;
 use crate::seq::Offset;
-use crate::spurious;
-use crate::time::Instant;
 
 /// New segments that leave in step 2.
 const NEW_SEGMENTS: u32 = 2;
@@ -48,6 +45,10 @@ pub(crate) struct FrtoAck {
     pub(crate) news: bool,
     /// Set for a duplicate ACK.
     pub(crate) duplicate: bool,
+    /// Set if new data may leave whatever the congestion window is.
+    pub(crate) fresh: bool,
+    /// Set if the scoreboard of RFC 6675 is used.
+    pub(crate) sacking: bool,
 }
 
 impl Frto {
@@ -80,64 +81,63 @@ impl Frto {
             *self = Self::Off;
         }
     }
-}
-
-/// Step 1. The retransmission timer went off; `repairing` if a loss was being
-/// repaired already.
-pub(crate) fn on_timeout(tx: &mut Sender, repairing: bool) {
-    let (recover, front) = (tx.board.max(), tx.board.front().map(Sent::end));
-    if !tx.config().undo.frto {
-        return;
-    }
-    tx.spurious.frto = match front {
-        Some(again) if !repairing => Frto::First {
-            recover,
-            again,
-            sent: false,
-        },
-        _ => Frto::Off,
-    };
-}
-
-/// An ACK was taken: steps 2 and 3.
-#[inline(never)] // nothing of it need be fetched by others
-pub(crate) fn on_ack(tx: &mut Sender, now: Instant, ack: FrtoAck, recorder: &mut Recorder) {
-    let una = tx.board.una();
-    let advanced = una > ack.before;
-    let sacking = tx.loss.sacking();
-    match tx.spurious.frto {
-        Frto::Off => {}
-        Frto::First { recover, again, .. } => {
-            if advanced && una < recover && tx.unsent_segment().is_some() {
-                let sent = 0;
-                tx.spurious.frto = Frto::Second {
-                    recover,
-                    again,
-                    sent,
-                };
-            } else if advanced || (ack.duplicate && !sacking) {
-                tx.spurious.frto = Frto::Off; // step 2a
-            }
+    /// Step 1, at a retransmission time-out; `repairing` if a loss was being repaired already.
+    pub(crate) fn on_timeout(&mut self, flight: &Flight, repairing: bool) {
+        if !flight.config().undo.frto {
+            return;
         }
-        Frto::Second { recover, again, .. } => {
-            let report = if sacking {
-                let beyond = una > recover || tx.board.highest_sacked() > Some(recover);
-                (advanced || ack.news) && !beyond
-            } else {
-                advanced && una > again
-            };
-            if report {
-                spurious::undo(tx, now, Some(una - ack.before), recorder); // step 3b
-            } else if advanced || ack.news || ack.duplicate {
-                tx.spurious.frto = Frto::Off; // step 3a
-                let most = tx.cc.ssthresh().max(tx.cc.cwnd());
-                tx.cc.collapse(most.min(3 * u64::from(tx.mss)));
-                if !sacking {
-                    // The new segments would fill the window for good.
-                    tx.board.lose_all();
+        *self = match flight.board.front().map(Sent::end) {
+            Some(again) if !repairing => Self::First {
+                recover: flight.board.max(),
+                again,
+                sent: false,
+            },
+            _ => Self::Off,
+        };
+    }
+
+    /// Steps 2 and 3, after an ACK was processed. Returns whether the time-out was spurious (3b).
+    #[inline(never)] // nothing of it need be fetched by others
+    pub(crate) fn on_ack(&mut self, flight: &mut Flight, ack: FrtoAck) -> bool {
+        let una = flight.board.una();
+        let advanced = una > ack.before;
+        match *self {
+            Self::Off => {}
+            Self::First { recover, again, .. } => {
+                if advanced && una < recover && ack.fresh {
+                    let sent = 0;
+                    *self = Self::Second {
+                        recover,
+                        again,
+                        sent,
+                    };
+                } else if advanced || (ack.duplicate && !ack.sacking) {
+                    *self = Self::Off; // step 2a
+                }
+            }
+            Self::Second { recover, again, .. } => {
+                let report = if ack.sacking {
+                    let beyond = una > recover || flight.board.highest_sacked() > Some(recover);
+                    (advanced || ack.news) && !beyond
+                } else {
+                    advanced && una > again
+                };
+                if report {
+                    *self = Self::Off;
+                    return true;
+                }
+                if advanced || ack.news || ack.duplicate {
+                    *self = Self::Off; // step 3a
+                    let most = flight.cc.ssthresh().max(flight.cc.cwnd());
+                    flight.cc.collapse(most.min(3 * u64::from(flight.mss)));
+                    if !ack.sacking {
+                        // The new segments would fill the window for good.
+                        flight.board.lose_all();
+                    }
                 }
             }
         }
+        false
     }
 }
 

@@ -1,93 +1,70 @@
 //! Loss recovery: when a loss is seen, what is sent again, when it is over.
 //!
-//! One file an algorithm. Each is told of duplicate and new acknowledgments and
-//! works on the [`Sender`]'s scoreboard; what the loss does to the window is the
+//! One file an algorithm. Each gets duplicate and new acknowledgments and works on the [`Flight`]
+//! and on the [`LossState`] that all share. It returns what else is to be done: whether a timer
+//! restarts, whether a reduction was taken back. What the loss does to the window is the
 //! congestion controller's affair.
 
-pub(crate) mod eln;
+mod eln;
 pub(crate) mod frto;
-pub(crate) mod nack;
+mod nack;
 mod newreno;
-pub(crate) mod prr;
-pub(crate) mod rack;
+mod prr;
+mod rack;
 mod reno;
 mod sack;
-pub(crate) mod snack;
+mod snack;
+mod spurious;
+mod state;
 mod tahoe;
-pub(crate) mod vegas;
+mod vegas;
 
-use crate::config::{AssumeLoss, Careful, Config, NewRenoExit, Recovery};
-use crate::congestion::{Ack, InForce, Loss};
+use crate::config::{Careful, Config, NewRenoExit, Recovery, Undo};
+use crate::flight::{Flight, context};
 use crate::key;
-use crate::maybe::Maybe;
-use crate::record::{Mark, Record, Recorder};
-use crate::send::{Sender, context};
+use crate::record::{Record, Recorder};
+use crate::rto::RttEstimator;
+use crate::rto::fine::FineTimeout;
 use crate::seq::Offset;
-use crate::spurious;
-use crate::time::Instant;
-use crate::timers::{Timer, Timers};
+use crate::snack::Snack;
+use crate::time::{Instant, Interval};
 use newreno::NewReno;
-use prr::Prr;
+pub(crate) use rack::AckKind;
 use rack::Rack;
 use sack::Sack;
-use vegas::FineTimeout;
+pub(crate) use spurious::duplicate_report;
+use state::front_loss;
+pub(crate) use state::{LossState, NewAck};
 
-/// State that the algorithms share.
+/// Detection and repair of losses.
 #[derive(Debug)]
-#[repr(C)] // in this order in memory: what each segment asks for is together
-pub(crate) struct LossState {
-    pub(crate) in_recovery: bool,
-    /// The next retransmission leaves whatever the window says.
-    pub(crate) force: bool,
-    /// Set if a time-out happened since `recover` was passed.
-    after_timeout: bool,
-    /// The window was reduced since new data said so (CWR).
-    pub(crate) reduced: bool,
-    /// The ACK at hand says that data was marked: nothing grows for it.
-    pub(crate) mark_echoed: bool,
-    limited_transmit: bool,
-    /// Losses are taken for corruption.
-    pub(crate) assume_corruption: bool,
-    pub(crate) dup_acks: u32,
-    threshold: u32,
-    /// Bytes that duplicate and partial ACKs add to the window while recovery lasts.
-    pub(crate) inflation: i64,
-    /// Bytes that limited transmit let out since the last new ACK.
-    limited_sent: u64,
-    /// Position after the highest byte sent when the last loss was seen
-    /// (`recover` of RFC 6582, `RecoveryPoint` of RFC 6675).
-    recover: Offset,
-    /// Position after the last byte that was out when a marked ACK came (ELN);
-    /// zero when there is nothing to repair.
-    repair_end: Offset,
-    /// Position after the highest byte that a negative acknowledgment named; zero without any.
-    nacked_to: Offset,
-    pub(super) algorithm: Algorithm,
-    /// Position after the highest byte sent when the window was last reduced for
-    /// a mark (RFC 3168).
-    marked: Offset,
+#[repr(C)] // in this order in memory: what each segment asks for is first
+pub(crate) struct LossRecovery {
+    pub(crate) loss: LossState,
+    algorithm: Algorithm,
 }
 
-/// Detection and repair of losses, with the state that only one algorithm needs.
+/// State that only one algorithm needs.
 #[derive(Debug)]
-pub(super) enum Algorithm {
+enum Algorithm {
     GoBackN,
     Tahoe,
     Reno,
     NewReno(NewReno),
     Sack(Sack),
-    Vegas {
-        fine: Box<FineTimeout>,
-        coarse_timeout: bool,
-    },
-    Snack {
-        fine: Box<FineTimeout>,
-    },
+    Vegas,
+    Snack,
+}
+
+/// The sender before an ACK is processed, where an algorithm compares.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BeforeAck {
+    prr: Option<prr::Before>,
+    rack: Option<rack::Before>,
 }
 
 impl Algorithm {
     fn new(config: &Config) -> Self {
-        let fine = |k, granularity| Box::new(FineTimeout::new(k, granularity));
         match config.recovery {
             Recovery::GoBackN => Self::GoBackN,
             Recovery::Tahoe => Self::Tahoe,
@@ -101,423 +78,489 @@ impl Algorithm {
                 let reduces = key::reduces_by_prr(config);
                 Self::Sack(Sack::new(rescue, prr.filter(|_| reduces), rack))
             }
-            Recovery::Vegas {
-                fine_k,
-                fine_granularity,
-                coarse_timeout,
-            } => Self::Vegas {
-                fine: fine(fine_k, fine_granularity),
-                coarse_timeout,
-            },
-            Recovery::Snack {
-                fine_k,
-                fine_granularity,
-            } => Self::Snack {
-                fine: fine(fine_k, fine_granularity),
-            },
+            Recovery::Vegas { .. } => Self::Vegas,
+            Recovery::Snack { .. } => Self::Snack,
         }
     }
 }
 
-/// A new acknowledgment, for recovery.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NewAck {
-    /// Bytes in flight before it.
-    pub(crate) flight: u64,
-    /// Acknowledged data.
-    pub(crate) ack: Ack,
-    /// First position acknowledged before it.
-    pub(crate) before: Offset,
+/// Returns the clock for each segment that `config` asks for.
+pub(crate) fn fine_timeout(config: &Config) -> Option<Box<FineTimeout>> {
+    let (k, granularity, replaces) = match config.recovery {
+        Recovery::Vegas {
+            fine_k,
+            fine_granularity,
+            coarse_timeout,
+        } => (fine_k, fine_granularity, !coarse_timeout),
+        Recovery::Snack {
+            fine_k,
+            fine_granularity,
+        } => (fine_k, fine_granularity, false),
+        _ => return None,
+    };
+    Some(Box::new(FineTimeout::new(k, granularity, replaces)))
 }
 
-impl LossState {
+impl LossRecovery {
     pub(crate) fn new(config: &Config) -> Self {
+        let algorithm = Algorithm::new(config);
+        let sacking = matches!(algorithm, Algorithm::Sack(_));
         Self {
-            algorithm: Algorithm::new(config),
-            threshold: config.dupack_threshold,
-            limited_transmit: config.limited_transmit,
-            limited_sent: 0,
-            dup_acks: 0,
-            in_recovery: false,
-            recover: 0,
-            inflation: 0,
-            force: false,
-            after_timeout: false,
-            marked: 0,
-            reduced: false,
-            mark_echoed: false,
-            assume_corruption: config.assume_loss == AssumeLoss::Corruption,
-            repair_end: 0,
-            nacked_to: 0,
+            loss: LossState::new(config, sacking),
+            algorithm,
         }
     }
 
-    /// Returns whether data outstanding at the last loss is still being repaired.
-    #[inline]
-    pub(crate) fn repairing(&self, una: Offset) -> bool {
-        (self.in_recovery || self.after_timeout) && una < self.recover
-    }
-
-    /// The peer does not do SACK: NewReno is what remains.
+    /// Falls back on NewReno, because the peer does not do SACK.
     pub(crate) fn without_sack(&mut self) {
-        if self.sacking() {
+        if self.loss.sacking {
             let newreno = NewReno::new(false, Careful::Plain, NewRenoExit::FlightSize);
             self.algorithm = Algorithm::NewReno(newreno);
+            self.loss.sacking = false;
+        }
+    }
+
+    /// Falls back on Vegas, because the peer does not do SNACK.
+    pub(crate) fn without_snack(&mut self) {
+        if self.snacking() {
+            self.algorithm = Algorithm::Vegas;
+        }
+    }
+
+    /// Returns whether SNACKs are heeded.
+    #[inline]
+    pub(crate) fn snacking(&self) -> bool {
+        matches!(self.algorithm, Algorithm::Snack)
+    }
+
+    /// Returns whether data presumed lost leaves whatever the window: the peer has said that the
+    /// data is not in the network, and waits for it. After a time-out the window counts.
+    #[inline]
+    pub(crate) fn sends_lost_at_once(&self) -> bool {
+        self.snacking() && !self.loss.after_timeout
+    }
+
+    #[inline]
+    fn sack(&self) -> Option<&Sack> {
+        match &self.algorithm {
+            Algorithm::Sack(sack) => Some(sack),
+            _ => None,
         }
     }
 
     /// RACK-TLP, if it is in use.
     #[inline]
     pub(crate) fn rack(&self) -> Option<&Rack> {
-        match &self.algorithm {
-            Algorithm::Sack(sack) => sack.rack.as_deref(),
-            _ => None,
-        }
+        self.sack()?.rack.as_deref()
     }
 
     #[inline]
-    pub(crate) fn rack_mut(&mut self) -> Option<&mut Rack> {
+    fn rack_mut(&mut self) -> Option<(&mut Rack, &mut LossState)> {
         match &mut self.algorithm {
-            Algorithm::Sack(sack) => sack.rack.as_deref_mut(),
+            Algorithm::Sack(sack) => Some((sack.rack.as_deref_mut()?, &mut self.loss)),
             _ => None,
         }
     }
 
-    /// Proportional rate reduction, if it is in use.
+    /// Returns whether an algorithm must see every ACK, or what leaves.
     #[inline]
-    pub(crate) fn prr(&self) -> Option<&Prr> {
-        match &self.algorithm {
-            Algorithm::Sack(sack) => sack.prr.as_deref(),
-            _ => None,
-        }
-    }
-
-    #[inline]
-    pub(super) fn prr_mut(&mut self) -> Option<&mut Prr> {
-        match &mut self.algorithm {
-            Algorithm::Sack(sack) => sack.prr.as_deref_mut(),
-            _ => None,
-        }
-    }
-
-    /// The clock of Vegas, if it is in use.
-    #[inline]
-    pub(crate) fn fine(&self) -> Option<&FineTimeout> {
-        match &self.algorithm {
-            Algorithm::Vegas { fine, .. } | Algorithm::Snack { fine } => Some(fine),
-            _ => None,
-        }
-    }
-
-    #[inline]
-    pub(crate) fn fine_mut(&mut self) -> Option<&mut FineTimeout> {
-        match &mut self.algorithm {
-            Algorithm::Vegas { fine, .. } | Algorithm::Snack { fine } => Some(fine),
-            _ => None,
-        }
-    }
-
-    /// Returns NewReno's state, if it is used.
-    #[inline]
-    pub(crate) fn newreno_mut(&mut self) -> Option<&mut NewReno> {
-        match &mut self.algorithm {
-            Algorithm::NewReno(newreno) => Some(newreno),
-            _ => None,
-        }
-    }
-
-    fn forget_rescue(&mut self) {
-        if let Algorithm::Sack(sack) = &mut self.algorithm {
-            sack.rescued = Maybe::NONE;
-        }
-    }
-
-    /// Returns whether the scoreboard of RFC 6675 is used.
-    #[inline]
-    pub(crate) fn sacking(&self) -> bool {
-        matches!(self.algorithm, Algorithm::Sack(_))
-    }
-
-    /// Returns whether the window is charged with the pipe: SACKed bytes have left the network.
-    /// Outside of recovery this is limited transmit (RFC 6675, 5, step 3).
-    #[inline]
-    pub(crate) fn counts_pipe(&self) -> bool {
-        self.sacking() && (self.in_recovery || self.after_timeout || self.limited_transmit)
+    pub(crate) fn compares(&self) -> bool {
+        self.sack()
+            .is_some_and(|sack| sack.rack.is_some() || sack.prr.is_some())
     }
 
     /// Returns whether holes below SACKed data may be filled that are not presumed lost (NextSeg,
     /// rules 3 and 4). RACK waits for time, or probes.
     pub(crate) fn counts_holes(&self) -> bool {
-        self.sacking() && self.in_recovery && self.rack().is_none()
+        self.loss.sacking && self.loss.in_recovery && self.rack().is_none()
     }
 
     /// Returns whether a recovery may send the same segment more than once: RACK detects a lost
     /// retransmission.
     #[inline]
     pub(crate) fn retransmits_again(&self) -> bool {
-        self.in_recovery && self.rack().is_some()
+        self.loss.in_recovery && self.rack().is_some()
     }
 
-    /// Returns the bytes that limited transmit lets out beyond the window (RFC 3042). With SACK the
-    /// pipe does so.
-    #[inline]
-    pub(crate) fn limited_transmit_credit(&self, mss: u64) -> u64 {
-        if self.limited_transmit && !self.in_recovery && !self.sacking() {
-            mss * u64::from(self.dup_acks.min(self.threshold - 1))
-        } else {
-            0
+    /// Returns whether rule (4) of `NextSeg` may be used.
+    pub(crate) fn may_rescue(&self, una: Offset) -> bool {
+        self.sack().is_some_and(|sack| sack.may_rescue(una))
+    }
+
+    /// Notes a rescue retransmission.
+    pub(crate) fn rescued(&mut self) {
+        if let Algorithm::Sack(sack) = &mut self.algorithm {
+            sack.rescued(self.loss.recover);
         }
     }
 
-    /// `len` new bytes leave with `flight` already out and a window of `cwnd`.
-    #[inline]
-    pub(crate) fn new_data(&mut self, len: u64, flight: u64, cwnd: u64) {
-        if self.dup_acks > 0 && !self.in_recovery && flight + len > cwnd {
-            self.limited_sent += len;
+    fn forget_rescue(&mut self) {
+        if let Algorithm::Sack(sack) = &mut self.algorithm {
+            sack.forget_rescue();
         }
     }
 
-    /// Something of `len` leaves, new or not.
+    // What leaves.
+
+    /// Notes that `len` bytes of data leave, with `again` for another time.
+    pub(crate) fn left(&mut self, flight: &mut Flight, now: Instant, again: bool) {
+        if let Some((rack, loss)) = self.rack_mut() {
+            rack.left(loss, flight, now, again);
+        }
+    }
+
+    /// Counts `len` bytes of data that leave, new or not.
     #[inline]
     pub(crate) fn data(&mut self, len: u64) {
-        if let Some(prr) = self.prr_mut() {
+        if let Algorithm::Sack(sack) = &mut self.algorithm
+            && let Some(prr) = &mut sack.prr
+        {
             prr.sent(len);
         }
     }
 
-    /// Returns whether data sent before a time-out is still being sent again.
-    pub(crate) fn after_timeout(&self) -> bool {
-        self.after_timeout
+    /// Notes that `[start, end)` leaves again, if `detection` looks for that.
+    #[inline]
+    pub(crate) fn sent_again(
+        &mut self,
+        now: Instant,
+        (start, end): (Offset, Offset),
+        detection: Undo,
+    ) {
+        let spurious = &mut self.loss.spurious;
+        spurious.sent_again(now, start, end, detection);
     }
 
-    /// Bytes in flight that limited transmit let out, which do not count when
-    /// the window is reduced (RFC 5681, 3.2, step 2).
-    pub(crate) fn limited_sent(&self) -> u64 {
-        self.limited_sent
+    // Acknowledgments.
+
+    /// Uses a round-trip sample of a segment that left at `sent`.
+    #[inline]
+    pub(crate) fn sampled(&mut self, rtt: &mut RttEstimator, sent: Instant, sample: Interval) {
+        self.loss.spurious.sampled(rtt, sent, sample);
+        if let Some((rack, _)) = self.rack_mut() {
+            rack.sampled();
+        }
     }
 
-    /// Returns whether rule (4) of `NextSeg` may be used: once until the rescue retransmission is
-    /// acknowledged.
-    pub(crate) fn may_rescue(&self, una: Offset) -> bool {
-        match &self.algorithm {
-            Algorithm::Sack(sack) => {
-                sack.rescue && sack.rescued.get().is_none_or(|point| una > point)
+    /// Returns the sender's state before an ACK. `echoed` is the departure of the segment whose
+    /// timestamp the ACK echoes.
+    #[inline]
+    pub(crate) fn before_ack(
+        &mut self,
+        flight: &mut Flight,
+        now: Instant,
+        echoed: Option<Instant>,
+    ) -> BeforeAck {
+        let Algorithm::Sack(sack) = &mut self.algorithm else {
+            return BeforeAck::default();
+        };
+        BeforeAck {
+            prr: sack.prr.is_some().then(|| prr::Before::of(flight)),
+            rack: (sack.rack.as_mut())
+                .and_then(|rack| rack.before_ack(&self.loss, flight, now, echoed)),
+        }
+    }
+
+    /// Processes a duplicate acknowledgment; with SACK, one that brought news.
+    pub(crate) fn on_dup_ack(
+        &mut self,
+        flight: &mut Flight,
+        now: Instant,
+        recorder: &mut Recorder,
+    ) {
+        let loss = &mut self.loss;
+        recorder.emit(now, Record::DupAck);
+        loss.dup_acks += 1;
+        let cx = context!(flight, now, flight.board.flight());
+        flight.cc.on_dup_ack(&cx);
+        match &mut self.algorithm {
+            Algorithm::GoBackN => {}
+            Algorithm::Tahoe => tahoe::on_dup_ack(loss, flight, now, recorder),
+            Algorithm::Reno => reno::on_dup_ack(loss, flight, now, recorder),
+            Algorithm::Vegas | Algorithm::Snack => vegas::on_dup_ack(loss, flight, now, recorder),
+            Algorithm::NewReno(newreno) => newreno.on_dup_ack(loss, flight, now, recorder),
+            Algorithm::Sack(sack) => sack.on_dup_ack(loss, flight, now, recorder),
+        }
+    }
+
+    /// Processes an acknowledgment of new data. Restarts the retransmission timer as the
+    /// algorithm wants it.
+    #[inline(always)] // of each ACK
+    pub(crate) fn on_new_ack(
+        &mut self,
+        flight: &mut Flight,
+        now: Instant,
+        new: &NewAck,
+        recorder: &mut Recorder,
+    ) {
+        let loss = &mut self.loss;
+        if loss.after_timeout && flight.board.una() >= loss.recover {
+            loss.after_timeout = false;
+        }
+        let cx = context!(flight, now, new.in_flight);
+        flight.cc.on_delivered(&cx, &new.ack);
+        let mut restart = true;
+        if loss.in_recovery {
+            restart = self.on_recovery_ack(flight, now, new, recorder);
+        } else {
+            loss.dup_acks = 0;
+            loss.limited_sent = 0;
+            loss.end_repair(flight, new);
+            if !loss.mark_echoed {
+                let cx = context!(flight, now, new.in_flight);
+                flight.cc.on_ack(&cx, &new.ack);
+            }
+        }
+        if flight.fine.is_some() {
+            vegas::after_new_ack(&mut self.loss, flight, now, recorder);
+        }
+        if let Algorithm::NewReno(newreno) = &mut self.algorithm {
+            newreno.previous_ack = new.before;
+        }
+        if restart {
+            flight.restart_timer(now);
+        }
+    }
+
+    /// Processes a new ACK while losses are repaired. Returns whether the retransmission timer
+    /// restarts.
+    #[inline(never)]
+    fn on_recovery_ack(
+        &mut self,
+        flight: &mut Flight,
+        now: Instant,
+        new: &NewAck,
+        recorder: &mut Recorder,
+    ) -> bool {
+        let loss = &mut self.loss;
+        match &mut self.algorithm {
+            Algorithm::GoBackN | Algorithm::Tahoe => {}
+            Algorithm::Reno | Algorithm::Vegas => {
+                reno::on_recovery_ack(loss, flight, now, recorder);
+            }
+            Algorithm::Snack => snack::on_recovery_ack(loss, flight, now, new, recorder),
+            Algorithm::NewReno(newreno) => {
+                return newreno.on_recovery_ack(loss, flight, now, new, recorder);
+            }
+            Algorithm::Sack(sack) => sack.on_recovery_ack(loss, flight, now, new, recorder),
+        }
+        true
+    }
+
+    /// Notes whether a new ACK echoes the timestamp of the latest transmission of the segment it
+    /// acknowledges, where that is a sign of its need (RFC 6582, 4.2).
+    #[inline]
+    pub(crate) fn note_echo(&mut self, is_of_latest: impl FnOnce() -> bool) {
+        if let Algorithm::NewReno(newreno) = &mut self.algorithm {
+            newreno.echo_of_latest = is_of_latest();
+        }
+    }
+
+    /// Sends again what an ACK for the first unacknowledged byte names. Returns whether SNACKs are
+    /// heeded.
+    pub(crate) fn on_snack(
+        &mut self,
+        flight: &mut Flight,
+        now: Instant,
+        snack: Snack,
+        recorder: &mut Recorder,
+    ) -> bool {
+        let heeded = self.snacking();
+        if heeded {
+            self.loss.on_snack(flight, now, snack, recorder);
+        }
+        heeded
+    }
+
+    /// Ends an ACK for RACK-TLP. Returns whether it is in use.
+    pub(crate) fn detect_losses(
+        &mut self,
+        flight: &mut Flight,
+        now: Instant,
+        (before, kind): (BeforeAck, AckKind),
+        recorder: &mut Recorder,
+    ) -> bool {
+        let (Some(before), Algorithm::Sack(sack)) = (before.rack, &mut self.algorithm) else {
+            return false;
+        };
+        sack.after_ack(&mut self.loss, flight, now, (before, kind), recorder);
+        true
+    }
+
+    /// Ends an ACK for PRR. Returns whether the window changed.
+    pub(crate) fn reduce_by_prr(&mut self, flight: &mut Flight, before: BeforeAck) -> bool {
+        match (before.prr, &mut self.algorithm) {
+            (Some(before), Algorithm::Sack(sack)) => {
+                let prr = sack.prr.as_mut();
+                prr.is_some_and(|prr| prr.after_ack(&self.loss, flight, before))
             }
             _ => false,
         }
     }
 
-    pub(crate) fn rescued(&mut self) {
+    /// Processes an ACK that says that data was marked, with `in_flight` bytes out before it. The
+    /// window is reduced unless that was done since this window of data left, for a
+    /// mark or a loss (RFC 3168, 6.1.2). Returns whether it was.
+    pub(crate) fn on_congestion_mark(
+        &mut self,
+        flight: &mut Flight,
+        now: Instant,
+        in_flight: u64,
+    ) -> bool {
+        let loss = &mut self.loss;
+        if flight.board.una() <= loss.marked.max(loss.recover) {
+            return false;
+        }
+        let front = front_loss(flight, now);
+        let before = flight.cc.cwnd();
+        let in_flight = flight.at_most_window(in_flight);
+        let cx = context!(flight, now, in_flight);
+        flight.cc.on_congestion_mark(&cx, &front);
+        if flight.cc.cwnd() > before {
+            flight.cc.collapse(before); // the least of a loss is more than was left
+        }
+        loss.marked = flight.board.max();
+        loss.reduced = true;
+        true
+    }
+
+    // Reductions that were not needed.
+
+    /// Returns whether a reduction may still turn out unneeded.
+    #[inline]
+    pub(crate) fn in_episode(&self) -> bool {
+        self.loss.spurious.in_episode()
+    }
+
+    /// Judges a reduction by the timestamp that an ACK of new data echoes. Returns whether it was
+    /// taken back.
+    #[inline(never)]
+    pub(crate) fn judge_echo(
+        &mut self,
+        flight: &mut Flight,
+        now: Instant,
+        new: &NewAck,
+        (echo, clock): (Option<u32>, impl Fn(Instant) -> u32),
+        recorder: &mut Recorder,
+    ) -> bool {
+        let spurious = &mut self.loss.spurious;
+        let undone = spurious.judge(flight, now, &new.ack, echo, clock, recorder);
+        self.undo_if(undone, flight)
+    }
+
+    /// Notes that `range` arrived twice, as the peer reports. Returns whether a reduction was taken
+    /// back.
+    pub(crate) fn on_duplicate_report(
+        &mut self,
+        flight: &mut Flight,
+        now: Instant,
+        range: (Offset, Offset),
+        recorder: &mut Recorder,
+    ) -> bool {
+        let spurious = &mut self.loss.spurious;
+        let undone = spurious.on_duplicate_report(flight, now, range, recorder);
+        self.undo_if(undone, flight)
+    }
+
+    /// Takes back the reduction of a spurious time-out, whose first ACK acknowledged `acked` bytes.
+    pub(crate) fn undo_timeout(
+        &mut self,
+        flight: &mut Flight,
+        now: Instant,
+        acked: u64,
+        recorder: &mut Recorder,
+    ) {
+        let spurious = &mut self.loss.spurious;
+        let undone = spurious.undo(flight, now, Some(acked), recorder);
+        self.undo_if(undone, flight);
+    }
+
+    /// Ends all recovery, because the loss was none, and neither is any before SND.UNA.
+    fn undo_if(&mut self, undone: bool, flight: &mut Flight) -> bool {
+        if undone {
+            self.loss.leave(flight);
+            self.loss.after_timeout = false;
+            self.loss.recover = flight.board.una();
+            self.loss.limited_sent = 0;
+            self.forget_rescue();
+        }
+        undone
+    }
+
+    // Timers.
+
+    /// Processes a retransmission time-out: what was in flight is lost.
+    pub(crate) fn on_timeout(&mut self, flight: &mut Flight) {
+        let loss = &mut self.loss;
+        flight.inflation = 0;
+        loss.dup_acks = 0;
+        loss.limited_sent = 0;
+        loss.in_recovery = false;
+        loss.recover = flight.board.max();
+        loss.after_timeout = true;
+        loss.reduced |= !loss.assume_corruption;
+        loss.repair_end = 0;
+        loss.nacked_to = 0;
+        self.forget_rescue();
+        // RACK leaves in the pipe what may still arrive.
+        self.loss.force = self.rack().is_some();
+    }
+
+    /// Begins an episode with a time-out that is about to reduce the window.
+    pub(crate) fn begin_by_timeout(&mut self, flight: &mut Flight) {
+        let sacking = self.loss.sacking;
+        self.loss.spurious.begin(flight, sacking, true);
+    }
+
+    /// Presumes lost what a time-out shows to be.
+    pub(crate) fn lose_at_timeout(&mut self, flight: &mut Flight, now: Instant) {
+        match self.rack_mut() {
+            Some((rack, _)) if flight.board.una() > 0 => rack.on_timeout(flight, now),
+            _ => flight.board.lose_all(),
+        }
+    }
+
+    /// Processes a time-out as a loss of the first segment, where [`FineTimeout`] says so.
+    pub(crate) fn on_fine_timeout(
+        &mut self,
+        flight: &mut Flight,
+        now: Instant,
+        recorder: &mut Recorder,
+    ) {
+        vegas::on_timeout(&mut self.loss, flight, now, recorder);
+    }
+
+    /// Stops the timers of RACK, and the probe that is about to leave.
+    pub(crate) fn stop_rack(&mut self, flight: &mut Flight) {
+        if let Some((rack, _)) = self.rack_mut() {
+            rack.stop(&mut flight.timers);
+        }
+    }
+
+    /// Checks again segments that were not old enough to be lost.
+    pub(crate) fn on_reordering_timer(
+        &mut self,
+        flight: &mut Flight,
+        now: Instant,
+        recorder: &mut Recorder,
+    ) {
         if let Algorithm::Sack(sack) = &mut self.algorithm {
-            sack.rescued = Maybe::some(self.recover);
+            sack.on_reordering_timer(&mut self.loss, flight, now, recorder);
         }
     }
 
-    /// The retransmission timer went off with `max` the highest position sent.
-    pub(crate) fn on_timeout(&mut self, max: Offset) {
-        self.dup_acks = 0;
-        self.limited_sent = 0;
-        self.in_recovery = false;
-        self.inflation = 0;
-        self.force = false;
-        self.recover = max;
-        self.after_timeout = true;
-        self.reduced |= !self.assume_corruption;
-        self.forget_rescue();
-        self.repair_end = 0;
-        self.forget_nacks();
-    }
-
-    /// Returns whether a loss or a mark in the window of data at `una` has reduced the congestion
-    /// window and is still being handled.
-    pub(crate) fn reduced_since(&self, una: Offset) -> bool {
-        (self.in_recovery && una < self.recover) || una < self.marked
-    }
-
-    /// Returns whether a mark already reduced the window in which the loss at `una` was sent (RFC
-    /// 3168, 6.1.2).
-    fn reduced_for_mark(&self, una: Offset) -> bool {
-        una <= self.marked
-    }
-
-    fn enter(&mut self, max: Offset, timers: &mut Timers) {
-        self.in_recovery = true;
-        self.limited_sent = 0;
-        self.recover = max;
-        self.force = true;
-        self.reduced |= !self.assume_corruption;
-        self.repair_end = 0;
-        match &mut self.algorithm {
-            Algorithm::NewReno(newreno) => newreno.partial_acks = 0,
-            Algorithm::Sack(sack) => {
-                sack.rescued = Maybe::NONE;
-                if let Some(prr) = &mut sack.prr {
-                    prr.enter();
-                }
-                if let Some(rack) = &mut sack.rack {
-                    rack.recovery_begins();
-                    timers.stop(Timer::TailProbe);
-                }
-            }
-            _ => {}
+    /// Processes the timer of the tail loss probe. `fresh` says that new data may leave.
+    pub(crate) fn on_probe_timer(
+        &mut self,
+        flight: &mut Flight,
+        now: Instant,
+        fresh: bool,
+        recorder: &mut Recorder,
+    ) {
+        if let Some((rack, _)) = self.rack_mut() {
+            rack.on_probe_timer(flight, now, fresh, recorder);
         }
     }
-
-    /// The loss was none, and neither is any before `una`.
-    pub(crate) fn undo(&mut self, una: Offset) {
-        self.leave();
-        self.after_timeout = false;
-        self.recover = una;
-        self.limited_sent = 0;
-        self.forget_rescue();
-    }
-
-    fn leave(&mut self) {
-        self.in_recovery = false;
-        self.inflation = 0;
-        self.dup_acks = 0;
-        self.force = false;
-    }
-}
-
-/// A duplicate acknowledgment arrived; with SACK, one that brought news.
-pub(crate) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
-    recorder.emit(now, Record::DupAck);
-    tx.loss.dup_acks += 1;
-    tx.cc.on_dup_ack(&context!(tx, now, tx.board.flight()));
-    match tx.loss.algorithm {
-        Algorithm::GoBackN => {}
-        Algorithm::Tahoe => tahoe::on_dup_ack(tx, now, recorder),
-        Algorithm::Reno => reno::on_dup_ack(tx, now, recorder),
-        Algorithm::Vegas { .. } | Algorithm::Snack { .. } => vegas::on_dup_ack(tx, now, recorder),
-        Algorithm::NewReno(newreno) => newreno::on_dup_ack(tx, now, newreno, recorder),
-        Algorithm::Sack(_) => sack::on_dup_ack(tx, now, recorder),
-    }
-}
-
-/// New data was acknowledged. Restarts the retransmission timer as the
-/// algorithm wants it.
-#[inline(always)] // of each ACK
-pub(crate) fn on_new_ack(tx: &mut Sender, now: Instant, new: &NewAck, recorder: &mut Recorder) {
-    if tx.loss.after_timeout && tx.board.una() >= tx.loss.recover {
-        tx.loss.after_timeout = false;
-    }
-    tx.cc.on_delivered(&context!(tx, now, new.flight), &new.ack);
-    let mut restart = true;
-    if tx.loss.in_recovery {
-        restart = on_recovery_ack(tx, now, *new, recorder);
-    } else {
-        tx.loss.dup_acks = 0;
-        tx.loss.limited_sent = 0;
-        eln::on_new_ack(&mut tx.loss, tx.board.una(), new.ack.bytes);
-        if !tx.loss.mark_echoed {
-            grow(tx, now, new);
-        }
-    }
-    vegas::after_new_ack(tx, now, recorder);
-    if let Some(newreno) = tx.loss.newreno_mut() {
-        newreno.previous_ack = new.before;
-    }
-    if restart {
-        tx.restart_timer(now);
-    }
-}
-
-/// Processes a new ACK while losses are repaired. Returns whether the retransmission timer
-/// restarts.
-#[inline(never)]
-fn on_recovery_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &mut Recorder) -> bool {
-    match tx.loss.algorithm {
-        Algorithm::GoBackN | Algorithm::Tahoe => {}
-        Algorithm::Reno | Algorithm::Vegas { .. } => reno::on_recovery_ack(tx, now, recorder),
-        Algorithm::Snack { .. } => snack::on_recovery_ack(tx, now, new, recorder),
-        Algorithm::NewReno(newreno) => {
-            return newreno::on_recovery_ack(tx, now, new, newreno, recorder);
-        }
-        Algorithm::Sack(_) => sack::on_recovery_ack(tx, now, new, recorder),
-    }
-    true
-}
-
-/// An ACK said that data was marked, with `flight` bytes out before it. The
-/// window is reduced unless that was done since this window of data left, for a
-/// mark or a loss (RFC 3168, 6.1.2). Returns whether it was.
-pub(crate) fn on_congestion_mark(tx: &mut Sender, now: Instant, flight: u64) -> bool {
-    if tx.board.una() <= tx.loss.marked.max(tx.loss.recover) {
-        return false;
-    }
-    let loss = front_loss(tx, now);
-    let before = tx.cc.cwnd();
-    let flight = tx.at_most_window(flight);
-    tx.cc.on_congestion_mark(&context!(tx, now, flight), &loss);
-    if tx.cc.cwnd() > before {
-        tx.cc.collapse(before); // the least of a loss is more than was left
-    }
-    tx.loss.marked = tx.board.max();
-    tx.loss.reduced = true;
-    true
-}
-
-/// Lets the controller open the window.
-#[inline]
-fn grow(tx: &mut Sender, now: Instant, new: &NewAck) {
-    tx.cc.on_ack(&context!(tx, now, new.flight), &new.ack);
-}
-
-/// A partial ACK: the window that the controller wants, if it does.
-fn set_by_controller(tx: &mut Sender, now: Instant, new: NewAck, pipe: Option<u64>) -> bool {
-    let in_force = InForce {
-        window: tx.cwnd(),
-        pipe,
-    };
-    let cx = context!(tx, now, new.flight);
-    let repair = tx.extras.repair.of(&*tx.cc);
-    let wanted = repair.and_then(|repair| repair.partial_ack_window(&cx, &new.ack, in_force));
-    if let Some(window) = wanted {
-        tx.loss.inflation = window.cast_signed() - tx.cc.cwnd().cast_signed();
-    }
-    wanted.is_some()
-}
-
-/// The loss is repaired: the window that `window` allows, no inflation.
-fn recovered(tx: &mut Sender, now: Instant, window: u64, recorder: &mut Recorder) {
-    tx.loss.leave();
-    if !tx.loss.assume_corruption {
-        tx.cc
-            .on_recovered(&context!(tx, now, tx.board.flight()), window);
-    }
-    recorder.emit(now, Record::Mark(Mark::Recovered));
-}
-
-/// The loss of the first unacknowledged segment.
-fn front_loss(tx: &Sender, now: Instant) -> Loss {
-    Loss {
-        sent_at: tx.board.front().map_or(now, |s| s.at),
-    }
-}
-
-/// A loss of which nobody told the cause: the controller reduces its window,
-/// unless it is taken for corruption.
-fn reduce(tx: &mut Sender, now: Instant, flight: u64, loss: Loss, by_timeout: bool) {
-    if tx.loss.assume_corruption {
-        return;
-    }
-    spurious::begin(tx, by_timeout);
-    let flight = tx.at_most_window(flight);
-    tx.cc.on_loss(&context!(tx, now, flight), &loss);
-}
-
-/// The first unacknowledged segment is presumed lost; the controller reduces
-/// its window by what was in flight.
-fn fast_retransmit(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
-    recorder.emit(now, Record::Mark(Mark::FastRetransmit));
-    let flight = tx.flight_at_loss();
-    let loss = front_loss(tx, now);
-    if !tx.loss.reduced_for_mark(tx.board.una()) {
-        reduce(tx, now, flight, loss, false);
-    }
-    tx.loss.enter(tx.board.max(), &mut tx.timers);
-    tx.board.lose_front();
 }
 
 #[cfg(test)]
@@ -530,7 +573,7 @@ mod tests {
     /// recovery as after a time-out.
     #[test]
     fn a_repair_lasts_until_the_end_of_what_was_out() {
-        let mut loss = LossState::new(&Config::default());
+        let mut loss = LossState::new(&Config::default(), false);
         loss.recover = 1000;
         assert!(!loss.repairing(500));
         for (in_recovery, after_timeout) in [(true, false), (false, true)] {
@@ -544,7 +587,7 @@ mod tests {
     #[test]
     fn only_rack_sends_again_what_was_sent_again() {
         for rack in [None, Some(RackConfig::default())] {
-            let mut loss = LossState::new(&Config {
+            let mut recovery = LossRecovery::new(&Config {
                 recovery: Recovery::Sack {
                     rescue: true,
                     prr: None,
@@ -552,9 +595,9 @@ mod tests {
                 },
                 ..Config::default()
             });
-            assert!(!loss.retransmits_again());
-            loss.in_recovery = true;
-            assert_eq!(loss.retransmits_again(), rack.is_some());
+            assert!(!recovery.retransmits_again());
+            recovery.loss.in_recovery = true;
+            assert_eq!(recovery.retransmits_again(), rack.is_some());
         }
     }
 
@@ -564,7 +607,7 @@ mod tests {
     fn no_key_puts_prr_over_a_controller_that_sets_its_window() {
         let mut owners = Vec::new();
         for algorithm in congestion::ALGORITHMS {
-            let loss = LossState::new(&Config {
+            let recovery = LossRecovery::new(&Config {
                 recovery: Recovery::Sack {
                     rescue: true,
                     prr: Some(PrrBound::SafeAck),
@@ -573,7 +616,7 @@ mod tests {
                 congestion: Control::new(algorithm),
                 ..Config::default()
             });
-            if loss.prr().is_none() {
+            if recovery.sack().is_some_and(|sack| sack.prr.is_none()) {
                 owners.push(algorithm.name);
             }
         }
@@ -590,7 +633,7 @@ mod tests {
             (0, false, 10_000, 0),
             (3, true, 10_000, 0),
         ] {
-            let mut loss = LossState::new(&Config::default());
+            let mut loss = LossState::new(&Config::default(), false);
             (loss.dup_acks, loss.in_recovery) = (dup_acks, in_recovery);
             loss.new_data(1000, flight, 10_000);
             assert_eq!(loss.limited_sent, limited, "{dup_acks} {flight}");

@@ -6,59 +6,62 @@
 //! congestion for a time-out of SRTT + 4 RTTVAR after its retransmission. Each makes room for a
 //! segment, since one has left the network.
 
-use super::LossState;
+use super::state::LossState;
+use crate::flight::Flight;
 use crate::record::{Mark, Record, Recorder};
-use crate::send::Sender;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 
-/// The base station misses `[left, right)`. Returns whether any of it goes again.
-#[cold]
-pub(crate) fn on_missing(
-    tx: &mut Sender,
-    now: Instant,
-    (left, right): (Offset, Offset),
-    recorder: &mut Recorder,
-) -> bool {
-    // The base station repeats itself only after its own time-out.
-    if tx.board.miss(left, right, now, Interval::ZERO).is_none() {
-        return false;
+impl LossState {
+    /// Sends again what the base station misses of `[left, right)`. Returns whether there is any.
+    #[cold]
+    pub(crate) fn on_missing(
+        &mut self,
+        flight: &mut Flight,
+        now: Instant,
+        (left, right): (Offset, Offset),
+        recorder: &mut Recorder,
+    ) -> bool {
+        // The base station repeats itself only after its own time-out.
+        let missed = flight.board.miss(left, right, now, Interval::ZERO);
+        if missed.is_none() {
+            return false;
+        }
+        recorder.emit(now, Record::Mark(Mark::FastRetransmit));
+        self.force = true;
+        self.nacked_to = self.nacked_to.max(right);
+        flight.restart_timer_for_loss(now);
+        true
     }
-    recorder.emit(now, Record::Mark(Mark::FastRetransmit));
-    tx.loss.force = true;
-    tx.loss.nacked_to = tx.loss.nacked_to.max(right);
-    tx.loss_seen(now);
-    true
-}
 
-/// Returns whether the first unacknowledged segment went again for a negative acknowledgment,
-/// less than a time-out ago: the peer cannot have acknowledged it yet.
-#[inline]
-pub(crate) fn is_repairing(tx: &Sender, now: Instant) -> bool {
-    tx.loss.nacked_to > tx.board.una() && !tx.loss.in_recovery && is_fresh(tx, now)
+    /// Returns whether the first unacknowledged segment went again for a negative acknowledgment,
+    /// less than a time-out ago: the peer cannot have acknowledged it yet.
+    #[inline]
+    pub(crate) fn repairs_nack(&self, flight: &Flight, now: Instant) -> bool {
+        self.nacked_to > flight.board.una() && !self.in_recovery && is_fresh(flight, now)
+    }
+
+    /// Processes a duplicate ACK for a segment that is being repaired.
+    #[cold]
+    pub(crate) fn on_dup_ack_of_nacked(
+        &mut self,
+        flight: &mut Flight,
+        now: Instant,
+        recorder: &mut Recorder,
+    ) {
+        recorder.emit(now, Record::DupAck);
+        if !self.counts_pipe() {
+            flight.inflation += i64::from(flight.mss);
+            self.repair_end = flight.board.max();
+        }
+    }
 }
 
 #[cold]
-fn is_fresh(tx: &Sender, now: Instant) -> bool {
-    let age = tx.rtt.smooth_bound().unwrap_or_else(|| tx.rto());
-    tx.board
+fn is_fresh(flight: &Flight, now: Instant) -> bool {
+    let age = flight.rtt.smooth_bound().unwrap_or_else(|| flight.rto());
+    flight
+        .board
         .front()
         .is_some_and(|front| front.is_lost_or_again() && now.since(front.at) < age)
-}
-
-/// A duplicate ACK came for a segment that is being repaired.
-#[cold]
-pub(crate) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
-    recorder.emit(now, Record::DupAck);
-    if !tx.loss.counts_pipe() {
-        tx.loss.inflation += i64::from(tx.mss);
-        tx.loss.repair_end = tx.board.max();
-    }
-}
-
-impl LossState {
-    /// Forgets what a base station named.
-    pub(super) fn forget_nacks(&mut self) {
-        self.nacked_to = 0;
-    }
 }

@@ -6,8 +6,9 @@
 //! led back up one ACK at a time instead of by a burst. What is sent stays the
 //! affair of `NextSeg`.
 
+use super::state::LossState;
 use crate::config::PrrBound;
-use crate::send::Sender;
+use crate::flight::Flight;
 
 /// State of one recovery, in bytes.
 #[derive(Debug)]
@@ -97,60 +98,61 @@ impl Prr {
             limit.min(news.ssthresh - news.pipe)
         }
     }
+    /// Ends an ACK: while recovery lasts, the window becomes what is in the network and what this
+    /// ACK lets out (RFC 9937, 6). Returns whether it changed.
+    pub(super) fn after_ack(
+        &mut self,
+        loss: &LossState,
+        flight: &mut Flight,
+        before: Before,
+    ) -> bool {
+        let ssthresh = flight.cc.ssthresh();
+        // A controller that has no threshold has no window to come down to.
+        if !loss.in_recovery || ssthresh == u64::MAX {
+            return false;
+        }
+        let board = &flight.board;
+        let delivered = board.delivered().saturating_sub(before.delivered);
+        if self.starting {
+            self.start(board.max().saturating_sub(before.delivered));
+        }
+        if delivered == 0 {
+            return false;
+        }
+        let news = News {
+            delivered,
+            safe: board.una() > before.una && board.losses() == before.losses,
+            pipe: board.pipe(),
+            ssthresh,
+            mss: u64::from(flight.mss),
+        };
+        // Where this is nothing at first, the fast retransmit leaves all the same:
+        // recovery forces it.
+        let window = news.pipe + self.on_ack(news);
+        flight.inflate_to(window);
+        true
+    }
+
+    /// Bounds the window, `window` before, when losses were found without an ACK: one segment
+    /// leaves, the rest waits for ACKs.
+    pub(super) fn without_ack(loss: &mut LossState, flight: &mut Flight, window: u64) {
+        if !loss.in_recovery || flight.cc.ssthresh() == u64::MAX {
+            return;
+        }
+        loss.force = true;
+        flight.inflate_to(window.min(flight.board.pipe()));
+    }
 }
 
-/// Returns the sender's state before an ACK; `None` without PRR.
-#[inline]
-pub(crate) fn before_ack(tx: &Sender) -> Option<Before> {
-    tx.loss.prr().is_some().then(|| Before {
-        delivered: tx.board.delivered(),
-        una: tx.board.una(),
-        losses: tx.board.losses(),
-    })
-}
-
-/// An ACK is done with: while recovery lasts, the window becomes what is in the
-/// network and what this ACK lets out (RFC 9937, 6). Returns whether it changed.
-pub(crate) fn after_ack(tx: &mut Sender, before: Before) -> bool {
-    let ssthresh = tx.cc.ssthresh();
-    // A controller that has no threshold has no window to come down to.
-    if !tx.loss.in_recovery || ssthresh == u64::MAX {
-        return false;
+impl Before {
+    /// Returns the sender's state before an ACK.
+    pub(super) fn of(flight: &Flight) -> Self {
+        Self {
+            delivered: flight.board.delivered(),
+            una: flight.board.una(),
+            losses: flight.board.losses(),
+        }
     }
-    let delivered = tx.board.delivered().saturating_sub(before.delivered);
-    let news = News {
-        delivered,
-        safe: tx.board.una() > before.una && tx.board.losses() == before.losses,
-        pipe: tx.board.pipe(),
-        ssthresh,
-        mss: u64::from(tx.mss),
-    };
-    let outstanding = tx.board.max().saturating_sub(before.delivered);
-    let Some(prr) = tx.loss.prr_mut() else {
-        return false;
-    };
-    if prr.starting {
-        prr.start(outstanding);
-    }
-    if delivered == 0 {
-        return false;
-    }
-    // Where this is nothing at first, the fast retransmit leaves all the same:
-    // recovery forces it.
-    let window = news.pipe + prr.on_ack(news);
-    tx.loss.inflation = window.cast_signed() - tx.cc.cwnd().cast_signed();
-    true
-}
-
-/// Losses were found without an ACK, with `window` in force before: one segment
-/// leaves, the rest waits for ACKs.
-pub(super) fn without_ack(tx: &mut Sender, window: u64) {
-    if tx.loss.prr().is_none() || !tx.loss.in_recovery || tx.cc.ssthresh() == u64::MAX {
-        return;
-    }
-    tx.loss.force = true;
-    let window = window.min(tx.board.pipe());
-    tx.loss.inflation = window.cast_signed() - tx.cc.cwnd().cast_signed();
 }
 
 #[cfg(test)]

@@ -6,15 +6,15 @@
 //! duplicates, of SACKed bytes and of holes of RFC 6675, on the same scoreboard
 //! and with the same pipe; what is sent and how much is decided as before.
 
-use super::{prr, sack};
+use super::state::LossState;
 use crate::config::{RackConfig, TlpConfig};
 use crate::congestion::Loss;
+use crate::flight::{Flight, context};
 use crate::record::{Mark, Record, Recorder};
 use crate::scoreboard::News;
-use crate::send::{Sender, context};
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
-use crate::timers::Timer;
+use crate::timers::{Timer, Timers};
 
 /// State of a connection: the variables of RFC 8985, 5.2 and 7.1.
 #[derive(Debug)]
@@ -56,9 +56,9 @@ struct Tlp {
 /// The sender before an ACK is taken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Before {
-    una: Offset,
+    pub(super) una: Offset,
     /// Bytes in flight from which the window is reduced.
-    flight: u64,
+    pub(super) in_flight: u64,
     recovering: bool,
 }
 
@@ -159,6 +159,187 @@ impl Rack {
             least.saturating_mul(self.multiple.into()) / u64::from(self.config.reo_divisor);
         srtt.map_or(window, |srtt| window.min(srtt))
     }
+    /// Returns the sender's state before an ACK; `echoed` is when the segment left whose timestamp
+    /// the ACK echoes.
+    pub(super) fn before_ack(
+        &mut self,
+        loss: &LossState,
+        flight: &mut Flight,
+        now: Instant,
+        echoed: Option<Instant>,
+    ) -> Option<Before> {
+        self.tlp.due = false;
+        let (least, fack) = (self.min_rtt.map(|(least, _)| least), self.fack);
+        let order = flight.board.order.as_mut()?;
+        order.begin(now, echoed, least, fack);
+        Some(Before {
+            una: flight.board.una(),
+            in_flight: loss.flight_at_loss(flight),
+            recovering: loss.recovering(),
+        })
+    }
+
+    /// Updates the estimates by the `news` of an ACK, which may be the probe's (7.4).
+    pub(super) fn acknowledged(
+        &mut self,
+        loss: &mut LossState,
+        flight: &mut Flight,
+        now: Instant,
+        (before, kind): (Before, AckKind),
+        news: News,
+    ) {
+        self.probe_acknowledged(loss, flight, now, before, kind);
+        let recovered = before.recovering && !loss.recovering();
+        let (una, max) = (flight.board.una(), flight.board.max());
+        self.update(now, news);
+        self.adapt(kind.duplicate.is_some(), una, max, recovered);
+    }
+
+    /// Notes that new data, or with `again` old, left.
+    pub(super) fn left(
+        &mut self,
+        loss: &LossState,
+        flight: &mut Flight,
+        now: Instant,
+        again: bool,
+    ) {
+        if self.tlp.due {
+            self.tlp.due = false;
+            self.tlp.sampled = false;
+            self.tlp.end = Some(flight.board.max());
+            if !again {
+                self.tlp.repeats = None;
+            }
+        } else if !again {
+            self.schedule_probe(loss, flight, now);
+        }
+    }
+
+    /// Stops its timers, and the probe that is about to leave.
+    pub(super) fn stop(&mut self, timers: &mut Timers) {
+        timers.stop(Timer::Reordering);
+        timers.stop(Timer::TailProbe);
+        self.tlp.due = false;
+    }
+
+    /// Processes the probe timer: a tail loss probe is due. `fresh` says that new data may leave.
+    pub(super) fn on_probe_timer(
+        &mut self,
+        flight: &mut Flight,
+        now: Instant,
+        fresh: bool,
+        recorder: &mut Recorder,
+    ) {
+        let last = flight.board.last().map(|(_, s)| s.at);
+        // 7.3: one probe at a time, and none that says nothing of the last.
+        if self.tlp.end.is_none() && self.tlp.sampled && (last.is_some() || fresh) {
+            self.tlp.due = true;
+            self.tlp.repeats = last;
+            recorder.emit(now, Record::Mark(Mark::TailProbe));
+        }
+        flight.restart_timer(now);
+    }
+
+    /// Processes a retransmission time-out (6.3).
+    pub(super) fn on_timeout(&mut self, flight: &mut Flight, now: Instant) {
+        self.stop(&mut flight.timers);
+        self.recovery_begins();
+        flight.board.lose_overdue(self.rtt + self.window, now);
+    }
+
+    /// Step 5 of 6.2, and the timer for what is not lost yet. Returns the loss that begins a
+    /// recovery, if one does.
+    pub(super) fn detect(
+        &mut self,
+        loss: &LossState,
+        flight: &mut Flight,
+        now: Instant,
+    ) -> Option<Loss> {
+        let recovering = loss.recovering();
+        let hurried = recovering || flight.board.segments_sacked() >= u64::from(loss.threshold);
+        self.window = self.reordering_window(hurried, flight.rtt.srtt());
+        let latest = self.latest?;
+        let judged = flight
+            .board
+            .judge_by_time(latest, self.rtt + self.window, now);
+        let again_at = judged.again_at.unwrap_or(Instant::MAX);
+        flight.timers.set(Timer::Reordering, again_at);
+        if let Some(at) = judged.again_at {
+            // 8: one timer at a time.
+            flight.timers.stop(Timer::TailProbe);
+            let rto_at = flight.timers.at(Timer::Retransmission);
+            flight.timers.set(Timer::Retransmission, rto_at.max(at));
+        }
+        // Segments above the end of a recovery that are still lost begin the next one
+        // (tcp_input.c: `tcp_time_to_recover`), where the window is the controller's own: the
+        // others would reduce theirs for losses that RFC 8985 leaves to the recovery that found
+        // them.
+        let board = &flight.board;
+        let left_over = || {
+            let owned = board.rate.is_some() && board.repairs();
+            board.front().filter(|_| owned).map(|front| front.at)
+        };
+        let sent_at = judged.lost.or_else(left_over)?;
+        (!recovering && board.una() >= loss.recover).then_some(Loss { sent_at })
+    }
+
+    /// Starts the probe timer anew, or stops it where others see to losses (7.2).
+    pub(super) fn schedule_probe(&self, loss: &LossState, flight: &mut Flight, now: Instant) {
+        let quiet = !loss.recovering()
+            && flight.board.una() > 0
+            && !flight.board.is_empty()
+            && flight.board.segments_sacked() == 0
+            && flight.timer_runs()
+            && !flight.timers.runs(Timer::Reordering);
+        let at = match self.config.tlp {
+            Some(tlp) if quiet => {
+                let pto = now + probe_timeout(tlp, flight.rtt.srtt(), flight.board.segments());
+                pto.min(flight.timers.at(Timer::Retransmission))
+            }
+            _ => Instant::MAX,
+        };
+        flight.timers.set(Timer::TailProbe, at);
+    }
+
+    /// Checks whether the ACK is the probe's, and what it means (7.4.2).
+    fn probe_acknowledged(
+        &mut self,
+        loss: &mut LossState,
+        flight: &mut Flight,
+        now: Instant,
+        before: Before,
+        kind: AckKind,
+    ) {
+        let Some(end) = self.tlp.end.filter(|&end| kind.ack >= end) else {
+            return;
+        };
+        let reported = kind
+            .duplicate
+            .is_some_and(|(left, right)| left < end && right >= end);
+        let both_arrived = reported || (kind.ack == before.una && kind.bare);
+        let repeats = self.tlp.repeats;
+        if repeats.is_some() && !both_arrived && kind.ack == end {
+            return; // the next ACK tells
+        }
+        self.tlp.end = None;
+        self.tlp.repeats = None;
+        // The probe has repaired a loss, which is congestion all the same, unless losses
+        // are taken for corruption.
+        if let Some(sent_at) = repeats
+            && !both_arrived
+            && !loss.recovering()
+            && !loss.reduced_for_mark(before.una)
+            && !loss.assume_corruption
+        {
+            let in_flight = flight.at_most_window(before.in_flight);
+            let cx = context!(flight, now, in_flight);
+            flight.cc.on_loss(&cx, &Loss { sent_at });
+            let window = flight.cc.ssthresh().min(flight.cc.cwnd());
+            let cx = context!(flight, now, flight.board.flight());
+            flight.cc.on_recovered(&cx, window);
+            loss.reduced = true;
+        }
+    }
 }
 
 /// The probe time-out (7.2), without its bound.
@@ -174,222 +355,10 @@ fn probe_timeout(config: TlpConfig, srtt: Option<Interval>, segments: usize) -> 
     srtt.saturating_mul(config.srtts.into()) + delay
 }
 
-/// An ACK is about to be taken; `echoed` is when the segment left whose
-/// timestamp it echoes. `None` without RACK.
-#[inline]
-pub(crate) fn before_ack(tx: &mut Sender, now: Instant, echoed: Option<Instant>) -> Option<Before> {
-    let rack = tx.loss.rack_mut()?;
-    rack.tlp.due = false;
-    let (least, fack) = (rack.min_rtt.map(|(least, _)| least), rack.fack);
-    tx.board.order.as_mut()?.begin(now, echoed, least, fack);
-    Some(Before {
-        una: tx.board.una(),
-        flight: tx.flight_at_loss(),
-        recovering: recovering(tx),
-    })
-}
-
-/// The ACK is done with, but for losses (6.2) and the probe (7.4).
-pub(crate) fn after_ack(
-    tx: &mut Sender,
-    now: Instant,
-    before: Before,
-    kind: AckKind,
-    recorder: &mut Recorder,
-) {
-    let Some(news) = tx.board.order.as_ref().map(|order| order.news()) else {
-        return;
-    };
-    probe_acknowledged(tx, now, before, kind);
-    let recovered = before.recovering && !recovering(tx);
-    let (una, max) = (tx.board.una(), tx.board.max());
-    let Some(rack) = tx.loss.rack_mut() else {
-        return;
-    };
-    rack.update(now, news);
-    rack.adapt(kind.duplicate.is_some(), una, max, recovered);
-    detect(tx, now, before.flight, recorder);
-    if una > before.una || tx.board.segments_sacked() > 0 {
-        schedule_probe(tx, now);
-    }
-}
-
-/// New data, or with `again` old, left.
-#[inline]
-pub(crate) fn left(tx: &mut Sender, now: Instant, again: bool) {
-    if tx.loss.rack().is_some() {
-        left_timed(tx, now, again);
-    }
-}
-
-fn left_timed(tx: &mut Sender, now: Instant, again: bool) {
-    let max = tx.board.max();
-    let Some(rack) = tx.loss.rack_mut() else {
-        return;
-    };
-    if rack.tlp.due {
-        rack.tlp.due = false;
-        rack.tlp.sampled = false;
-        rack.tlp.end = Some(max);
-        if !again {
-            rack.tlp.repeats = None;
-        }
-    } else if !again {
-        schedule_probe(tx, now);
-    }
-}
-
-impl Sender {
-    /// None of its timers runs any more, and no probe is about to leave.
-    pub(crate) fn stop_rack(&mut self) {
-        self.timers.stop(Timer::Reordering);
-        self.timers.stop(Timer::TailProbe);
-        if let Some(rack) = self.loss.rack_mut() {
-            rack.tlp.due = false;
-        }
-    }
-}
-
-/// Checks again segments that were not old enough to be lost.
-pub(crate) fn on_reordering_timer(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
-    let (flight, window) = (tx.flight_at_loss(), tx.cwnd());
-    let losses = tx.board.losses();
-    detect(tx, now, flight, recorder);
-    tx.board.losses_without_ack();
-    if tx.board.losses() > losses {
-        prr::without_ack(tx, window);
-    }
-    tx.restart_timer(now); // 8: after it the time-out is what is left
-}
-
-/// A tail loss probe is due.
-pub(crate) fn on_probe_timer(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
-    let last = tx.board.last().map(|(_, s)| s.at);
-    let fresh = tx.unsent_segment().is_some();
-    let Some(rack) = tx.loss.rack_mut() else {
-        return;
-    };
-    // 7.3: one probe at a time, and none that says nothing of the last.
-    if rack.tlp.end.is_none() && rack.tlp.sampled && (last.is_some() || fresh) {
-        rack.tlp.due = true;
-        rack.tlp.repeats = last;
-        recorder.emit(now, Record::Mark(Mark::TailProbe));
-    }
-    tx.restart_timer(now);
-}
-
-/// The retransmission timer went off (6.3).
-pub(crate) fn on_timeout(tx: &mut Sender, now: Instant) {
-    tx.stop_rack();
-    let Some(rack) = tx.loss.rack_mut() else {
-        return;
-    };
-    rack.recovery_begins();
-    let after = rack.rtt + rack.window;
-    tx.board.lose_overdue(after, now);
-}
-
-fn recovering(tx: &Sender) -> bool {
-    tx.loss.in_recovery || tx.loss.after_timeout
-}
-
-/// Step 5 of 6.2, and the timer for what is not lost yet.
-fn detect(tx: &mut Sender, now: Instant, flight: u64, recorder: &mut Recorder) {
-    let recovering = recovering(tx);
-    let hurried = recovering || tx.board.segments_sacked() >= u64::from(tx.loss.threshold);
-    let srtt = tx.rtt.srtt();
-    let Some(rack) = tx.loss.rack_mut() else {
-        return;
-    };
-    rack.window = rack.reordering_window(hurried, srtt);
-    let Some(latest) = rack.latest else {
-        return;
-    };
-    let judged = tx.board.judge_by_time(latest, rack.rtt + rack.window, now);
-    let again_at = judged.again_at.unwrap_or(Instant::MAX);
-    tx.timers.set(Timer::Reordering, again_at);
-    if let Some(at) = judged.again_at {
-        // 8: one timer at a time.
-        tx.timers.stop(Timer::TailProbe);
-        let rto_at = tx.timers.at(Timer::Retransmission);
-        tx.timers.set(Timer::Retransmission, rto_at.max(at));
-    }
-    // Segments above the end of a recovery that are still lost begin the next one (tcp_input.c:
-    // `tcp_time_to_recover`), where the window is the controller's own: the others would reduce
-    // theirs for losses that RFC 8985 leaves to the recovery that found them.
-    let left_over = || {
-        let owned = tx.board.rate.is_some() && tx.board.repairs();
-        tx.board.front().filter(|_| owned).map(|front| front.at)
-    };
-    if let Some(sent_at) = judged.lost.or_else(left_over)
-        && !recovering
-        && tx.board.una() >= tx.loss.recover
-    {
-        sack::begin(tx, now, flight, Loss { sent_at }, recorder);
-    }
-}
-
-/// Starts the probe timer anew, or stops it where others see to losses (7.2).
-fn schedule_probe(tx: &mut Sender, now: Instant) {
-    let quiet = !recovering(tx)
-        && tx.board.una() > 0
-        && !tx.board.is_empty()
-        && tx.board.segments_sacked() == 0
-        && tx.timer_runs()
-        && !tx.timers.runs(Timer::Reordering);
-    let Some(rack) = tx.loss.rack() else {
-        return;
-    };
-    let at = match rack.config.tlp {
-        Some(tlp) if quiet => {
-            let pto = now + probe_timeout(tlp, tx.rtt.srtt(), tx.board.segments());
-            pto.min(tx.timers.at(Timer::Retransmission))
-        }
-        _ => Instant::MAX,
-    };
-    tx.timers.set(Timer::TailProbe, at);
-}
-
-/// Checks whether the ACK is the probe's, and what it means (7.4.2).
-fn probe_acknowledged(tx: &mut Sender, now: Instant, before: Before, kind: AckKind) {
-    let Some(rack) = tx.loss.rack_mut() else {
-        return;
-    };
-    let Some(end) = rack.tlp.end.filter(|&end| kind.ack >= end) else {
-        return;
-    };
-    let reported = kind
-        .duplicate
-        .is_some_and(|(left, right)| left < end && right >= end);
-    let both_arrived = reported || (kind.ack == before.una && kind.bare);
-    let repeats = rack.tlp.repeats;
-    if repeats.is_some() && !both_arrived && kind.ack == end {
-        return; // the next ACK tells
-    }
-    rack.tlp.end = None;
-    rack.tlp.repeats = None;
-    // The probe has repaired a loss, which is congestion all the same, unless losses
-    // are taken for corruption.
-    if let Some(sent_at) = repeats
-        && !both_arrived
-        && !recovering(tx)
-        && !tx.loss.reduced_for_mark(before.una)
-        && !tx.loss.assume_corruption
-    {
-        let flight = tx.at_most_window(before.flight);
-        tx.cc.on_loss(&context!(tx, now, flight), &Loss { sent_at });
-        let window = tx.cc.ssthresh().min(tx.cc.cwnd());
-        tx.cc
-            .on_recovered(&context!(tx, now, tx.board.flight()), window);
-        tx.loss.reduced = true;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::{Config, Recovery};
-    use crate::seq::Seq;
 
     const MS: fn(u64) -> Interval = Interval::from_millis;
 
@@ -506,12 +475,12 @@ mod tests {
             },
             ..Config::default()
         };
-        let mut tx = Sender::new(&std::sync::Arc::new(config), Seq(0));
-        tx.timers.set(Timer::Reordering, at(10));
-        tx.timers.set(Timer::TailProbe, at(20));
-        let due = |tx: &Sender| tx.loss.rack().map(Rack::probes);
-        tx.loss.rack_mut().unwrap().tlp.due = true;
-        tx.stop_rack();
-        assert_eq!((tx.timers.next(), due(&tx)), (None, Some(false)));
+        let mut flight = Flight::new(&std::sync::Arc::new(config));
+        flight.timers.set(Timer::Reordering, at(10));
+        flight.timers.set(Timer::TailProbe, at(20));
+        let mut rack = rack();
+        rack.tlp.due = true;
+        rack.stop(&mut flight.timers);
+        assert_eq!((flight.timers.next(), rack.probes()), (None, false));
     }
 }

@@ -3,24 +3,34 @@
 //! RFC 2581, 3.2. A second loss in the same window needs three more duplicate
 //! ACKs or a time-out.
 
-use super::{fast_retransmit, recovered};
+use super::state::LossState;
+use crate::flight::Flight;
 use crate::record::Recorder;
-use crate::send::Sender;
 use crate::time::Instant;
 
-pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
-    let mss = i64::from(tx.mss);
-    if tx.loss.in_recovery {
-        tx.loss.inflation += mss; // step 3
-    } else if tx.loss.dup_acks == tx.loss.threshold {
-        fast_retransmit(tx, now, recorder); // steps 1 and 2
-        tx.loss.inflation = i64::from(tx.loss.threshold) * mss;
-        tx.loss_seen(now);
+pub(super) fn on_dup_ack(
+    loss: &mut LossState,
+    flight: &mut Flight,
+    now: Instant,
+    recorder: &mut Recorder,
+) {
+    let mss = i64::from(flight.mss);
+    if loss.in_recovery {
+        flight.inflation += mss; // step 3
+    } else if loss.dup_acks == loss.threshold {
+        loss.fast_retransmit(flight, now, recorder); // steps 1 and 2
+        flight.inflation = i64::from(loss.threshold) * mss;
+        flight.restart_timer_for_loss(now);
     }
 }
 
 /// Step 5: any ACK of new data deflates the window to ssthresh.
-pub(super) fn on_recovery_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
-    let window = tx.cc.ssthresh();
-    recovered(tx, now, window, recorder);
+pub(super) fn on_recovery_ack(
+    loss: &mut LossState,
+    flight: &mut Flight,
+    now: Instant,
+    recorder: &mut Recorder,
+) {
+    let window = flight.cc.ssthresh();
+    loss.recovered(flight, now, window, recorder);
 }

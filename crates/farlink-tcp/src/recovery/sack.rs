@@ -4,23 +4,24 @@
 //! in which the sender chooses.
 
 use super::prr::Prr;
-use super::rack::Rack;
-use super::{NewAck, front_loss, recovered, reduce, set_by_controller};
+use super::rack::{self, AckKind, Rack};
+use super::state::{LossState, NewAck, front_loss, set_by_controller};
 use crate::config::{PrrBound, RackConfig};
 use crate::congestion::Loss;
+use crate::flight::{Flight, context};
 use crate::maybe::Maybe;
 use crate::record::{Mark, Record, Recorder};
-use crate::send::{Sender, context};
 use crate::seq::Offset;
 use crate::time::Instant;
+use crate::timers::Timer;
 
 /// State of SACK recovery. RACK and PRR use its scoreboard.
 #[derive(Debug)]
 pub(crate) struct Sack {
     /// Set if rule (4) of `NextSeg` is used.
-    pub(super) rescue: bool,
+    rescue: bool,
     /// `RescueRxt`; `None` until used in this recovery.
-    pub(super) rescued: Maybe<Offset>,
+    rescued: Maybe<Offset>,
     pub(super) prr: Option<Box<Prr>>,
     pub(super) rack: Option<Box<Rack>>,
 }
@@ -34,62 +35,158 @@ impl Sack {
             rack: rack.map(|rack| Box::new(Rack::new(rack))),
         }
     }
-}
+    /// Returns whether rule (4) of `NextSeg` may be used: once until the rescue retransmission is
+    /// acknowledged.
+    pub(super) fn may_rescue(&self, una: Offset) -> bool {
+        self.rescue && self.rescued.get().is_none_or(|point| una > point)
+    }
 
-/// An ACK brought SACK news and acknowledged nothing new (section 2, DupAck).
-pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
-    if tx.loss.rack().is_some() {
-        return; // time tells
+    /// Notes a rescue retransmission in a recovery that ends at `recover`.
+    pub(super) fn rescued(&mut self, recover: Offset) {
+        self.rescued = Maybe::some(recover);
     }
-    let flight = tx.flight_at_loss(); // before the lost leave it
-    let first_lost = tx.board.judge(tx.loss.threshold, u64::from(tx.mss));
-    if tx.loss.in_recovery {
-        return;
-    }
-    let seen = tx.loss.dup_acks >= tx.loss.threshold || first_lost;
-    // After a time-out no recovery begins before RecoveryPoint is passed (5.1).
-    if !seen || tx.board.una() < tx.loss.recover {
-        return;
-    }
-    let loss = front_loss(tx, now);
-    if !first_lost {
-        tx.board.lose_front();
-    }
-    begin(tx, now, flight, loss, recorder);
-}
 
-/// Section 5, step 4, the lost being marked; `flight` is what was in flight
-/// before.
-pub(super) fn begin(
-    tx: &mut Sender,
-    now: Instant,
-    flight: u64,
-    loss: Loss,
-    recorder: &mut Recorder,
-) {
-    recorder.emit(now, Record::Mark(Mark::FastRetransmit));
-    let flight = if tx.reduces_from_pipe() {
-        tx.board.pipe() // without the lost
-    } else {
-        flight
-    };
-    if !tx.loss.reduced_for_mark(tx.board.una()) {
-        reduce(tx, now, flight, loss, false);
+    /// Forgets the rescue retransmission.
+    pub(super) fn forget_rescue(&mut self) {
+        self.rescued = Maybe::NONE;
     }
-    tx.loss.enter(tx.board.max(), &mut tx.timers);
-    tx.loss_seen(now);
-}
 
-pub(super) fn on_recovery_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &mut Recorder) {
-    if tx.board.una() >= tx.loss.recover {
-        let window = tx.cc.ssthresh(); // step A
-        recovered(tx, now, window.min(tx.cc.cwnd()), recorder);
-        return;
+    /// Processes an ACK that brought SACK news and acknowledged nothing new (section 2, DupAck).
+    pub(super) fn on_dup_ack(
+        &mut self,
+        loss: &mut LossState,
+        flight: &mut Flight,
+        now: Instant,
+        recorder: &mut Recorder,
+    ) {
+        if self.rack.is_some() {
+            return; // time tells
+        }
+        let in_flight = loss.flight_at_loss(flight); // before the lost leave it
+        let mss = u64::from(flight.mss);
+        let first_lost = flight.board.judge(loss.threshold, mss);
+        if loss.in_recovery {
+            return;
+        }
+        let seen = loss.dup_acks >= loss.threshold || first_lost;
+        // After a time-out no recovery begins before RecoveryPoint is passed (5.1).
+        if !seen || flight.board.una() < loss.recover {
+            return;
+        }
+        let front = front_loss(flight, now);
+        if !first_lost {
+            flight.board.lose_front();
+        }
+        self.begin(loss, flight, now, (in_flight, front), recorder);
     }
-    if tx.loss.rack().is_none() {
-        tx.board.judge(tx.loss.threshold, u64::from(tx.mss)); // step B
+
+    /// Section 5, step 4, the lost being marked; `in_flight` is what was in flight
+    /// before.
+    fn begin(
+        &mut self,
+        loss: &mut LossState,
+        flight: &mut Flight,
+        now: Instant,
+        (in_flight, lost): (u64, Loss),
+        recorder: &mut Recorder,
+    ) {
+        recorder.emit(now, Record::Mark(Mark::FastRetransmit));
+        let in_flight = if flight.reduces_from_pipe() {
+            flight.board.pipe() // without the lost
+        } else {
+            in_flight
+        };
+        if !loss.reduced_for_mark(flight.board.una()) {
+            loss.reduce(flight, now, in_flight, lost, false);
+        }
+        loss.enter(flight);
+        self.forget_rescue();
+        if let Some(prr) = &mut self.prr {
+            prr.enter();
+        }
+        if let Some(rack) = &mut self.rack {
+            rack.recovery_begins();
+            flight.timers.stop(Timer::TailProbe);
+        }
+        flight.restart_timer_for_loss(now);
     }
-    set_by_controller(tx, now, new, Some(tx.board.pipe()));
-    tx.cc
-        .on_recovery_ack(&context!(tx, now, new.flight), &new.ack);
+
+    pub(super) fn on_recovery_ack(
+        &mut self,
+        loss: &mut LossState,
+        flight: &mut Flight,
+        now: Instant,
+        new: &NewAck,
+        recorder: &mut Recorder,
+    ) {
+        if flight.board.una() >= loss.recover {
+            let window = flight.cc.ssthresh().min(flight.cc.cwnd()); // step A
+            loss.recovered(flight, now, window, recorder);
+            return;
+        }
+        if self.rack.is_none() {
+            flight.board.judge(loss.threshold, u64::from(flight.mss)); // step B
+        }
+        set_by_controller(flight, now, new, Some(flight.board.pipe()));
+        let cx = context!(flight, now, new.in_flight);
+        flight.cc.on_recovery_ack(&cx, &new.ack);
+    }
+
+    /// Ends an ACK that [`Rack::before_ack`] began: losses by time, and the probe.
+    pub(super) fn after_ack(
+        &mut self,
+        loss: &mut LossState,
+        flight: &mut Flight,
+        now: Instant,
+        (before, kind): (rack::Before, AckKind),
+        recorder: &mut Recorder,
+    ) {
+        let (Some(rack), Some(news)) = (
+            &mut self.rack,
+            flight.board.order.as_ref().map(|order| order.news()),
+        ) else {
+            return;
+        };
+        rack.acknowledged(loss, flight, now, (before, kind), news);
+        self.detect(loss, flight, now, before.in_flight, recorder);
+        if let Some(rack) = &self.rack
+            && (flight.board.una() > before.una || flight.board.segments_sacked() > 0)
+        {
+            rack.schedule_probe(loss, flight, now);
+        }
+    }
+
+    /// Checks again segments that were not old enough to be lost.
+    pub(super) fn on_reordering_timer(
+        &mut self,
+        loss: &mut LossState,
+        flight: &mut Flight,
+        now: Instant,
+        recorder: &mut Recorder,
+    ) {
+        let (in_flight, window) = (loss.flight_at_loss(flight), flight.cwnd());
+        let losses = flight.board.losses();
+        self.detect(loss, flight, now, in_flight, recorder);
+        flight.board.losses_without_ack();
+        if flight.board.losses() > losses && self.prr.is_some() {
+            Prr::without_ack(loss, flight, window);
+        }
+        flight.restart_timer(now); // 8: after it the time-out is what is left
+    }
+
+    /// Begins a recovery if RACK finds a loss that needs one.
+    fn detect(
+        &mut self,
+        loss: &mut LossState,
+        flight: &mut Flight,
+        now: Instant,
+        in_flight: u64,
+        recorder: &mut Recorder,
+    ) {
+        if let Some(rack) = &mut self.rack
+            && let Some(lost) = rack.detect(loss, flight, now)
+        {
+            self.begin(loss, flight, now, (in_flight, lost), recorder);
+        }
+    }
 }

@@ -5,85 +5,74 @@
 //! all is acknowledged that was out when it began, so that the ACKs of what
 //! arrives behind several holes keep new data leaving.
 
-use super::{Algorithm, LossState, NewAck, recovered, reduce};
+use super::state::{LossState, NewAck};
 use crate::config::SnackForm;
 use crate::congestion::Loss;
+use crate::flight::{Flight, context};
 use crate::record::{Mark, Record, Recorder};
-use crate::send::{Sender, context};
 use crate::snack::{ScpsCapabilities, Snack};
 use crate::time::Instant;
 
-/// An ACK for the first unacknowledged byte names holes.
-#[inline(never)] // without SNACK nothing of it need be fetched
-pub(crate) fn on_snack(tx: &mut Sender, now: Instant, snack: Snack, recorder: &mut Recorder) {
-    let flight = tx.flight_at_loss();
-    // A SNACK says nothing of what was sent again less than a round trip ago.
-    let age = tx.rtt.smooth_bound().unwrap_or_else(|| tx.rto());
-    let (una, mss) = (tx.board.una(), u64::from(tx.mss));
-    // The highest tells whether data is lost that left since the last loss.
-    let mut highest = None;
-    for (left, right) in snack.holes(una, mss) {
-        highest = tx.board.miss(left, right, now, age).or(highest);
-    }
-    let Some(missed) = highest else {
-        return;
-    };
-    // What a time-out sends again is going anyway.
-    if tx.loss.after_timeout() {
-        return;
-    }
-    let another = tx.loss.in_recovery;
-    if another && missed.start < tx.loss.recover {
-        return; // of the window that this recovery repairs
-    }
-    recorder.emit(now, Record::Mark(Mark::FastRetransmit));
-    let loss = Loss { sent_at: missed.at };
-    reduce(tx, now, flight, loss, false);
-    tx.loss.enter(tx.board.max(), &mut tx.timers);
-    if !another {
-        tx.loss.inflation = i64::from(tx.loss.dup_acks) * i64::from(tx.mss);
-    }
-    tx.loss.look_again();
-    tx.loss_seen(now);
-}
-
-/// New data was acknowledged while losses are repaired.
-pub(super) fn on_recovery_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &mut Recorder) {
-    if tx.board.una() >= tx.loss.recover {
-        let window = tx.cc.cwnd();
-        recovered(tx, now, window, recorder);
-        return;
-    }
-    let acked = new.ack.bytes.min(i64::MAX as u64) as i64;
-    tx.loss.inflation = (tx.loss.inflation - acked).max(0);
-    tx.cc
-        .on_recovery_ack(&context!(tx, now, new.flight), &new.ack);
-}
-
 impl LossState {
-    /// Returns whether SNACKs are heeded.
-    #[inline]
-    pub(crate) fn snacking(&self) -> bool {
-        matches!(self.algorithm, Algorithm::Snack { .. })
-    }
-
-    /// Returns whether data presumed lost leaves whatever the window: the peer has said that the
-    /// data is not in the network, and waits for it. After a time-out the window counts.
-    #[inline]
-    pub(crate) fn sends_lost_at_once(&self) -> bool {
-        self.snacking() && !self.after_timeout
-    }
-
-    /// The peer does not do SNACK: Vegas is what remains.
-    pub(crate) fn without_snack(&mut self) {
-        self.algorithm = match std::mem::replace(&mut self.algorithm, Algorithm::GoBackN) {
-            Algorithm::Snack { fine } => Algorithm::Vegas {
-                fine,
-                coarse_timeout: true,
-            },
-            other => other,
+    /// Sends again the holes that an ACK for the first unacknowledged byte names.
+    #[inline(never)] // without SNACK nothing of it need be fetched
+    pub(super) fn on_snack(
+        &mut self,
+        flight: &mut Flight,
+        now: Instant,
+        snack: Snack,
+        recorder: &mut Recorder,
+    ) {
+        let in_flight = self.flight_at_loss(flight);
+        // A SNACK says nothing of what was sent again less than a round trip ago.
+        let age = flight.rtt.smooth_bound().unwrap_or_else(|| flight.rto());
+        let (una, mss) = (flight.board.una(), u64::from(flight.mss));
+        // The highest tells whether data is lost that left since the last loss.
+        let mut highest = None;
+        for (left, right) in snack.holes(una, mss) {
+            highest = flight.board.miss(left, right, now, age).or(highest);
+        }
+        let Some(missed) = highest else {
+            return;
         };
+        // What a time-out sends again is going anyway.
+        if self.after_timeout {
+            return;
+        }
+        let another = self.in_recovery;
+        if another && missed.start < self.recover {
+            return; // of the window that this recovery repairs
+        }
+        recorder.emit(now, Record::Mark(Mark::FastRetransmit));
+        let loss = Loss { sent_at: missed.at };
+        self.reduce(flight, now, in_flight, loss, false);
+        self.enter(flight);
+        if !another {
+            flight.inflation = i64::from(self.dup_acks) * i64::from(flight.mss);
+        }
+        if let Some(fine) = &mut flight.fine {
+            fine.check_again();
+        }
+        flight.restart_timer_for_loss(now);
     }
+}
+
+/// Processes an ACK of new data while losses are repaired.
+pub(super) fn on_recovery_ack(
+    loss: &mut LossState,
+    flight: &mut Flight,
+    now: Instant,
+    new: &NewAck,
+    recorder: &mut Recorder,
+) {
+    if flight.board.una() >= loss.recover {
+        let window = flight.cc.cwnd();
+        loss.recovered(flight, now, window, recorder);
+        return;
+    }
+    flight.inflation = (flight.inflation - new.bytes()).max(0);
+    let cx = context!(flight, now, new.in_flight);
+    flight.cc.on_recovery_ack(&cx, &new.ack);
 }
 
 impl SnackForm {

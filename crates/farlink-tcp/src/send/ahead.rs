@@ -6,9 +6,9 @@ impl Sender {
     /// The next segment never sent before, if it fits the peer's window whole:
     /// for those who need not ask the congestion window.
     pub(crate) fn unsent_segment(&self) -> Option<Chunk> {
-        let max = self.board.max();
-        let len = u64::from(self.mss).min(self.buffer.end().saturating_sub(max));
-        let usable = self.believed_edge().saturating_sub(max);
+        let max = self.flight.board.max();
+        let len = u64::from(self.flight.mss).min(self.buffer.end().saturating_sub(max));
+        let usable = self.flight.believed_edge().saturating_sub(max);
         (len > 0 && len <= usable).then(|| self.fresh(len as u32, false))?
     }
 
@@ -16,12 +16,12 @@ impl Sender {
     /// the window and pacing say (RFC 8985, 7.3).
     #[inline]
     pub(super) fn tail_probe(&self) -> Option<Choice> {
-        if !self.loss.rack()?.probes() {
+        if !self.recovery.rack()?.probes() {
             return None;
         }
         let fresh = self.unsent_segment().map(|chunk| (chunk, None));
         fresh.or_else(|| {
-            let (i, sent) = self.board.last()?;
+            let (i, sent) = self.flight.board.last()?;
             Some((self.again(sent), Some(i)))
         })
     }
@@ -30,15 +30,15 @@ impl Sender {
     /// goes again (RFC 5682, step 2b).
     #[inline]
     pub(super) fn frto_choice(&mut self) -> Option<Result<Choice, Held>> {
-        if !self.spurious.frto.holds() {
+        if !self.frto.holds() {
             return None;
         }
-        if self.spurious.frto.wants_new() {
+        if self.frto.wants_new() {
             if let Some(chunk) = self.unsent_segment() {
                 return Some(Ok((chunk, None)));
             }
-            self.spurious.frto.cannot_send();
+            self.frto.cannot_send();
         }
-        self.spurious.frto.holds().then_some(Err(Held::Cwnd))
+        self.frto.holds().then_some(Err(Held::Cwnd))
     }
 }

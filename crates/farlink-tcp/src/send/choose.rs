@@ -3,26 +3,57 @@
 use super::held::Held;
 use super::{Choice, Chunk, Sender};
 use crate::config::Nagle;
-use crate::recovery::frto;
+use crate::limit::Limit;
+use crate::recovery::frto::Frto;
 use crate::scoreboard::Sent;
 use crate::time::Instant;
 use crate::timers::Timer;
 
 impl Sender {
+    /// Returns what stopped the sender when it last sent all that it may. Pacing counts only where
+    /// both windows have room for a segment.
+    #[inline(always)] // looked at after each packet
+    pub(crate) fn limit(&self) -> Limit {
+        match self.held {
+            Held::Cwnd => Limit::CongestionWindow,
+            Held::Peer | Held::Window => Limit::ReceiveWindow,
+            Held::Pace if self.buffer.end() > self.flight.board.max() => {
+                let unsent = self.buffer.end() - self.flight.board.max();
+                let next = u64::from(self.flight.mss).min(unsent);
+                if self.flight.believed_edge() < self.flight.board.max() + next {
+                    Limit::ReceiveWindow
+                } else if self.used() + next > self.flight.cwnd() {
+                    Limit::CongestionWindow
+                } else {
+                    Limit::Pacing
+                }
+            }
+            Held::Pace | Held::Idle if self.cut_short && self.buffer.fin().is_none() => {
+                Limit::SendBuffer
+            }
+            Held::Pace | Held::Idle => Limit::Application,
+        }
+    }
+
+    /// Since when nothing was sent and the retransmission timer was left alone.
+    pub(crate) fn quiet_since(&self) -> Instant {
+        self.last_sent.max(self.flight.timer_restarted)
+    }
+
     /// Returns whether everything is sent and acknowledged and nothing else may have to leave, as
     /// at the receiving end. [`Self::choose`] would find the same, after many checks.
     #[inline]
     pub(super) fn only_receives(&self, now: Instant) -> bool {
-        let max = self.board.max();
-        self.board.is_empty()
+        let max = self.flight.board.max();
+        self.flight.board.is_empty()
             && max >= self.buffer.end()
             && max > 0
             && self.buffer.fin() != Some(max)
             && now >= self.paced_until
             && !self.probe
-            && self.board.rate.is_none()
-            && self.loss.rack().is_none_or(|rack| !rack.probes())
-            && self.spurious.frto == frto::Frto::Off
+            && self.flight.board.rate.is_none()
+            && self.recovery.rack().is_none_or(|rack| !rack.probes())
+            && self.frto == Frto::Off
     }
 
     /// Nothing more may leave now.
@@ -30,20 +61,22 @@ impl Sender {
     pub(super) fn hold(&mut self, now: Instant, held: Held) {
         self.held = held;
         if held == Held::Pace {
-            self.timers.set(Timer::Pacing, self.paced_until);
+            self.flight.timers.set(Timer::Pacing, self.paced_until);
             return;
         }
-        let (una, max) = (self.board.una(), self.board.max());
+        let (una, max) = (self.flight.board.una(), self.flight.board.max());
         if held == Held::Cwnd {
-            self.usage.note_full(max);
+            self.flight.usage.note_full(max);
             return;
         }
         let used = self.used();
-        let full = used + u64::from(self.mss) > self.cwnd();
-        self.usage.note(full, used, una, max);
+        let full = used + u64::from(self.flight.mss) > self.flight.cwnd();
+        self.flight.usage.note(full, used, una, max);
         if held == Held::Window {
-            if !self.timers.runs(Timer::Persist) {
-                self.timers.set(Timer::Persist, self.rtt.deadline(now));
+            if !self.flight.timers.runs(Timer::Persist) {
+                self.flight
+                    .timers
+                    .set(Timer::Persist, self.flight.rtt.deadline(now));
             }
         } else {
             self.application_limits();
@@ -61,7 +94,7 @@ impl Sender {
         }
         if self.probe {
             self.probe = false;
-            if let Some(front) = self.board.front().copied() {
+            if let Some(front) = self.flight.board.front().copied() {
                 return Ok((self.again(front), Some(0)));
             }
             return self.fresh(1, true).map(|c| (c, None)).ok_or(Held::Idle);
@@ -70,24 +103,24 @@ impl Sender {
             return choice;
         }
         // Before the first SACK or loss this is one comparison.
-        if let Some((i, sent)) = self.board.next_lost() {
-            if i > 0 && self.board.una() == 0 {
+        if let Some((i, sent)) = self.flight.board.next_lost() {
+            if i > 0 && self.flight.board.una() == 0 {
                 return Err(Held::Idle); // before the handshake only the SYN goes again
             }
-            let repair = self.extras.repair.of(&*self.cc);
-            let burst = self.loss.after_timeout()
+            let repair = self.flight.extras.repair.of(&*self.flight.cc);
+            let burst = self.recovery.loss.after_timeout
                 && repair.is_some_and(|repair| self.sent_again >= repair.retransmit_limit());
-            let force = self.loss.force || self.loss.sends_lost_at_once();
+            let force = self.recovery.loss.force || self.recovery.sends_lost_at_once();
             // A FIN is no data: a full segment with one fits a window of a segment.
             let chunk = self.again(sent);
-            if !burst && (force || self.used() + u64::from(chunk.len) <= self.cwnd()) {
-                self.loss.force = false;
+            if !burst && (force || self.used() + u64::from(chunk.len) <= self.flight.cwnd()) {
+                self.recovery.loss.force = false;
                 return Ok((chunk, Some(i)));
             }
             return Err(Held::Cwnd);
         }
-        self.loss.force = false;
-        if self.board.una() == 0 {
+        self.recovery.loss.force = false;
+        if self.flight.board.una() == 0 {
             return if self.early {
                 self.choose_early(now)
             } else {
@@ -95,22 +128,22 @@ impl Sender {
             };
         }
         let result = self.choose_new(now, 0);
-        if result.is_err() && self.loss.counts_holes() {
-            if self.cwnd() < self.board.pipe() + u64::from(self.mss) {
+        if result.is_err() && self.recovery.counts_holes() {
+            if self.flight.cwnd() < self.flight.board.pipe() + u64::from(self.flight.mss) {
                 return Err(Held::Cwnd);
             }
             // NextSeg, rule (3).
-            if let Some((i, sent)) = self.board.next_hole() {
+            if let Some((i, sent)) = self.flight.board.next_hole() {
                 return Ok((self.again(sent), Some(i)));
             }
             // NextSeg, rule (4), for what it is there for: the end of the data.
             // By the letter it would also send a segment twice in each recovery
             // of a flow that the peer's window limits.
-            if self.board.max() >= self.buffer.end()
-                && self.loss.may_rescue(self.board.una())
-                && let Some((i, sent)) = self.board.last_hole()
+            if self.flight.board.max() >= self.buffer.end()
+                && self.recovery.may_rescue(self.flight.board.una())
+                && let Some((i, sent)) = self.flight.board.last_hole()
             {
-                self.loss.rescued();
+                self.recovery.rescued();
                 return Ok((self.again(sent), Some(i)));
             }
         }
@@ -120,10 +153,10 @@ impl Sender {
     /// Returns the bytes charged to a window.
     #[inline(always)] // asked for each segment
     pub(super) fn used(&self) -> u64 {
-        if self.loss.counts_pipe() {
-            self.board.pipe()
+        if self.recovery.loss.counts_pipe() {
+            self.flight.board.pipe()
         } else {
-            self.board.flight()
+            self.flight.board.flight()
         }
     }
 
@@ -142,7 +175,7 @@ impl Sender {
     /// Chooses new data. `syn` is the sequence space of a SYN in flight, which takes no window.
     #[inline(always)] // asked for each segment, and elsewhere only before the handshake
     fn choose_new(&mut self, now: Instant, syn: u64) -> Result<Chunk, Held> {
-        let max = self.board.max();
+        let max = self.flight.board.max();
         let unsent = self.buffer.end().saturating_sub(max);
         if unsent == 0 {
             let fin_due = self.buffer.fin() == Some(max);
@@ -152,26 +185,27 @@ impl Sender {
                 Err(Held::Idle)
             };
         }
-        if self.board.is_empty() && self.board.una() > 1 {
-            self.restart_after_idle(now);
+        if self.flight.board.is_empty() && self.flight.board.una() > 1 {
+            self.idle.restart(&mut self.flight, now, self.last_sent);
         }
-        let usable = self.believed_edge().saturating_sub(max);
-        let mss = u64::from(self.mss);
+        let usable = self.flight.believed_edge().saturating_sub(max);
+        let mss = u64::from(self.flight.mss);
         let len = mss.min(unsent).min(usable);
         // Sender's silly-window avoidance (RFC 9293, 3.8.6.2.1) with Nagle.
         let worth = len == mss
             || (len == unsent && (!self.nagle_holds() || self.buffer.fin().is_some()))
-            || (len > 0 && len >= self.max_wnd / 2 && !self.nagle_holds());
+            || (len > 0 && len >= self.flight.peer.largest / 2 && !self.nagle_holds());
         if !worth {
             return Err(match len < unsent {
                 false => Held::Idle,
-                true if self.board.is_empty() => Held::Window,
+                true if self.flight.board.is_empty() => Held::Window,
                 true => Held::Peer,
             });
         }
         let window = self
+            .flight
             .cwnd()
-            .saturating_add(syn + self.loss.limited_transmit_credit(mss));
+            .saturating_add(syn + self.recovery.loss.limited_transmit_credit(mss));
         if self.used() + len > window {
             return Err(Held::Cwnd);
         }
@@ -183,20 +217,20 @@ impl Sender {
         match self.nagle {
             Nagle::Off => false,
             // A SYN is no data.
-            Nagle::Rfc896 => self.board.max() > self.board.una().max(1),
-            Nagle::Minshall => self.small_end > self.board.una(),
+            Nagle::Rfc896 => self.flight.board.max() > self.flight.board.una().max(1),
+            Nagle::Minshall => self.small_end > self.flight.board.una(),
         }
     }
 
     /// A piece of up to `len` bytes never sent before, the FIN with the last.
     pub(super) fn fresh(&self, len: u32, probe: bool) -> Option<Chunk> {
-        let start = self.board.max();
+        let start = self.flight.board.max();
         let len = if probe {
             let unsent = self.buffer.end().saturating_sub(start);
-            let usable = self.believed_edge().saturating_sub(start);
+            let usable = self.flight.believed_edge().saturating_sub(start);
             // Zero window: one byte. A small one: what it takes, in spite of
             // silly-window avoidance, whose override this is.
-            unsent.min(usable.clamp(1, u64::from(self.mss))) as u32
+            unsent.min(usable.clamp(1, u64::from(self.flight.mss))) as u32
         } else {
             len
         };

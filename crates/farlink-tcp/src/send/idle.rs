@@ -1,7 +1,7 @@
 //! Window after a pause.
 
-use super::{Sender, context};
 use crate::config::Config;
+use crate::flight::{Flight, context};
 use crate::maybe::Maybe;
 use crate::time::{Instant, Interval};
 
@@ -22,6 +22,29 @@ impl Idle {
             dealt_with: Maybe::NONE,
         }
     }
+    /// Restarts the window when new data is about to leave with nothing in flight. The last
+    /// departure was at `last_sent`.
+    pub(super) fn restart(&mut self, flight: &mut Flight, now: Instant, last_sent: Instant) {
+        let (idle, rto) = (now.since(last_sent), flight.rtt.rto());
+        let Some(initial) = self.window.get().filter(|_| idle > rto) else {
+            return;
+        };
+        let cx = context!(flight, now, 0);
+        if !flight.config().idle_decay {
+            flight.cc.on_idle(&cx, initial);
+            return;
+        }
+        // Once for a pause, however often it is asked whether something may leave.
+        let pause = Maybe::some(last_sent);
+        if std::mem::replace(&mut self.dealt_with, pause) == pause {
+            return;
+        }
+        let cwnd = flight.cc.cwnd();
+        let least = initial.min(cwnd) / cx.mss;
+        let window = cx.mss * decayed(cwnd / cx.mss, idle, rto, least);
+        flight.cc.raise_ssthresh(cwnd / 2 + cwnd / 4);
+        flight.cc.on_idle(&cx, window.max(cx.mss));
+    }
 }
 
 /// A window of so many segments after an idle time of more than `rto` (Linux:
@@ -33,29 +56,4 @@ fn decayed(mut segments: u64, mut idle: Interval, rto: Interval, least: u64) -> 
         segments /= 2;
     }
     segments.max(least)
-}
-
-impl Sender {
-    /// New data is about to leave with nothing in flight.
-    pub(super) fn restart_after_idle(&mut self, now: Instant) {
-        let (idle, rto) = (now.since(self.last_sent), self.rtt.rto());
-        let Some(initial) = self.idle.window.get().filter(|_| idle > rto) else {
-            return;
-        };
-        let cx = context!(self, now, 0);
-        if !self.config().idle_decay {
-            self.cc.on_idle(&cx, initial);
-            return;
-        }
-        // Once for a pause, however often it is asked whether something may leave.
-        let pause = Maybe::some(self.last_sent);
-        if std::mem::replace(&mut self.idle.dealt_with, pause) == pause {
-            return;
-        }
-        let cwnd = self.cc.cwnd();
-        let least = initial.min(cwnd) / cx.mss;
-        let window = cx.mss * decayed(cwnd / cx.mss, idle, rto, least);
-        self.cc.raise_ssthresh(cwnd / 2 + cwnd / 4);
-        self.cc.on_idle(&cx, window.max(cx.mss));
-    }
 }

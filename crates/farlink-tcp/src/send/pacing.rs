@@ -14,8 +14,8 @@ impl Sender {
     /// one waits. Returns whether anything is paced at all.
     #[inline(always)] // of each segment
     pub(super) fn pace(&mut self, now: Instant, chunk: &Chunk) -> bool {
-        let own = self.cc.pacing_rate();
-        let paces = own.is_some() || self.config().pacing.is_some();
+        let own = self.flight.cc.pacing_rate();
+        let paces = own.is_some() || self.flight.config().pacing.is_some();
         if paces {
             self.pace_by(now, chunk, own);
         }
@@ -24,8 +24,8 @@ impl Sender {
 
     #[inline(never)]
     fn pace_by(&mut self, now: Instant, chunk: &Chunk, own: Option<u64>) {
-        let unpaced = self.cc.unpaced_segments() * u64::from(self.mss);
-        if own.is_some() && self.board.max() <= unpaced {
+        let unpaced = self.flight.cc.unpaced_segments() * u64::from(self.flight.mss);
+        if own.is_some() && self.flight.board.max() <= unpaced {
             return;
         }
         let rate = own.or_else(|| self.window_rate(chunk));
@@ -38,19 +38,19 @@ impl Sender {
     /// Ratio x window / SRTT in bit/s (Linux: `tcp_update_pacing_rate`); `None`
     /// before the first sample and at the start of the connection.
     fn window_rate(&self, chunk: &Chunk) -> Option<u64> {
-        let pacing = self.config().pacing?;
-        let srtt = self.rtt.srtt()?.as_nanos().max(1);
-        if chunk.start <= (UNPACED - 1) * u64::from(self.mss) {
+        let pacing = self.flight.config().pacing?;
+        let srtt = self.flight.rtt.srtt()?.as_nanos().max(1);
+        if chunk.start <= (UNPACED - 1) * u64::from(self.flight.mss) {
             return None;
         }
-        let cwnd = self.cc.cwnd();
-        let slow_start = cwnd < self.cc.ssthresh() / 2;
+        let cwnd = self.flight.cc.cwnd();
+        let slow_start = cwnd < self.flight.cc.ssthresh() / 2;
         let ratio = if slow_start {
             pacing.slow_start
         } else {
             pacing.avoidance
         };
-        let window = u128::from(cwnd.max(self.board.flight()));
+        let window = u128::from(cwnd.max(self.flight.board.flight()));
         let bits = 8 * window * u128::from(ratio.millionths()) * u128::from(NANOS_PER_SEC);
         let rate = bits / u128::from(Ratio::ONE) / u128::from(srtt);
         Some(u64::try_from(rate).unwrap_or(u64::MAX))

@@ -1,6 +1,8 @@
-//! Round-trip samples, and what SACKed data is to them and to the timer.
+//! Samples of the round trip and of the delivery rate.
 
 use super::Sender;
+use crate::flight::context;
+use crate::rate::RateSample;
 use crate::record::{Record, Recorder};
 use crate::time::{Instant, Interval};
 
@@ -13,13 +15,12 @@ impl Sender {
         sent: Instant,
         recorder: &mut Recorder,
     ) -> Interval {
-        self.rtt.window(self.board.una(), self.board.max());
-        let rtt = self.rtt.sample(sent, now);
-        self.spurious.sampled(&mut self.rtt, sent, rtt);
-        if let Some(rack) = self.loss.rack_mut() {
-            rack.sampled();
-        }
-        let rto = self.rto();
+        self.flight
+            .rtt
+            .window(self.flight.board.una(), self.flight.board.max());
+        let rtt = self.flight.rtt.sample(sent, now);
+        self.recovery.sampled(&mut self.flight.rtt, sent, rtt);
+        let rto = self.flight.rto();
         recorder.emit(now, Record::Rtt { rtt, rto });
         rtt
     }
@@ -27,19 +28,91 @@ impl Sender {
     /// An ACK of nothing new has SACKed something.
     #[inline]
     pub(crate) fn sacked_only(&mut self, now: Instant, recorder: &mut Recorder) {
-        let Some(sent) = self.board.first_sacked.get() else {
+        let Some(sent) = self.flight.board.first_sacked.get() else {
             return; // nothing that was sent once
         };
-        if self.config().rto.from_sack {
+        if self.flight.config().rto.from_sack {
             self.sample(now, sent, recorder);
         }
         // Had it left later, then a first segment that is lost again and again
         // would never time out.
-        if self.config().restart_on_sack
-            && self.timer_runs()
-            && self.board.front().is_some_and(|front| sent < front.at)
+        if self.flight.config().restart_on_sack
+            && self.flight.timer_runs()
+            && self
+                .flight
+                .board
+                .front()
+                .is_some_and(|front| sent < front.at)
         {
-            self.restart_timer(now);
+            self.flight.restart_timer(now);
+        }
+    }
+
+    /// Bytes in the network, for a controller that takes rate samples.
+    #[inline]
+    pub(crate) fn rated_flight(&self) -> Option<u64> {
+        self.flight.board.rate.is_some().then(|| self.in_network())
+    }
+
+    /// The best guess of what is in the network.
+    fn in_network(&self) -> u64 {
+        if self.recovery.loss.sacking {
+            self.flight.board.pipe()
+        } else {
+            self.flight.board.flight()
+        }
+    }
+
+    /// An ACK is done with, which found `prior_flight` bytes in the network:
+    /// the controller gets its sample, if it delivered anything.
+    #[inline(never)] // nothing of it need be fetched by others
+    pub(crate) fn sample_rate(&mut self, now: Instant, prior_flight: u64) {
+        let flight = self.in_network();
+        let Some(rate) = &mut self.flight.board.rate else {
+            return;
+        };
+        let Some(sample) = rate.finish(now) else {
+            return;
+        };
+        let sample = RateSample {
+            prior_flight,
+            flight,
+            ..sample
+        };
+        let cx = context!(self.flight, now, prior_flight);
+        let Some(model) = self.flight.extras.rate.of_mut(&mut *self.flight.cc) else {
+            return;
+        };
+        model.on_rate_sample(&cx, &sample);
+        if model.limits_itself()
+            && let Some(rate) = &mut self.flight.board.rate
+        {
+            rate.limit(flight);
+        }
+    }
+
+    /// The SYN was acknowledged, which is no sample for the controller.
+    pub(crate) fn skip_sample(&mut self, now: Instant) {
+        if let Some(rate) = &mut self.flight.board.rate {
+            rate.finish(now);
+        }
+    }
+
+    /// Nothing more is there to send: what follows is limited by the
+    /// application, unless the window is full or a loss waits for its repair
+    /// (draft-cheng-iccrg-delivery-rate-estimation-00, 3.4).
+    #[inline]
+    pub(super) fn application_limits(&mut self) {
+        if self.flight.board.rate.is_none() {
+            return;
+        }
+        let unsent = self.buffer.end().saturating_sub(self.flight.board.max());
+        let flight = self.in_network();
+        if unsent < u64::from(self.flight.mss)
+            && flight < self.flight.cwnd()
+            && let Some(rate) = &mut self.flight.board.rate
+        {
+            rate.limit(flight);
         }
     }
 }

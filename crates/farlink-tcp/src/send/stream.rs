@@ -5,22 +5,21 @@
 use super::held::Held;
 use super::turn::Turn;
 use super::{Chunk, Sender, Streamed};
-use crate::maybe::Maybe;
 use crate::recovery::frto::Frto;
 use crate::time::Instant;
 
 impl Sender {
     /// Returns whether no configured feature must see every segment.
     pub(crate) fn streams(&self) -> bool {
-        self.plain() && self.dummies.is_none() && !self.extras.peer_window.is_some()
+        self.plain() && self.dummies.is_none() && !self.flight.extras.peer_window.is_some()
     }
 
     /// Returns whether nothing is in flight or waits to be sent, as [`Self::next`] found.
     #[inline]
     pub(crate) fn rests(&self) -> bool {
         self.held == Held::Idle
-            && self.board.is_empty()
-            && self.board.max() >= self.buffer.end()
+            && self.flight.board.is_empty()
+            && self.flight.board.max() >= self.buffer.end()
             && self.buffer.fin().is_none()
             && !self.probe
     }
@@ -29,41 +28,43 @@ impl Sender {
     /// without a new check.
     #[inline(always)] // of the first segment of a stream that an ACK lets out
     pub(crate) fn next_in_stream(&mut self, now: Instant, turn: &mut Turn) -> Streamed {
-        let (una, max, mss) = (self.board.una(), self.board.max(), u64::from(self.mss));
+        let (una, max, mss) = (
+            self.flight.board.una(),
+            self.flight.board.max(),
+            u64::from(self.flight.mss),
+        );
         let end = max + mss;
-        let streams = !self.board.is_empty()
+        let streams = !self.flight.board.is_empty()
             && una > 0
             && end <= self.buffer.end()
             && self.buffer.fin() != Some(end)
-            && !self.board.may_have_lost()
-            && !self.loss.in_recovery
-            && self.loss.dup_acks == 0
-            && self.spurious.frto == Frto::Off
+            && !self.flight.board.may_have_lost()
+            && !self.recovery.loss.in_recovery
+            && self.recovery.loss.dup_acks == 0
+            && self.frto == Frto::Off
             && now >= self.paced_until
             && !self.probe
             && self.probes_in_row == 0;
         if !streams {
             return Streamed::Unknown;
         }
-        let usable = (una + self.wnd).saturating_sub(max);
+        let usable = (una + self.flight.peer.size).saturating_sub(max);
         if usable < mss {
-            if usable >= self.max_wnd / 2 {
+            if usable >= self.flight.peer.largest / 2 {
                 return Streamed::Unknown; // a short segment may be worth it
             }
-            self.loss.force = false;
+            self.recovery.loss.force = false;
             self.hold(now, Held::Peer);
             return Streamed::Full;
         }
-        self.loss.force = false;
-        let room = self.cwnd().saturating_sub(self.used());
+        self.recovery.loss.force = false;
+        let room = self.flight.cwnd().saturating_sub(self.used());
         if room < mss {
             self.hold(now, Held::Cwnd);
             return Streamed::Full;
         }
         let chunk = self.stream(now);
-        if self.one_sample && self.timed.is_none() {
-            self.timed = Maybe::some((end, now));
-        }
+        self.flight.time(end, now);
         self.last_sent = now;
         if !self.pace(now, &chunk) {
             // A FIN leaves with the last segment: that is no full one.
@@ -71,8 +72,8 @@ impl Sender {
             turn.there = unsent.min(usable - mss);
             turn.room = room - mss;
         }
-        if !self.timer_runs() {
-            self.start_timer(now);
+        if !self.flight.timer_runs() {
+            self.flight.start_timer(now);
         }
         Streamed::Segment(chunk)
     }
@@ -82,7 +83,7 @@ impl Sender {
     /// which [`Self::next_in_stream`] asks and does is as it was.
     #[inline(always)] // of each segment of a stream but the first that an ACK lets out
     pub(crate) fn next_of_turn(&mut self, now: Instant, turn: &mut Turn) -> Streamed {
-        let mss = u64::from(self.mss);
+        let mss = u64::from(self.flight.mss);
         if turn.room < mss {
             *turn = Turn::default();
             self.hold(now, Held::Cwnd);
@@ -97,13 +98,13 @@ impl Sender {
     #[inline(always)] // of each segment of a stream
     fn stream(&mut self, now: Instant) -> Chunk {
         let chunk = Chunk {
-            start: self.board.max(),
-            len: self.mss,
+            start: self.flight.board.max(),
+            len: self.flight.mss,
             syn: false,
             fin: false,
             retransmission: false,
         };
-        self.board.sent_in_stream(self.mss, now);
+        self.flight.board.sent_in_stream(self.flight.mss, now);
         chunk
     }
 }

@@ -142,19 +142,22 @@ fn startup_lasts_until_three_rounds_without_a_quarter_more() {
     let mut d = Driver::new(&[]);
     for rate in [200_000, 400_000, 800_000, 1_000_000] {
         d.round(rate, PRODUCT); // growth of a quarter or more
-        assert_eq!((d.bbr.state, d.bbr.full_count), (State::Startup, 0));
+        assert_eq!((d.bbr.state, d.bbr.full_pipe.count), (State::Startup, 0));
         assert_eq!(d.bbr.pacing_rate(), Some(paced(2.885, rate as f64)));
     }
     for count in 1..3 {
         d.round(1_249_000, 4 * PRODUCT);
-        assert_eq!((d.bbr.state, d.bbr.full_count), (State::Startup, count));
+        assert_eq!(
+            (d.bbr.state, d.bbr.full_pipe.count),
+            (State::Startup, count)
+        );
     }
     // A round that the application limited does not count.
     d.now += RTT;
     let mut limited = d.ack(PRODUCT, 1_000_000, 0, 4 * PRODUCT);
     limited.app_limited = true;
     d.give(&limited);
-    assert_eq!((d.bbr.state, d.bbr.full_count), (State::Startup, 2));
+    assert_eq!((d.bbr.state, d.bbr.full_pipe.count), (State::Startup, 2));
     assert!(d.bbr.in_slow_start());
     d.round(1_249_000, 4 * PRODUCT);
     assert_eq!(d.bbr.state, State::Drain);
@@ -284,10 +287,10 @@ fn the_greatest_rate_counts_for_ten_rounds() {
     d.round(2 * RATE, PRODUCT);
     for _ in 0..10 {
         d.round(RATE, PRODUCT);
-        assert!((d.bbr.btl_bw() - 2.0 * RATE as f64).abs() < 1.0);
+        assert!((d.bbr.bandwidth.max() - 2.0 * RATE as f64).abs() < 1.0);
     }
     d.round(RATE, PRODUCT);
-    assert!((d.bbr.btl_bw() - RATE as f64).abs() < 1.0);
+    assert!((d.bbr.bandwidth.max() - RATE as f64).abs() < 1.0);
 }
 
 #[test]
@@ -297,10 +300,10 @@ fn a_rate_that_the_application_limited_counts_only_if_it_is_greater() {
         d.now += RTT;
         let mut sample = d.ack(PRODUCT, rate, 0, PRODUCT);
         sample.app_limited = true;
-        let entries = d.bbr.bandwidth.len();
+        let entries = d.bbr.bandwidth.samples.len();
         d.give(&sample);
-        assert!((d.bbr.btl_bw() - expected as f64).abs() < 1.0);
-        assert!(d.bbr.bandwidth.len() <= entries);
+        assert!((d.bbr.bandwidth.max() - expected as f64).abs() < 1.0);
+        assert!(d.bbr.bandwidth.samples.len() <= entries);
     }
 }
 
@@ -318,7 +321,7 @@ fn the_least_round_trip_is_met_again_by_an_equal_one_unless_told_otherwise() {
             sample.rtt = Some(rtt);
             d.give(&sample);
         }
-        assert_eq!(d.bbr.min_rtt_at, Instant::ZERO + Interval::from_secs(met));
+        assert_eq!(d.bbr.min_rtt.at, Instant::ZERO + Interval::from_secs(met));
         // Ten seconds and no more are not yet too long.
         assert!(!d.bbr.limits_itself());
     }
@@ -338,10 +341,10 @@ fn after_ten_seconds_the_least_round_trip_is_probed_for() {
         d.give(&sample);
     };
     longer(&mut d, 10_000, PRODUCT, PRODUCT);
-    assert_eq!(d.bbr.min_rtt, Some(RTT));
+    assert_eq!(d.bbr.min_rtt.least, Some(RTT));
     assert!(!d.bbr.limits_itself());
     longer(&mut d, 1, PRODUCT, PRODUCT);
-    assert_eq!(d.bbr.min_rtt, Some(Interval::from_millis(130)));
+    assert_eq!(d.bbr.min_rtt.least, Some(Interval::from_millis(130)));
     assert_eq!(d.bbr.state, State::ProbeRtt(None));
     assert!(d.bbr.limits_itself());
     assert_eq!(d.bbr.cwnd(), 4 * MSS);
@@ -354,7 +357,7 @@ fn after_ten_seconds_the_least_round_trip_is_probed_for() {
     assert!(d.bbr.limits_itself());
     longer(&mut d, 1, 0, 3 * MSS);
     assert!(matches!(d.bbr.state, State::ProbeBw(_)));
-    assert_eq!(d.bbr.min_rtt_at, d.now);
+    assert_eq!(d.bbr.min_rtt.at, d.now);
     let target = (2.0 * 0.13 * RATE as f64) as u64 + HEADROOM;
     assert_eq!(d.bbr.cwnd(), (window + MSS).min(target));
 }
@@ -414,12 +417,12 @@ fn the_first_round_of_recovery_sends_what_is_delivered() {
 #[test]
 fn a_sample_without_a_rate_begins_no_round() {
     let mut d = Driver::probing(&[]);
-    let round = d.bbr.round;
+    let round = d.bbr.round.count;
     d.now += RTT;
     let mut odd = d.ack(PRODUCT, RATE, 0, PRODUCT);
     odd.interval = None;
     d.give(&odd);
-    assert_eq!((d.bbr.round, d.bbr.round_start), (round, false));
+    assert_eq!((d.bbr.round.count, d.bbr.round.start), (round, false));
 }
 
 #[test]

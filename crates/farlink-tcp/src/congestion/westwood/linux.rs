@@ -6,20 +6,9 @@
 //! rises. The estimate is the output of two such filters in a row. At 250 kbit/s and
 //! HZ = 1000 a sample is 31 bytes per jiffy and the estimate comes to rest at 17.
 
-use super::Estimator;
-use crate::rto::RttEstimator;
+use super::estimator::{Estimator, Kernel};
+use crate::congestion::RoundTrip;
 use crate::time::{Instant, Interval};
-
-/// Which kernels.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kernel {
-    /// Linux 2.4.26 and 2.6.3 to 2.6.17: both filters start from zero, the round-trip
-    /// time is SRTT.
-    First,
-    /// Linux 2.6.18 and later: the first sample fills both filters, the first ACK
-    /// counts nothing, a time-out restarts `rtt_min`.
-    Current,
-}
 
 /// `struct westwood` of the kernel. Times are in jiffies, rates in bytes per jiffy.
 #[derive(Debug)]
@@ -132,7 +121,7 @@ impl Estimator for Jiffies {
         self.update_rtt_min();
     }
 
-    fn measured(&mut self, last: Option<Interval>, rtt: &RttEstimator) {
+    fn measured(&mut self, last: Option<Interval>, rtt: &dyn RoundTrip) {
         match self.kernel {
             Kernel::First => {
                 if let Some(srtt) = rtt.srtt() {
@@ -174,6 +163,7 @@ impl Estimator for Jiffies {
 mod tests {
     use super::*;
     use crate::config::{RtoAlgorithm, RtoConfig};
+    use crate::rto::RttEstimator;
 
     const MS: fn(u64) -> Interval = Interval::from_millis;
 

@@ -11,6 +11,7 @@
 //! New Reno, and Vegas TCP congestion control*, CCR 34(2), 2004), either as printed
 //! or in the whole numbers of Linux.
 
+mod estimator;
 mod linux;
 mod per_ack;
 mod per_rtt;
@@ -22,9 +23,9 @@ use super::{
     Ack, Algorithm, CongestionControl, Context, Extras, Input, Loss, Metric, Parameter, Range,
     RecoveryWindow, Setting, Start, UndoReduction, Undone, Word,
 };
-use crate::rto::RttEstimator;
-use crate::time::{Instant, Interval};
-use linux::{Jiffies, Kernel};
+use crate::time::Interval;
+use estimator::{Estimator, Kernel};
+use linux::Jiffies;
 use per_ack::Tustin;
 use per_rtt::PerRtt;
 use std::fmt::Debug;
@@ -167,44 +168,6 @@ const fn metrics<E: Estimator + ?Sized>() -> &'static [Metric] {
                 }
             ),
         ]
-    }
-}
-
-/// An estimate of the bandwidth.
-trait Estimator: Debug + Send + 'static {
-    /// The handshake is over.
-    fn established(&mut self, _now: Instant) {}
-
-    /// An ACK shows that `bytes` left the network. `rtt` is the last
-    /// round-trip time that is known.
-    fn delivered(&mut self, now: Instant, bytes: u64, rtt: Option<Interval>);
-
-    /// The ACK that [`Self::delivered`] was called for gave the round-trip time `last`,
-    /// which is part of `rtt` already.
-    fn measured(&mut self, _last: Option<Interval>, _rtt: &RttEstimator) {}
-
-    /// No ACK has come until `now`.
-    fn silence(&mut self, _now: Instant) {}
-
-    /// A time-out reduced ssthresh.
-    fn timed_out(&mut self) {}
-
-    /// `BWE` in bytes per second.
-    fn bandwidth(&self) -> f64;
-
-    /// `RTTmin`, where the estimator has a rule of its own for it.
-    fn rtt_min(&self) -> Option<Interval> {
-        None
-    }
-
-    /// `BWE * RTTmin` in bytes, at least two segments.
-    fn share(&self, rtt_min: Interval, mss: u64) -> u64 {
-        ((self.bandwidth() * rtt_min.as_secs_f64()) as u64).max(2 * mss)
-    }
-
-    /// Kernel whose window the estimate is for; `None` for that of the papers.
-    fn kernel(&self) -> Option<Kernel> {
-        None
     }
 }
 

@@ -1,7 +1,7 @@
 //! The filter of TCP Westwood: a first-order low pass for samples that are not
 //! evenly spaced (Mascolo et al. 2001, 2.2).
 
-use super::Estimator;
+use super::estimator::Estimator;
 use crate::time::{Instant, Interval};
 
 /// After samples of zero, an ACK that comes this soon takes the last of their

@@ -1,7 +1,7 @@
 //! The estimate of Westwood+: one sample in each round-trip time, so that ACKs
 //! that come bunched do not look like bandwidth (Grieco, Mascolo 2004).
 
-use super::Estimator;
+use super::estimator::Estimator;
 use crate::time::{Instant, Interval};
 
 /// `b_k = d_k / T_k`, the bytes acknowledged in the k-th round-trip time, and

@@ -1,0 +1,194 @@
+//! Data in flight and what governs it: scoreboard, round-trip time, timers and windows.
+//!
+//! The sender asks it what may leave, and recovery works on it.
+
+mod peer;
+mod timer;
+mod usage;
+mod window;
+
+use crate::config::{Config, CwndLimit, Sampling};
+use crate::congestion::{self, CongestionControl, Extras};
+use crate::maybe::Maybe;
+use crate::rate::RateSampler;
+use crate::rto::RttEstimator;
+use crate::rto::fine::FineTimeout;
+use crate::scoreboard::{Acked, Scoreboard};
+use crate::seq::Offset;
+use crate::time::Instant;
+use crate::timers::Timers;
+use peer::PeerWindow;
+use std::sync::Arc;
+use usage::CwndUsage;
+
+/// The context of a congestion-control hook, with `$bytes` in flight. A macro, so that only the
+/// fields it reads are borrowed while the controller is.
+macro_rules! context {
+    ($flight:expr, $now:expr, $bytes:expr) => {
+        $crate::congestion::Context {
+            now: $now,
+            mss: u64::from($flight.mss),
+            flight: $bytes,
+            snd_una: $flight.board.una(),
+            snd_max: $flight.board.max(),
+            rtt: &$flight.rtt,
+        }
+    };
+}
+pub(crate) use context;
+
+/// Data in flight and what governs it.
+#[derive(Debug)]
+#[repr(C)] // in this order in memory: first what an end that only receives asks for at each segment
+pub(crate) struct Flight {
+    /// Most data in a segment.
+    pub(crate) mss: u32,
+    /// Time-outs since the last acknowledgment.
+    pub(crate) timeouts_in_row: u32,
+    pub(crate) peer: PeerWindow,
+    /// The timers of the connection, of which most are the sender's.
+    pub(crate) timers: Timers,
+    pub(crate) board: Scoreboard,
+    pub(crate) cc: Box<dyn CongestionControl>,
+    /// Time at which an acknowledgment last restarted the retransmission timer.
+    pub(crate) timer_restarted: Instant,
+    pub(crate) usage: CwndUsage,
+    /// Bytes that duplicate and partial ACKs add to the window while recovery lasts.
+    pub(crate) inflation: i64,
+    /// Largest congestion window that counts is the peer's largest window.
+    limited_by_peer: bool,
+    cwnd_validation: bool,
+    one_sample: bool,
+    rtt_from_sack: bool,
+    pub(crate) rtt: RttEstimator,
+    /// Clock of Vegas for the first unacknowledged segment.
+    pub(crate) fine: Option<Box<FineTimeout>>,
+    /// Abilities of the controller beside its window.
+    pub(crate) extras: &'static Extras,
+    /// Segment being timed: position after it, and when it left.
+    timed: Maybe<(Offset, Instant)>,
+}
+
+impl Flight {
+    pub(crate) fn new(config: &Arc<Config>) -> Self {
+        let extras = &config.congestion.algorithm().extras;
+        let mut board = Scoreboard::default();
+        if extras.rate.is_some() {
+            board.rate = Some(Box::<RateSampler>::default());
+        }
+        Self {
+            mss: config.mss,
+            timeouts_in_row: 0,
+            peer: PeerWindow::default(),
+            timers: Timers::none(),
+            board,
+            cc: congestion::build(config, config.mss),
+            timer_restarted: Instant::ZERO,
+            usage: CwndUsage::default(),
+            inflation: 0,
+            limited_by_peer: config.cwnd_limit == CwndLimit::ReceiveWindow,
+            cwnd_validation: config.cwnd_validation,
+            one_sample: config.rto.sampling == Sampling::OnePerRtt,
+            rtt_from_sack: config.rto.from_sack,
+            rtt: RttEstimator::of(config),
+            fine: None,
+            extras,
+            timed: Maybe::NONE,
+        }
+    }
+
+    /// Returns the configuration of the connection.
+    #[inline]
+    pub(crate) fn config(&self) -> &Config {
+        self.rtt.config()
+    }
+
+    /// Begins anew with the segment size that the handshake settled.
+    pub(crate) fn negotiated(&mut self, config: &Config, mss: u32) {
+        self.mss = mss;
+        self.cc = congestion::build(config, mss);
+        self.after_lost_syns(self.timeouts_in_row);
+    }
+
+    /// Takes over that the handshake, or its first half, needed so many time-outs.
+    pub(crate) fn after_lost_syns(&mut self, timeouts: u32) {
+        if timeouts > 0 {
+            self.rtt.after_syn_timeout();
+        }
+        if timeouts >= self.config().lost_syns {
+            // RFC 5681, 3.1: one segment if a SYN was lost.
+            self.cc.collapse(u64::from(self.mss));
+        }
+    }
+
+    /// Returns the position for a segment without data: after all that was sent, but not beyond
+    /// the window. A probe's byte or a FIN that found no room would make the segment unacceptable
+    /// to the peer. The peer's answer would be as unacceptable to us if its probe found no room
+    /// either, and so on for ever.
+    pub(crate) fn ack_position(&self) -> Offset {
+        self.board.max().min(self.board.una() + self.peer.size)
+    }
+
+    /// Acknowledges all before `to`. `echoed` is the departure of the segment that caused the ACK,
+    /// by its timestamp. Returns the departure of the segment that gives a round-trip sample, too.
+    #[inline(always)] // of each ACK
+    pub(crate) fn acknowledge(
+        &mut self,
+        now: Instant,
+        to: Offset,
+        echoed: Option<Instant>,
+    ) -> (Acked, Option<Instant>) {
+        let front = self.board.front().filter(|_| self.fine.is_some()).copied();
+        let acked = self.board.acknowledge(to);
+        if let (Some(front), Some(fine)) = (front, &mut self.fine) {
+            // A SYN is short: on a slow link it says nothing of how long data takes.
+            if front.start > 0 || !fine.replaces_coarse() {
+                fine.acknowledged(now, (to, self.board.max()), front.at, &acked);
+            }
+        }
+        self.timeouts_in_row = 0;
+        self.rtt.acknowledged();
+        let sacked = self
+            .board
+            .first_sacked
+            .get()
+            .filter(|_| self.rtt_from_sack && acked.sample_from.is_none());
+        let sent = if sacked.is_some() {
+            sacked
+        } else if echoed.is_some() {
+            echoed
+        } else if self.one_sample {
+            match self.timed.get() {
+                Some((end, at)) if to >= end => {
+                    self.timed = Maybe::NONE;
+                    Some(at)
+                }
+                _ => None,
+            }
+        } else {
+            acked.sample_from
+        };
+        (acked, sent)
+    }
+
+    /// Times the segment of new data before `end`, which leaves now, unless another is timed.
+    #[inline]
+    pub(crate) fn time(&mut self, end: Offset, now: Instant) {
+        if self.one_sample && self.timed.is_none() {
+            self.timed = Maybe::some((end, now));
+        }
+    }
+
+    /// Makes data in flight before `to` give no round-trip sample.
+    pub(crate) fn distrust_samples(&mut self, to: Offset) {
+        self.board.distrust(to);
+        self.timed = self.timed.get().filter(|timed| timed.0 > to).into();
+    }
+
+    /// Ends the timing of a segment, because segments were or will be sent twice.
+    pub(crate) fn distrust_timed(&mut self) {
+        if self.config().rto.karn {
+            self.timed = Maybe::NONE;
+        }
+    }
+}

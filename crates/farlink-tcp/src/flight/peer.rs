@@ -1,0 +1,34 @@
+//! Window that the peer offers (RFC 9293, 3.3.1: SND.WND, SND.WL1, SND.WL2).
+
+use crate::seq::Offset;
+
+/// Peer's window, scaled up.
+#[derive(Clone, Copy, Default, Debug)]
+#[repr(C)] // with the rest that each segment asks for
+pub(crate) struct PeerWindow {
+    /// Bytes from SND.UNA on.
+    pub(crate) size: u64,
+    /// Segment that the window was taken from: SND.WL1, SND.WL2.
+    from: (Offset, Offset),
+    /// Largest window the peer ever offered.
+    pub(crate) largest: u64,
+}
+
+impl PeerWindow {
+    /// Updates the window from a segment at `seq` with acknowledgment `ack` (RFC 9293, 3.10.7.4).
+    /// Returns whether the segment is newer than the last.
+    #[inline(always)] // of each segment
+    pub(crate) fn update(&mut self, seq: Offset, ack: Offset, una: Offset, size: u64) -> bool {
+        let (wl1, wl2) = self.from;
+        let news = wl1 < seq || (wl1 == seq && wl2 <= ack);
+        if news {
+            self.from = (seq, ack);
+            self.size = size;
+            self.largest = self.largest.max(size);
+        } else {
+            // The window is not news, its right edge stays where it is.
+            self.size = self.size.saturating_sub(ack - una);
+        }
+        news
+    }
+}

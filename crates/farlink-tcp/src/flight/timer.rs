@@ -1,0 +1,104 @@
+//! The retransmission timer: how long, until when, and what moves it.
+
+use super::Flight;
+use crate::config::PartialAck;
+use crate::time::{Instant, Interval};
+use crate::timers::Timer;
+
+/// A stream with less in flight is thin (Linux: `tcp_stream_is_thin`).
+const THIN_SEGMENTS: usize = 4;
+/// Time-outs in a row that do not back off then (Linux: `TCP_THIN_LINEAR_RETRIES`).
+const THIN_TIMEOUTS: u32 = 6;
+
+impl Flight {
+    /// Retransmission time-out in force.
+    #[inline]
+    pub(crate) fn rto(&self) -> Interval {
+        self.fine_rto().unwrap_or_else(|| self.rtt.rto())
+    }
+
+    /// The fine time-out where the retransmission timer runs on it.
+    #[inline]
+    fn fine_rto(&self) -> Option<Interval> {
+        self.fine.as_ref()?.rto()
+    }
+
+    /// Returns whether a time-out is a loss of the first segment, as by duplicate ACKs.
+    pub(crate) fn sends_front_at_timeout(&self) -> bool {
+        self.fine
+            .as_ref()
+            .is_some_and(|fine| fine.replaces_coarse())
+    }
+
+    /// Returns when a retransmission timer expires that is started now.
+    #[inline]
+    fn deadline(&self, now: Instant) -> Instant {
+        match self.fine_rto() {
+            Some(rto) => now + rto,
+            None => self.rtt.deadline(now),
+        }
+    }
+
+    /// (Re)starts the retransmission timer, or stops it when nothing is in
+    /// flight (RFC 6298, 5.2 and 5.3).
+    #[inline]
+    pub(crate) fn restart_timer(&mut self, now: Instant) {
+        self.timer_restarted = now;
+        if self.board.is_empty() {
+            self.timers.stop(Timer::Retransmission);
+        } else {
+            self.start_timer(now);
+        }
+    }
+
+    /// Restarts the retransmission timer for a fast retransmit, where that is configured.
+    pub(crate) fn restart_timer_for_loss(&mut self, now: Instant) {
+        if self.config().restart_on_retransmit {
+            self.restart_timer(now);
+        }
+    }
+
+    /// Starts the retransmission timer.
+    #[inline]
+    pub(crate) fn start_timer(&mut self, now: Instant) {
+        let at = self.deadline(now);
+        self.timers.set(Timer::Retransmission, at);
+    }
+
+    /// Returns whether the retransmission timer runs.
+    pub(crate) fn timer_runs(&self) -> bool {
+        self.timers.runs(Timer::Retransmission)
+    }
+
+    /// Moves the retransmission timer, if it runs, for a partial acknowledgment.
+    pub(crate) fn partial_ack(&mut self, now: Instant, how: PartialAck) {
+        if !self.timer_runs() {
+            return;
+        }
+        let at = match how {
+            PartialAck::Restart => match self.fine_rto() {
+                Some(rto) => now + rto,
+                None => self.rtt.on_tick(now + self.rtt.base_rto()),
+            },
+            PartialAck::Constant(interval) => self.rtt.on_tick(now + interval),
+            PartialAck::BackOff => {
+                self.rtt.back_off();
+                self.deadline(now)
+            }
+        };
+        self.timers.set(Timer::Retransmission, at);
+    }
+
+    /// Makes the next time-out longer, unless the stream is thin. `more` says that the
+    /// application may still write. Linux asks for a set ssthresh too, but the time-out has just
+    /// set it.
+    pub(crate) fn back_off(&mut self, more: bool) {
+        let established = self.board.una() > 0 && more;
+        let thin = self.board.segments() < THIN_SEGMENTS && self.timeouts_in_row <= THIN_TIMEOUTS;
+        if established && thin {
+            self.rtt.thin_timeout();
+        } else {
+            self.rtt.back_off();
+        }
+    }
+}

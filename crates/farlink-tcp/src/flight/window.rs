@@ -1,0 +1,82 @@
+//! Windows in force, and what a loss reduces them from.
+
+use super::Flight;
+use crate::config::ReduceFrom;
+use crate::seq::Offset;
+
+impl Flight {
+    /// Window in force: congestion window with recovery's inflation.
+    #[inline(always)] // asked for each segment
+    pub(crate) fn cwnd(&self) -> u64 {
+        let most = self.most_cwnd();
+        let mut cwnd = self.cc.cwnd().min(most);
+        if self.inflation != 0 {
+            cwnd = cwnd.saturating_add_signed(self.inflation);
+        }
+        cwnd.max(u64::from(self.mss))
+    }
+
+    /// Largest congestion window that counts.
+    #[inline]
+    fn most_cwnd(&self) -> u64 {
+        if self.limited_by_peer {
+            self.peer.largest
+        } else {
+            u64::MAX
+        }
+    }
+
+    /// Sets the inflation so that `window` is in force.
+    pub(crate) fn inflate_to(&mut self, window: u64) {
+        self.inflation = window.cast_signed() - self.cc.cwnd().cast_signed();
+    }
+
+    /// Returns whether the congestion window is in use, or counts as in use.
+    #[inline(always)] // of each ACK
+    pub(crate) fn cwnd_limited(&self) -> bool {
+        let slow_start = || self.cc.in_slow_start().then(|| self.cc.cwnd());
+        (!self.cwnd_validation || self.usage.limited(slow_start))
+            && (!self.limited_by_peer || self.cc.cwnd() < self.peer.largest)
+    }
+
+    /// Position after the last byte that is sent in the belief that the peer has room for it.
+    #[inline(always)] // asked for each segment
+    pub(crate) fn believed_edge(&self) -> Offset {
+        let taken = match self.extras.peer_window.of(&*self.cc) {
+            Some(peer) => peer.peer_window(self.peer.size, u64::from(self.mss)),
+            None => self.peer.size,
+        };
+        self.board.una() + taken
+    }
+
+    /// Returns the base of the reduction after a time-out: bytes in flight, unless configured
+    /// otherwise.
+    pub(crate) fn reduced_from(&self) -> u64 {
+        match self.config().reduce_from {
+            ReduceFrom::FlightSize | ReduceFrom::FlightSizeUnbounded => self.board.flight(),
+            ReduceFrom::Pipe => self.board.pipe(),
+            ReduceFrom::Cwnd => self.cwnd(),
+        }
+    }
+
+    /// Bounds the base `bytes` of a reduction: never more than the congestion window, without the
+    /// room that duplicate ACKs made.
+    ///
+    /// `FlightSize` (RFC 5681, 2) includes what is SACKed, and after a SACK
+    /// recovery or a time-out it may be several windows: a part of it would then
+    /// be a rise, where RFC 5681, 4.3, wants cwnd and ssthresh lowered once more.
+    /// The same goes for what left in the place of segments that duplicates told
+    /// to have arrived: it is not more in the network. Linux and 4.4BSD reduce from
+    /// cwnd; RFC 9438, 4.6, knows both.
+    pub(crate) fn at_most_window(&self, bytes: u64) -> u64 {
+        if self.config().reduce_from == ReduceFrom::FlightSizeUnbounded {
+            return bytes;
+        }
+        bytes.min(self.cc.cwnd().min(self.most_cwnd()))
+    }
+
+    /// Returns whether lost and SACKed data are left out of the base.
+    pub(crate) fn reduces_from_pipe(&self) -> bool {
+        self.config().reduce_from == ReduceFrom::Pipe
+    }
+}
