@@ -3,9 +3,9 @@
 
 use farlink_tcp::config::{
     AssumeLoss, Backoff, ByteCounting, Careful, DelayedAck, DummyReply, Eln, FastOpen,
-    InitialWindow, KeepAlive, Nagle, NewRenoExit, Pacing, PartialAck, PrrBound, RackConfig,
-    RackRtt, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig, Sampling, SnackForm,
-    TlpConfig, Undo, WindowScale,
+    InitialWindow, KeepAlive, Nagle, NewRenoExit, NoticeConfig, Pacing, PartialAck, PrrBound,
+    RackConfig, RackRtt, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig, Sampling,
+    SnackForm, TlpConfig, Undo, WindowConfig, WindowScale,
 };
 
 use super::super::tree::Node;
@@ -88,16 +88,22 @@ fn corners() -> Vec<Config> {
             all.push(Config {
                 recovery,
                 timestamps: true,
-                byte_counting: ByteCounting::Acks,
+                window: WindowConfig {
+                    byte_counting: ByteCounting::Acks,
+                    ..WindowConfig::default()
+                },
                 ..Config::default()
             });
         }
     }
     all.push(Config {
         congestion: Control::new(&Reno::ALGORITHM).with("mss_over_8", Setting::Flag(true)),
-        byte_counting: ByteCounting::Limit(2),
-        initial_window: InitialWindow::Rfc3390,
-        initial_ssthresh: Some(65_535),
+        window: WindowConfig {
+            byte_counting: ByteCounting::Limit(2),
+            initial: InitialWindow::Rfc3390,
+            initial_ssthresh: Some(65_535),
+            ..WindowConfig::default()
+        },
         send_buffer: 16_384,
         receiver: ReceiverConfig {
             buffer: 1 << 20,
@@ -138,10 +144,13 @@ fn corners() -> Vec<Config> {
     ] {
         all.push(Config {
             assume_loss: AssumeLoss::Corruption,
-            eln,
-            ebsn: true,
-            ackp,
-            ackp_karn: true,
+            notices: NoticeConfig {
+                eln,
+                ebsn: true,
+                ackp,
+                ackp_karn: true,
+                ..NoticeConfig::default()
+            },
             recovery: Recovery::Reno,
             receiver: ReceiverConfig {
                 sack: false,

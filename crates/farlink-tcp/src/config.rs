@@ -5,22 +5,27 @@
 //! how it receives ([`ReceiverConfig`]). The named points are in
 //! [`crate::variant`]. Defaults are those of today's standards.
 
+mod lifetime;
+mod notices;
 mod receiver;
 mod recovery;
 mod timer;
+mod window;
 
+pub use lifetime::{KeepAlive, LifetimeConfig};
+pub use notices::NoticeConfig;
 pub use receiver::{DelayedAck, DummyReply, ReceiverConfig, SnackForm, WindowScale};
 pub use recovery::{
     AssumeLoss, Careful, Eln, NewRenoExit, PartialAck, PrrBound, RackConfig, RackRtt, Recovery,
     ReduceFrom, TlpConfig, Undo,
 };
 pub use timer::{Backoff, RtoAlgorithm, RtoConfig, Sampling};
+pub use window::{CwndLimit, InitialWindow, Pacing, WindowConfig};
 
 pub use crate::congestion::ByteCounting;
 pub use crate::ratio::Ratio;
 
 use crate::congestion::{Control, Reno};
-use crate::time::Interval;
 
 /// Parameters of one endpoint.
 #[derive(Clone, PartialEq, Debug)]
@@ -32,17 +37,6 @@ pub struct Config {
     pub send_buffer: u64,
     /// Rule for small segments that wait for an acknowledgment (Nagle's algorithm).
     pub nagle: Nagle,
-    /// The congestion window grows only while it is in use: full or holding data
-    /// back in the last window of data, or in slow start at least half full, which
-    /// is the rule of Linux (`tcp_is_cwnd_limited`); the principle is that of RFC
-    /// 2861, 3, and RFC 9002, 7.8. RFC 7661 has another rule. Without it every ACK of new data counts (RFC 5681, 3.1 as it
-    /// stands).
-    pub cwnd_validation: bool,
-    /// Upper bound of the congestion window.
-    pub cwnd_limit: CwndLimit,
-    /// Segments leave evenly over the round trip, at a multiple of window over
-    /// SRTT, where the congestion control has no rate of its own.
-    pub pacing: Option<Pacing>,
     /// Timestamps option (RFC 7323).
     pub timestamps: bool,
     /// Explicit Congestion Notification, if the peer agrees (RFC 3168).
@@ -74,61 +68,20 @@ pub struct Config {
     pub undo: Undo,
     /// Assumed cause of losses for which no cause was reported.
     pub assume_loss: AssumeLoss,
-    /// Explicit loss notification, by the receiver and to the sender.
-    pub eln: Eln,
-    /// Explicit bad state notification: the retransmission timer starts anew when
-    /// a base station tells of one (west1997, 3).
-    pub ebsn: bool,
-    /// Effect of a partial acknowledgment on the retransmission timer; `None` if partial
-    /// acknowledgments are not understood.
-    pub ackp: Option<PartialAck>,
-    /// Segments that drew a partial acknowledgment give no round-trip sample
-    /// (west1997, 3.4, in the manner of Karn).
-    pub ackp_karn: bool,
-    /// Negative acknowledgments of a base station: what they name goes again and the window
-    /// stays (Balakrishnan et al. 1995).
-    pub nack: bool,
+    /// Notices of nodes on the way, and of the medium.
+    pub notices: NoticeConfig,
     /// Congestion control.
     pub congestion: Control,
-    /// Value of an ACK where the window grows by ACKs ([`crate::congestion::Input::ByteCounting`]).
-    pub byte_counting: ByteCounting,
-    /// Window at the start of the connection, in segments.
-    pub initial_window: InitialWindow,
-    /// Slow-start threshold at the start, in bytes; `None` is unlimited.
-    pub initial_ssthresh: Option<u64>,
-    /// Restart from the initial window after an idle time of one RTO
-    /// (RFC 5681, 4.1).
-    pub idle_restart: bool,
-    /// Such a restart halves the window once for each RTO of the idle time, not below
-    /// the initial window, and leaves ssthresh at three quarters of the window before
-    /// at least, as Linux does (`tcp_cwnd_restart`).
-    pub idle_decay: bool,
-    /// Time-outs of a SYN or SYN-ACK after which the connection begins with one
-    /// segment, at least 1. RFC 5681, 3.1, wants it after the first, Linux does it
-    /// after the second, because a time-out of 1 s (RFC 6298) is often too short.
-    pub lost_syns: u32,
+    /// Rules of the congestion window, whatever the algorithm.
+    pub window: WindowConfig,
     /// Computation of the retransmission time-out.
     pub rto: RtoConfig,
     /// The receiving side.
     pub receiver: ReceiverConfig,
-    /// Time-outs in a row for one segment before the connection is given up
-    /// (R2 of RFC 9293, 3.8.3).
-    pub max_retransmits: u32,
-    /// Time-outs in a row for a SYN before it is given up: 7 are 183 s with the
-    /// time-outs of RFC 6298, which wants 180 s (RFC 9293, 3.8.3, MUST-23).
-    pub max_syn_retransmits: u32,
-    /// Maximum segment lifetime; TIME-WAIT lasts twice this (RFC 9293, 3.4.2).
-    pub msl: Interval,
     /// TCP Fast Open (RFC 7413).
     pub fast_open: FastOpen,
-    /// Probes of an idle connection's peer.
-    pub keepalive: Option<KeepAlive>,
-    /// Time for which sent data, the SYN included, may stay unacknowledged before the connection is
-    /// given up (RFC 9293, 3.9.1, and the local value of RFC 5482).
-    pub user_timeout: Option<Interval>,
-    /// Limit of FIN-WAIT-2 while nothing arrives and the application reads no more. RFC 9293 has no
-    /// limit; Linux takes 60 s (`tcp_fin_timeout`).
-    pub fin_wait_2: Option<Interval>,
+    /// Limits for a peer that does not answer, and for the end.
+    pub lifetime: LifetimeConfig,
 }
 
 impl Default for Config {
@@ -137,9 +90,6 @@ impl Default for Config {
             mss: 1460,
             send_buffer: u64::MAX,
             nagle: Nagle::Minshall,
-            cwnd_validation: true,
-            cwnd_limit: CwndLimit::None,
-            pacing: None,
             timestamps: false,
             ecn: false,
             recovery: Recovery::SACK,
@@ -151,27 +101,13 @@ impl Default for Config {
             reduce_once: false,
             undo: Undo::OFF,
             assume_loss: AssumeLoss::Congestion,
-            eln: Eln::Off,
-            ebsn: false,
-            ackp: None,
-            ackp_karn: false,
-            nack: false,
+            notices: NoticeConfig::default(),
             congestion: Control::new(&Reno::ALGORITHM),
-            byte_counting: ByteCounting::Off,
-            initial_window: InitialWindow::Segments(10),
-            initial_ssthresh: None,
-            idle_restart: true,
-            idle_decay: false,
-            lost_syns: 1,
+            window: WindowConfig::default(),
             rto: RtoConfig::default(),
             receiver: ReceiverConfig::default(),
-            max_retransmits: 15,
-            max_syn_retransmits: 7,
-            msl: Interval::from_secs(30),
             fast_open: FastOpen::Off,
-            keepalive: None,
-            user_timeout: None,
-            fin_wait_2: None,
+            lifetime: LifetimeConfig::default(),
         }
     }
 }
@@ -191,29 +127,6 @@ pub enum FastOpen {
     Cookie,
 }
 
-/// Keep-alive (RFC 9293, 3.8.4).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct KeepAlive {
-    /// Silence before the first probe: the RFC wants 2 h unless configured.
-    pub idle: Interval,
-    /// Silence before another one.
-    pub interval: Interval,
-    /// Probes in a row without an answer before the connection is given up.
-    pub probes: u32,
-}
-
-impl Default for KeepAlive {
-    /// Returns the defaults of Linux (`tcp_keepalive_time`, `tcp_keepalive_intvl`,
-    /// `tcp_keepalive_probes`).
-    fn default() -> Self {
-        Self {
-            idle: Interval::from_secs(7200),
-            interval: Interval::from_secs(75),
-            probes: 9,
-        }
-    }
-}
-
 /// Nagle's algorithm: when a segment that is not full waits. One that ends what
 /// the application will ever write never does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -225,55 +138,4 @@ pub enum Nagle {
     /// While another that was not full is unacknowledged, so that the end of a
     /// large write leaves at once (draft-minshall-nagle-01, 1999; Linux).
     Minshall,
-}
-
-/// Window before the first acknowledgment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum InitialWindow {
-    /// Number of segments.
-    Segments(u32),
-    /// min(4 MSS, max(2 MSS, 4380 bytes)) (RFC 3390).
-    Rfc3390,
-}
-
-impl InitialWindow {
-    /// In bytes for this MSS.
-    pub fn bytes(self, mss: u32) -> u64 {
-        let mss = u64::from(mss);
-        match self {
-            Self::Segments(n) => u64::from(n.max(1)) * mss,
-            Self::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
-        }
-    }
-}
-
-/// Pacing of a TCP that has a window alone, as Linux does it
-/// (`tcp_update_pacing_rate`): no segment leaves sooner than its size over
-/// ratio x window / SRTT after the one before. The first ten of a connection are
-/// not paced.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pacing {
-    /// The ratio while the window is below half the slow-start threshold.
-    pub slow_start: Ratio,
-    /// The ratio after that.
-    pub avoidance: Ratio,
-}
-
-impl Default for Pacing {
-    /// `tcp_pacing_ss_ratio` = 200 and `tcp_pacing_ca_ratio` = 120 of Linux.
-    fn default() -> Self {
-        Self {
-            slow_start: Ratio::new(2, 1),
-            avoidance: Ratio::new(12, 10),
-        }
-    }
-}
-
-/// Upper bound of the congestion window, without recovery's inflation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CwndLimit {
-    /// Nothing (RFC 5681).
-    None,
-    /// The largest window that the peer ever offered: more could never be used.
-    ReceiveWindow,
 }

@@ -1,5 +1,6 @@
 //! TCP Fast Open (RFC 7413): its option, and what ends keep of each other.
 
+use crate::config::{Config, FastOpen};
 use crate::snack::Snack;
 
 /// The cookie of a server for a client, of eight bytes as in Linux and FreeBSD
@@ -76,6 +77,24 @@ impl Extra {
             Self::CookieRequest => 4,
             Self::Cookie(_) => 12,
         }
+    }
+}
+
+/// TCP Fast Open state of a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Opening {
+    /// Knowledge of the server: first that of the host, in the end that of this connection.
+    pub(crate) cache: Option<FastOpenCache>,
+    /// The cookie that this host gives the client that is waited for.
+    pub(crate) gives: Option<FastOpenCookie>,
+    /// The client asked for a cookie, or has a wrong one.
+    pub(crate) wanted: bool,
+}
+
+impl Opening {
+    /// Returns `None` if it is not configured.
+    pub(crate) fn new(config: &Config) -> Option<Box<Self>> {
+        (config.fast_open != FastOpen::Off).then(Box::default)
     }
 }
 

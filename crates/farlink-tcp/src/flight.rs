@@ -86,8 +86,8 @@ impl Flight {
             timer_restarted: Instant::ZERO,
             usage: CwndUsage::default(),
             inflation: 0,
-            limited_by_peer: config.cwnd_limit == CwndLimit::ReceiveWindow,
-            cwnd_validation: config.cwnd_validation,
+            limited_by_peer: config.window.cwnd_limit == CwndLimit::ReceiveWindow,
+            cwnd_validation: config.window.cwnd_validation,
             one_sample: config.rto.sampling == Sampling::OnePerRtt,
             rtt_from_sack: config.rto.from_sack,
             rtt: RttEstimator::of(config),
@@ -115,7 +115,7 @@ impl Flight {
         if timeouts > 0 {
             self.rtt.after_syn_timeout();
         }
-        if timeouts >= self.config().lost_syns {
+        if timeouts >= self.config().window.lost_syns {
             // RFC 5681, 3.1: one segment if a SYN was lost.
             self.cc.collapse(u64::from(self.mss));
         }

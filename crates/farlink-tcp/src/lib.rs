@@ -28,6 +28,7 @@ mod ip;
 pub mod key;
 mod limit;
 mod maybe;
+mod notice;
 mod phase;
 mod priority;
 pub mod profile;
@@ -49,9 +50,7 @@ mod timers;
 pub mod variant;
 
 pub use config::Config;
-pub use connection::{
-    CloseReason, Connection, Event, LossCause, Notice, State, Turn, WriteError, reset_for,
-};
+pub use connection::{CloseReason, Connection, Event, LossCause, Notice, State, Turn, WriteError};
 pub use ecn::Ecn;
 pub use fast_open::{Extra, FastOpenCache, FastOpenCookie};
 pub use ip::IpVersion;
@@ -60,7 +59,9 @@ pub use phase::{Phase, PhaseTimes};
 pub use priority::Priority;
 pub use record::{Mark, Record, Stats};
 pub use ring::Ring;
-pub use segment::{Body, Flags, Options, RareOptions, SackBlock, SackBlocks, Segment, Timestamps};
+pub use segment::{
+    Body, Flags, Options, RareOptions, SackBlock, SackBlocks, Segment, Timestamps, reset_for,
+};
 pub use seq::{Offset, Seq};
 pub use snack::{ScpsCapabilities, Snack};
 pub use time::{Instant, Interval};

@@ -328,7 +328,7 @@ impl Options {
 }
 
 /// Bytes of the Timestamps option in a header, with its padding.
-const TIMESTAMPS_LEN: u32 = 12;
+pub(crate) const TIMESTAMPS_LEN: u32 = 12;
 
 impl RareOptions {
     #[cold]
@@ -474,4 +474,27 @@ impl Segment {
             + u32::from(self.flags.has(Flags::SYN))
             + u32::from(self.flags.has(Flags::FIN))
     }
+}
+
+/// The reset that answers `segment` where no connection is (RFC 9293, 3.10.7.1);
+/// `None` if that is itself a reset.
+#[cold]
+pub fn reset_for(segment: &Segment) -> Option<Segment> {
+    if segment.flags.has(Flags::RST) {
+        return None;
+    }
+    let (seq, ack, flags) = if segment.flags.has(Flags::ACK) {
+        (segment.ack, Seq::default(), Flags::RST)
+    } else {
+        let after = segment.seq.at(u64::from(segment.seq_len()));
+        (Seq::default(), after, Flags::RST.with(Flags::ACK))
+    };
+    Some(Segment {
+        src_port: segment.dst_port,
+        dst_port: segment.src_port,
+        seq,
+        ack,
+        flags,
+        ..Segment::default()
+    })
 }

@@ -188,7 +188,7 @@ impl Sender {
 
     /// Updates the window where the controller does not use it.
     #[inline(always)] // of each segment
-    pub(crate) fn take_window(&mut self, now: Instant, seq: Offset, ack: Offset, wnd: u64) {
+    pub(crate) fn set_window(&mut self, now: Instant, seq: Offset, ack: Offset, wnd: u64) {
         let flight = &mut self.flight;
         if flight.peer.update(seq, ack, flight.board.una(), wnd) {
             self.check_persist(now);

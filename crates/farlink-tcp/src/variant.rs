@@ -4,8 +4,9 @@
 //! what is new about it and one row here.
 
 use crate::config::{
-    ByteCounting, Careful, Config, Eln, InitialWindow, Nagle, NewRenoExit, RackConfig, Ratio,
-    ReceiverConfig, Recovery, ReduceFrom, RtoAlgorithm, RtoConfig, SnackForm,
+    ByteCounting, Careful, Config, Eln, InitialWindow, LifetimeConfig, Nagle, NewRenoExit,
+    NoticeConfig, RackConfig, Ratio, ReceiverConfig, Recovery, ReduceFrom, RtoAlgorithm, RtoConfig,
+    SnackForm, WindowConfig,
 };
 use crate::congestion::{
     Adalr, Bbr, Control, Cubic, Hybla, Peach, Reno, Setting, Unlimited, Vegas, WESTWOOD,
@@ -77,10 +78,13 @@ pub static VARIANTS: &[Variant] = &[
         config: || Config {
             recovery: Recovery::GoBackN,
             congestion: reno().with("mss_over_8", Setting::Flag(true)),
-            cwnd_validation: false,
+            window: WindowConfig {
+                initial: InitialWindow::Segments(1),
+                initial_ssthresh: Some(65_536),
+                cwnd_validation: false,
+                ..WindowConfig::default()
+            },
             reduce_from: ReduceFrom::Cwnd,
-            initial_window: InitialWindow::Segments(1),
-            initial_ssthresh: Some(65_536),
             rto: RtoConfig {
                 algorithm: RtoAlgorithm::Rfc793 {
                     alpha: Ratio::new(7, 8),
@@ -152,8 +156,10 @@ pub static VARIANTS: &[Variant] = &[
                 .with("loss_cut", Setting::Choice("segment")),
             restart_on_retransmit: true,
             receiver: no_sack(),
-            // Without backoff they come fast.
-            max_retransmits: 10_000,
+            lifetime: LifetimeConfig {
+                max_retransmits: 10_000, // without backoff they come fast
+                ..LifetimeConfig::default()
+            },
             nagle: Nagle::Rfc896,
             ..Config::default()
         },
@@ -191,7 +197,10 @@ pub static VARIANTS: &[Variant] = &[
                 exit: NewRenoExit::FlightSize,
             },
             congestion: reno(),
-            byte_counting: ByteCounting::Acks,
+            window: WindowConfig {
+                byte_counting: ByteCounting::Acks,
+                ..WindowConfig::default()
+            },
             receiver: no_sack(),
             ..Config::default()
         },
@@ -206,7 +215,10 @@ pub static VARIANTS: &[Variant] = &[
                 careful: Careful::Plain,
                 exit: NewRenoExit::FlightSize,
             },
-            eln: Eln::Oracle,
+            notices: NoticeConfig {
+                eln: Eln::Oracle,
+                ..NoticeConfig::default()
+            },
             congestion: reno(),
             receiver: no_sack(),
             nagle: Nagle::Rfc896,
@@ -220,7 +232,10 @@ pub static VARIANTS: &[Variant] = &[
         config: || Config {
             recovery: Recovery::SACK,
             congestion: reno(),
-            byte_counting: ByteCounting::Acks,
+            window: WindowConfig {
+                byte_counting: ByteCounting::Acks,
+                ..WindowConfig::default()
+            },
             ..Config::default()
         },
     },
@@ -302,7 +317,10 @@ pub static VARIANTS: &[Variant] = &[
                 exit: NewRenoExit::FlightSize,
             },
             congestion: Control::new(&Peach::ALGORITHM),
-            initial_window: InitialWindow::Segments(1),
+            window: WindowConfig {
+                initial: InitialWindow::Segments(1),
+                ..WindowConfig::default()
+            },
             receiver: no_sack(),
             nagle: Nagle::Rfc896,
             ..Config::default()
@@ -316,7 +334,10 @@ pub static VARIANTS: &[Variant] = &[
         config: || Config {
             recovery: Recovery::SACK,
             congestion: Control::new(&Peach::ALGORITHM),
-            initial_window: InitialWindow::Segments(1),
+            window: WindowConfig {
+                initial: InitialWindow::Segments(1),
+                ..WindowConfig::default()
+            },
             nagle: Nagle::Rfc896,
             ..Config::default()
         },
@@ -337,7 +358,10 @@ pub static VARIANTS: &[Variant] = &[
             congestion: Control::new(&Bbr::ALGORITHM),
             limited_transmit: true,
             restart_on_retransmit: true,
-            idle_restart: false,
+            window: WindowConfig {
+                idle_restart: false,
+                ..WindowConfig::default()
+            },
             ..Config::default()
         },
     },

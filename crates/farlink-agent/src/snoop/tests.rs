@@ -23,7 +23,10 @@ fn kinds() -> Vec<(SnoopConfig, Config)> {
     };
     let partial = |tells, how| {
         let tcp = Config {
-            ackp: Some(how),
+            notices: config::NoticeConfig {
+                ackp: Some(how),
+                ..config::NoticeConfig::default()
+            },
             ..Config::default()
         };
         (SnoopConfig { tells, ..base }, tcp)
@@ -39,15 +42,24 @@ fn kinds() -> Vec<(SnoopConfig, Config)> {
         ..base
     };
     let takes_marks = Config {
-        eln: config::Eln::Agent,
+        notices: config::NoticeConfig {
+            eln: config::Eln::Agent,
+            ..config::NoticeConfig::default()
+        },
         ..Config::default()
     };
     let takes_nacks = Config {
-        nack: true,
+        notices: config::NoticeConfig {
+            nack: true,
+            ..config::NoticeConfig::default()
+        },
         ..Config::default()
     };
     let takes_notices = Config {
-        ebsn: true,
+        notices: config::NoticeConfig {
+            ebsn: true,
+            ..config::NoticeConfig::default()
+        },
         ..Config::default()
     };
     vec![
@@ -201,7 +213,10 @@ fn a_hundred_thousand_connections_are_bounded() {
 #[test]
 fn marks_alone_lose_nothing() {
     let tcp = Arc::new(Config {
-        eln: config::Eln::Agent,
+        notices: config::NoticeConfig {
+            eln: config::Eln::Agent,
+            ..config::NoticeConfig::default()
+        },
         ..Config::default()
     });
     let faults = Faults {

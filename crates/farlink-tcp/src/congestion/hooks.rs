@@ -8,6 +8,21 @@ use std::fmt::Debug;
 /// Bytes of headers that a paced segment is reckoned with.
 pub(crate) const PACED_HEADERS: u32 = 40;
 
+/// Estimate of the round-trip time.
+pub trait RoundTrip: Debug {
+    /// Smoothed round-trip time.
+    fn srtt(&self) -> Option<Interval>;
+
+    /// Last sample.
+    fn latest(&self) -> Option<Interval>;
+
+    /// Least sample.
+    fn min(&self) -> Option<Interval>;
+
+    /// Retransmission time-out in force.
+    fn rto(&self) -> Interval;
+}
+
 /// A window controller: what every algorithm has. All windows are in bytes. What only
 /// some have is in their
 /// [`Extras`](super::Extras).
@@ -99,21 +114,6 @@ pub struct Context<'a> {
     pub snd_max: Offset,
     /// The round-trip estimate.
     pub rtt: &'a dyn RoundTrip,
-}
-
-/// Estimate of the round-trip time.
-pub trait RoundTrip: Debug {
-    /// Smoothed round-trip time.
-    fn srtt(&self) -> Option<Interval>;
-
-    /// Last sample.
-    fn latest(&self) -> Option<Interval>;
-
-    /// Least sample.
-    fn min(&self) -> Option<Interval>;
-
-    /// Retransmission time-out in force.
-    fn rto(&self) -> Interval;
 }
 
 /// An acknowledgment of new data.

@@ -71,10 +71,10 @@ pub fn lookup(name: &str) -> Option<&'static Algorithm> {
 /// Builds the controller that `config` asks for, with the MSS in use.
 pub(crate) fn build(config: &Config, mss: u32) -> Box<dyn CongestionControl> {
     config.congestion.build(Start {
-        window: config.initial_window.bytes(mss),
-        ssthresh: config.initial_ssthresh.unwrap_or(u64::MAX),
-        byte_counting: config.byte_counting,
-        paced: config.pacing.is_some(),
+        window: config.window.initial.bytes(mss),
+        ssthresh: config.window.initial_ssthresh.unwrap_or(u64::MAX),
+        byte_counting: config.window.byte_counting,
+        paced: config.window.pacing.is_some(),
     })
 }
 

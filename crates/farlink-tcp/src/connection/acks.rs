@@ -69,7 +69,7 @@ impl Connection {
             return false;
         };
         self.tx.peer_alive();
-        self.heard(now);
+        self.peer_alive(now);
         let window = self.scaled(segment);
         let same_window = window == self.tx.flight.peer.size;
         if ack >= una {
@@ -116,7 +116,7 @@ impl Connection {
         let rated = self.tx.rated_flight();
         let (recovery, flight) = (&mut self.tx.recovery, &mut self.tx.flight);
         let before = recovery.before_ack(flight, now, echoed);
-        let marked = ack >= una && self.ecn.echoes(segment.flags);
+        let marked = ack >= una && self.agreed.ecn.echoes(segment.flags);
         recovery.loss.mark_echoed = marked;
         let bare = segment.body.is_empty() && !segment.flags.has(Flags::FIN);
         Arrival {
@@ -127,11 +127,11 @@ impl Connection {
             bare,
             plain: bare && same_window && options.sack.is_empty(),
             damaged: options.eln
-                && self.config().eln != Eln::Off
+                && self.config().notices.eln != Eln::Off
                 && !self.tx.recovery.loss.in_recovery,
             // A sender without the scoreboard of RFC 6675 does not know what SACK says.
-            sacking: self.sack && self.tx.recovery.loss.sacking,
-            duplicate: if self.sack {
+            sacking: self.agreed.sack && self.tx.recovery.loss.sacking,
+            duplicate: if self.agreed.sack {
                 duplicate_report(&options.sack, self.tx.isn, una, ack)
             } else {
                 None
@@ -341,7 +341,7 @@ impl Connection {
 
     #[inline]
     pub(super) fn scaled(&self, segment: &Segment) -> u64 {
-        u64::from(segment.window) << self.peer_shift
+        u64::from(segment.window) << self.agreed.peer_shift
     }
 
     #[inline]
@@ -419,7 +419,10 @@ impl Connection {
         };
         recovery.on_new_ack(flight, now, &new, recorder);
         if recovery.in_episode() {
-            let echo = segment.options.timestamps.filter(|_| self.timestamps);
+            let echo = segment
+                .options
+                .timestamps
+                .filter(|_| self.agreed.timestamps);
             let echo = (echo.map(|ts| ts.echo), |at| stamps.at(at));
             if recovery.judge_echo(flight, now, &new, echo, recorder) {
                 *frto = Frto::Off;

@@ -17,7 +17,7 @@ impl Connection {
     /// Takes a segment that is marked as a dummy, or as the ACK of one. Returns
     /// whether that is all; otherwise it is a segment as any other.
     #[cold]
-    pub(super) fn take_dummy(&mut self, now: Instant, segment: &Segment) -> bool {
+    pub(super) fn process_dummy(&mut self, now: Instant, segment: &Segment) -> bool {
         let control = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0;
         let plain = segment.flags.0 & control == 0 && segment.flags.has(Flags::ACK);
         if !plain || self.state == State::SynReceived {

@@ -2,28 +2,10 @@
 //! and data before the handshake is over. Hosts keep the cookies.
 
 use super::{Connection, Event, State};
-use crate::config::{Config, FastOpen};
+use crate::config::FastOpen;
 use crate::fast_open::{Extra, FastOpenCache, FastOpenCookie};
 use crate::segment::Segment;
 use crate::time::Instant;
-
-/// TCP Fast Open state of a connection.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Opening {
-    /// Knowledge of the server: first that of the host, in the end that of this connection.
-    cache: Option<FastOpenCache>,
-    /// The cookie that this host gives the client that is waited for.
-    gives: Option<FastOpenCookie>,
-    /// The client asked for a cookie, or has a wrong one.
-    wanted: bool,
-}
-
-impl Opening {
-    /// `None` if it is not configured.
-    pub(super) fn new(config: &Config) -> Option<Box<Self>> {
-        (config.fast_open != FastOpen::Off).then(Box::default)
-    }
-}
 
 impl Connection {
     /// Returns the configuration of TCP Fast Open.
@@ -84,7 +66,7 @@ impl Connection {
     /// A SYN came to a passive open. With the right cookie its data is taken, and the
     /// application may answer at once; otherwise it gets one for the next time.
     #[cold]
-    pub(super) fn take_fast_open(&mut self, now: Instant, segment: &Segment) {
+    pub(super) fn process_fast_open(&mut self, now: Instant, segment: &Segment) {
         let Some(opening) = &mut self.fast_open else {
             return;
         };
@@ -98,7 +80,7 @@ impl Connection {
             self.tx.early = true;
             self.events.push(Event::Established);
             if !segment.body.is_empty() {
-                self.take_data(now, segment, 1);
+                self.process_data(now, segment, 1);
             }
         }
     }
@@ -106,7 +88,7 @@ impl Connection {
     /// The SYN-ACK came: a cookie in it is for the next time, and what it does not
     /// acknowledge of the data on the SYN goes again at once.
     #[cold]
-    pub(super) fn take_fast_open_answer(&mut self, segment: &Segment) {
+    pub(super) fn process_fast_open_answer(&mut self, segment: &Segment) {
         // RFC 9293, 3.7.1: 536 bytes when the option is absent.
         let mss = segment.options.mss.unwrap_or(536);
         if let Some(opening) = &mut self.fast_open {

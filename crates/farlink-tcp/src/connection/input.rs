@@ -1,17 +1,15 @@
 //! Segment arrives: the order of RFC 9293, 3.10.7.
 
-use super::{CloseReason, Connection, Event, State, output::reset_for};
+use super::{CloseReason, Connection, Event, State};
 use crate::flight::context;
 use crate::record::{Mark, Record};
 use crate::recovery::AckKind;
-use crate::segment::{Flags, Segment};
+use crate::segment::{Flags, Segment, TIMESTAMPS_LEN, reset_for};
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use crate::timers::Timer;
 use std::sync::Arc;
 
-/// Room that the timestamps option takes in every segment (RFC 6691).
-pub(super) const TIMESTAMPS_LEN: u32 = 12;
 /// Least time between two challenge ACKs of a connection. RFC 5961, 7, leaves the
 /// number to the implementation; this is `tcp_invalid_ratelimit` of Linux.
 const CHALLENGE_EVERY: Interval = Interval::from_millis(500);
@@ -24,13 +22,13 @@ impl Connection {
     #[inline(always)] // in one place
     pub fn on_segment(&mut self, now: Instant, segment: &Segment) {
         if !self.take_predicted(now, segment) {
-            self.take_any(now, segment);
+            self.process_segment(now, segment);
         }
     }
 
     /// The general way of a segment.
     #[inline(never)]
-    fn take_any(&mut self, now: Instant, segment: &Segment) {
+    fn process_segment(&mut self, now: Instant, segment: &Segment) {
         self.at_rest = false;
         match self.state {
             State::Closed => self.reply = reset_for(segment).map(Box::new),
@@ -52,12 +50,12 @@ impl Connection {
         }
         if segment.flags.has(Flags::SYN) {
             self.remote_port = segment.src_port;
-            self.ecn.on_syn(segment.flags);
-            self.take_syn(now, segment);
+            self.agreed.ecn.on_syn(segment.flags);
+            self.process_syn(now, segment);
             self.state = State::SynReceived;
             self.syn_due = true;
             if self.fast_open.is_some() {
-                self.take_fast_open(now, segment);
+                self.process_fast_open(now, segment);
             }
         }
     }
@@ -85,18 +83,18 @@ impl Connection {
         if !segment.flags.has(Flags::SYN) {
             return;
         }
-        self.heard(now);
-        self.take_syn(now, segment);
+        self.peer_alive(now);
+        self.process_syn(now, segment);
         if let Some(ack) = acked {
-            self.ecn.on_syn_ack(segment.flags);
+            self.agreed.ecn.on_syn_ack(segment.flags);
             self.acknowledge_syn(now, segment, ack);
             if self.fast_open.is_some() {
-                self.take_fast_open_answer(segment);
+                self.process_fast_open_answer(segment);
             }
             self.rx.acknowledge_now();
             self.established(now);
             // What else is in it is processed as in ESTABLISHED.
-            self.take_first_text(now, segment);
+            self.process_first_text(now, segment);
         } else {
             // Simultaneous open: the SYN goes out again, now with an ACK.
             self.state = State::SynReceived;
@@ -105,30 +103,30 @@ impl Connection {
     }
 
     /// Options and sequence number of the peer's SYN.
-    fn take_syn(&mut self, now: Instant, segment: &Segment) {
+    fn process_syn(&mut self, now: Instant, segment: &Segment) {
         self.rx.synchronize(segment.seq);
         let options = &segment.options;
-        self.sack &= options.sack_permitted;
-        self.snack = self.snack.agreed(options.scps.unwrap_or_default());
-        self.timestamps &= options.timestamps.is_some();
+        self.agreed.sack &= options.sack_permitted;
+        self.agreed.snack = self.agreed.snack.agreed(options.scps.unwrap_or_default());
+        self.agreed.timestamps &= options.timestamps.is_some();
         if let Some(ts) = options.timestamps {
             self.stamps.synchronize(now, ts.value);
         }
-        if let (true, Some(shift)) = (self.scaling, options.window_scale) {
-            self.peer_shift = shift.min(14);
+        if let (true, Some(shift)) = (self.agreed.scaling, options.window_scale) {
+            self.agreed.peer_shift = shift.min(14);
         } else {
-            self.scaling = false;
+            self.agreed.scaling = false;
             self.rx.without_scaling();
         }
         // RFC 9293, 3.7.1: 536 bytes when the option is absent.
         let peer = options.mss.map_or(536, u32::from).max(MIN_MSS);
         let mut mss = self.config().mss.min(peer);
-        if self.timestamps {
+        if self.agreed.timestamps {
             mss = mss.saturating_sub(TIMESTAMPS_LEN).max(1);
         }
         let config = Arc::clone(self.config());
-        self.tx.negotiated(&config, mss, self.sack);
-        if !self.snack.on() {
+        self.tx.negotiated(&config, mss, self.agreed.sack);
+        if !self.agreed.snack.on() {
             self.tx.recovery.without_snack();
         }
         self.tx.update_window(now, 0, 0, u64::from(segment.window));
@@ -164,120 +162,52 @@ impl Connection {
 
     /// Returns when the segment that the peer echoes left, from its timestamp.
     pub(super) fn echoed(&self, now: Instant, segment: &Segment) -> Option<Instant> {
-        let ts = segment.options.timestamps.filter(|_| self.timestamps)?;
+        let ts = segment
+            .options
+            .timestamps
+            .filter(|_| self.agreed.timestamps)?;
         self.stamps.sent_at(now, ts.echo)
     }
 
     /// 3.10.7.4.
     fn on_synchronized(&mut self, now: Instant, segment: &Segment) {
-        if segment.dummy && self.take_dummy(now, segment) {
+        if segment.dummy && self.process_dummy(now, segment) {
             return;
         }
         let flags = segment.flags;
-        let nxt = self.rx.nxt();
-        let window = self.rx.window();
-        let start = self.rx.offset(segment.seq);
-        let Some(start) = start else {
+        let Some(start) = self.rx.offset(segment.seq) else {
             self.refuse(now, flags);
             return;
         };
-
-        // RFC 7323, 5.3 R1: protection against wrapped sequence numbers.
-        if self.timestamps && !flags.has(Flags::RST) {
-            let Some(ts) = segment.options.timestamps else {
-                return;
-            }; // 3.2: MUST be there
-            if self.stamps.is_old(now, ts.value) {
-                self.note_duplicate(segment, start);
-                self.note_refused(now, segment, start);
-                self.refuse(now, flags);
-                return;
-            }
+        if self.agreed.timestamps
+            && !flags.has(Flags::RST)
+            && !self.passes_paws(now, segment, start)
+        {
+            return;
         }
         if self.state == State::SynReceived && flags.has(Flags::SYN) {
             self.syn_again(now, segment, start);
             return;
         }
-
         // First, the sequence number.
-        let space = u64::from(segment.seq_len());
-        let end = start + space;
-        let acceptable = if space == 0 {
-            // The ACK of a peer that has filled our window stands at its right
-            // edge. The letter of 3.4 refuses it, and the loss of one segment of
-            // that window would then cost all ACKs after it; BSD and Linux take it.
-            let edge = nxt + window;
-            start >= nxt && (start < edge || (start == edge && !flags.has(Flags::RST)))
-                || start == nxt
-        } else if window == 0 {
-            false
-        } else {
-            start < nxt + window && end > nxt
-        };
-        if !acceptable {
-            if flags.has(Flags::RST) {
-                return;
-            }
-            self.fin_in_time_wait(now, flags);
-            self.note_duplicate(segment, start);
-            self.note_refused(now, segment, start);
-            if space > 0 && end <= nxt && !flags.has(Flags::SYN) {
-                self.rx.repeat(now, &mut self.tx.flight.timers);
-            } else {
-                self.refuse(now, flags);
-            }
-            // With a closed window valid ACKs are still taken (3.4, MUST-66). So are
-            // those of a peer that does not know yet that we took the byte of its
-            // window probe and stands before it: two such peers would refuse each
-            // other's ACKs for ever.
-            let before_probe = start + 1 == nxt && space <= 1;
-            if !(before_probe || (window == 0 && start == nxt)) {
-                return;
-            }
-        }
-
-        // Second, RST (RFC 5961, 3.2).
-        if flags.has(Flags::RST) {
-            if start == nxt && self.returns_to_listen() {
-                self.listen_again();
-            } else if start == nxt {
-                let reason = if self.state == State::SynReceived && self.active {
-                    CloseReason::Refused
-                } else if self.state == State::TimeWait {
-                    CloseReason::Done
-                } else {
-                    CloseReason::Reset
-                };
-                self.end(now, reason);
-            } else {
-                self.challenge(now);
-            }
+        let acceptable = self.is_acceptable(segment, start);
+        if !acceptable && !self.process_unacceptable(now, segment, start) {
             return;
         }
-
+        // Second, RST.
+        if flags.has(Flags::RST) {
+            self.process_reset(now, start);
+            return;
+        }
         // Fourth, SYN: a challenge ACK (RFC 5961, 4.2).
         if flags.has(Flags::SYN) {
             self.challenge(now);
             return;
         }
-
-        // A partial acknowledgment is none of the peer's (west1997, 3.4).
-        if segment.options.ackp
-            && let Some(how) = self.config().ackp
-        {
-            if flags.has(Flags::ACK) && space == 0 {
-                self.take_partial_ack(now, segment, how);
-            }
+        if self.is_of_base_station(segment) {
+            self.process_base_station_ack(now, segment);
             return;
         }
-        // Nor is a negative one, whose blocks name what is missing.
-        if segment.options.nack {
-            if self.config().nack && flags.has(Flags::ACK) && space == 0 {
-                self.process_nack(now, segment);
-            }
-            return;
-        }
-
         // Fifth, ACK.
         if !flags.has(Flags::ACK) || !self.process_ack(now, segment, start) || !acceptable {
             return;
@@ -286,38 +216,131 @@ impl Connection {
             self.stamps.accepted(now, ts.value, start);
         }
         self.fin_in_time_wait(now, flags);
-        self.take_text(now, segment, start);
+        self.process_text(now, segment, start);
+    }
+
+    /// Protection against wrapped sequence numbers (RFC 7323, 5.3 R1). Returns whether the segment
+    /// is of now. One without timestamps is dropped (3.2).
+    #[inline]
+    fn passes_paws(&mut self, now: Instant, segment: &Segment, start: Offset) -> bool {
+        let Some(ts) = segment.options.timestamps else {
+            return false;
+        };
+        let old = self.stamps.is_old(now, ts.value);
+        if old {
+            self.note_duplicate(segment, start);
+            self.note_refused(now, segment, start);
+            self.refuse(now, segment.flags);
+        }
+        !old
+    }
+
+    /// Returns whether a segment at `start` is acceptable (RFC 9293, 3.4).
+    #[inline]
+    fn is_acceptable(&self, segment: &Segment, start: Offset) -> bool {
+        let (nxt, window) = (self.rx.nxt(), self.rx.window());
+        let space = u64::from(segment.seq_len());
+        if space == 0 {
+            // The ACK of a peer that has filled our window stands at its right
+            // edge. The letter of 3.4 refuses it, and the loss of one segment of
+            // that window would then cost all ACKs after it; BSD and Linux take it.
+            let edge = nxt + window;
+            let at_edge = start == edge && !segment.flags.has(Flags::RST);
+            start >= nxt && (start < edge || at_edge) || start == nxt
+        } else {
+            window > 0 && start < nxt + window && start + space > nxt
+        }
+    }
+
+    /// Answers a segment that is not acceptable. Returns whether its ACK counts all the same.
+    fn process_unacceptable(&mut self, now: Instant, segment: &Segment, start: Offset) -> bool {
+        let flags = segment.flags;
+        if flags.has(Flags::RST) {
+            return false;
+        }
+        let (nxt, window) = (self.rx.nxt(), self.rx.window());
+        let space = u64::from(segment.seq_len());
+        self.fin_in_time_wait(now, flags);
+        self.note_duplicate(segment, start);
+        self.note_refused(now, segment, start);
+        if space > 0 && start + space <= nxt && !flags.has(Flags::SYN) {
+            self.rx.repeat(now, &mut self.tx.flight.timers);
+        } else {
+            self.refuse(now, flags);
+        }
+        // With a closed window valid ACKs are still processed (3.4, MUST-66). So are
+        // those of a peer that does not know yet that we took the byte of its
+        // window probe and stands before it: two such peers would refuse each
+        // other's ACKs for ever.
+        let before_probe = start + 1 == nxt && space <= 1;
+        before_probe || (window == 0 && start == nxt)
+    }
+
+    /// Processes a reset (RFC 5961, 3.2).
+    fn process_reset(&mut self, now: Instant, start: Offset) {
+        if start != self.rx.nxt() {
+            self.challenge(now);
+        } else if self.returns_to_listen() {
+            self.listen_again();
+        } else {
+            let reason = match self.state {
+                State::SynReceived if self.active => CloseReason::Refused,
+                State::TimeWait => CloseReason::Done,
+                _ => CloseReason::Reset,
+            };
+            self.end(now, reason);
+        }
+    }
+
+    /// Returns whether a segment is none of the peer's but a partial (west1997, 3.4) or negative
+    /// acknowledgment of a base station.
+    #[inline]
+    fn is_of_base_station(&self, segment: &Segment) -> bool {
+        segment.options.nack || (segment.options.ackp && self.config().notices.ackp.is_some())
+    }
+
+    /// Processes a partial or negative acknowledgment.
+    #[cold]
+    fn process_base_station_ack(&mut self, now: Instant, segment: &Segment) {
+        if !segment.flags.has(Flags::ACK) || segment.seq_len() > 0 {
+            return;
+        }
+        if let Some(how) = self.config().notices.ackp.filter(|_| segment.options.ackp) {
+            self.process_partial_ack(now, segment, how);
+        } else if self.config().notices.nack {
+            self.process_nack(now, segment);
+        }
     }
 
     /// Processes the rest of a SYN-ACK.
     #[cold]
     #[inline(never)]
-    fn take_first_text(&mut self, now: Instant, segment: &Segment) {
-        self.take_text(now, segment, 1);
+    fn process_first_text(&mut self, now: Instant, segment: &Segment) {
+        self.process_text(now, segment, 1);
     }
 
     /// Data that was expected but is not the next in order, or that fills a hole.
     #[inline(never)]
-    pub(super) fn take_text_around_holes(
+    pub(super) fn process_text_around_holes(
         &mut self,
         now: Instant,
         segment: &Segment,
         start: Offset,
     ) {
-        self.take_text(now, segment, start);
+        self.process_text(now, segment, start);
     }
 
     /// The seventh and eighth of 3.10.7.4: data that begins at `start`, and FIN.
     #[inline(always)] // of each segment, and but for SYNs of no other
-    fn take_text(&mut self, now: Instant, segment: &Segment, start: Offset) {
+    fn process_text(&mut self, now: Instant, segment: &Segment, start: Offset) {
         let (nxt, window) = (self.rx.nxt(), self.rx.window());
         if self.receiving() {
             self.note_duplicate(segment, start);
         }
         let data = u64::from(segment.body.len());
         let fresh = data > 0 && start + data > nxt && start < nxt + window;
-        self.ecn.on_segment(segment, fresh);
-        if data > 0 && self.receiving() && !self.take_data(now, segment, start) {
+        self.agreed.ecn.on_segment(segment, fresh);
+        if data > 0 && self.receiving() && !self.process_data(now, segment, start) {
             return;
         }
 
@@ -332,8 +355,8 @@ impl Connection {
     }
 
     /// Data that begins at `start`. Returns whether there still is a connection.
-    #[inline(always)] // as `take_text`
-    pub(super) fn take_data(&mut self, now: Instant, segment: &Segment, start: Offset) -> bool {
+    #[inline(always)] // as `process_text`
+    pub(super) fn process_data(&mut self, now: Instant, segment: &Segment, start: Offset) -> bool {
         let (nxt, window) = (self.rx.nxt(), self.rx.window());
         let data = u64::from(segment.body.len());
         let from = start.max(nxt);
@@ -375,7 +398,11 @@ impl Connection {
     /// Returns the age of the timestamp that a segment echoes.
     #[inline]
     pub(super) fn echo_age(&self, now: Instant, segment: &Segment) -> Option<Interval> {
-        let echo = segment.options.timestamps.filter(|_| self.timestamps)?.echo;
+        let echo = segment
+            .options
+            .timestamps
+            .filter(|_| self.agreed.timestamps)?
+            .echo;
         self.stamps.age(now, echo)
     }
 
@@ -383,7 +410,7 @@ impl Connection {
     #[inline]
     fn note_duplicate(&mut self, segment: &Segment, start: Offset) {
         let space = u64::from(segment.seq_len());
-        if self.sack && space > 0 && !segment.flags.has(Flags::SYN) {
+        if self.agreed.sack && space > 0 && !segment.flags.has(Flags::SYN) {
             self.rx.note_duplicate(start, start + space);
         }
     }
@@ -488,7 +515,7 @@ impl Connection {
         self.fast_open = before.fast_open;
         self.recorder = before.recorder;
         self.general_only = before.general_only;
-        self.doing = before.doing;
+        self.sender_state = before.sender_state;
         self.clocks = before.clocks;
     }
 
@@ -526,7 +553,7 @@ impl Connection {
 
     /// TIME-WAIT lasts from now on.
     fn wait_for_old_segments(&mut self, now: Instant) {
-        let at = now + self.config().msl * 2;
+        let at = now + self.config().lifetime.msl * 2;
         self.tx.flight.timers.set(Timer::TimeWait, at);
     }
 }

@@ -1,14 +1,13 @@
 //! Limits of a connection whose peer is gone: keep-alive, user time-out, and an end to FIN-WAIT-2.
 //! All are off unless configured.
 
-use super::{CloseReason, Connection, State};
-use crate::config::{Config, KeepAlive};
-use crate::segment::Segment;
+use super::state::State;
+use crate::config::{Config, KeepAlive, LifetimeConfig};
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
-use crate::timers::Timer;
+use crate::timers::{Timer, Timers};
 
-/// Their timers.
+/// The limits, and what they count.
 #[derive(Debug)]
 pub(super) struct Lifetime {
     keepalive: Option<KeepAlive>,
@@ -28,15 +27,26 @@ pub(super) struct Lifetime {
     since: Option<Instant>,
 }
 
+/// The connection after the events of an instant.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Watched {
+    pub(super) state: State,
+    /// First position that is not acknowledged, and whether it was sent.
+    pub(super) una: Offset,
+    pub(super) in_flight: bool,
+    /// The application reads no more.
+    pub(super) deaf: bool,
+}
+
 impl Lifetime {
-    /// `None` if there is nothing of it in this configuration.
+    /// Returns `None` if this configuration has no limit.
     pub(super) fn new(config: &Config) -> Option<Box<Self>> {
-        let Config {
+        let LifetimeConfig {
             keepalive,
             user_timeout,
             fin_wait_2,
             ..
-        } = *config;
+        } = config.lifetime;
         let any = keepalive.is_some() || user_timeout.is_some() || fin_wait_2.is_some();
         any.then(|| {
             Box::new(Self {
@@ -54,111 +64,79 @@ impl Lifetime {
         })
     }
 
-    /// A segment of the peer came.
-    fn heard(&mut self, now: Instant) {
+    /// Notes a segment of the peer.
+    pub(super) fn on_segment(&mut self, now: Instant) {
         self.heard = now;
         self.probes = 0;
         self.probe_due = false;
     }
 
-    /// The connection has ended.
+    /// Notes that the application reads no more.
+    pub(super) fn on_close(&mut self, now: Instant) {
+        self.closed = now;
+    }
+
+    /// Stops with the connection.
     pub(super) fn stop(&mut self) {
         self.probe_due = false;
     }
-}
-
-impl Connection {
-    /// A segment came that is of this connection and of now.
-    #[inline]
-    pub(super) fn heard(&mut self, now: Instant) {
-        if self.predicts {
-            return; // there is none
-        }
-        if let Some(life) = &mut self.lifetime {
-            life.heard(now);
-        }
-    }
-
-    /// The application reads no more.
-    pub(super) fn reads_no_more(&mut self, now: Instant) {
-        if let (false, Some(life)) = (self.deaf, &mut self.lifetime) {
-            life.closed = now;
-        }
-        self.deaf = true;
-    }
 
     /// Sets the timers anew, after the events of this instant.
-    #[cold]
-    pub(super) fn watch_lifetime(&mut self, now: Instant) {
-        let Some(life) = &mut self.lifetime else {
-            return;
-        };
-        let una = self.tx.flight.board.una();
-        let closed_window = self.tx.flight.timers.runs(Timer::Persist);
-        let waits =
-            (!self.tx.flight.board.is_empty() || closed_window) && self.state != State::TimeWait;
+    pub(super) fn watch(&mut self, now: Instant, watched: Watched, timers: &mut Timers) {
+        let Watched {
+            state,
+            una,
+            in_flight,
+            deaf,
+        } = watched;
+        let closed_window = timers.runs(Timer::Persist);
+        let waits = (in_flight || closed_window) && state != State::TimeWait;
         if !waits {
-            life.since = None;
-        } else if life.since.is_none() || una != life.una {
-            life.since = Some(now);
+            self.since = None;
+        } else if self.since.is_none() || una != self.una {
+            self.since = Some(now);
         }
-        life.una = una;
-        let user = match (life.user_timeout, life.since) {
+        self.una = una;
+        let user = match (self.user_timeout, self.since) {
             // A peer that answers window probes is there (RFC 9293, 3.8.6.1).
-            (Some(most), Some(since)) if closed_window => since.max(life.heard) + most,
+            (Some(most), Some(since)) if closed_window => since.max(self.heard) + most,
             (Some(most), Some(since)) => since + most,
             _ => Instant::MAX,
         };
         let open = matches!(
-            self.state,
+            state,
             State::Established | State::CloseWait | State::FinWait2
         );
-        let keepalive = match life.keepalive {
+        let keepalive = match self.keepalive {
             // What is in flight has the retransmission timer (RFC 9293, 3.8.4).
-            Some(keepalive) if open && !waits => match life.probes {
-                0 => life.heard + keepalive.idle,
-                _ => life.probed + keepalive.interval,
+            Some(keepalive) if open && !waits => match self.probes {
+                0 => self.heard + keepalive.idle,
+                _ => self.probed + keepalive.interval,
             },
             _ => Instant::MAX,
         };
-        let fin_wait_2 = match life.fin_wait_2 {
+        let fin_wait_2 = match self.fin_wait_2 {
             // Who only writes no more goes on reading as long as there is something.
-            Some(most) if self.state == State::FinWait2 && self.deaf => {
-                life.heard.max(life.closed) + most
-            }
+            Some(most) if state == State::FinWait2 && deaf => self.heard.max(self.closed) + most,
             _ => Instant::MAX,
         };
-        self.tx.flight.timers.set(Timer::User, user);
-        self.tx.flight.timers.set(Timer::KeepAlive, keepalive);
-        self.tx.flight.timers.set(Timer::FinWait2, fin_wait_2);
+        timers.set(Timer::User, user);
+        timers.set(Timer::KeepAlive, keepalive);
+        timers.set(Timer::FinWait2, fin_wait_2);
     }
 
-    /// Nothing came for as long as keep-alive waits: another probe, or the end.
-    pub(super) fn keepalive_expired(&mut self, now: Instant) {
-        let keepalive = self.config().keepalive;
-        let Some((life, keepalive)) = self.lifetime.as_mut().zip(keepalive) else {
-            return;
-        };
-        if life.probes < keepalive.probes {
-            life.probes += 1;
-            life.probed = now;
-            life.probe_due = true;
-            let again = now + keepalive.interval;
-            self.tx.flight.timers.set(Timer::KeepAlive, again);
-        } else {
-            self.end(now, CloseReason::TimedOut);
-        }
+    /// Processes a keep-alive time-out: another probe becomes due. Returns the time of the next, or
+    /// `None` if the peer is gone.
+    pub(super) fn on_keepalive(&mut self, now: Instant) -> Option<Instant> {
+        let keepalive = self.keepalive.filter(|k| self.probes < k.probes)?;
+        self.probes += 1;
+        self.probed = now;
+        self.probe_due = true;
+        Some(now + keepalive.interval)
     }
 
-    /// A keep-alive probe, if one is due: a segment at SND.NXT - 1 without data, which
-    /// the peer has to acknowledge (RFC 9293, 3.8.4).
-    pub(super) fn keepalive_probe(&mut self, now: Instant, out: &mut Segment) -> bool {
-        let life = self.lifetime.as_mut();
-        let due = life.is_some_and(|life| std::mem::take(&mut life.probe_due));
-        if due {
-            self.ack_segment(now, out);
-            out.seq = self.tx.isn.at(self.tx.flight.board.max() - 1);
-        }
-        due
+    /// Returns whether a keep-alive probe leaves now.
+    pub(super) fn pop_probe(&mut self) -> bool {
+        std::mem::take(&mut self.probe_due)
     }
 }

@@ -14,7 +14,7 @@
 //! passed their checksum and carry this connection's ports.
 
 mod acks;
-mod doing;
+mod clocks;
 mod dummy;
 mod fast_open;
 mod input;
@@ -22,88 +22,36 @@ mod lifetime;
 mod notice;
 mod output;
 mod predicted;
+mod sender_state;
 mod stamps;
+mod state;
+mod timers;
 
+pub use crate::notice::{LossCause, Notice};
 pub use crate::send::{Turn, WriteError};
-pub use notice::{LossCause, Notice};
-pub use output::reset_for;
+pub use state::{CloseReason, Event, State};
 #[cfg(test)]
 mod tests;
 
 use crate::config::{Config, Nagle, SnackForm, WindowScale};
 use crate::congestion::Metric;
 use crate::ecn::Negotiation;
+use crate::fast_open::Opening;
 use crate::flight::{Flight, context};
 use crate::limit::LimitTimes;
 use crate::phase::PhaseTimes;
 use crate::receive::Receiver;
-use crate::record::{Mark, Record, Recorder, Stats};
+use crate::record::{Record, Recorder, Stats};
 use crate::rto::RttEstimator;
 use crate::segment::Segment;
 use crate::send::Sender;
 use crate::seq::{Offset, Seq};
 use crate::time::{Instant, Interval};
-use crate::timers::Timer;
-use doing::{Clocks, Doing};
-use fast_open::Opening;
+use clocks::{Clocks, SenderState};
 use lifetime::Lifetime;
 use stamps::Stamps;
+use state::Events;
 use std::sync::Arc;
-
-/// Connection states (RFC 9293, 3.3.2).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
-    /// No connection.
-    Closed,
-    /// Waiting for a SYN.
-    Listen,
-    /// SYN sent.
-    SynSent,
-    /// SYN received and sent.
-    SynReceived,
-    /// Open.
-    Established,
-    /// We closed first; the FIN is not acknowledged.
-    FinWait1,
-    /// Our FIN is acknowledged; the peer may still send.
-    FinWait2,
-    /// The peer closed; we may still send.
-    CloseWait,
-    /// Both closed at once; our FIN is not acknowledged.
-    Closing,
-    /// The peer closed, then we; our FIN is not acknowledged.
-    LastAck,
-    /// Waiting until no old segment can be about.
-    TimeWait,
-}
-
-/// Event for the application.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Event {
-    /// The handshake is complete, or the peer's cookie stands for it: what is written
-    /// now is sent (RFC 7413).
-    Established,
-    /// The peer will send no more (its FIN arrived in order).
-    PeerClosed,
-    /// The connection has ended.
-    Closed(CloseReason),
-}
-
-/// Reason for the end of a connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CloseReason {
-    /// Both sides closed and everything was delivered.
-    Done,
-    /// The peer sent a reset.
-    Reset,
-    /// The application aborted.
-    Aborted,
-    /// Retransmissions or probes stayed unanswered, or a time-out passed that the
-    /// configuration sets ([`Config::user_timeout`], [`Config::fin_wait_2`]).
-    TimedOut,
-    /// The peer refused the connection.
-    Refused,
-}
 
 /// One end of a TCP connection.
 #[derive(Debug)]
@@ -116,19 +64,12 @@ pub struct Connection {
     /// Nothing is in flight or waits to be sent, and since that was found nothing came
     /// but the next data.
     at_rest: bool,
-    /// SACK was agreed.
-    sack: bool,
-    /// Timestamps were agreed.
-    timestamps: bool,
     /// The application reads no more.
     deaf: bool,
-    /// Shift of the peer's window field.
-    peer_shift: u8,
-    /// ECN, if it was agreed.
-    ecn: Negotiation,
+    agreed: Agreed,
     local_port: u16,
     remote_port: u16,
-    doing: Doing,
+    sender_state: SenderState,
     /// Dummy segments that arrived and want their ACKs.
     dummy_acks: u32,
     events: Events,
@@ -150,51 +91,19 @@ pub struct Connection {
     syn_due: bool,
     /// Never, for tests.
     general_only: bool,
-    /// Window scaling was agreed.
+}
+
+/// Options that this end wants, and after the handshake those that both agreed to.
+#[derive(Debug)]
+struct Agreed {
+    sack: bool,
+    timestamps: bool,
+    /// Window scaling.
     scaling: bool,
-    /// SNACK, in the form that was agreed.
     snack: SnackForm,
-}
-
-/// Events that the application has not been told. Each occurs at most once in a connection, and in
-/// this order.
-#[derive(Clone, Copy, Default, Debug)]
-struct Events {
-    /// There may be some.
-    any: bool,
-    established: bool,
-    peer_closed: bool,
-    closed: Option<CloseReason>,
-}
-
-impl Events {
-    /// Something happened that the application should know.
-    fn push(&mut self, event: Event) {
-        self.any = true;
-        match event {
-            Event::Established => self.established = true,
-            Event::PeerClosed => self.peer_closed = true,
-            Event::Closed(reason) => self.closed = Some(reason),
-        }
-    }
-
-    /// The next thing that it should know.
-    #[inline(always)] // after each segment
-    fn pop(&mut self) -> Option<Event> {
-        if self.any { self.next() } else { None }
-    }
-
-    #[cold]
-    fn next(&mut self) -> Option<Event> {
-        self.any = self.established || self.peer_closed;
-        if std::mem::take(&mut self.established) {
-            Some(Event::Established)
-        } else if std::mem::take(&mut self.peer_closed) {
-            Some(Event::PeerClosed)
-        } else {
-            self.closed.take().map(Event::Closed)
-        }
-    }
+    /// Shift of the peer's window field.
+    peer_shift: u8,
+    ecn: Negotiation,
 }
 
 impl Connection {
@@ -234,22 +143,24 @@ impl Connection {
             predicts: false,
             general_only: false,
             at_rest: false,
-            scaling,
-            peer_shift: 0,
-            sack: config.receiver.sack,
-            snack: if config.receiver.sack {
-                SnackForm::Off
-            } else {
-                config.receiver.snack
+            agreed: Agreed {
+                scaling,
+                peer_shift: 0,
+                sack: config.receiver.sack,
+                snack: if config.receiver.sack {
+                    SnackForm::Off
+                } else {
+                    config.receiver.snack
+                },
+                timestamps: config.timestamps,
+                ecn: Negotiation::new(config.ecn),
             },
-            timestamps: config.timestamps,
-            ecn: Negotiation::new(config.ecn),
             stamps: Stamps::new(isn),
             reply: None,
             dummy_acks: 0,
             events: Events::default(),
             recorder: Recorder::default(),
-            doing: Doing::default(),
+            sender_state: SenderState::default(),
             clocks: Box::default(),
             deaf: false,
             lifetime: Lifetime::new(&config),
@@ -574,72 +485,6 @@ impl Connection {
     #[inline(always)] // after each segment
     pub fn timeout_before(&mut self, limit: Instant) -> Option<Instant> {
         self.tx.flight.timers.next_before(limit)
-    }
-
-    /// The time that [`Self::next_timeout`] named has come.
-    pub fn on_timeout(&mut self, now: Instant) {
-        self.at_rest = false;
-        for timer in Timer::ALL {
-            if self.tx.flight.timers.take(timer, now) {
-                self.expired(now, timer);
-            }
-        }
-    }
-
-    /// A timer went off, and does not run any more. What ends the connection stops
-    /// the others.
-    fn expired(&mut self, now: Instant, timer: Timer) {
-        match timer {
-            Timer::User | Timer::FinWait2 => self.end(now, CloseReason::TimedOut),
-            Timer::KeepAlive => self.keepalive_expired(now),
-            Timer::DelayedAck => self.rx.acknowledge_now(),
-            // What they held back is asked for again now.
-            Timer::Pacing | Timer::Dummy => {}
-            Timer::Reordering => {
-                let recovery = &mut self.tx.recovery;
-                recovery.on_reordering_timer(&mut self.tx.flight, now, &mut self.recorder);
-                self.record_state(now);
-            }
-            Timer::TailProbe => {
-                let (fresh, recovery) = (self.tx.unsent_segment().is_some(), &mut self.tx.recovery);
-                recovery.on_probe_timer(&mut self.tx.flight, now, fresh, &mut self.recorder);
-                self.record_state(now);
-            }
-            Timer::Retransmission => {
-                self.waited_for_timer();
-                let most = if self.tx.flight.board.una() == 0 {
-                    self.config().max_syn_retransmits
-                } else {
-                    self.config().max_retransmits
-                };
-                if self.tx.on_timeout(now, &mut self.recorder) > most {
-                    self.end(now, CloseReason::TimedOut);
-                } else {
-                    self.record_state(now);
-                }
-            }
-            Timer::Persist => {
-                let probes = self.tx.on_persist(now, &mut self.recorder);
-                if probes > self.config().max_retransmits {
-                    self.end(now, CloseReason::TimedOut);
-                }
-            }
-            Timer::TimeWait => self.end(now, CloseReason::Done),
-        }
-    }
-
-    fn end(&mut self, now: Instant, reason: CloseReason) {
-        self.state = State::Closed;
-        self.syn_due = false;
-        self.dummy_acks = 0;
-        self.tx.recovery.stop_rack(&mut self.tx.flight);
-        self.tx.flight.timers.stop_all();
-        if let Some(life) = &mut self.lifetime {
-            life.stop();
-        }
-        self.rx.acknowledged(&mut self.tx.flight.timers);
-        self.events.push(Event::Closed(reason));
-        self.recorder.emit(now, Record::Mark(Mark::Closed));
     }
 
     #[inline]

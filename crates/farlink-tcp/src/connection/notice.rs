@@ -1,33 +1,12 @@
 //! Notices of the network beside segments: losses with their cause, bad states of a link, partial
 //! acknowledgments.
 
-use super::input::TIMESTAMPS_LEN;
 use super::{Connection, State};
 use crate::config::{Eln, PartialAck};
 use crate::ip::IpVersion;
-use crate::segment::{Flags, Segment, TCP_HEADER_LEN};
-use crate::seq::Seq;
+use crate::notice::{LossCause, Notice};
+use crate::segment::{Flags, Segment, TCP_HEADER_LEN, TIMESTAMPS_LEN};
 use crate::time::Instant;
-
-/// Why a segment did not arrive.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LossCause {
-    /// A queue was full, or it was dropped on purpose.
-    Congestion,
-    /// The medium lost or damaged it.
-    Corruption,
-}
-
-/// A message of a node on the way to the sender of data.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Notice {
-    /// Explicit bad state notification (west1997, 3): the base station could not
-    /// deliver the segment that begins here, and tries again.
-    BadState {
-        /// Sequence number of the segment, by which the notice is believed.
-        seq: Seq,
-    },
-}
 
 impl Connection {
     /// The network tells the receiver that `segment`, which the peer sent, was
@@ -35,7 +14,7 @@ impl Connection {
     /// nothing. The ACKs that later arrivals cause are marked.
     pub fn on_loss_notice(&mut self, segment: &Segment, cause: LossCause) {
         self.at_rest = false;
-        if self.config().eln == Eln::Oracle {
+        if self.config().notices.eln == Eln::Oracle {
             self.note_lost(segment, cause);
         }
     }
@@ -51,7 +30,7 @@ impl Connection {
             && segment.dst_port == self.local_port
             && segment.flags.has(Flags::ACK)
             && !segment.flags.has(Flags::RST);
-        let asked = self.config().eln == Eln::Checksum
+        let asked = self.config().notices.eln == Eln::Checksum
             && plausible
             && self.note_lost(segment, LossCause::Corruption);
         if asked {
@@ -63,7 +42,7 @@ impl Connection {
     /// Returns whether [`Self::on_loss_notice`] has any effect.
     #[inline]
     pub fn wants_loss_notices(&self) -> bool {
-        self.config().eln == Eln::Oracle
+        self.config().notices.eln == Eln::Oracle
     }
 
     /// A node on the way tells something. Returns whether it was believed and
@@ -76,7 +55,7 @@ impl Connection {
                 let out = seq
                     .offset(self.tx.isn, una)
                     .is_some_and(|at| at >= una && at < max);
-                let taken = self.config().ebsn && out && self.tx.flight.timer_runs();
+                let taken = self.config().notices.ebsn && out && self.tx.flight.timer_runs();
                 if taken {
                     self.tx.flight.restart_timer(now);
                 }
@@ -95,7 +74,11 @@ impl Connection {
     /// 3.2; RFC 8201, 4) is not believed.
     pub fn on_path_mtu(&mut self, mtu: u32, ip: IpVersion) -> bool {
         self.at_rest = false;
-        let options = if self.timestamps { TIMESTAMPS_LEN } else { 0 };
+        let options = if self.agreed.timestamps {
+            TIMESTAMPS_LEN
+        } else {
+            0
+        };
         let mss = mtu.saturating_sub(ip.header_len() + TCP_HEADER_LEN + options);
         let news = mtu >= ip.least_mtu() && mss < self.tx.flight.mss;
         if news {
@@ -157,13 +140,13 @@ impl Connection {
 
     /// A partial acknowledgment: the base station has everything before it
     /// (west1997, 3.4). Nothing but the retransmission timer changes.
-    pub(super) fn take_partial_ack(&mut self, now: Instant, segment: &Segment, how: PartialAck) {
+    pub(super) fn process_partial_ack(&mut self, now: Instant, segment: &Segment, how: PartialAck) {
         let (una, max) = (self.tx.flight.board.una(), self.tx.flight.board.max());
         let ack = segment.ack.offset(self.tx.isn, una);
         let Some(ack) = ack.filter(|&ack| ack > una && ack <= max) else {
             return;
         };
-        if self.config().ackp_karn {
+        if self.config().notices.ackp_karn {
             self.tx.flight.distrust_samples(ack);
         }
         self.tx.flight.partial_ack(now, how);

@@ -7,7 +7,7 @@ use crate::fast_open::Extra;
 use crate::priority::Priority;
 use crate::receive::AckNeed;
 use crate::record::Record;
-use crate::segment::{Flags, MAX_SACK_BLOCKS, Options, Segment, Timestamps};
+use crate::segment::{Flags, MAX_SACK_BLOCKS, Options, Segment, Timestamps, reset_for};
 use crate::send::{Chunk, Streamed, Turn};
 use crate::seq::{Offset, Seq};
 use crate::time::Instant;
@@ -175,7 +175,7 @@ impl Connection {
         }
         let mut ecn = Ecn::NotEct;
         // Only new data (RFC 3168, 6.1.5 and 6.1.6).
-        if self.ecn.agreed() && len > 0 && !chunk.retransmission && !self.tx.probing() {
+        if self.agreed.ecn.agreed() && len > 0 && !chunk.retransmission && !self.tx.probing() {
             ecn = Ecn::Ect0;
             if std::mem::take(&mut self.tx.recovery.loss.reduced) {
                 flags = flags.with(Flags::CWR);
@@ -194,7 +194,7 @@ impl Connection {
     #[cold]
     fn syn_chunk(&mut self, now: Instant, chunk: &Chunk, flags: Flags, ecn: Ecn) -> Segment {
         let acks = self.state != State::SynSent;
-        let mut flags = flags.with(Flags::SYN).with(self.ecn.syn_flags(acks));
+        let mut flags = flags.with(Flags::SYN).with(self.agreed.ecn.syn_flags(acks));
         let mut options = self.timestamps_option(now, acks);
         self.offer(&mut options);
         let window = self.rx.syn_window();
@@ -251,7 +251,7 @@ impl Connection {
         (out.src_port, out.dst_port) = (self.local_port, self.remote_port);
         out.seq = self.tx.isn.at(start);
         out.ack = self.rx.ack();
-        out.flags = flags.with(Flags::ACK).with(self.ecn.ack_flags());
+        out.flags = flags.with(Flags::ACK).with(self.agreed.ecn.ack_flags());
         out.ecn = ecn;
         out.priority = Priority::Normal;
         out.dummy = false;
@@ -268,31 +268,31 @@ impl Connection {
     #[cold]
     pub(super) fn offer(&self, options: &mut Options) {
         options.mss = Some(self.config().mss.min(u32::from(u16::MAX)) as u16);
-        options.window_scale = self.scaling.then(|| self.rx.shift());
-        options.sack_permitted = self.sack;
-        options.scps = self.snack.offer();
-        options.ackp = self.config().ackp.is_some();
-        options.nack = self.config().nack;
+        options.window_scale = self.agreed.scaling.then(|| self.rx.shift());
+        options.sack_permitted = self.agreed.sack;
+        options.scps = self.agreed.snack.offer();
+        options.ackp = self.config().notices.ackp.is_some();
+        options.nack = self.config().notices.nack;
     }
 
     /// The options that tell what is missing, in up to `room` bytes.
     #[inline(never)]
     fn report(&mut self, options: &mut Options, mut room: u32) {
-        if room >= ELN_LEN && self.config().eln != Eln::Off && self.rx.expects_damaged() {
+        if room >= ELN_LEN && self.config().notices.eln != Eln::Off && self.rx.expects_damaged() {
             options.eln = true;
             room -= ELN_LEN;
         }
-        if self.snack.on() {
-            let long = self.snack == SnackForm::Long;
+        if self.agreed.snack.on() {
+            let long = self.agreed.snack == SnackForm::Long;
             let room = room.min(MOST_SNACK);
             let snack = self.rx.snack(long, u64::from(self.tx.flight.mss), room);
             if let Some(snack) = snack {
                 options.extra = Extra::Snack(snack);
             }
         }
-        if self.sack && self.rx.has_report() {
+        if self.agreed.sack && self.rx.has_report() {
             // 40 bytes of options hold three blocks beside timestamps.
-            let most = match (self.timestamps, options.eln) {
+            let most = match (self.agreed.timestamps, options.eln) {
                 (true, true) => MAX_SACK_BLOCKS - 2,
                 (false, false) => MAX_SACK_BLOCKS,
                 _ => MAX_SACK_BLOCKS - 1,
@@ -315,7 +315,9 @@ impl Connection {
 
     #[inline]
     fn timestamps(&self, now: Instant, acks: bool) -> Option<Timestamps> {
-        self.timestamps.then(|| self.stamps.option(now, acks))
+        self.agreed
+            .timestamps
+            .then(|| self.stamps.option(now, acks))
     }
 
     /// A reset that the peer accepts: at the next sequence number it expects. It has
@@ -339,27 +341,4 @@ impl Connection {
         reset.options = self.timestamps_option(now, reset.flags.has(Flags::ACK));
         Some(Box::new(reset))
     }
-}
-
-/// The reset that answers `segment` where no connection is (RFC 9293, 3.10.7.1);
-/// `None` if that is itself a reset.
-#[cold]
-pub fn reset_for(segment: &Segment) -> Option<Segment> {
-    if segment.flags.has(Flags::RST) {
-        return None;
-    }
-    let (seq, ack, flags) = if segment.flags.has(Flags::ACK) {
-        (segment.ack, Seq::default(), Flags::RST)
-    } else {
-        let after = segment.seq.at(u64::from(segment.seq_len()));
-        (Seq::default(), after, Flags::RST.with(Flags::ACK))
-    };
-    Some(Segment {
-        src_port: segment.dst_port,
-        dst_port: segment.src_port,
-        seq,
-        ack,
-        flags,
-        ..Segment::default()
-    })
 }

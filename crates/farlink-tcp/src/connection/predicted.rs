@@ -44,10 +44,10 @@ impl Connection {
             return false;
         }
         if let Some(ts) = options.timestamps {
-            if self.timestamps && self.stamps.is_old(now, ts.value) {
+            if self.agreed.timestamps && self.stamps.is_old(now, ts.value) {
                 return false;
             }
-        } else if self.timestamps {
+        } else if self.agreed.timestamps {
             return false;
         }
         if segment.body.is_empty() {
@@ -76,15 +76,15 @@ impl Connection {
             return false;
         };
         self.tx.peer_alive();
-        self.tx.take_window(now, start, una, self.scaled(segment));
-        if self.ecn.agreed() {
+        self.tx.set_window(now, start, una, self.scaled(segment));
+        if self.agreed.ecn.agreed() {
             self.tx.recovery.loss.mark_echoed = false;
         }
         if let Some(ts) = segment.options.timestamps {
             self.stamps.accepted(now, ts.value, start);
         }
         if !next {
-            self.take_text_around_holes(now, segment, start);
+            self.process_text_around_holes(now, segment, start);
             return true;
         }
         self.recorder.count_fresh();
@@ -107,7 +107,7 @@ impl Connection {
         self.at_rest = false;
         let start = self.rx.nxt();
         self.tx.peer_alive();
-        self.tx.take_window(now, start, ack, self.scaled(segment));
+        self.tx.set_window(now, start, ack, self.scaled(segment));
         self.tx.recovery.loss.mark_echoed = false;
         self.tx.flight.board.first_sacked = Maybe::NONE;
         self.process_next_ack(now, segment, ack, una);

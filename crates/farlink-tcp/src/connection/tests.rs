@@ -2,6 +2,7 @@
 //! packet scripts' business (`tests/scripts`).
 
 use super::*;
+use crate::record::Mark;
 
 /// Carries segments between two ends over a perfect link with this delay.
 fn exchange(a: &mut Connection, b: &mut Connection, delay: Interval, until: Instant) -> Instant {

@@ -51,7 +51,7 @@ pub fn lookup(name: &str) -> Option<&'static Key> {
 /// set, since a row or a profile had it for another recovery or receiver.
 pub fn settle(config: &mut Config) {
     let sack = matches!(config.recovery, Recovery::Sack { .. });
-    config.idle_decay &= config.idle_restart;
+    config.window.idle_decay &= config.window.idle_restart;
     config.restart_on_sack &= sack;
     config.rto.from_sack &= sack;
     let receiver = &mut config.receiver;
@@ -62,9 +62,9 @@ pub fn settle(config: &mut Config) {
     if !matches!(config.rto.algorithm, RtoAlgorithm::Jacobson { .. }) {
         config.rto.start = None;
     }
-    config.ackp_karn &= config.ackp.is_some();
+    config.notices.ackp_karn &= config.notices.ackp.is_some();
     if !goes_by(&config.congestion, Input::ByteCounting) {
-        config.byte_counting = ByteCounting::default();
+        config.window.byte_counting = ByteCounting::default();
     }
 }
 

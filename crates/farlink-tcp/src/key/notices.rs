@@ -49,16 +49,16 @@ keys! {
     assume_loss: Kind::Choice(ASSUME_LOSS) => [assume_loss], idle super::window::WINDOW;
     /// Explicit loss notification (west1997, 2.3.3) from the receiver or an agent to the sender.
     /// The sender retransmits data that the medium lost, and keeps its window.
-    eln: Kind::Choice(ELN) => [eln];
+    eln: Kind::Choice(ELN) => [notices.eln];
     /// Explicit bad state notification (west1997, 3): a base station's notice restarts the
     /// retransmission timer. Needs such an agent.
-    ebsn: Kind::Flag => [ebsn];
+    ebsn: Kind::Flag => [notices.ebsn];
     /// Partial acknowledgments of a base station (west1997, 3): their offer on the SYN, and their
     /// effect on the retransmission timer. Needs such an agent.
     ackp: Kind::Choice(PARTIAL_ACK) => {
-        get |c| Some(word(c.ackp));
-        set |c, v| if word(c.ackp) != v {
-            c.ackp = match v {
+        get |c| Some(word(c.notices.ackp));
+        set |c, v| if word(c.notices.ackp) != v {
+            c.notices.ackp = match v {
                 Value::Choice("restart") => Some(PartialAck::Restart),
                 Value::Choice("constant") => Some(PartialAck::Constant(PARTIAL_ACK_TIMER)),
                 Value::Choice("backoff") => Some(PartialAck::BackOff),
@@ -67,13 +67,13 @@ keys! {
         };
     };
     /// Retransmission timer after a partial acknowledgment.
-    ackp_timer: Kind::seconds(3600) => (|c| match &mut c.ackp {
+    ackp_timer: Kind::seconds(3600) => (|c| match &mut c.notices.ackp {
         Some(PartialAck::Constant(timer)) => Some(timer),
         _ => None,
     }), needs "ackp = \"constant\"";
     /// Segments that drew a partial acknowledgment give no round-trip sample.
-    ackp_karn: Kind::Flag => (|c| c.ackp.map(|_| &mut c.ackp_karn)), needs "ackp";
+    ackp_karn: Kind::Flag => (|c| c.notices.ackp.map(|_| &mut c.notices.ackp_karn)), needs "ackp";
     /// Negative acknowledgments of a base station (Balakrishnan et al. 1995): offered on
     /// the SYN; what they name goes again and the window stays. Needs such an agent.
-    nack: Kind::Flag => [nack];
+    nack: Kind::Flag => [notices.nack];
 }

@@ -35,7 +35,7 @@ pub static FREEBSD: Profile = Profile {
 const VALUES: &[Value] = &[
     Value {
         key: "initial_window",
-        set: Set::Config(|c| c.initial_window = InitialWindow::Segments(10)),
+        set: Set::Config(|c| c.window.initial = InitialWindow::Segments(10)),
         source: "net.inet.tcp.initcwnd_segments = 10",
     },
     Value {
@@ -132,22 +132,22 @@ const VALUES: &[Value] = &[
     },
     Value {
         key: "max_retransmits",
-        set: Set::Config(|c| c.max_retransmits = 12),
+        set: Set::Config(|c| c.lifetime.max_retransmits = 12),
         source: "net.inet.tcp.retries = 12, TCP_MAXRXTSHIFT",
     },
     Value {
         key: "max_syn_retransmits",
-        set: Set::Config(|c| c.max_syn_retransmits = 5),
+        set: Set::Config(|c| c.lifetime.max_syn_retransmits = 5),
         source: "net.inet.tcp.keepinit = 75 s, which ends an open; ours ends after 63 s",
     },
     Value {
         key: "cwnd_validation",
-        set: Set::Config(|c| c.cwnd_validation = false),
+        set: Set::Config(|c| c.window.cwnd_validation = false),
         source: "net.inet.tcp.newcwv = 0",
     },
     Value {
         key: "cwnd_limit",
-        set: Set::Config(|c| c.cwnd_limit = CwndLimit::ReceiveWindow),
+        set: Set::Config(|c| c.window.cwnd_limit = CwndLimit::ReceiveWindow),
         source: "tcp_input.c: cc_ack_received; growth while snd_cwnd <= snd_wnd",
     },
     Value {
@@ -187,7 +187,7 @@ const VALUES: &[Value] = &[
     },
     Value {
         key: "byte_counting",
-        set: Set::Config(|c| c.byte_counting = ByteCounting::Limit(2)),
+        set: Set::Config(|c| c.window.byte_counting = ByteCounting::Limit(2)),
         source: "net.inet.tcp.rfc3465 = 1, abc_l_var = 2",
     },
     Value {

@@ -52,7 +52,7 @@ const VALUES: &[Value] = &[
     Value {
         key: "initial_window",
         set: Set::Config(|c| {
-            c.initial_window = InitialWindow::Segments(if is_hybla(c) { 1 } else { 10 });
+            c.window.initial = InitialWindow::Segments(if is_hybla(c) { 1 } else { 10 });
         }),
         source: "TCP_INIT_CWND, include/net/tcp.h (RFC 6928); 1 of hybla, multiplied by rho \
                  (tcp_hybla.c: hybla_init)",
@@ -169,32 +169,32 @@ const VALUES: &[Value] = &[
     },
     Value {
         key: "max_retransmits",
-        set: Set::Config(|c| c.max_retransmits = 15),
+        set: Set::Config(|c| c.lifetime.max_retransmits = 15),
         source: "tcp_retries2 = 15",
     },
     Value {
         key: "max_syn_retransmits",
-        set: Set::Config(|c| c.max_syn_retransmits = 6),
+        set: Set::Config(|c| c.lifetime.max_syn_retransmits = 6),
         source: "tcp_syn_retries = 6, 127 s; there 5 for a SYN-ACK (tcp_synack_retries)",
     },
     Value {
         key: "lost_syns",
-        set: Set::Config(|c| c.lost_syns = 2),
+        set: Set::Config(|c| c.window.lost_syns = 2),
         source: "tcp_input.c: tcp_init_transfer",
     },
     Value {
         key: "idle_decay",
-        set: Set::Config(|c| c.idle_decay = c.idle_restart),
+        set: Set::Config(|c| c.window.idle_decay = c.window.idle_restart),
         source: "tcp_slow_start_after_idle = 1; tcp_output.c: tcp_cwnd_restart",
     },
     Value {
         key: "cwnd_validation",
-        set: Set::Config(|c| c.cwnd_validation = true),
+        set: Set::Config(|c| c.window.cwnd_validation = true),
         source: "include/net/tcp.h: tcp_is_cwnd_limited",
     },
     Value {
         key: "cwnd_limit",
-        set: Set::Config(|c| c.cwnd_limit = CwndLimit::None),
+        set: Set::Config(|c| c.window.cwnd_limit = CwndLimit::None),
         source: "snd_cwnd_clamp is without limit",
     },
     Value {
@@ -246,14 +246,14 @@ const VALUES: &[Value] = &[
     },
     Value {
         key: "pacing",
-        set: Set::Config(|c| c.pacing = None),
+        set: Set::Config(|c| c.window.pacing = None),
         source: "sk_pacing_status is SK_PACING_NONE without the qdisc fq and without \
                  SO_MAX_PACING_RATE; with one of these write pacing = true. BBR paces by itself",
     },
     Value {
         key: "byte_counting",
         set: Set::Config(|c| {
-            c.byte_counting = if is_hybla(c) {
+            c.window.byte_counting = if is_hybla(c) {
                 ByteCounting::Off
             } else {
                 ByteCounting::Unlimited

@@ -243,7 +243,7 @@ impl Spurious {
                     deviation: episode.deviation,
                 })
             });
-            let step = flight.config().initial_window.bytes(flight.mss).min(acked);
+            let step = flight.config().window.initial.bytes(flight.mss).min(acked);
             Undone {
                 window: in_flight + step,
                 ssthresh: episode.pipe,

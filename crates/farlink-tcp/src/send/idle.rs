@@ -16,9 +16,9 @@ pub(super) struct Idle {
 
 impl Idle {
     pub(super) fn new(config: &Config, mss: u32) -> Self {
-        let window = config.initial_window.bytes(mss);
+        let window = config.window.initial.bytes(mss);
         Self {
-            window: config.idle_restart.then_some(window).into(),
+            window: config.window.idle_restart.then_some(window).into(),
             dealt_with: Maybe::NONE,
         }
     }
@@ -30,7 +30,7 @@ impl Idle {
             return;
         };
         let cx = context!(flight, now, 0);
-        if !flight.config().idle_decay {
+        if !flight.config().window.idle_decay {
             flight.cc.on_idle(&cx, initial);
             return;
         }

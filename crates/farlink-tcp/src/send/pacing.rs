@@ -15,7 +15,7 @@ impl Sender {
     #[inline(always)] // of each segment
     pub(super) fn pace(&mut self, now: Instant, chunk: &Chunk) -> bool {
         let own = self.flight.cc.pacing_rate();
-        let paces = own.is_some() || self.flight.config().pacing.is_some();
+        let paces = own.is_some() || self.flight.config().window.pacing.is_some();
         if paces {
             self.pace_by(now, chunk, own);
         }
@@ -38,7 +38,7 @@ impl Sender {
     /// Ratio x window / SRTT in bit/s (Linux: `tcp_update_pacing_rate`); `None`
     /// before the first sample and at the start of the connection.
     fn window_rate(&self, chunk: &Chunk) -> Option<u64> {
-        let pacing = self.flight.config().pacing?;
+        let pacing = self.flight.config().window.pacing?;
         let srtt = self.flight.rtt.srtt()?.as_nanos().max(1);
         if chunk.start <= (UNPACED - 1) * u64::from(self.flight.mss) {
             return None;

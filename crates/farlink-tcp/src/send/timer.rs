@@ -46,7 +46,7 @@ impl Sender {
             flight.start_timer(now + delay);
             self.recovery.on_timeout(flight);
         }
-        if handshake && self.early && flight.timeouts_in_row >= flight.config().lost_syns {
+        if handshake && self.early && flight.timeouts_in_row >= flight.config().window.lost_syns {
             // RFC 5681, 3.1: one segment if the SYN-ACK was lost.
             flight.cc.collapse(u64::from(flight.mss));
         }

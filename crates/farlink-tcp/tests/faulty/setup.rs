@@ -39,7 +39,7 @@ pub(crate) fn near(chance: &mut Chance, row: usize, share: u64) -> Config {
         config.rto.start = None;
     }
     if chance.per_mille(500) {
-        config.keepalive = None;
+        config.lifetime.keepalive = None;
     }
     config
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::config::RtoConfig;
 use crate::rto::RttEstimator;
+use crate::time::Instant;
 
 const MSS: u64 = 1000;
 

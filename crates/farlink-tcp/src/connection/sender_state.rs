@@ -1,36 +1,20 @@
 //! State of the sender and its limit, with the time in each.
 
+use super::clocks::SenderState;
 use super::{Connection, State};
-use crate::clock::Clock;
 use crate::limit::Limit;
 use crate::phase::Phase;
 use crate::record::Record;
 use crate::time::Instant;
-
-/// State of the sender and its limit; `None` while they are not counted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Doing {
-    phase: Option<Phase>,
-    limit: Option<Limit>,
-}
-
-/// Time in each state up to the last change, and a time that hardly any connection needs.
-#[derive(Debug, Default)]
-pub(super) struct Clocks {
-    pub(super) phase: Clock<Phase, { Phase::ALL.len() }>,
-    pub(super) limit: Clock<Limit, { Limit::ALL.len() }>,
-    /// From when on another challenge ACK may leave.
-    pub(super) challenge_at: Instant,
-}
 
 impl Connection {
     /// Everything of this instant is done: notes what the sender is doing and what
     /// limits it, if that is something else than before.
     #[inline(always)] // after each packet
     pub(super) fn note_state(&mut self, now: Instant) {
-        let doing = self.doing();
-        if doing != self.doing {
-            self.note_change(now, doing);
+        let state = self.sender_state();
+        if state != self.sender_state {
+            self.note_change(now, state);
         }
     }
 
@@ -42,7 +26,7 @@ impl Connection {
     }
 
     #[inline(always)] // after each packet
-    fn doing(&self) -> Doing {
+    fn sender_state(&self) -> SenderState {
         let (phase, limit) = match self.state {
             State::Closed | State::TimeWait => (None, None),
             State::Listen | State::SynSent => (None, Some(Limit::Handshake)),
@@ -68,17 +52,17 @@ impl Connection {
                 (Some(phase), Some(self.tx.limit()))
             }
         };
-        Doing { phase, limit }
+        SenderState { phase, limit }
     }
 
     /// Records a change; kept out of line, because changes are rare.
     #[inline(never)]
-    fn note_change(&mut self, now: Instant, doing: Doing) {
-        self.doing = doing;
-        self.clocks.phase.set(now, doing.phase);
-        if self.clocks.limit.set(now, doing.limit) && self.recorder.on() {
+    fn note_change(&mut self, now: Instant, state: SenderState) {
+        self.sender_state = state;
+        self.clocks.phase.set(now, state.phase);
+        if self.clocks.limit.set(now, state.limit) && self.recorder.on() {
             // Nobody sends over a connection that has ended.
-            let limit = doing.limit.unwrap_or(Limit::Application);
+            let limit = state.limit.unwrap_or(Limit::Application);
             self.recorder.emit(now, Record::Limited(limit));
         }
     }
@@ -92,7 +76,7 @@ impl Connection {
                 .limit
                 .set_since(self.tx.quiet_since(), Limit::Timeout)
         {
-            self.doing.limit = Some(Limit::Timeout);
+            self.sender_state.limit = Some(Limit::Timeout);
             self.recorder.emit(since, Record::Limited(Limit::Timeout));
         }
     }

@@ -1,0 +1,98 @@
+//! States of a connection, and what its application is told.
+
+/// Connection states (RFC 9293, 3.3.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// No connection.
+    Closed,
+    /// Waiting for a SYN.
+    Listen,
+    /// SYN sent.
+    SynSent,
+    /// SYN received and sent.
+    SynReceived,
+    /// Open.
+    Established,
+    /// We closed first; the FIN is not acknowledged.
+    FinWait1,
+    /// Our FIN is acknowledged; the peer may still send.
+    FinWait2,
+    /// The peer closed; we may still send.
+    CloseWait,
+    /// Both closed at once; our FIN is not acknowledged.
+    Closing,
+    /// The peer closed, then we; our FIN is not acknowledged.
+    LastAck,
+    /// Waiting until no old segment can be about.
+    TimeWait,
+}
+
+/// Event for the application.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// The handshake is complete, or the peer's cookie stands for it: what is written
+    /// now is sent (RFC 7413).
+    Established,
+    /// The peer will send no more (its FIN arrived in order).
+    PeerClosed,
+    /// The connection has ended.
+    Closed(CloseReason),
+}
+
+/// Reason for the end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CloseReason {
+    /// Both sides closed and everything was delivered.
+    Done,
+    /// The peer sent a reset.
+    Reset,
+    /// The application aborted.
+    Aborted,
+    /// Retransmissions or probes stayed unanswered, or a time-out passed that the
+    /// configuration sets ([`Config::user_timeout`](crate::Config::user_timeout),
+    /// [`Config::fin_wait_2`](crate::Config::fin_wait_2)).
+    TimedOut,
+    /// The peer refused the connection.
+    Refused,
+}
+
+/// Events that the application has not been told. Each occurs at most once in a connection, and in
+/// this order.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Events {
+    /// There may be some.
+    pub(super) any: bool,
+    established: bool,
+    peer_closed: bool,
+    closed: Option<CloseReason>,
+}
+
+impl Events {
+    /// Something happened that the application should know.
+    pub(super) fn push(&mut self, event: Event) {
+        self.any = true;
+        match event {
+            Event::Established => self.established = true,
+            Event::PeerClosed => self.peer_closed = true,
+            Event::Closed(reason) => self.closed = Some(reason),
+        }
+    }
+
+    /// The next thing that it should know.
+    #[inline(always)] // after each segment
+    pub(super) fn pop(&mut self) -> Option<Event> {
+        if self.any { self.next() } else { None }
+    }
+
+    #[cold]
+    fn next(&mut self) -> Option<Event> {
+        self.any = self.established || self.peer_closed;
+        if std::mem::take(&mut self.established) {
+            Some(Event::Established)
+        } else if std::mem::take(&mut self.peer_closed) {
+            Some(Event::PeerClosed)
+        } else {
+            self.closed.take().map(Event::Closed)
+        }
+    }
+}

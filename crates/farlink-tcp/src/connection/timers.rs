@@ -1,0 +1,134 @@
+//! Timers of a connection: what each does when it expires, and the end.
+
+use super::lifetime::Watched;
+use super::{CloseReason, Connection, Event, State};
+use crate::record::{Mark, Record};
+use crate::segment::Segment;
+use crate::time::Instant;
+use crate::timers::Timer;
+
+impl Connection {
+    /// The time that [`Self::next_timeout`] named has come.
+    pub fn on_timeout(&mut self, now: Instant) {
+        self.at_rest = false;
+        for timer in Timer::ALL {
+            if self.tx.flight.timers.take(timer, now) {
+                self.expired(now, timer);
+            }
+        }
+    }
+
+    /// A timer went off, and does not run any more. What ends the connection stops
+    /// the others.
+    fn expired(&mut self, now: Instant, timer: Timer) {
+        match timer {
+            Timer::User | Timer::FinWait2 => self.end(now, CloseReason::TimedOut),
+            Timer::KeepAlive => self.on_keepalive(now),
+            Timer::DelayedAck => self.rx.acknowledge_now(),
+            // What they held back is asked for again now.
+            Timer::Pacing | Timer::Dummy => {}
+            Timer::Reordering => {
+                let recovery = &mut self.tx.recovery;
+                recovery.on_reordering_timer(&mut self.tx.flight, now, &mut self.recorder);
+                self.record_state(now);
+            }
+            Timer::TailProbe => {
+                let (fresh, recovery) = (self.tx.unsent_segment().is_some(), &mut self.tx.recovery);
+                recovery.on_probe_timer(&mut self.tx.flight, now, fresh, &mut self.recorder);
+                self.record_state(now);
+            }
+            Timer::Retransmission => {
+                self.waited_for_timer();
+                let most = if self.tx.flight.board.una() == 0 {
+                    self.config().lifetime.max_syn_retransmits
+                } else {
+                    self.config().lifetime.max_retransmits
+                };
+                if self.tx.on_timeout(now, &mut self.recorder) > most {
+                    self.end(now, CloseReason::TimedOut);
+                } else {
+                    self.record_state(now);
+                }
+            }
+            Timer::Persist => {
+                let probes = self.tx.on_persist(now, &mut self.recorder);
+                if probes > self.config().lifetime.max_retransmits {
+                    self.end(now, CloseReason::TimedOut);
+                }
+            }
+            Timer::TimeWait => self.end(now, CloseReason::Done),
+        }
+    }
+
+    pub(super) fn end(&mut self, now: Instant, reason: CloseReason) {
+        self.state = State::Closed;
+        self.syn_due = false;
+        self.dummy_acks = 0;
+        self.tx.recovery.stop_rack(&mut self.tx.flight);
+        self.tx.flight.timers.stop_all();
+        if let Some(life) = &mut self.lifetime {
+            life.stop();
+        }
+        self.rx.acknowledged(&mut self.tx.flight.timers);
+        self.events.push(Event::Closed(reason));
+        self.recorder.emit(now, Record::Mark(Mark::Closed));
+    }
+
+    // Limits for a peer that is gone.
+
+    /// Notes a segment that is of this connection and of now.
+    #[inline]
+    pub(super) fn peer_alive(&mut self, now: Instant) {
+        if self.predicts {
+            return; // there is no limit
+        }
+        if let Some(life) = &mut self.lifetime {
+            life.on_segment(now);
+        }
+    }
+
+    /// Notes that the application reads no more.
+    pub(super) fn reads_no_more(&mut self, now: Instant) {
+        if let (false, Some(life)) = (self.deaf, &mut self.lifetime) {
+            life.on_close(now);
+        }
+        self.deaf = true;
+    }
+
+    /// Sets the timers of the limits anew, after the events of this instant.
+    #[cold]
+    pub(super) fn watch_lifetime(&mut self, now: Instant) {
+        if let Some(life) = &mut self.lifetime {
+            let flight = &mut self.tx.flight;
+            let watched = Watched {
+                state: self.state,
+                una: flight.board.una(),
+                in_flight: !flight.board.is_empty(),
+                deaf: self.deaf,
+            };
+            life.watch(now, watched, &mut flight.timers);
+        }
+    }
+
+    /// Sends another keep-alive probe, or ends the connection.
+    fn on_keepalive(&mut self, now: Instant) {
+        let Some(life) = &mut self.lifetime else {
+            return;
+        };
+        match life.on_keepalive(now) {
+            Some(again) => self.tx.flight.timers.set(Timer::KeepAlive, again),
+            None => self.end(now, CloseReason::TimedOut),
+        }
+    }
+
+    /// Sends a keep-alive probe, if one is due: a segment at SND.NXT - 1 without data, which
+    /// the peer has to acknowledge (RFC 9293, 3.8.4).
+    pub(super) fn keepalive_probe(&mut self, now: Instant, out: &mut Segment) -> bool {
+        let due = (self.lifetime.as_mut()).is_some_and(|life| life.pop_probe());
+        if due {
+            self.ack_segment(now, out);
+            out.seq = self.tx.isn.at(self.tx.flight.board.max() - 1);
+        }
+        due
+    }
+}
