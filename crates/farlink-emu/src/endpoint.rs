@@ -86,7 +86,7 @@ impl EndpointConfig {
     /// Returns the setting of its TCP that cannot work between real packets, and the replacement to
     /// write.
     pub(crate) fn refusal(&self) -> Option<String> {
-        let why = if self.tcp.eln == Eln::Oracle {
+        let why = if self.tcp.notices.eln == Eln::Oracle {
             "eln = \"oracle\" needs a simulated network, which tells the receiver of each \
              loss; write eln = \"checksum\""
         } else if self.tcp.fast_open == FastOpen::Cookie {
@@ -243,7 +243,8 @@ impl Endpoint {
                     _ => &mut self.dropped.malformed,
                 };
                 *counter += 1;
-                if matches!(error, WireError::TcpChecksum) && self.tcp.eln == Eln::Checksum {
+                if matches!(error, WireError::TcpChecksum) && self.tcp.notices.eln == Eln::Checksum
+                {
                     self.damaged(now, bytes);
                 }
                 return;

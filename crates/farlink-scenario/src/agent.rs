@@ -406,7 +406,7 @@ fn half(written: &TcpSpec, scenario: &TcpSpec) -> Result<Config, Problem> {
     if let Some((key, needs)) = written.ignored(&config).first() {
         return Err(ignored(key, needs));
     }
-    config.eln = config::Eln::Off;
+    config.notices.eln = config::Eln::Off;
     config.fast_open = config::FastOpen::Off;
     Ok(config)
 }
@@ -418,22 +418,22 @@ type Wanted = (fn(&Config) -> bool, &'static str, &'static str);
 fn wanted(agent: &AgentSpec) -> Option<Wanted> {
     Some(match agent.kind {
         AgentName::Eln | AgentName::SeqCache => (
-            |sender| sender.eln != config::Eln::Off,
+            |sender| sender.notices.eln != config::Eln::Off,
             "no sender takes its marks",
             "eln = \"agent\"",
         ),
         AgentName::Ackp => (
-            |sender| sender.ackp.is_some(),
+            |sender| sender.notices.ackp.is_some(),
             "no sender takes partial acknowledgments",
             "ackp = \"restart\"",
         ),
         AgentName::Ebsn | AgentName::EbsnPlain => (
-            |sender| sender.ebsn,
+            |sender| sender.notices.ebsn,
             "no sender takes its notices",
             "ebsn = true",
         ),
         AgentName::Snoop if agent.uploads() => (
-            |sender| sender.nack,
+            |sender| sender.notices.nack,
             "no sender takes negative acknowledgments",
             "nack = true",
         ),
@@ -451,25 +451,25 @@ type Awaited = (
 
 const AWAITED: [Awaited; 4] = [
     (
-        |sender| sender.eln == config::Eln::Agent,
+        |sender| sender.notices.eln == config::Eln::Agent,
         "eln = \"agent\", and no agent that marks",
         |agent| matches!(agent.kind, AgentName::Eln | AgentName::SeqCache),
         "kind = \"eln\"",
     ),
     (
-        |sender| sender.ackp.is_some(),
+        |sender| sender.notices.ackp.is_some(),
         "ackp, and no agent that sends partial acknowledgments",
         |agent| agent.kind == AgentName::Ackp,
         "kind = \"ackp\"",
     ),
     (
-        |sender| sender.ebsn,
+        |sender| sender.notices.ebsn,
         "ebsn = true, and no agent that sends notices",
         |agent| matches!(agent.kind, AgentName::Ebsn | AgentName::EbsnPlain),
         "kind = \"ebsn\"",
     ),
     (
-        |sender| sender.nack,
+        |sender| sender.notices.nack,
         "nack = true, and no agent that sends negative acknowledgments",
         |agent| agent.kind == AgentName::Snoop && agent.uploads(),
         "kind = \"snoop\" and uploads = true",

@@ -3,9 +3,9 @@
 
 use farlink_tcp::config::{
     AssumeLoss, Backoff, ByteCounting, Careful, DelayedAck, DummyReply, Eln, FastOpen,
-    InitialWindow, KeepAlive, Nagle, NewRenoExit, NoticeConfig, Pacing, PartialAck, PrrBound,
-    RackConfig, RackRtt, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig, Sampling,
-    SnackForm, TlpConfig, Undo, WindowConfig, WindowScale,
+    InitialWindow, KeepAlive, LifetimeConfig, Nagle, NewRenoExit, NoticeConfig, Pacing, PartialAck,
+    PrrBound, RackConfig, RackRtt, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig,
+    Sampling, SnackForm, TlpConfig, Undo, WindowConfig, WindowScale,
 };
 
 use super::super::tree::Node;
@@ -49,7 +49,10 @@ fn corners() -> Vec<Config> {
         });
     }
     all.push(Config {
-        cwnd_limit: farlink_tcp::config::CwndLimit::ReceiveWindow,
+        window: WindowConfig {
+            cwnd_limit: farlink_tcp::config::CwndLimit::ReceiveWindow,
+            ..WindowConfig::default()
+        },
         rto: RtoConfig {
             algorithm: RtoAlgorithm::Jacobson {
                 gain: Ratio::new(1, 8),
@@ -63,9 +66,12 @@ fn corners() -> Vec<Config> {
             ..RtoConfig::default()
         },
         fast_open: FastOpen::Request,
-        keepalive: Some(KeepAlive::default()),
-        user_timeout: Some(Interval::from_secs(20)),
-        fin_wait_2: Some(Interval::from_secs(60)),
+        lifetime: LifetimeConfig {
+            keepalive: Some(KeepAlive::default()),
+            user_timeout: Some(Interval::from_secs(20)),
+            fin_wait_2: Some(Interval::from_secs(60)),
+            ..LifetimeConfig::default()
+        },
         receiver: ReceiverConfig {
             delay_gap_fill: true,
             delay_dup_acks: true,
@@ -102,6 +108,10 @@ fn corners() -> Vec<Config> {
             byte_counting: ByteCounting::Limit(2),
             initial: InitialWindow::Rfc3390,
             initial_ssthresh: Some(65_535),
+            pacing: Some(Pacing {
+                slow_start: Ratio::new(3, 1),
+                avoidance: Ratio::new(1, 1),
+            }),
             ..WindowConfig::default()
         },
         send_buffer: 16_384,
@@ -123,10 +133,6 @@ fn corners() -> Vec<Config> {
             ..ReceiverConfig::default()
         },
         undo: Undo::DSACK,
-        pacing: Some(Pacing {
-            slow_start: Ratio::new(3, 1),
-            avoidance: Ratio::new(1, 1),
-        }),
         rto: RtoConfig {
             slop: Interval::from_millis(200),
             ..RtoConfig::default()

@@ -162,7 +162,7 @@ fn options(written: &TcpSpec, config: &Config) -> Result<(), Problem> {
             format!("is not offered beside {other}; write sack = false, or snack = \"off\"");
         return fault(key, message);
     }
-    if matches!(config.ackp, Some(PartialAck::Constant(timer)) if timer.is_zero()) {
+    if matches!(config.notices.ackp, Some(PartialAck::Constant(timer)) if timer.is_zero()) {
         let message = "= \"0 s\" leaves no time-out; write for example \"2 s\"";
         return fault("ackp_timer", message);
     }

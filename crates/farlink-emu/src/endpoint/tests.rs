@@ -464,7 +464,7 @@ fn explicit_loss_notification_works_by_checksum() {
         let with = |mut config: EndpointConfig| {
             config.tcp = Arc::new((variant::lookup(tcp).unwrap().config)());
             if tcp == "eln" {
-                Arc::make_mut(&mut config.tcp).eln = Eln::Checksum;
+                Arc::make_mut(&mut config.tcp).notices.eln = Eln::Checksum;
             }
             config
         };
@@ -495,7 +495,7 @@ fn explicit_loss_notification_works_by_checksum() {
 fn a_notice_of_a_bad_state_restarts_the_timer() {
     let run = |ebsn: bool, ip: IpVersion| {
         let mut config = config("server", &[(PORT, Service::Data(100_000))], None);
-        Arc::make_mut(&mut config.tcp).ebsn = ebsn;
+        Arc::make_mut(&mut config.tcp).notices.ebsn = ebsn;
         let mut a = Endpoint::new(SERVER, &config, None);
         let mut b = client_by(ip, 100_000);
         // The handshake, and data that get lost.
@@ -563,7 +563,7 @@ fn a_notice_of_a_bad_state_restarts_the_timer() {
 fn the_oracle_of_losses_is_refused() {
     let mut config = config("server", &[], None);
     assert_eq!(config.refusal(), None);
-    Arc::make_mut(&mut config.tcp).eln = Eln::Oracle;
+    Arc::make_mut(&mut config.tcp).notices.eln = Eln::Oracle;
     let why = config.refusal().unwrap();
     assert!(why.contains("server") && why.contains("checksum"), "{why}");
 }
