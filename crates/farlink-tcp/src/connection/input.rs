@@ -107,15 +107,15 @@ impl Connection {
         self.rx.synchronize(segment.seq);
         let options = &segment.options;
         self.agreed.sack &= options.sack_permitted;
-        self.agreed.snack = self.agreed.snack.agreed(options.scps.unwrap_or_default());
+        self.snack = self.snack.agreed(options.scps.unwrap_or_default());
         self.agreed.timestamps &= options.timestamps.is_some();
         if let Some(ts) = options.timestamps {
             self.stamps.synchronize(now, ts.value);
         }
-        if let (true, Some(shift)) = (self.agreed.scaling, options.window_scale) {
+        if let (true, Some(shift)) = (self.scaling, options.window_scale) {
             self.agreed.peer_shift = shift.min(14);
         } else {
-            self.agreed.scaling = false;
+            self.scaling = false;
             self.rx.without_scaling();
         }
         // RFC 9293, 3.7.1: 536 bytes when the option is absent.
@@ -126,7 +126,7 @@ impl Connection {
         }
         let config = Arc::clone(self.config());
         self.tx.negotiated(&config, mss, self.agreed.sack);
-        if !self.agreed.snack.on() {
+        if !self.snack.on() {
             self.tx.recovery.without_snack();
         }
         self.tx.update_window(now, 0, 0, u64::from(segment.window));

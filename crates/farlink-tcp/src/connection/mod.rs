@@ -91,6 +91,10 @@ pub struct Connection {
     syn_due: bool,
     /// Never, for tests.
     general_only: bool,
+    /// Window scaling is wanted, and after the handshake agreed.
+    scaling: bool,
+    /// SNACK, in the form that was agreed.
+    snack: SnackForm,
 }
 
 /// Options that this end wants, and after the handshake those that both agreed to.
@@ -98,9 +102,6 @@ pub struct Connection {
 struct Agreed {
     sack: bool,
     timestamps: bool,
-    /// Window scaling.
-    scaling: bool,
-    snack: SnackForm,
     /// Shift of the peer's window field.
     peer_shift: u8,
     ecn: Negotiation,
@@ -144,16 +145,16 @@ impl Connection {
             general_only: false,
             at_rest: false,
             agreed: Agreed {
-                scaling,
-                peer_shift: 0,
                 sack: config.receiver.sack,
-                snack: if config.receiver.sack {
-                    SnackForm::Off
-                } else {
-                    config.receiver.snack
-                },
                 timestamps: config.timestamps,
+                peer_shift: 0,
                 ecn: Negotiation::new(config.ecn),
+            },
+            scaling,
+            snack: if config.receiver.sack {
+                SnackForm::Off
+            } else {
+                config.receiver.snack
             },
             stamps: Stamps::new(isn),
             reply: None,

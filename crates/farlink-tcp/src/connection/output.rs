@@ -268,9 +268,9 @@ impl Connection {
     #[cold]
     pub(super) fn offer(&self, options: &mut Options) {
         options.mss = Some(self.config().mss.min(u32::from(u16::MAX)) as u16);
-        options.window_scale = self.agreed.scaling.then(|| self.rx.shift());
+        options.window_scale = self.scaling.then(|| self.rx.shift());
         options.sack_permitted = self.agreed.sack;
-        options.scps = self.agreed.snack.offer();
+        options.scps = self.snack.offer();
         options.ackp = self.config().notices.ackp.is_some();
         options.nack = self.config().notices.nack;
     }
@@ -282,8 +282,8 @@ impl Connection {
             options.eln = true;
             room -= ELN_LEN;
         }
-        if self.agreed.snack.on() {
-            let long = self.agreed.snack == SnackForm::Long;
+        if self.snack.on() {
+            let long = self.snack == SnackForm::Long;
             let room = room.min(MOST_SNACK);
             let snack = self.rx.snack(long, u64::from(self.tx.flight.mss), room);
             if let Some(snack) = snack {
