@@ -33,6 +33,11 @@ class Estimate:
             return None
         return (self.high - self.low) / 2
 
+    @property
+    def has_spread(self) -> bool:
+        """Whether the values differ."""
+        return bool(self.half_width)
+
 
 def mean_ci95(values: Sequence[float | None], probability: float = 0.975) -> Estimate:
     """Estimate the mean of independent, nearly normal values by Student's t.

@@ -11,6 +11,7 @@ import pytest
 import farlink as fl
 from farlink import advice
 from farlink.advice import Beside, work
+from farlink.advice.answer import Option
 from farlink.advice.path import bottleneck, sizes
 from farlink.advice.systems import systems
 from farlink.stats import Estimate, mean_ci95, paired_difference
@@ -302,6 +303,39 @@ def test_a_setting_that_halves_another_size_is_told(monkeypatch: pytest.MonkeyPa
     assert advised.tcp == "linux-hybla"
     assert (advised.goodput.mean or 0) < 0.6 * (now.goodput.mean or 0)
     assert "Middle transfer, 4 MB, told beside: slower than now" in answer.markdown[:1200]
+
+
+def test_a_difference_that_is_not_printed_is_no_headline(page: fl.Advice) -> None:
+    def carries(option: Option, goodput: float) -> Option:
+        gain = goodput - 108_500.0
+        return replace(
+            option,
+            goodput=Estimate(goodput, goodput, goodput, RUNS),
+            gain=Estimate(gain, gain, gain, RUNS),
+            retransmitted=Estimate(0.0, 0.0, 0.0, RUNS),
+        )
+
+    def of(faster: float) -> fl.Advice:
+        sizes = []
+        for size in page.sizes:
+            now, *rest = size.options
+            others = [carries(option, faster) for option in rest]
+            sizes.append(replace(size, options=(carries(now, 108_500.0), *others)))
+        return replace(
+            page,
+            present=carries(page.present, 108_500.0),
+            best=carries(page.best, faster),
+            fixed=tuple(carries(option, faster) for option in page.fixed),
+            sizes=tuple(sizes),
+            beside=(),
+        )
+
+    text = of(108_510.0).markdown.split("## The link")[0]
+    assert "Keep what you have" in text
+    assert "no proxy, spoofing or link protocol tried is shown to help" in text
+    assert "108.5 kbit/s to" not in text
+    assert "carries more" not in text
+    assert "1.01 times as much" in of(109_500.0).markdown.split("## The link")[0]
 
 
 def test_what_others_lose_is_in_the_first_lines(page: fl.Advice) -> None:

@@ -642,3 +642,29 @@ def test_both_readers_of_the_options_of_run_read_the_same(monkeypatch: pytest.Mo
     short = inspect.signature(simulated.simulate).parameters
     for name, option in options.items():
         assert (short[name].default or None) == (option.default or None) or name == "scenario"
+
+
+def test_of_what_is_not_random_there_is_no_interval(
+    small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clean = "links.0.down.channel.loss=0"
+    grid = tmp_path / "grid.toml"
+    grid.write_text(
+        f'scenario = "{small}"\nruns = 2\n[set]\n"links.0.down.channel.loss" = 0\n'
+        '[factors]\ntcp = ["sack", "reno"]\n',
+        encoding="utf-8",
+    )
+    tuned = ("--vary", "tcp.initial_window=2|10", "--trials", "2", "--confirm", "2", "--runs", "2")
+    wider = ("--set-b", "tcp.initial_window=9", "--runs", "2")
+    for words, said in (
+        (("diff", small, small, "--set", clean, *wider), "the 2 runs are"),
+        (("sweep", grid, "--out", tmp_path / "sweep"), "the 2 runs of a point are"),
+        (("tune", small, "--set", clean, *tuned), "the runs of a setting are"),
+    ):
+        assert farlink(*map(str, words)) == 0
+        out = capsys.readouterr().out
+        assert "±" not in out
+        assert f"nothing is random: {said} the same" in out
+    page = (tmp_path / "sweep" / "index.html").read_text(encoding="utf-8")
+    assert "Nothing here is random" in page
+    assert "±" not in page

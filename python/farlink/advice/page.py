@@ -159,7 +159,12 @@ def _harm(advice: "Advice") -> str:
         options = {option.what: option for option in size.options}
         chosen = options.get("advised")
         now = size.options[0]
-        if _wants(advice) and chosen is not None and chosen.verdict == "less":
+        if (
+            _wants(advice)
+            and chosen is not None
+            and chosen.verdict == "less"
+            and _shows(chosen, now)
+        ):
             lines.append(
                 f"{_of_size(size)}: slower than now, {_value(chosen.goodput, 'bit/s')} for "
                 f"{_value(now.goodput, 'bit/s')}."
@@ -168,7 +173,8 @@ def _harm(advice: "Advice") -> str:
         for what, option in options.items():
             if not what.endswith("as it is") or option.verdict != "more":
                 continue
-            if (option.goodput.low or 0.0) > (reference.goodput.high or 0.0):
+            apart = (option.goodput.low or 0.0) > (reference.goodput.high or 0.0)
+            if apart and _shows(option, reference):
                 line = (
                     f"{_of_size(size)}: {option.tcp} as it is carries more, "
                     f"{_value(option.goodput, 'bit/s')} for {_value(reference.goodput, 'bit/s')}"
@@ -178,7 +184,7 @@ def _harm(advice: "Advice") -> str:
                     f"{_value(other.options[0].goodput, 'bit/s')} ({_of_size(other)})"
                     for other in advice.sizes
                     for row in other.options
-                    if row.what == what and row.verdict == "less"
+                    if row.what == what and row.verdict == "less" and _shows(row, other.options[0])
                 ]
                 if costs:
                     line += "; but it is slower than now at other sizes: " + ", ".join(costs)
@@ -186,10 +192,15 @@ def _harm(advice: "Advice") -> str:
     return " ".join(lines)
 
 
+def _shows(option: "Option", other: "Option") -> bool:
+    """Return whether two goodputs differ as they are printed: the headline names no others."""
+    return _value(option.goodput, "bit/s") != _value(other.goodput, "bit/s")
+
+
 def _fixed_answer(advice: "Advice") -> str:
     """Say what helps where the ends cannot be changed."""
     now = advice.present
-    more = [item for item in advice.fixed if item.verdict == "more"]
+    more = [item for item in advice.fixed if item.verdict == "more" and _shows(item, now)]
     if not more:
         return (
             f"If the ends have to stay {now.tcp} as it is: no proxy, spoofing or link protocol "
@@ -328,13 +339,16 @@ def _no_remedies(advice: "Advice") -> str:
 
 def _wants(advice: "Advice") -> bool:
     """Whether the setting advised is shown to be faster, at the scenario's or another size."""
-    gains = [
-        option.verdict
+    pairs = [
+        (option, size.options[0])
         for size in advice.sizes
         for option in size.options
         if option.what == "advised"
     ]
-    return bool(advice.tcps) and "more" in [advice.best.verdict, *gains]
+    return bool(advice.tcps) and any(
+        option.verdict == "more" and _shows(option, now)
+        for option, now in [(advice.best, advice.present), *pairs]
+    )
 
 
 def _system(system: SystemBlock) -> Iterator[Block]:

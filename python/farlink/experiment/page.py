@@ -74,6 +74,7 @@ def _render(
         pictures=pictures,
         missing=[name for name in result.figure_makers if name not in pictures],
         against=against,
+        random=is_random(result),
         missed=result.reached.count(False) if isinstance(result.reached, list) else 0,
         command=f"farlink sweep {shlex.quote(result.plan.name)}.toml",
         store=store.path.name if isinstance(store, Store) else "",
@@ -133,6 +134,15 @@ def changes(result: "SweepResult", table: "pd.DataFrame") -> tuple[list[str], li
     return head, rows
 
 
+def is_random(result: "SweepResult") -> bool:
+    """Return whether the runs of a point differ in a measure of the table; true of single runs."""
+    return max(result.runs) < 2 or any(
+        result.estimate(point, measure).has_spread
+        for point in result.plan.points
+        for measure in result.measures
+    )
+
+
 def verdict(low: float, high: float) -> str:
     """Say what the interval of a difference shows."""
     if math.isnan(low):
@@ -150,7 +160,7 @@ def cell(mean: float | None, half: float | None, factor: float) -> str:
     """Write a mean and half its interval, both divided by a factor, with digits that count."""
     if mean is None or math.isnan(mean):
         return "-"
-    if half is None or math.isnan(half):
+    if not half or math.isnan(half):  # one run, or runs that are the same
         return units.rounded(mean / factor)
     half /= factor
     return f"{units.rounded(mean / factor, half)} ± {units.rounded(half, half)}"

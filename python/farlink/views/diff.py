@@ -42,10 +42,13 @@ def show(difference: "Diff", out: "Sink") -> None:
         if difference.paired
         else f"not paired, since the seeds are {difference.a.seed} and {difference.b.seed} (Welch)"
     )
+    estimates = (item for row in difference.rows for item in (row.a, row.b))
+    if difference.runs > 1 and not any(item.has_spread for item in estimates):
+        what = f"nothing is random: the {difference.runs} runs are the same"
+    else:
+        what = f"{difference.runs} runs, {how}; mean ± half of the 95 % interval"
     out.print(
-        f"A: {difference.a.name}, B: {difference.b.name}; {difference.runs} runs, {how}; "
-        "mean ± half of the "
-        "95 % interval",
+        f"A: {difference.a.name}, B: {difference.b.name}; {what}",
         soft_wrap=True,
     )
 

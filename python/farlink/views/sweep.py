@@ -15,7 +15,7 @@ _MOST_ROWS = 60
 
 def show(result: "SweepResult", out: "Sink") -> None:
     """Print a row per point, and what was run."""
-    from farlink.experiment.page import cells
+    from farlink.experiment.page import cells, is_random
 
     head, rows = cells(result)
     table = _table(head, len(result.factors))
@@ -25,10 +25,13 @@ def show(result: "SweepResult", out: "Sink") -> None:
     if len(rows) > _MOST_ROWS:
         out.print(f"{len(rows) - _MOST_ROWS:,} more rows are in results.csv", soft_wrap=True)
     total = sum(result.runs)
+    what = f"mean ± half of the 95 % interval (Student's t) of {_runs(result)} a point"
+    if not is_random(result):
+        what = f"nothing is random: the {_runs(result)} of a point are the same"
     out.print(
-        f"{result.plan.name}, seed {result.plan.seed}: mean ± half of the 95 % interval "
-        f"(Student's t) of {_runs(result)} a point; {len(rows):,} points, {total:,} runs, "
-        f"{result.simulated_runs:,} of them simulated now, in {result.wall_s:.1f} s",
+        f"{result.plan.name}, seed {result.plan.seed}: {what}; {len(rows):,} points, "
+        f"{total:,} runs, {result.simulated_runs:,} of them simulated now, "
+        f"in {result.wall_s:.1f} s",
         soft_wrap=True,
     )
     missed = sum(not met for met in result.reached)

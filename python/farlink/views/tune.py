@@ -77,6 +77,8 @@ def show(tuned: "Tuned", out: "Sink") -> None:
         f"95 % intervals (Student's t), seed {tuned.seed}",
         soft_wrap=True,
     )
+    if tuned.gain.n > 1 and not (tuned.best_value.has_spread or tuned.default_value.has_spread):
+        out.print("nothing is random: the runs of a setting are the same", soft_wrap=True)
     failed = tuned.best_value.n < tuned.default_value.n or tuned.gain.n < tuned.default_value.n
     if failed:
         out.print("some runs had no value (not ended): they are left out here", soft_wrap=True)
@@ -115,8 +117,8 @@ def cell(estimate: Estimate, factor: float) -> str:
     if estimate.mean is None:
         return "-"
     half = estimate.half_width
-    if half is None:
-        return f"{estimate.mean / factor:.4g}"
+    if not half:  # one run, or runs that are the same
+        return units.rounded(estimate.mean / factor)
     half /= factor
     return f"{units.rounded(estimate.mean / factor, half)} ±{units.rounded(half, half)}"
 
