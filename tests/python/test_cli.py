@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import IO
+from typing import IO, get_args
 
 import pytest
 
@@ -626,10 +626,7 @@ def test_both_readers_of_the_options_of_run_read_the_same(monkeypatch: pytest.Mo
         seen.append({"scenario": scenario, **options})
 
     monkeypatch.setattr(run_command, "simulate", simulate)
-    options = {
-        name: parameter.default
-        for name, parameter in inspect.signature(run_command.run).parameters.items()
-    }
+    options = inspect.signature(run_command.run).parameters
     for line in PLAIN:
         assert commands.run(line.split()) == (None, 0)
         plainly = plain.options_of_run(line.split())
@@ -638,7 +635,8 @@ def test_both_readers_of_the_options_of_run_read_the_same(monkeypatch: pytest.Mo
     for line in OTHER:
         assert plain.options_of_run(line.split()) is None, line
     given = {word.partition("=")[0] for line in PLAIN for word in line.split() if word[:2] == "--"}
-    assert given == {name for option in options.values() for name in option.param_decls or ()}
+    declared = (get_args(option.annotation)[1].param_decls for option in options.values())
+    assert given == {name for names in declared for name in names or ()}
     short = inspect.signature(simulated.simulate).parameters
     for name, option in options.items():
         assert (short[name].default or None) == (option.default or None) or name == "scenario"

@@ -1,73 +1,73 @@
 """`farlink advise`: one page that says what to set on a link."""
 
 import json
-import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from farlink import files
-from farlink.cli import complete, text
+from farlink.cli import complete, options, text
+from farlink.cli.options import declare
 from farlink.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from farlink.advice.answer import Advice
 
 __all__ = ["advise"]
 
 
-def advise(
-    scenario: str = typer.Argument(
-        "",
-        show_default=False,
-        help="Name of the library, or .toml file; none with --preset or --capture.",
-        metavar="SCENARIO",
-        autocompletion=complete.scenarios,
-    ),
-    preset: str = typer.Option(
-        "",
-        "--preset",
-        help="A link of `farlink list presets` and a transfer of 5 MB.",
-        metavar="NAME",
-    ),
-    capture: Path | None = typer.Option(
-        None, "--capture", help="The path of a captured connection.", metavar="FILE"
-    ),
-    tcp: list[str] = typer.Option(
-        [],
-        "--tcp",
-        help="What is in use now; by default the scenario's, or linux-cubic.",
-        metavar="NAME",
-        autocompletion=complete.tcps,
-    ),
-    server: str = typer.Option(
-        "",
+_Preset = Annotated[
+    str, declare("--preset", "A link of `farlink list presets` and a transfer of 5 MB.", "NAME")
+]
+_Capture = Annotated[
+    Path | None, declare("--capture", "Capture of a connection; its path is fitted.", "FILE")
+]
+_Server = Annotated[
+    str,
+    typer.Option(
         "--server",
-        help="What the ends have and keep: try only what stands between them.",
+        help="TCP of both hosts, which cannot change: try only what the path between can do.",
         metavar="NAME",
         autocompletion=complete.tcps,
     ),
-    size: list[str] = typer.Option(
-        [],
+]
+_Sizes = Annotated[
+    list[str],
+    declare(
         "--size",
-        help="Sizes to choose for; by default the scenario's, a short, a middle and a long one.",
-        metavar="SIZE,...",
+        "Sizes to choose for; by default the scenario's, a short, a middle and a long one.",
+        "SIZE,...",
     ),
-    runs: int = typer.Option(20, "--runs", help="Runs to choose by, and to confirm.", metavar="N"),
-    changes: list[str] = typer.Option(
-        [], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE"
-    ),
-    seed: int | None = typer.Option(None, "--seed", help="Replace the seed.", metavar="N"),
-    jobs: int | None = typer.Option(
-        None, "--jobs", help="Threads; by default one per processor.", metavar="N"
-    ),
-    store: Path | None = typer.Option(
-        None, "--store", help="Keep what was simulated here, and find it again.", metavar="DIR"
-    ),
-    cluster: str = typer.Option(
-        "", "--cluster", help="Simulate on a Dask cluster instead: tcp://host:8786.", metavar="URL"
-    ),
-    out: Path | None = typer.Option(
-        None, "--out", help="Write the page here too: .pdf, .html, .md or .json.", metavar="FILE"
-    ),
-    quiet: bool = typer.Option(False, "--quiet", help="No progress."),
+]
+_ENDINGS = (".pdf", ".html", ".md", ".json")
+
+
+def advise(
+    scenario: Annotated[
+        str,
+        options.scenario(
+            "Name of the library, or .toml file; none with --preset or --capture.",
+            show_default=False,
+        ),
+    ] = "",
+    preset: _Preset = "",
+    capture: _Capture = None,
+    tcp: Annotated[
+        list[str], options.tcp("TCP in use now; by default the scenario's, or linux-cubic.", "NAME")
+    ] = [],
+    server: _Server = "",
+    size: _Sizes = [],
+    runs: Annotated[int, options.runs("Runs to choose by, and to confirm.")] = 20,
+    changes: options.Changes = [],
+    seed: options.Seed = None,
+    jobs: options.Jobs = None,
+    store: options.Store = None,
+    cluster: options.Cluster = "",
+    out: Annotated[
+        Path | None, options.out("Write the page here too: .pdf, .html, .md or .json.", "FILE")
+    ] = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Say what limits a link, which TCP and settings help, and how sure that is.
 
@@ -77,34 +77,11 @@ def advise(
     from farlink.experiment import Experiment
     from farlink.experiment.execute import on_cluster
 
-    given = [bool(scenario), bool(preset), capture is not None]
-    if sum(given) != 1:
-        raise ScenarioError("name one of: a scenario, --preset NAME, --capture FILE")
     if out is not None:
-        if out.suffix not in (".pdf", ".html", ".md", ".json"):
+        if out.suffix not in _ENDINGS:
             raise ScenarioError(f"--out {out}: write a name that ends in .pdf, .html, .md or .json")
         files.check_file(out)
-    tree: str | dict[str, object] = scenario
-    notes: tuple[str, ...] = ()
-    name = None
-    if preset:
-        tree = {
-            "name": preset,
-            "links": [{"name": "link", "between": ["sender", "receiver"], "preset": preset}],
-            "flows": [{"from": "sender", "to": "receiver", "size": "5 MB"}],
-        }
-    elif capture is not None:
-        from farlink import captures
-        from farlink.captures.path import fit_path
-
-        path = fit_path(captures.capture(capture).connection())
-        tree, notes = path.scenario(capture.stem), path.notes
-        name = "path.toml"
-        notes = (
-            f"the path is fitted to {capture.name}; `farlink compare --capture {capture.name} "
-            "--out .` writes it as path.toml, and tells how well it fits",
-            *notes,
-        )
+    tree, name, notes = _network(scenario, preset, capture)
     with on_cluster(cluster) as executor:
         answer = advice.advise(
             tree,
@@ -117,22 +94,43 @@ def advise(
             lab=Experiment(store, "advise", jobs, executor),
             notes=notes,
             name=name,
-            tell=None if quiet else _tell,
+            tell=None if quiet else lambda line: text.progress_line(f"simulating: {line}"),
         )
     text.line(answer.markdown.rstrip())
-    if out is not None and out.suffix == ".pdf":
+    if out is not None:
+        _write(answer, out)
+
+
+def _network(
+    scenario: str, preset: str, capture: Path | None
+) -> tuple[str | dict[str, object], str | None, tuple[str, ...]]:
+    """Return the scenario to advise on, the name it has on the page, and notes on its origin."""
+    if [bool(scenario), bool(preset), capture is not None].count(True) != 1:
+        raise ScenarioError("name one of: a scenario, --preset NAME, --capture FILE")
+    if preset:
+        link = {"name": "link", "between": ["sender", "receiver"], "preset": preset}
+        flow = {"from": "sender", "to": "receiver", "size": "5 MB"}
+        return {"name": preset, "links": [link], "flows": [flow]}, None, ()
+    if capture is None:
+        return scenario, None, ()
+    from farlink import captures
+    from farlink.captures.path import fit_path
+
+    path = fit_path(captures.capture(capture).connection())
+    origin = (
+        f"the path is fitted to {capture.name}; `farlink compare --capture {capture.name} "
+        "--out .` writes it as path.toml, and tells how well it fits"
+    )
+    return path.scenario(capture.stem), "path.toml", (origin, *path.notes)
+
+
+def _write(answer: "Advice", out: Path) -> None:
+    from farlink import advice
+
+    if out.suffix == ".pdf":
         answer.save_pdf(out)
-        sys.stderr.write(text.printable(f"wrote {out}") + "\n")
-    elif out is not None:
-        made = {
-            ".html": lambda: answer.html,
-            ".md": lambda: answer.markdown,
-            ".json": lambda: json.dumps(advice.data(answer), indent=1) + "\n",
-        }
-        files.write_text(out, made[out.suffix]())
-        sys.stderr.write(text.printable(f"wrote {out}") + "\n")
-
-
-def _tell(line: str) -> None:
-    sys.stderr.write(text.printable(f"simulating: {line}") + "\n")
-    sys.stderr.flush()
+    elif out.suffix == ".json":
+        files.write_text(out, json.dumps(advice.data(answer), indent=1) + "\n")
+    else:
+        files.write_text(out, answer.html if out.suffix == ".html" else answer.markdown)
+    text.progress_line(f"wrote {out}")

@@ -4,12 +4,13 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from farlink import files, pictures
-from farlink.cli import text
+from farlink.cli import options, text
+from farlink.cli.options import declare
 from farlink.errors import ScenarioError
 from farlink.views.channel import show
 
@@ -19,38 +20,49 @@ if TYPE_CHECKING:
 __all__ = ["channel"]
 
 
-def channel(
-    what: str = typer.Argument(
-        "",
+_What = Annotated[
+    str,
+    typer.Argument(
         help="Key of a channel (gilbert, loss, ber, jitter, ...), scenario, preset or file.",
         metavar="NAME",
         show_default=False,
     ),
-    changes: list[str] = typer.Option(
-        [], "--set", help="A parameter; of a scenario, a value by its path.", metavar="KEY=VALUE"
-    ),
-    link: str | None = typer.Option(
-        None,
-        "--link",
-        help="Link of a scenario; by default the one with a channel.",
-        metavar="NAME",
-    ),
-    direction: str = typer.Option("down", "--direction", help="down or up.", metavar="NAME"),
-    packets: int = typer.Option(1_000_000, "--packets", help="Packets to sample.", metavar="N"),
-    length: int = typer.Option(1500, "--bytes", help="IP length of each.", metavar="N"),
-    spacing: str | None = typer.Option(
-        None,
+]
+_Changes = Annotated[
+    list[str], declare("--set", "A parameter; of a scenario, a value by its path.", "KEY=VALUE")
+]
+_Link = Annotated[
+    str | None, declare("--link", "Link of a scenario; by default the one with a channel.", "NAME")
+]
+_Direction = Annotated[str, declare("--direction", "down or up.", "NAME")]
+_Packets = Annotated[int, declare("--packets", "Packets to sample.", "N")]
+_Length = Annotated[int, declare("--bytes", "IP length of each.", "N")]
+_Spacing = Annotated[
+    str | None,
+    declare(
         "--spacing",
-        help="Time from packet to packet; by default 1 ms, in a scenario that of the link.",
-        metavar="TIME",
+        "Time from packet to packet; by default 1 ms, in a scenario that of the link.",
+        "TIME",
     ),
-    seed: int | None = typer.Option(None, "--seed", help="Replace the seed.", metavar="N"),
-    run: int = typer.Option(0, "--run", help="Number of the run that it begins.", metavar="N"),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
-    plot: bool = typer.Option(False, "--plot", help="Draw it as PNG and SVG."),
-    out: Path | None = typer.Option(
-        None, "--out", help="Write the figure here; by default farlink-out.", metavar="DIR"
-    ),
+]
+_Run = Annotated[int, declare("--run", "Number of the run whose random streams are used.", "N")]
+
+
+def channel(
+    what: _What = "",
+    changes: _Changes = [],
+    link: _Link = None,
+    direction: _Direction = "down",
+    packets: _Packets = 1_000_000,
+    length: _Length = 1500,
+    spacing: _Spacing = None,
+    seed: options.Seed = None,
+    run: _Run = 0,
+    as_json: options.AsJson = False,
+    plot: Annotated[bool, declare("--plot", "Draw it as PNG and SVG.")] = False,
+    out: Annotated[
+        Path | None, options.out("Write the figure here; by default farlink-out.")
+    ] = None,
 ) -> None:
     """Sample a channel by itself and compare it with its closed form.
 

@@ -3,13 +3,13 @@
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from farlink import files
-from farlink.cli import complete, text
-from farlink.cli.emulate import REALTIME
+from farlink.cli import options, text
+from farlink.cli.options import declare
 from farlink.errors import ScenarioError
 from farlink.views.compare import show, show_overlay
 
@@ -20,55 +20,58 @@ if TYPE_CHECKING:
 __all__ = ["compare"]
 
 
-def compare(
-    scenario: str = typer.Argument(
-        "",
-        show_default=False,
-        help="Name of the library, or .toml file; none with --capture.",
-        metavar="SCENARIO",
-        autocompletion=complete.scenarios,
-    ),
-    tcp: list[str] = typer.Option(
-        [], "--tcp", help="TCPs that both sides have.", metavar="A,B", autocompletion=complete.tcps
-    ),
-    capture: Path | None = typer.Option(
-        None,
+_Capture = Annotated[
+    Path | None,
+    declare(
         "--capture",
-        help="Compare this .pcap or .pcapng with simulations of the path that explains it.",
-        metavar="FILE",
+        "Compare this .pcap or .pcapng with simulations of the path that explains it.",
+        "FILE",
     ),
-    connection: int | None = typer.Option(
-        None, "--connection", help="Of the capture; else the biggest.", metavar="N"
-    ),
-    direction: str | None = typer.Option(
-        None, "--direction", help="Of the capture: a2b or b2a; else the bigger.", metavar="NAME"
-    ),
-    transfer: str = typer.Option(
-        "",
-        "--transfer",
-        help="What is transferred; by default what the first flow is.",
-        metavar="SIZE",
-    ),
-    runs: int | None = typer.Option(
-        None,
-        "--runs",
-        help="Runs of each TCP on each side; by default 1, beside a capture 10.",
-        metavar="N",
-    ),
-    changes: list[str] = typer.Option(
-        [], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE"
-    ),
-    seed: int | None = typer.Option(None, "--seed", help="Replace the seed.", metavar="N"),
-    realtime: bool | None = REALTIME,
-    offloads: bool = typer.Option(
-        False,
+]
+_Connection = Annotated[
+    int | None, declare("--connection", "Connection of the capture; by default the biggest.", "N")
+]
+_Direction = Annotated[
+    str | None,
+    declare("--direction", "Direction of the capture: a2b or b2a; by default the bigger.", "NAME"),
+]
+_Transfer = Annotated[
+    str, declare("--transfer", "Bytes to transfer; by default the size of the first flow.", "SIZE")
+]
+_Offloads = Annotated[
+    bool,
+    declare(
         "--offloads",
-        help="The kernel sends and takes several segments at once; quicker, and unlike ours.",
+        "Let the kernel send and receive several segments at once; quicker, but unlike the "
+        "simulation.",
     ),
-    out: Path | None = typer.Option(
-        None, "--out", help="Write comparison.json and the sequence plots here.", metavar="DIR"
-    ),
-    quiet: bool = typer.Option(False, "--quiet", help="No progress."),
+]
+
+
+def compare(
+    scenario: Annotated[
+        str,
+        options.scenario(
+            "Name of the library, or .toml file; none with --capture.", show_default=False
+        ),
+    ] = "",
+    tcp: Annotated[list[str], options.tcp("TCPs that both sides have.")] = [],
+    capture: _Capture = None,
+    connection: _Connection = None,
+    direction: _Direction = None,
+    transfer: _Transfer = "",
+    runs: Annotated[
+        int | None,
+        options.runs("Runs of each TCP on each side; by default 1, beside a capture 10."),
+    ] = None,
+    changes: options.Changes = [],
+    seed: options.Seed = None,
+    realtime: options.Realtime = None,
+    offloads: _Offloads = False,
+    out: Annotated[
+        Path | None, options.out("Write comparison.json and the sequence plots here.")
+    ] = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Simulate and emulate the same transfer, side by side (Linux, root).
 
@@ -80,6 +83,11 @@ def compare(
     names = text.names(tcp)
     if out is not None:
         files.check_directory(out)
+    common: dict[str, Any] = {
+        "overrides": dict(text.assignments(changes)),
+        "seed": seed,
+        "tell": None if quiet else text.progress_line,
+    }
     if capture is not None:
         given = {
             "SCENARIO": scenario,
@@ -88,20 +96,8 @@ def compare(
             "--offloads": offloads,
         }
         _refuse(given, "beside --capture, which has it all")
-        from farlink import overlay as overlays
-
-        over = overlays.overlay(
-            capture,
-            names or ["cubic"],
-            runs=10 if runs is None else runs,
-            connection=connection,
-            direction=direction,
-            overrides=dict(text.assignments(changes)),
-            seed=seed,
-            tell=None if quiet else _tell,
-        )
-        show_overlay(over, text.console(sys.stdout))
-        _save(over, out)
+        common |= {"connection": connection, "direction": direction}
+        _overlay(capture, names or ["cubic"], 10 if runs is None else runs, out, common)
         return
     _refuse({"--connection": connection is not None, "--direction": direction}, "without --capture")
     if not scenario:
@@ -110,21 +106,24 @@ def compare(
         raise ScenarioError("--tcp: name at least one, for example --tcp cubic,reno")
     from farlink import comparison
 
-    outcome = comparison.compare(
-        scenario,
-        names,
-        size=transfer or None,
-        runs=1 if runs is None else runs,
-        overrides=dict(text.assignments(changes)),
-        seed=seed,
-        realtime=realtime,
-        offloads=offloads,
-        tell=None if quiet else _tell,
+    size, count = transfer or None, 1 if runs is None else runs
+    result = comparison.compare(
+        scenario, names, size=size, runs=count, realtime=realtime, offloads=offloads, **common
     )
-    show(outcome, text.console(sys.stdout))
-    _save(outcome, out)
-    if not outcome.is_judged:
+    show(result, text.console(sys.stdout))
+    _save(result, out)
+    if not result.is_judged:
         raise typer.Exit(1)
+
+
+def _overlay(
+    capture: Path, tcps: list[str], runs: int, out: Path | None, settings: dict[str, Any]
+) -> None:
+    from farlink import overlay as overlays
+
+    overlay = overlays.overlay(capture, tcps, runs=runs, **settings)
+    show_overlay(overlay, text.console(sys.stdout))
+    _save(overlay, out)
 
 
 def _refuse(given: Mapping[str, object], where: str) -> None:
@@ -137,7 +136,3 @@ def _save(comparison: "comparison.Comparison | overlays.Overlay", out: Path | No
     if out is not None:
         for path in comparison.save(out):
             text.line(f"wrote {path}")
-
-
-def _tell(line: str) -> None:
-    sys.stderr.write(text.printable(line) + "\n")

@@ -5,12 +5,13 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from farlink import control
-from farlink.cli import text
+from farlink.cli import options, text
+from farlink.cli.options import declare
 from farlink.errors import ScenarioError
 from farlink.views import gateway
 
@@ -27,10 +28,9 @@ app = typer.Typer(
     help="Look at a running emulation, and change its links.",
 )
 
-_OF = typer.Option(
-    None, "--of", help="Which emulation, if several run: scenario or process.", metavar="NAME|PID"
-)
-_JSON = typer.Option(False, "--json", help="As JSON.")
+_Of = Annotated[
+    str | None, declare("--of", "Scenario or process of the emulation, if several run.", "NAME|PID")
+]
 
 
 @app.command("list")
@@ -41,17 +41,18 @@ def list_running() -> None:
 
 
 @app.command()
-def show(of: str | None = _OF, as_json: bool = _JSON) -> None:
+def show(of: _Of = None, as_json: options.AsJson = False) -> None:
     """Show what the links are set to, as `set` would write it."""
     _show(control.find(of).show(), as_json)
 
 
 @app.command("set")
 def change(
-    changes: list[str] = typer.Argument(
-        ..., help="For example links.0.down.channel.ber=1e-5", metavar="PATH=VALUE..."
-    ),
-    of: str | None = _OF,
+    changes: Annotated[
+        list[str],
+        typer.Argument(help="For example links.0.down.channel.ber=1e-5", metavar="PATH=VALUE..."),
+    ],
+    of: _Of = None,
 ) -> None:
     """Change values of links for packets sent from now on: all of them or none."""
     control.find(of).set(_assignments(changes))
@@ -59,12 +60,12 @@ def change(
 
 @app.command()
 def channel(
-    state: str = typer.Argument(..., help="on or off", metavar="on|off"),
-    link: str | None = typer.Option(None, "--link", help="This link alone.", metavar="NAME"),
-    direction: str | None = typer.Option(
-        None, "--direction", help="This direction alone.", metavar="down|up"
-    ),
-    of: str | None = _OF,
+    state: Annotated[str, typer.Argument(help="on or off", metavar="on|off")],
+    link: Annotated[str | None, declare("--link", "This link alone.", "NAME")] = None,
+    direction: Annotated[
+        str | None, declare("--direction", "This direction alone.", "down|up")
+    ] = None,
+    of: _Of = None,
 ) -> None:
     """Let packets pass channels untouched (off), or meet them again (on)."""
     if state not in ("on", "off"):
@@ -76,11 +77,11 @@ def channel(
 
 @app.command("exec", context_settings={"ignore_unknown_options": True})
 def execute(
-    host: str = typer.Argument(..., help="Name in the scenario.", metavar="HOST"),
-    command: list[str] = typer.Argument(
-        ..., help="Program and arguments, behind --.", metavar="-- PROGRAM"
-    ),
-    of: str | None = _OF,
+    host: Annotated[str, typer.Argument(help="Name in the scenario.", metavar="HOST")],
+    command: Annotated[
+        list[str], typer.Argument(help="Program and arguments, behind --.", metavar="-- PROGRAM")
+    ],
+    of: _Of = None,
 ) -> None:
     """Run a program in a host; the exit code is the program's (128 and the signal if killed)."""
     emulation = control.find(of)
@@ -91,10 +92,10 @@ def execute(
 
 @app.command()
 def stats(
-    of: str | None = _OF,
-    watch: bool = typer.Option(False, "--watch", help="Again and again, until it ends or Ctrl-C."),
-    every: float = typer.Option(1.0, "--every", help="Time between two looks.", metavar="SECONDS"),
-    as_json: bool = _JSON,
+    of: _Of = None,
+    watch: Annotated[bool, declare("--watch", "Repeat until the end or Ctrl-C.")] = False,
+    every: Annotated[float, declare("--every", "Interval of --watch.", "SECONDS")] = 1.0,
+    as_json: options.AsJson = False,
 ) -> None:
     """Show what each link carried and lost, and what each TCP connection does.
 

@@ -2,55 +2,52 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import typer
 
 from farlink import files
-from farlink.cli import complete, progress, text
+from farlink.cli import complete, options, progress, text
+from farlink.cli.options import declare
 from farlink.errors import ScenarioError
 from farlink.views.diff import show
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["diff"]
 
 
+_ChangesB = Annotated[list[str], declare("--set-b", "Replace a value in B alone.", "PATH=VALUE")]
+_Measures = Annotated[
+    list[str], declare("--measures", "Measures to compare (`farlink list metrics`).", "A,B")
+]
+
+
 def diff(
-    a: str = typer.Argument(
-        help="Saved result (.json or folder), or a scenario.",
-        metavar="A",
-        autocompletion=complete.scenarios,
-    ),
-    b: str = typer.Argument(help="The other one.", metavar="B", autocompletion=complete.scenarios),
-    tcp: list[str] = typer.Option(
-        [], "--tcp", help="TCPs of scenarios.", metavar="A,B,C", autocompletion=complete.tcps
-    ),
-    changes: list[str] = typer.Option(
-        [], "--set", help="Replace a value in both scenarios.", metavar="PATH=VALUE"
-    ),
-    changes_b: list[str] = typer.Option(
-        [], "--set-b", help="Replace a value in B alone.", metavar="PATH=VALUE"
-    ),
-    runs: int | None = typer.Option(
-        None, "--runs", help="Runs of scenarios; by default 30.", metavar="N"
-    ),
-    seed: int | None = typer.Option(None, "--seed", help="Seed of scenarios.", metavar="N"),
-    jobs: int | None = typer.Option(
-        None, "--jobs", help="Threads; by default one per processor.", metavar="N"
-    ),
-    measures: list[str] = typer.Option(
-        [], "--measures", help="What is compared (`farlink list metrics`).", metavar="A,B"
-    ),
-    csv: Path | None = typer.Option(None, "--csv", help="Write the table here.", metavar="FILE"),
-    quiet: bool = typer.Option(False, "--quiet", help="No progress and no table."),
+    a: Annotated[
+        str,
+        typer.Argument(
+            help="Saved result (.json or folder), or a scenario.",
+            metavar="A",
+            autocompletion=complete.scenarios,
+        ),
+    ],
+    b: Annotated[
+        str, typer.Argument(help="The other one.", metavar="B", autocompletion=complete.scenarios)
+    ],
+    tcp: Annotated[list[str], options.tcp("TCPs of scenarios.", "A,B,C")] = [],
+    changes: options.Changes = [],
+    changes_b: _ChangesB = [],
+    runs: Annotated[int | None, options.runs("Runs of scenarios; by default 30.")] = None,
+    seed: options.Seed = None,
+    jobs: options.Jobs = None,
+    measures: _Measures = [],
+    csv: Annotated[Path | None, declare("--csv", "Write the table here.", "FILE")] = None,
+    quiet: options.QuietTable = False,
 ) -> None:
     """Compare two results or scenarios, run by run, with intervals.
 
-    Run k of both meets the same losses, so that small differences show. For example what an
-    initial window of 30 segments does: farlink diff geo-lossy geo-lossy --set-b
-    tcp.initial_window=30
+    Run k of both has the same losses, so that small differences show. --set holds for both. The
+    effect of an initial window of 30 segments, for example: farlink diff geo-lossy geo-lossy
+    --set-b tcp.initial_window=30
     """
     from farlink.experiment import diff as work
 

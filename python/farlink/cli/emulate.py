@@ -8,101 +8,52 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 import typer
 
 from farlink import emulation, files, pictures
-from farlink.cli import text
+from farlink.cli import options, text
+from farlink.cli.options import declare
 from farlink.errors import ScenarioError
 from farlink.kernel import KernelTrace
 from farlink.views.emulate import tables
 
-if TYPE_CHECKING:
-    pass
+__all__ = ["emulate", "end", "of_hosts", "shell", "show"]
 
-__all__ = [
-    "ATTACH",
-    "ENDPOINT",
-    "FORCE",
-    "JSON",
-    "PCAP",
-    "PLAIN",
-    "REALTIME",
-    "SCENARIO",
-    "SEED",
-    "SET",
-    "SNAPLEN",
-    "TCP",
-    "emulate",
-    "end",
-    "of_hosts",
-    "shell",
-    "show",
+_Host = Annotated[
+    str | None,
+    declare("--in", "Host of the program; by default the destination of the first flow.", "HOST"),
 ]
-
-SCENARIO = typer.Argument(help="Name of the library, or .toml file.", metavar="SCENARIO")
-_HOST = typer.Option(
-    None, "--in", help="Host of the program; by default where the first flow goes.", metavar="HOST"
-)
-_AT = typer.Option(
-    [], "--at", help="Program to start before in another host.", metavar="'HOST: COMMAND'"
-)
-TCP = typer.Option([], "--tcp", help="TCP of the hosts' kernels.", metavar="NAME")
-ENDPOINT = typer.Option(
-    [],
-    "--endpoint",
-    help="Host that is this program's TCP in user space instead of a kernel.",
-    metavar="HOST=TCP",
-)
-ATTACH = typer.Option(
-    [],
-    "--attach",
-    help="Host that is there already: an interface (the machine behind it), bridge:NAME, "
-    "netns:NAME or container:NAME.",
-    metavar="HOST=WHAT",
-)
-_INTERNET = typer.Option(
-    None,
-    "--internet",
-    help="Host that is this machine itself, by which the others reach the Internet (NAT).",
-    metavar="HOST",
-)
-FORCE = typer.Option(
-    False, "--force", help="Attach also what the machine's own connection goes by."
-)
-PLAIN = typer.Option(False, "--plain", help="One packet to a read and write of a device.")
-REALTIME = typer.Option(
-    None,
-    "--realtime/--no-realtime",
-    help="Least lateness, for more of a processor; or normal priority. "
-    "Default: real-time priority where it is allowed.",
-)
-SET = typer.Option([], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE")
-PCAP = typer.Option(None, "--pcap", help="Capture at each host, and what is lost.", metavar="DIR")
-SNAPLEN = typer.Option(0, "--snaplen", help="Bytes captured of a packet.", metavar="N")
-SEED = typer.Option(None, "--seed", help="Replace the seed.", metavar="N")
-JSON = typer.Option(
-    None, "--json", help="Write what happened here; - is standard output.", metavar="FILE"
-)
+_At = Annotated[
+    list[str], declare("--at", "Program to start first, in another host.", "'HOST: COMMAND'")
+]
+_Internet = Annotated[
+    str | None,
+    declare(
+        "--internet",
+        "Host that is this machine itself, and the others' way to the Internet (NAT).",
+        "HOST",
+    ),
+]
 
 
 def _options(
-    host: str | None = _HOST,
-    at: list[str] = _AT,
-    tcp: list[str] = TCP,
-    endpoint: list[str] = ENDPOINT,
-    attach: list[str] = ATTACH,
-    internet: str | None = _INTERNET,
-    force: bool = FORCE,
-    plain: bool = PLAIN,
-    realtime: bool | None = REALTIME,
-    changes: list[str] = SET,
-    seed: int | None = SEED,
-    pcap: Path | None = PCAP,
-    snaplen: int = SNAPLEN,
+    host: _Host = None,
+    at: _At = [],
+    tcp: options.KernelTcp = [],
+    endpoint: options.Endpoint = [],
+    attach: options.Attach = [],
+    internet: _Internet = None,
+    force: options.Force = False,
+    plain: options.Plain = False,
+    realtime: options.Realtime = None,
+    changes: options.Changes = [],
+    seed: options.Seed = None,
+    pcap: options.PcapDir = None,
+    snaplen: options.Snaplen = 0,
 ) -> emulation.Options:
-    """Read what both commands take."""
+    """Read the options that `emulate` and `shell` share."""
     return {
         "host": host,
         "servers": _servers(at),
@@ -121,17 +72,19 @@ def _options(
 
 
 def _with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command what `_options` reads in the place of its parameter `options`."""
+    """Replace the parameter `settings` of a command by the options that `_options` reads."""
     reads = inspect.signature(_options).parameters
     own = inspect.signature(command).parameters.values()
     merged = [
-        read for each in own for read in (reads.values() if each.name == "options" else [each])
+        read.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for each in own
+        for read in (reads.values() if each.name == "settings" else [each])
     ]
 
     @functools.wraps(command)
     def run(**given: Any) -> None:  # noqa: ANN401 (as the signature below says)
-        options = _options(**{name: given.pop(name) for name in reads})
-        command(options=options, **given)
+        settings = _options(**{name: given.pop(name) for name in reads})
+        command(settings=settings, **given)
 
     run.__signature__ = inspect.Signature(merged)  # type: ignore[attr-defined]
     run.__annotations__ = {item.name: item.annotation for item in merged}
@@ -140,34 +93,35 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @_with_options
 def emulate(
-    options: emulation.Options,
-    scenario: str = SCENARIO,
-    command: list[str] = typer.Argument(
-        None, help="Program and arguments, behind --.", metavar="-- COMMAND"
-    ),
-    transfer: str = typer.Option(
-        "", "--transfer", help="Transfer checked data instead of a program.", metavar="SIZE"
-    ),
-    seconds: float | None = typer.Option(
-        None, "--seconds", help="End after so long, whatever the program does.", metavar="N"
-    ),
-    trace: Path | None = typer.Option(
-        None, "--trace", help="Write the state of the kernel's TCP here.", metavar="DIR"
-    ),
-    plots: bool = typer.Option(
-        False, "--plots", help="Draw the traces; with --pcap also the sequence numbers."
-    ),
-    json_file: Path | None = JSON,
-    strict: bool = typer.Option(False, "--strict", help="Fail if the engine fell behind."),
-    quiet: bool = typer.Option(False, "--quiet", help="No table."),
+    settings: emulation.Options,
+    scenario: options.Scenario,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(help="Program and arguments, behind --.", metavar="-- COMMAND"),
+    ] = None,
+    transfer: Annotated[
+        str, declare("--transfer", "Transfer checked data instead of a program.", "SIZE")
+    ] = "",
+    seconds: Annotated[
+        float | None, declare("--seconds", "End after this time, even if the program runs on.", "N")
+    ] = None,
+    trace: Annotated[
+        Path | None, declare("--trace", "Write the state of the kernel's TCP here.", "DIR")
+    ] = None,
+    plots: Annotated[
+        bool, declare("--plots", "Draw the traces; with --pcap also the sequence numbers.")
+    ] = False,
+    json_file: options.JsonFile = None,
+    strict: Annotated[bool, declare("--strict", "Fail if the engine fell behind.")] = False,
+    quiet: Annotated[bool, declare("--quiet", "No table.")] = False,
 ) -> None:
     """Run a program whose packets cross the links of a scenario in real time (Linux, root)."""
     named = bool(command) + bool(transfer) + (seconds is not None and not command)
-    if named != 1 and (named or not options["attach"]):
+    if named != 1 and (named or not settings["attach"]):
         raise ScenarioError(
             "write what is to run: -- COMMAND, --transfer SIZE, or --seconds N for neither"
         )
-    if transfer and (options["host"] or options["servers"]):
+    if transfer and (settings["host"] or settings["servers"]):
         raise ScenarioError(
             "--in and --at have no effect with --transfer, which runs over the first flow's path"
         )
@@ -177,7 +131,7 @@ def emulate(
         files.check_directory(trace)
     elif plots:
         raise ScenarioError("--plots draws what --trace DIR writes; write both")
-    asked: emulation.Options = {**options, "seconds": seconds, "sample": trace is not None}
+    asked: emulation.Options = {**settings, "seconds": seconds, "sample": trace is not None}
     try:
         if transfer:
             done = emulation.transfer(scenario, transfer, **asked)
@@ -193,7 +147,7 @@ def emulate(
         if plots and not seen.flows:
             sys.stderr.write("farlink: no TCP connection was seen: there is nothing to draw\n")
         elif plots:
-            _draw(seen, options["tcp"] or "kernel", options["pcap"], trace)
+            _draw(seen, settings["tcp"] or "kernel", settings["pcap"], trace)
     end(done, strict=strict)
 
 
@@ -209,11 +163,11 @@ def _draw(seen: "KernelTrace", name: str, pcap: Path | None, directory: Path) ->
 
 
 @_with_options
-def shell(options: emulation.Options, scenario: str = SCENARIO) -> None:
+def shell(settings: emulation.Options, scenario: options.Scenario) -> None:
     """Open a shell in a host of a scenario (Linux, root); the network ends with it."""
     for name, value in _PROMPT.items():
         os.environ.setdefault(name, value)
-    done = emulation.emulate(scenario, [os.environ.get("SHELL", "/bin/sh")], **options)
+    done = emulation.emulate(scenario, [os.environ.get("SHELL", "/bin/sh")], **settings)
     show(done, json_file=None, quiet=False)
     end(done, strict=False)
 

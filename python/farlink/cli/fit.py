@@ -3,38 +3,38 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import typer
 
 from farlink import files
-from farlink.cli import text
+from farlink.cli import options, text
+from farlink.cli.options import declare
 from farlink.views.fit import show
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["fit"]
 
 
 def fit(
-    measured: Path = typer.Argument(
-        help="CSV; or the capture before the channel; or the one at a TCP receiver alone.",
-        metavar="FILE",
-    ),
-    receiver: Path | None = typer.Argument(
-        None, help="The capture behind the channel.", metavar="FILE", show_default=False
-    ),
-    model: str = typer.Option(
-        "auto", "--model", help="Model of loss: auto, loss, gilbert, time, full.", metavar="NAME"
-    ),
-    source: str | None = typer.Option(
-        None, "--from", help="Address that the packets come from.", metavar="ADDRESS"
-    ),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
-    out: Path | None = typer.Option(
-        None, "--out", help="Write the lines for a scenario here.", metavar="FILE"
-    ),
+    measured: Annotated[
+        Path,
+        typer.Argument(
+            help="CSV; or the capture before the channel; or the one at a TCP receiver alone.",
+            metavar="FILE",
+        ),
+    ],
+    receiver: Annotated[
+        Path | None,
+        typer.Argument(help="The capture behind the channel.", metavar="FILE", show_default=False),
+    ] = None,
+    model: Annotated[
+        str, declare("--model", "Model of loss: auto, loss, gilbert, time, full.", "NAME")
+    ] = "auto",
+    source: Annotated[
+        str | None, declare("--from", "Source address of the packets.", "ADDRESS")
+    ] = None,
+    as_json: options.AsJson = False,
+    out: Annotated[Path | None, options.out("Write the lines for a scenario here.", "FILE")] = None,
 ) -> None:
     """Estimate loss, bursts and delay of a channel and print the lines for a scenario.
 

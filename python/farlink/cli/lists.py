@@ -6,12 +6,13 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from farlink import _farlink, files, pictures, registry, source, units
-from farlink.cli import complete, text
+from farlink.cli import options, text
+from farlink.cli.options import declare
 from farlink.errors import ScenarioError
 
 __all__ = ["EXAMPLES", "app"]
@@ -32,13 +33,17 @@ app = typer.Typer(
     help="List scenarios, presets, TCPs and metrics; print a scenario or its schema in full.",
 )
 
-_AS_JSON = typer.Option(False, "--json", help="Print JSON instead of a table.")
-_WORDS = typer.Argument(
-    None, help="Tell all of those with this in their name.", metavar="[NAME]..."
-)
+_Words = Annotated[
+    list[str],
+    typer.Argument(
+        help="Print every column of the rows with this in their name.",
+        metavar="[NAME]...",
+        show_default=False,
+    ),
+]
 
 
-def scenarios(words: list[str] = _WORDS, as_json: bool = _AS_JSON) -> None:
+def scenarios(words: _Words = [], as_json: options.AsJson = False) -> None:
     """List the scenarios of the library, each with its source."""
     rows = []
     for name, toml in _farlink.scenarios():
@@ -49,12 +54,10 @@ def scenarios(words: list[str] = _WORDS, as_json: bool = _AS_JSON) -> None:
 
 
 def presets(
-    words: list[str] = _WORDS,
-    as_json: bool = _AS_JSON,
-    plot: bool = typer.Option(False, "--plot", help="Draw them on one map, as PNG and SVG."),
-    out: Path | None = typer.Option(
-        None, "--out", help="Write the map here; by default farlink-out.", metavar="DIR"
-    ),
+    words: _Words = [],
+    as_json: options.AsJson = False,
+    plot: Annotated[bool, declare("--plot", "Draw them on one map, as PNG and SVG.")] = False,
+    out: Annotated[Path | None, options.out("Write the map here; by default farlink-out.")] = None,
 ) -> None:
     """List the link presets, each with its source."""
     if out is not None and not plot:
@@ -74,7 +77,7 @@ def presets(
             text.line(f"figure: {path}")
 
 
-def tcp(words: list[str] = _WORDS, as_json: bool = _AS_JSON) -> None:
+def tcp(words: _Words = [], as_json: options.AsJson = False) -> None:
     """List the TCPs by name."""
     order = ("name", "summary", "source", "status")
     rows = json.loads(_farlink.variants())
@@ -88,7 +91,7 @@ def tcp(words: list[str] = _WORDS, as_json: bool = _AS_JSON) -> None:
                 console.print(f"{name}-NAME: {profile['summary']}; NAME is {names}")
 
 
-def metrics(words: list[str] = _WORDS, as_json: bool = _AS_JSON) -> None:
+def metrics(words: _Words = [], as_json: options.AsJson = False) -> None:
     """List the metrics of a result, with unit and definition."""
     scopes = ("flow", "link", "run", "agent")
     known = [measure for scope in scopes for measure in registry.measures(scope).values()]
@@ -103,17 +106,9 @@ def schema() -> None:
 
 
 def show(
-    scenario: str = typer.Argument(
-        help="Name of the library, .toml or .json file.",
-        metavar="SCENARIO",
-        autocompletion=complete.scenarios,
-    ),
-    tcp: list[str] = typer.Option(
-        [], "--tcp", help="The TCP to resolve it for.", metavar="NAME", autocompletion=complete.tcps
-    ),
-    changes: list[str] = typer.Option(
-        [], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE"
-    ),
+    scenario: Annotated[str, options.scenario("Name of the library, .toml or .json file.")],
+    tcp: Annotated[list[str], options.tcp("The TCP to resolve it for.", "NAME")] = [],
+    changes: options.Changes = [],
 ) -> None:
     """Print a scenario with all presets, defaults and units resolved."""
     where = source.find(scenario)

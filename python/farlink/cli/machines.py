@@ -4,11 +4,13 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from farlink import emulation, files, machines
-from farlink.cli import emulate, text
+from farlink.cli import emulate, options, text
+from farlink.cli.options import declare
 from farlink.errors import ScenarioError
 
 __all__ = ["gateway", "unit"]
@@ -17,13 +19,17 @@ _KEY_VARIABLE = "FARLINK_KEY"
 
 
 def _notice(line: str) -> None:
-    sys.stderr.write(text.printable(f"farlink: {line}") + "\n")
-    sys.stderr.flush()
+    text.progress_line(f"farlink: {line}")
 
 
-_KEY_FILE = typer.Option(
-    None, "--key-file", help="File with the key, for its owner alone.", metavar="FILE"
-)
+def _key(text: str) -> Any:  # noqa: ANN401 (of typer's own)
+    """Declare the option --key, which an environment variable may set."""
+    return typer.Option("--key", envvar=_KEY_VARIABLE, show_envvar=True, help=text, metavar="KEY")
+
+
+_KeyFile = Annotated[
+    Path | None, declare("--key-file", "File with the key; only its owner may read it.", "FILE")
+]
 
 
 def _secret(key: str | None, key_file: Path | None) -> tuple[str | None, bool]:
@@ -44,38 +50,34 @@ _SHOWN = (
 
 
 def unit(
-    scenario: str = emulate.SCENARIO,
-    listen: str = typer.Option(
-        f"0.0.0.0:{machines.PORT}",
-        "--listen",
-        help="Address and UDP port for gateways.",
-        metavar="ADDR:PORT",
-    ),
-    key: str | None = typer.Option(
-        None,
-        "--key",
-        envvar=_KEY_VARIABLE,
-        show_envvar=True,
-        help="Key of an earlier run, @FILE for one in a file; by default a new one. Others see it.",
-        metavar="KEY",
-    ),
-    key_file: Path | None = _KEY_FILE,
-    endpoint: list[str] = emulate.ENDPOINT,
-    attach: list[str] = emulate.ATTACH,
-    force: bool = emulate.FORCE,
-    tcp: list[str] = emulate.TCP,
-    realtime: bool | None = emulate.REALTIME,
-    changes: list[str] = emulate.SET,
-    seed: int | None = emulate.SEED,
-    seconds: float | None = typer.Option(
-        None, "--seconds", help="End after so long; by default at Ctrl-C.", metavar="N"
-    ),
-    pcap: Path | None = emulate.PCAP,
-    snaplen: int = emulate.SNAPLEN,
-    json_file: Path | None = emulate.JSON,
-    quiet: bool = typer.Option(
-        False, "--quiet", help="No table, and no line of who comes and goes."
-    ),
+    scenario: options.Scenario,
+    listen: Annotated[
+        str, declare("--listen", "Address and UDP port for gateways.", "ADDR:PORT")
+    ] = f"0.0.0.0:{machines.PORT}",
+    key: Annotated[
+        str | None,
+        _key(
+            "Key of an earlier run, or @FILE; by default a new one. Other users see it in the list "
+            "of processes."
+        ),
+    ] = None,
+    key_file: _KeyFile = None,
+    endpoint: options.Endpoint = [],
+    attach: options.Attach = [],
+    force: options.Force = False,
+    tcp: options.KernelTcp = [],
+    realtime: options.Realtime = None,
+    changes: options.Changes = [],
+    seed: options.Seed = None,
+    seconds: Annotated[
+        float | None, declare("--seconds", "End after this time; by default at Ctrl-C.", "N")
+    ] = None,
+    pcap: options.PcapDir = None,
+    snaplen: options.Snaplen = 0,
+    json_file: options.JsonFile = None,
+    quiet: Annotated[
+        bool, declare("--quiet", "No table, and no line when a gateway comes or goes.")
+    ] = False,
 ) -> None:
     """Decide the fate of packets of gateways on other machines (Linux, root)."""
     if json_file is not None and not text.is_standard_output(json_file):
@@ -98,7 +100,7 @@ def unit(
         if not quiet:
             _notice(line)
 
-    options: emulation.Options = {
+    settings: emulation.Options = {
         "tcp": text.one_name(tcp),
         "overrides": dict(text.assignments(changes)),
         "seed": seed,
@@ -111,7 +113,7 @@ def unit(
         "snaplen": snaplen,
     }
     try:
-        done = machines.unit(scenario, listen=listen, key=secret, notice=notice, options=options)
+        done = machines.unit(scenario, listen=listen, key=secret, notice=notice, options=settings)
     except (emulation.Interrupted, emulation.Terminated) as ended:
         done = ended.done
     emulate.show(done, json_file=json_file, quiet=quiet)
@@ -119,37 +121,36 @@ def unit(
 
 
 def gateway(
-    command: list[str] = typer.Argument(
-        None, help="Program and arguments, behind --; it runs in the host.", metavar="-- PROGRAM"
-    ),
-    join: str = typer.Option(..., "--join", help="Where the unit is.", metavar="HOST[:PORT]"),
-    host: str = typer.Option(..., "--as", help="Host of the scenario to be.", metavar="HOSTNAME"),
-    key: str | None = typer.Option(
-        None,
-        "--key",
-        envvar=_KEY_VARIABLE,
-        show_envvar=True,
-        help="What the unit printed, or @FILE. Others see it.",
-        metavar="KEY",
-    ),
-    key_file: Path | None = _KEY_FILE,
-    attach: str | None = typer.Option(
-        None,
-        "--attach",
-        help="What is the host instead of a namespace of its own: an interface (the machine behind "
-        "it), bridge:NAME, netns:NAME or container:NAME.",
-        metavar="WHAT",
-    ),
-    force: bool = emulate.FORCE,
-    position: str | None = typer.Option(
-        None,
-        "--position",
-        help="Where it is, in metres; @FILE has rows of seconds, X and Y.",
-        metavar="X,Y",
-    ),
-    seconds: float | None = typer.Option(None, "--seconds", help="End after so long.", metavar="N"),
-    plain: bool = emulate.PLAIN,
-    as_json: bool = typer.Option(False, "--json", help="Write what happened as JSON."),
+    join: Annotated[str, declare("--join", "Address of the unit.", "HOST[:PORT]")],
+    host: Annotated[str, declare("--as", "Host of the scenario to be.", "HOSTNAME")],
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Program and arguments, behind --; it runs in the host.", metavar="-- PROGRAM"
+        ),
+    ] = None,
+    key: Annotated[
+        str | None,
+        _key("Key that the unit printed, or @FILE. Other users see it in the list of processes."),
+    ] = None,
+    key_file: _KeyFile = None,
+    attach: Annotated[
+        str | None,
+        declare(
+            "--attach",
+            "Device or namespace that serves as the host: an interface (the machine behind "
+            "it), bridge:NAME, netns:NAME or container:NAME; by default a new namespace.",
+            "WHAT",
+        ),
+    ] = None,
+    force: options.Force = False,
+    position: Annotated[
+        str | None,
+        declare("--position", "Position in metres; @FILE has rows of seconds, X and Y.", "X,Y"),
+    ] = None,
+    seconds: Annotated[float | None, declare("--seconds", "End after this time.", "N")] = None,
+    plain: options.Plain = False,
+    as_json: Annotated[bool, declare("--json", "Write what happened as JSON.")] = False,
 ) -> None:
     """Be a host of a unit's scenario on this machine (Linux, root)."""
     secret, others_see = _secret(key, key_file)

@@ -1,33 +1,43 @@
 """The command `farlink channels orbit`: the delay over satellites as a trace."""
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from farlink import files
 from farlink import orbit as orbits
-from farlink.cli import text
+from farlink.cli import options, text
 from farlink.errors import ScenarioError
 
 __all__ = ["orbit"]
 
 
 def orbit(
-    elements: str = typer.Argument(
-        help="File of two-line elements, or `example`.", metavar="ELEMENTS"
-    ),
-    at: str = typer.Option(
-        ..., "--at", help="The user: degrees north and east.", metavar="LATITUDE,LONGITUDE"
-    ),
-    gateway: str = typer.Option(
-        "", "--gateway", help="The ground station; beside the user.", metavar="LATITUDE,LONGITUDE"
-    ),
-    duration: float = typer.Option(600.0, help="Length of the trace in seconds."),
-    step: float = typer.Option(0.5, help="Time between its rows in seconds."),
-    min_elevation: float = typer.Option(25.0, help="In degrees."),
-    interval: float = typer.Option(15.0, help="Seconds between choices of the satellite."),
-    handover_time: float = typer.Option(0.0, help="Seconds of loss after a change of it."),
-    out: Path = typer.Option(..., "--out", help="The CSV file to write.", metavar="FILE"),
+    elements: Annotated[
+        str, typer.Argument(help="File of two-line elements, or `example`.", metavar="ELEMENTS")
+    ],
+    at: Annotated[
+        str, typer.Option(help="The user: degrees north and east.", metavar="LATITUDE,LONGITUDE")
+    ],
+    out: Annotated[Path, options.out("The CSV file to write.", "FILE")],
+    gateway: Annotated[
+        str,
+        typer.Option(
+            help="The ground station; by default beside the user.", metavar="LATITUDE,LONGITUDE"
+        ),
+    ] = "",
+    duration: Annotated[float, typer.Option(help="Length of the trace in seconds.")] = 600.0,
+    step: Annotated[float, typer.Option(help="Time between its rows in seconds.")] = 0.5,
+    min_elevation: Annotated[
+        float, typer.Option(help="Least elevation of a usable satellite, in degrees.")
+    ] = 25.0,
+    interval: Annotated[
+        float, typer.Option(help="Seconds between choices of the satellite.")
+    ] = 15.0,
+    handover_time: Annotated[
+        float, typer.Option(help="Seconds of loss after a change of satellite.")
+    ] = 0.0,
 ) -> None:
     """Write the one-way delay over satellites as a CSV that `delay_trace` takes."""
     files.check_file(out)

@@ -4,12 +4,13 @@ import json
 import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from farlink import files, paper
-from farlink.cli import text
+from farlink.cli import options, text
+from farlink.cli.options import declare
 from farlink.errors import ScenarioError
 from farlink.views.capture import show
 
@@ -20,35 +21,30 @@ __all__ = ["plot"]
 
 
 def plot(
-    path: Path = typer.Argument(help="A .pcap or .pcapng file.", metavar="CAPTURE"),
-    connection: int | None = typer.Option(
-        None, "--connection", help="Number of the connection; else the biggest.", metavar="N"
-    ),
-    direction: str | None = typer.Option(
-        None,
-        "--direction",
-        help="a2b (from the opener) or b2a; else each that carries much.",
-        metavar="NAME",
-    ),
-    t0: float | None = typer.Option(None, "--from", help="Show from here on.", metavar="SECONDS"),
-    t1: float | None = typer.Option(None, "--to", help="Show up to here.", metavar="SECONDS"),
-    out: Path | None = typer.Option(
-        None,
-        "--out",
-        help="Folder for the figures; else the file's name without its ending, and -plots.",
-        metavar="DIR",
-    ),
-    figure_size: str | None = typer.Option(
-        None,
-        "--figure-size",
-        help="Size of figures: page, column, slide, or inches as 3.4x2.5.",
-        metavar="SIZE",
-    ),
-    fonts: str | None = typer.Option(
-        None, "--fonts", help="Fonts of figures: sans, or tex (Computer Modern).", metavar="NAME"
-    ),
-    only_list: bool = typer.Option(False, "--list", help="Tell the connections, draw nothing."),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
+    path: Annotated[Path, typer.Argument(help="A .pcap or .pcapng file.", metavar="CAPTURE")],
+    connection: Annotated[
+        int | None, declare("--connection", "Connection to draw; by default the biggest.", "N")
+    ] = None,
+    direction: Annotated[
+        str | None,
+        declare(
+            "--direction",
+            "a2b (from the opener) or b2a; by default each that carries much.",
+            "NAME",
+        ),
+    ] = None,
+    t0: Annotated[float | None, declare("--from", "Show from here on.", "SECONDS")] = None,
+    t1: Annotated[float | None, declare("--to", "Show up to here.", "SECONDS")] = None,
+    out: Annotated[
+        Path | None,
+        options.out(
+            "Folder for the figures; by default the file's name without its ending, and -plots."
+        ),
+    ] = None,
+    figure_size: options.FigureSize = None,
+    fonts: options.Fonts = None,
+    only_list: Annotated[bool, declare("--list", "List the connections, draw nothing.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Draw sequence numbers, round trips, throughput and flight of a captured connection.
 

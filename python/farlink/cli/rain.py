@@ -3,73 +3,115 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import typer
+from typing import TYPE_CHECKING, Annotated
 
 from farlink import files
-from farlink.cli import text
+from farlink.cli import options, text
+from farlink.cli.options import declare
 from farlink.errors import ScenarioError
 from farlink.views.rain import show
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from farlink.rainfade import Rain
 
 __all__ = ["rain"]
 
 
-def rain(
-    at: str = typer.Option(
-        help="Latitude and longitude in degrees; south and west are negative.", metavar="LAT,LON"
-    ),
-    frequency: str = typer.Option(help="With its unit: 20GHz.", metavar="F"),
-    elevation: float | None = typer.Option(
-        None, "--elevation", help="Of the satellite, in degrees.", metavar="DEG"
-    ),
-    satellite: float | None = typer.Option(
-        None, "--satellite", help="Longitude of a geostationary one instead.", metavar="DEG"
-    ),
-    margin: float | None = typer.Option(
-        None, "--margin", help="Tell how often rain takes more than this.", metavar="DB"
-    ),
-    availability: float | None = typer.Option(
-        None, "--availability", help="Tell the margin for this, in percent.", metavar="PERCENT"
-    ),
-    duration: str | None = typer.Option(
-        None, "--duration", help="Mean fade; with --margin, write a channel.", metavar="TIME"
-    ),
-    clear_sky: float | None = typer.Option(
-        None,
-        "--clear-sky",
-        help="Es/N0 without rain; with --out, write it over time.",
-        metavar="DB",
-    ),
-    storm: float | None = typer.Option(
-        None,
+_At = Annotated[
+    str,
+    declare("--at", "Latitude and longitude in degrees; south and west are negative.", "LAT,LON"),
+]
+_Frequency = Annotated[str, declare("--frequency", "With its unit: 20GHz.", "F")]
+_Elevation = Annotated[float | None, declare("--elevation", "Of the satellite, in degrees.", "DEG")]
+_Satellite = Annotated[
+    float | None, declare("--satellite", "Longitude of a geostationary satellite instead.", "DEG")
+]
+_Margin = Annotated[
+    float | None,
+    declare("--margin", "Print the share of time with more attenuation than this.", "DB"),
+]
+_Availability = Annotated[
+    float | None, declare("--availability", "Print the margin for this, in percent.", "PERCENT")
+]
+_Duration = Annotated[
+    str | None, declare("--duration", "Mean fade; with --margin, print a channel.", "TIME")
+]
+_ClearSky = Annotated[
+    float | None, declare("--clear-sky", "Es/N0 without rain; --out writes it over time.", "DB")
+]
+_Storm = Annotated[
+    float | None,
+    declare(
         "--storm",
-        help="With --clear-sky: in the middle, the attenuation exceeded so often.",
-        metavar="PERCENT",
+        "With --clear-sky: peak in the middle, the attenuation exceeded for this share of time.",
+        "PERCENT",
     ),
-    length: str | None = typer.Option(
-        None, "--length", help="With --clear-sky: of the series; 1 h without it.", metavar="TIME"
-    ),
-    step: str | None = typer.Option(
-        None, "--step", help="With --clear-sky: from row to row; 1 s without it.", metavar="TIME"
-    ),
-    seed: int | None = typer.Option(
-        None, "--seed", help="With --clear-sky: of the random numbers; 1 without it.", metavar="N"
-    ),
-    out: Path | None = typer.Option(
-        None, "--out", help="Write Es/N0 over time here, for rate_trace.", metavar="FILE.csv"
-    ),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
+]
+_Length = Annotated[
+    str | None,
+    declare("--length", "With --clear-sky: length of the series; by default 1 h.", "TIME"),
+]
+_Step = Annotated[
+    str | None, declare("--step", "With --clear-sky: time between rows; by default 1 s.", "TIME")
+]
+_Seed = Annotated[
+    int | None, declare("--seed", "With --clear-sky: seed of the series; by default 1.", "N")
+]
+
+
+def rain(
+    at: _At,
+    frequency: _Frequency,
+    elevation: _Elevation = None,
+    satellite: _Satellite = None,
+    margin: _Margin = None,
+    availability: _Availability = None,
+    duration: _Duration = None,
+    clear_sky: _ClearSky = None,
+    storm: _Storm = None,
+    length: _Length = None,
+    step: _Step = None,
+    seed: _Seed = None,
+    out: Annotated[
+        Path | None, options.out("Write Es/N0 over time here, for rate_trace.", "FILE.csv")
+    ] = None,
+    as_json: options.AsJson = False,
 ) -> None:
-    """Tell the rain fades of a satellite link by the ITU-R models (package itur).
+    """Print the rain fades of a satellite link by the ITU-R models (package itur).
 
     With --clear-sky and --out: write Es/N0 over time, which `rate_trace` of a scenario reads.
     """
-    series = {"--storm": storm, "--length": length, "--step": step, "--seed": seed, "--out": out}
-    for option, value in series.items():
+    _check_series(
+        clear_sky, out, {"--storm": storm, "--length": length, "--step": step, "--seed": seed}
+    )
+    if duration is not None and margin is None:
+        raise ScenarioError("--duration has no effect without --margin; add it or leave it out")
+    if availability is not None and not 95 <= availability <= 99.999:
+        raise ScenarioError(f"--availability {availability:g}: write 95 to 99.999 percent")
+    place = _place(at)
+    from farlink.rainfade import rain as describe
+
+    rain = describe(*place, frequency, elevation=elevation, satellite=satellite)
+    description = _describe(rain, margin, availability, duration)
+    if clear_sky is not None and out is not None:
+        table = rain.series(
+            clear_sky,
+            length=length or "1 h",
+            step=step or "1 s",
+            storm=storm,
+            seed=1 if seed is None else seed,
+        )
+        description["series"] = _write_series(table, out)
+    if as_json:
+        text.line(json.dumps(description, indent=2))
+    else:
+        show(rain, description, text.console(sys.stdout))
+
+
+def _check_series(clear_sky: float | None, out: Path | None, settings: dict[str, object]) -> None:
+    for option, value in {**settings, "--out": out}.items():
         if value is not None and clear_sky is None:
             raise ScenarioError(
                 f"{option} has no effect without --clear-sky; add it or leave it out"
@@ -80,36 +122,18 @@ def rain(
         if out.suffix != ".csv":
             raise ScenarioError(f"--out {out}: write a name that ends in .csv")
         files.check_file(out)
-    if duration is not None and margin is None:
-        raise ScenarioError("--duration has no effect without --margin; add it or leave it out")
-    if availability is not None and not 95 <= availability <= 99.999:
-        raise ScenarioError(f"--availability {availability:g}: write 95 to 99.999 percent")
-    place = _place(at)
-    from farlink.rainfade import rain as describe
 
-    rain = describe(*place, frequency, elevation=elevation, satellite=satellite)
-    description = _told(rain, margin, availability, duration)
-    if clear_sky is not None and out is not None:
-        table = rain.series(
-            clear_sky,
-            length=length or "1 h",
-            step=step or "1 s",
-            storm=storm,
-            seed=1 if seed is None else seed,
-        )
-        names = {name: f"{name} ({unit})" for name, unit in table.attrs["units"].items()}
-        written = table.rename(columns=names).to_csv(index=False, float_format="%.6g")
-        files.write_text(out, written)
-        description["series"] = {
-            "file": str(out),
-            "rows": len(table),
-            "esno_least_db": float(table["esno"].min()),
-            "esno_mean_db": float(table["esno"].mean()),
-        }
-    if as_json:
-        text.line(json.dumps(description, indent=2))
-    else:
-        show(rain, description, text.console(sys.stdout))
+
+def _write_series(table: "pd.DataFrame", out: Path) -> dict[str, object]:
+    """Write Es/N0 over time as CSV, and return its summary."""
+    names = {name: f"{name} ({unit})" for name, unit in table.attrs["units"].items()}
+    files.write_text(out, table.rename(columns=names).to_csv(index=False, float_format="%.6g"))
+    return {
+        "file": str(out),
+        "rows": len(table),
+        "esno_least_db": float(table["esno"].min()),
+        "esno_mean_db": float(table["esno"].mean()),
+    }
 
 
 def _place(at: str) -> tuple[float, float]:
@@ -120,7 +144,7 @@ def _place(at: str) -> tuple[float, float]:
     return latitude, longitude
 
 
-def _told(
+def _describe(
     rain: "Rain", margin: float | None, availability: float | None, duration: str | None
 ) -> dict[str, object]:
     table: dict[str, object] = {

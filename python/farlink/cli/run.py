@@ -1,61 +1,46 @@
-"""`farlink run`: its options; what it does is in `simulate`."""
+"""`farlink run`: its options; the work is in `simulate`."""
 
 from pathlib import Path
+from typing import Annotated
 
-import typer
-
-from farlink.cli import complete
+from farlink.cli import options
+from farlink.cli.options import declare
 from farlink.cli.simulate import simulate
 
 __all__ = ["run"]
 
+_Snaplen = Annotated[int | None, declare("--snaplen", "Bytes kept of each packet; 0 is all.", "N")]
+_Format = Annotated[str, declare("--format", "Format of traces: parquet or csv.", "NAME")]
+_Plot = Annotated[bool, declare("--plot", "Draw run 0 as PNG and SVG.")]
+
 
 def run(
-    scenario: str = typer.Argument(
-        help="Name of the library, .toml file, or saved result .json to repeat.",
-        metavar="SCENARIO",
-        autocompletion=complete.scenarios,
-    ),
-    tcp: list[str] = typer.Option(
-        [], "--tcp", help="TCPs to compare.", metavar="A,B,C", autocompletion=complete.tcps
-    ),
-    changes: list[str] = typer.Option(
-        [], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE"
-    ),
-    seed: int | None = typer.Option(None, "--seed", help="Replace the seed.", metavar="N"),
-    runs: int | None = typer.Option(
-        None, "--runs", help="Independent runs per TCP; 2 and more give intervals.", metavar="N"
-    ),
-    jobs: int | None = typer.Option(
-        None,
-        "--jobs",
-        help="Threads, and processes that draw; by default one per processor.",
-        metavar="N",
-    ),
-    json_file: Path | None = typer.Option(
-        None, "--json", help="Write the result here; - is standard output.", metavar="FILE"
-    ),
-    out: Path | None = typer.Option(
-        None, "--out", help="Write the result and the traces of run 0 here.", metavar="DIR"
-    ),
-    pcap: bool = typer.Option(False, "--pcap", help="Write run 0 as pcapng per capture point."),
-    snaplen: int | None = typer.Option(
-        None, "--snaplen", help="Bytes kept of each packet; 0 is all.", metavar="N"
-    ),
-    plot: bool = typer.Option(False, "--plot", help="Draw run 0 as PNG and SVG."),
-    figure_size: str | None = typer.Option(
-        None,
-        "--figure-size",
-        help="Size of figures: page, column, slide, or inches as 3.4x2.5.",
-        metavar="SIZE",
-    ),
-    fonts: str | None = typer.Option(
-        None, "--fonts", help="Fonts of figures: sans, or tex (Computer Modern).", metavar="NAME"
-    ),
-    table_format: str = typer.Option(
-        "parquet", "--format", help="Format of traces: parquet or csv.", metavar="NAME"
-    ),
-    quiet: bool = typer.Option(False, "--quiet", help="No progress and no table."),
+    scenario: Annotated[
+        str, options.scenario("Name of the library, .toml file, or saved result .json to repeat.")
+    ],
+    tcp: Annotated[list[str], options.tcp("TCPs to compare.", "A,B,C")] = [],
+    changes: options.Changes = [],
+    seed: options.Seed = None,
+    runs: Annotated[
+        int | None, options.runs("Independent runs per TCP; 2 and more give intervals.")
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        declare("--jobs", "Threads, and processes that draw; by default one per processor.", "N"),
+    ] = None,
+    json_file: Annotated[
+        Path | None, declare("--json", "Write the result here; - is standard output.", "FILE")
+    ] = None,
+    out: Annotated[
+        Path | None, options.out("Write the result and the traces of run 0 here.")
+    ] = None,
+    pcap: Annotated[bool, declare("--pcap", "Write run 0 as pcapng per capture point.")] = False,
+    snaplen: _Snaplen = None,
+    plot: _Plot = False,
+    figure_size: options.FigureSize = None,
+    fonts: options.Fonts = None,
+    table_format: _Format = "parquet",
+    quiet: options.QuietTable = False,
 ) -> None:
     """Simulate a scenario and print a table of the results."""
     simulate(

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from farlink import api, files, folder, paper, source
 from farlink.cli import progress, text
@@ -41,30 +41,26 @@ def simulate(
     table_format: str = "parquet",
     quiet: bool = False,
 ) -> None:
-    """Do what the options of `farlink run` ask for."""
-    if table_format not in FORMATS:
-        raise ScenarioError(f"--format {table_format}: write {' or '.join(FORMATS)}")
-    if snaplen is not None and not pcap:
-        raise ScenarioError("--snaplen has no effect without --pcap; add --pcap or leave it out")
-    if snaplen is not None and not 0 <= snaplen <= MOST_SNAPLEN:
-        raise ScenarioError(f"--snaplen {snaplen}: write 0 (whole packets) to {MOST_SNAPLEN}")
-    for option, value in (("--figure-size", figure_size), ("--fonts", fonts)):
-        if value is not None and not plot:
-            raise ScenarioError(f"{option} has no effect without --plot; add it")
-    size = None if figure_size is None else paper.written_size(figure_size)
-    letters = None if fonts is None else paper.read_fonts(fonts)
-    captured = (snaplen or 0) if pcap else None
+    """Simulate, print a table and write files, as the options of `farlink run` say."""
+    _check(table_format, pcap=pcap, snaplen=snaplen, plot=plot, size=figure_size, fonts=fonts)
+    contents: _Contents = {
+        "size": None if figure_size is None else paper.written_size(figure_size),
+        "fonts": None if fonts is None else paper.read_fonts(fonts),
+        "plots": plot,
+        "snaplen": (snaplen or 0) if pcap else None,
+        "jobs": jobs if jobs is not None else (os.cpu_count() or 1),
+    }
     where = source.find(scenario)
     directory = out
     if directory is None and (plot or pcap):
         directory = files.inside(Path("farlink-out"), files.as_name(where.name))
     # Everything that can be refused is refused before the first run starts.
-    if json_file is not None and not text.is_standard_output(json_file):
+    json_to_stdout = text.is_standard_output(json_file)
+    if json_file is not None and not json_to_stdout:
         files.check_file(json_file)
     if directory is not None:
         files.check_directory(directory)
-    drawing = jobs if jobs is not None else (os.cpu_count() or 1)
-    imports = _import_plots() if plot and drawing > 1 else None
+    imports = _import_plots() if plot and contents["jobs"] > 1 else None
     stopped: Interrupted | None = None
     try:
         with progress.simulating(quiet) as watch:
@@ -79,40 +75,14 @@ def simulate(
             )
     except Interrupted as stop:
         result, stopped = stop.result, stop
-    # What reads the table may go away; the files are written all the same.
-    with text.told_at_the_end(quiet or text.is_standard_output(json_file)) as tell:
+    # The reader of the table may close the pipe; the files are written all the same.
+    with text.told_at_the_end(quiet or json_to_stdout) as tell:
         tell(lambda: _table(result))
         if json_file is not None:
             text.write_json(json_file, result.pieces())
             tell(lambda: text.line(f"result: {json_file}"))
-        if directory is not None and stopped is None:
-            with progress.simulating(quiet) as watch:
-                result.probe_all(snaplen=captured, progress=watch, jobs=drawing)
-            if imports is not None:
-                imports.join()
-            with progress.writing(quiet) as say:
-                if out is not None:
-                    result.save(
-                        out,
-                        table_format=table_format,
-                        plots=plot,
-                        snaplen=captured,
-                        jobs=drawing,
-                        size=size,
-                        fonts=letters,
-                        tell=say,
-                    )
-                else:
-                    with folder.filling(directory, last="result.json") as stage:
-                        result.save_run(
-                            stage,
-                            plots=plot,
-                            snaplen=captured,
-                            jobs=drawing,
-                            size=size,
-                            fonts=letters,
-                            tell=say,
-                        )
+        if stopped is None and directory is not None:
+            _write(result, out, directory, table_format, contents, imports, quiet=quiet)
             tell(lambda: text.line(f"files: {directory}/"))
         elif out is not None:
             with folder.filling(out, last="result.json") as stage:
@@ -122,6 +92,60 @@ def simulate(
         kept += [str(out / "result.json")] if out is not None else []
         where_kept = f"; {' and '.join(kept)} has them, without traces" if kept else ""
         raise text.Stopped(f"{stopped}{where_kept}")
+
+
+class _Contents(TypedDict):
+    """Files of a run beside its result and traces, and the processes that draw."""
+
+    plots: bool
+    snaplen: int | None
+    jobs: int
+    size: "paper.Size | None"
+    fonts: "paper.Fonts | None"
+
+
+def _check(
+    table_format: str,
+    *,
+    pcap: bool,
+    snaplen: int | None,
+    plot: bool,
+    size: str | None,
+    fonts: str | None,
+) -> None:
+    if table_format not in FORMATS:
+        raise ScenarioError(f"--format {table_format}: write {' or '.join(FORMATS)}")
+    if snaplen is not None and not pcap:
+        raise ScenarioError("--snaplen has no effect without --pcap; add --pcap or leave it out")
+    if snaplen is not None and not 0 <= snaplen <= MOST_SNAPLEN:
+        raise ScenarioError(f"--snaplen {snaplen}: write 0 (whole packets) to {MOST_SNAPLEN}")
+    for option, value in (("--figure-size", size), ("--fonts", fonts)):
+        if value is not None and not plot:
+            raise ScenarioError(f"{option} has no effect without --plot; add it")
+
+
+def _write(
+    result: "Result",
+    out: Path | None,
+    directory: Path,
+    table_format: str,
+    contents: _Contents,
+    imports: threading.Thread | None,
+    *,
+    quiet: bool,
+) -> None:
+    """Write captures and plots into the directory; with --out also the result and its traces."""
+    with progress.simulating(quiet) as watch:
+        snaplen, jobs = contents["snaplen"], contents["jobs"]
+        result.probe_all(snaplen=snaplen, progress=watch, jobs=jobs)
+    if imports is not None:
+        imports.join()
+    with progress.writing(quiet) as tell:
+        if out is not None:
+            result.save(out, table_format=table_format, tell=tell, **contents)
+            return
+        with folder.filling(directory, last="result.json") as stage:
+            result.save_run(stage, tell=tell, **contents)
 
 
 def _import_plots() -> threading.Thread:

@@ -4,12 +4,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from farlink import files
-from farlink.cli import text
+from farlink.cli import options, text
+from farlink.cli.options import declare
 from farlink.views.study import _table, show
 
 if TYPE_CHECKING:
@@ -20,62 +21,62 @@ if TYPE_CHECKING:
 __all__ = ["study"]
 
 
-def study(
-    name: str = typer.Argument("", help="Name of the study; without it, a list.", metavar="NAME"),
-    only: str | None = typer.Option(
-        None,
-        "--only",
-        help="Figures, tables and claims by id, or by its beginning (fig4).",
-        metavar="A,B",
-    ),
-    quick: bool = typer.Option(
-        False, "--quick", help="A first look: 6 runs, one look, every second point."
-    ),
-    runs: int | None = typer.Option(
-        None, "--runs", help="Runs of each point; by default 10.", metavar="N"
-    ),
-    seed: int = typer.Option(1, "--seed", help="Seed of all runs.", metavar="N"),
-    jobs: int | None = typer.Option(
-        None, "--jobs", help="Threads; by default one per processor.", metavar="N"
-    ),
-    reading: str | None = typer.Option(
-        None, "--reading", help="The reading of the text that counts (see --list).", metavar="ID"
-    ),
-    readings: bool = typer.Option(
-        False, "--readings", help="Judge the claims under all other readings, too."
-    ),
-    causes: bool = typer.Option(
-        False,
+_Name = Annotated[
+    str, typer.Argument(help="Name of the study; without it, a list.", metavar="NAME")
+]
+_Only = Annotated[
+    str | None,
+    declare("--only", "Figures, tables and claims, by id or its beginning (fig4).", "A,B"),
+]
+_Quick = Annotated[
+    bool, declare("--quick", "A first look: 6 runs, one analysis, every second point.")
+]
+_StudySeed = Annotated[int, declare("--seed", "Seed of all runs.", "N")]
+_Reading = Annotated[
+    str | None, declare("--reading", "Interpretation of the text to judge by (see --list).", "ID")
+]
+_Readings = Annotated[
+    bool, declare("--readings", "Judge the claims under all other interpretations, too.")
+]
+_Causes = Annotated[
+    bool,
+    declare(
         "--causes",
-        help="Judge what does not reproduce under the readings that show why, too.",
+        "Judge claims that do not reproduce under the interpretations that show why, too.",
     ),
-    mutants: bool = typer.Option(
-        False, "--mutants", help="Judge the claims under the wrong models of the record, too."
-    ),
-    live: bool = typer.Option(
-        False,
-        "--live",
-        help="Run the record's live points with real packets, too (Linux, root).",
-    ),
-    live_runs: int | None = typer.Option(
-        None, "--live-runs", help="Real runs of each point; by default 3.", metavar="N"
-    ),
-    out: Path | None = typer.Option(
-        None, "--out", help="Write page, verdicts and figures here.", metavar="DIR"
-    ),
-    store: Path | None = typer.Option(
-        None, "--store", help="Keep numbers here; what is there is not run again.", metavar="DIR"
-    ),
-    cluster: str = typer.Option(
-        "", "--cluster", help="Simulate on a Dask cluster instead: tcp://host:8786.", metavar="URL"
-    ),
-    every: bool = typer.Option(
-        False, "--all", help="Run all studies, and write an index page over them."
-    ),
-    listing: bool = typer.Option(
-        False, "--list", help="List figures, tables and claims, and run nothing."
-    ),
-    quiet: bool = typer.Option(False, "--quiet", help="No progress and no table."),
+]
+_Mutants = Annotated[
+    bool, declare("--mutants", "Judge the claims under the record's wrong models, too.")
+]
+_Live = Annotated[
+    bool, declare("--live", "Run the record's live points with real packets, too (Linux, root).")
+]
+_LiveRuns = Annotated[
+    int | None, declare("--live-runs", "Real runs of each point; by default 3.", "N")
+]
+_All = Annotated[bool, declare("--all", "Run all studies, and write an index page over them.")]
+_List = Annotated[bool, declare("--list", "List figures, tables and claims, and run nothing.")]
+
+
+def study(
+    name: _Name = "",
+    only: _Only = None,
+    quick: _Quick = False,
+    runs: Annotated[int | None, options.runs("Runs of each point; by default 10.")] = None,
+    seed: _StudySeed = 1,
+    jobs: options.Jobs = None,
+    reading: _Reading = None,
+    readings: _Readings = False,
+    causes: _Causes = False,
+    mutants: _Mutants = False,
+    live: _Live = False,
+    live_runs: _LiveRuns = None,
+    out: Annotated[Path | None, options.out("Write page, verdicts and figures here.")] = None,
+    store: options.Store = None,
+    cluster: options.Cluster = "",
+    every: _All = False,
+    listing: _List = False,
+    quiet: options.QuietTable = False,
 ) -> None:
     """Run a published study again and judge its claims.
 
@@ -88,10 +89,11 @@ def study(
         _studies()
         return
     _check_all(name, only, reading, every=every, live=live)
-    words = _words(only)
+    parts = _parts(only)
+    names = [name] if name else studies.NAMES
     if listing:
-        for item in [name] if name else studies.NAMES:
-            _list(studies.find(item), words)
+        for item in names:
+            _list(studies.find(item), parts)
         return
     base = out if out is not None else Path("farlink-out") / (name or "studies")
     files.check_directory(base)
@@ -99,11 +101,11 @@ def study(
     from farlink.studies import runner
 
     results = []
-    for item in [name] if name else studies.NAMES:
+    for item in names:
         with on_cluster(cluster) as executor, _progress(quiet) as (progress, watch):
             result = runner.study(
                 item,
-                only=words,
+                only=parts,
                 quick=quick,
                 runs=runs,
                 seed=seed,
@@ -114,7 +116,7 @@ def study(
                 mutants=mutants,
                 live=live,
                 live_runs=live_runs,
-                tell=None if quiet else _tell,
+                tell=None if quiet else text.progress_line,
                 store=store,
                 executor=executor,
                 progress=progress,
@@ -124,6 +126,11 @@ def study(
         results.append(result)
         if not quiet:
             show(result, text.console(sys.stdout))
+    _finish(results, base, every=every, quiet=quiet)
+
+
+def _finish(results: "list[StudyResult]", base: Path, *, every: bool, quiet: bool) -> None:
+    """Write the index over all studies, and end with exit code 1 if a part could not be made."""
     if every:
         from farlink.studies import index
 
@@ -134,7 +141,7 @@ def study(
         text.line(f"page: {base / 'index.html'}")
     failures = [line for result in results for line in result.failures]
     for line in failures:
-        sys.stderr.write(text.printable(f"farlink: failed: {line}") + "\n")
+        text.progress_line(f"farlink: failed: {line}")
     if failures:
         raise typer.Exit(1)
 
@@ -151,7 +158,7 @@ def _check_all(
             raise ScenarioError(f"{option} is of one study; name it instead of --all")
 
 
-def _words(only: str | None) -> list[str] | None:
+def _parts(only: str | None) -> list[str] | None:
     if only is None:
         return None
     from farlink.errors import ScenarioError
@@ -193,10 +200,6 @@ def _list(study: "Study", only: list[str] | None) -> None:
             for match in entry.values():
                 changes.add_row(match.id, kind, match.doc)
         text.console(sys.stdout).print(changes)
-
-
-def _tell(line: str) -> None:
-    sys.stderr.write(line + "\n")
 
 
 def _show_grounds(results: "list[StudyResult]") -> None:

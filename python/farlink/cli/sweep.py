@@ -5,12 +5,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from farlink import files
-from farlink.cli import text
+from farlink.cli import options, text
+from farlink.cli.options import declare
 from farlink.errors import ScenarioError
 from farlink.views.sweep import _table, show
 
@@ -20,32 +21,39 @@ if TYPE_CHECKING:
 __all__ = ["sweep"]
 
 
+_Precision = Annotated[
+    list[str],
+    declare(
+        "--precision",
+        "Run until the relative error of a mean is this small: goodput=2%.",
+        "MEASURE=X",
+    ),
+]
+_SweepStore = Annotated[
+    Path | None, declare("--store", "Numbers of all runs; by default OUT/store.", "DIR")
+]
+_Csv = Annotated[
+    Path | None, declare("--csv", "Write the table here, too; - is standard output.", "FILE")
+]
+_List = Annotated[bool, declare("--list", "List the points, and run nothing.")]
+
+
 def sweep(
-    file: Path = typer.Argument(help="The sweep, a .toml file.", metavar="FILE"),
-    runs: int | None = typer.Option(
-        None, "--runs", help="Runs of each point, instead of what the file says.", metavar="N"
-    ),
-    precision: list[str] = typer.Option(
-        [], "--precision", help="Run until a mean is so exact: goodput=2%.", metavar="MEASURE=X"
-    ),
-    seed: int | None = typer.Option(None, "--seed", help="Replace the seed.", metavar="N"),
-    jobs: int | None = typer.Option(
-        None, "--jobs", help="Threads; by default one per processor.", metavar="N"
-    ),
-    cluster: str = typer.Option(
-        "", "--cluster", help="Simulate on a Dask cluster instead: tcp://host:8786.", metavar="URL"
-    ),
-    out: Path | None = typer.Option(
-        None, "--out", help="Page, plots and results.csv; farlink-out/NAME.", metavar="DIR"
-    ),
-    store: Path | None = typer.Option(
-        None, "--store", help="Numbers of all runs; by default OUT/store.", metavar="DIR"
-    ),
-    csv: Path | None = typer.Option(
-        None, "--csv", help="Write the table here, too; - is standard output.", metavar="FILE"
-    ),
-    listing: bool = typer.Option(False, "--list", help="List the points, and run nothing."),
-    quiet: bool = typer.Option(False, "--quiet", help="No progress and no table."),
+    file: Annotated[Path, typer.Argument(help="The sweep, a .toml file.", metavar="FILE")],
+    runs: Annotated[
+        int | None, options.runs("Runs of each point; by default those of the file.")
+    ] = None,
+    precision: _Precision = [],
+    seed: options.Seed = None,
+    jobs: options.Jobs = None,
+    cluster: options.Cluster = "",
+    out: Annotated[
+        Path | None, options.out("Page, plots and results.csv; by default farlink-out/NAME.")
+    ] = None,
+    store: _SweepStore = None,
+    csv: _Csv = None,
+    listing: _List = False,
+    quiet: options.QuietTable = False,
 ) -> None:
     """Simulate every combination of settings that a file names.
 
@@ -66,9 +74,9 @@ def sweep(
         colour = "tcp"
         panels = "window"
 
-    Run k of every point meets the same losses, so settings are compared run by run. All
-    that was simulated is kept in a store: the same command after Ctrl-C, or with more points
-    or runs, simulates only what is missing. docs/sweeps.md has all that a file can say.
+    Run k of every point has the same losses, so settings are compared run by run. A store
+    keeps all runs: the same command after Ctrl-C, or with more points or runs, simulates only
+    the missing ones. docs/sweeps.md has all keys of a file.
     """  # noqa: D301 (a backspace keeps the lines of what follows as they are)
     from farlink.experiment import plan as plans
     from farlink.experiment.execute import on_cluster

@@ -24,6 +24,7 @@ __all__ = [
     "names",
     "one_name",
     "printable",
+    "progress_line",
     "spell_all",
     "spelled",
     "told_at_the_end",
@@ -102,6 +103,12 @@ _NARROWEST = 40
 def line(text: str) -> None:
     """Write a line to standard output."""
     sys.stdout.write(printable(text) + "\n")
+
+
+def progress_line(text: str) -> None:
+    """Write a line to standard error at once."""
+    sys.stderr.write(printable(text) + "\n")
+    sys.stderr.flush()
 
 
 def is_standard_output(path: Path | None) -> bool:

@@ -3,86 +3,83 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any
 
 from farlink import files, folder, pictures
-from farlink.cli import complete, text
+from farlink.cli import options, text
+from farlink.cli.options import declare
 from farlink.errors import ScenarioError
 from farlink.views.tune import command, show, show_sensitivity
 
 if TYPE_CHECKING:
-    pass
+    import pandas as pd
+
+    from farlink.tuning import Tuned
 
 __all__ = ["tune"]
 
 
-def tune(
-    scenario: str = typer.Argument(
-        help="Name of the library, or .toml file.",
-        metavar="SCENARIO",
-        autocompletion=complete.scenarios,
-    ),
-    vary: list[str] = typer.Option(
-        [],
+_Vary = Annotated[
+    list[str],
+    declare(
         "--vary",
-        help="What may be set: a range (16kB..128kB) or a list (512B|1460B).",
-        metavar="PATH=RANGE",
+        "Key and the values to try: a range (16kB..128kB) or a list (512B|1460B).",
+        "PATH=RANGE",
     ),
-    tcp: list[str] = typer.Option(
-        [],
-        "--tcp",
-        help="TCPs to choose among; the first is the default.",
-        metavar="A,B",
-        autocompletion=complete.tcps,
-    ),
-    objective: str = typer.Option(
-        "goodput",
+]
+_Objective = Annotated[
+    str,
+    declare(
         "--objective",
-        help="goodput, time, delay, fairness, retransmitted, max:MEASURE, min:MEASURE, "
+        "goodput, time, delay, fairness, retransmitted, max:MEASURE, min:MEASURE, "
         "or a weighted sum: goodput=1,delay=0.5.",
-        metavar="GOAL",
+        "GOAL",
     ),
-    pareto: str = typer.Option(
-        "",
+]
+_Pareto = Annotated[
+    str,
+    declare(
         "--pareto",
-        help="Two or three goals: what none beats in all of them.",
-        metavar="GOAL,GOAL",
+        "Two or three goals: list the settings that no other beats in all of them.",
+        "GOAL,GOAL",
     ),
-    sensitive: str = typer.Option(
-        "",
-        "--sensitivity",
-        help="Tell which of the ranges matter instead: morris or sobol.",
-        metavar="METHOD",
+]
+_Method = Annotated[
+    str,
+    declare(
+        "--sensitivity", "Rank the ranges by their influence instead: morris or sobol.", "METHOD"
     ),
-    trials: int | None = typer.Option(
-        None, "--trials", help="Settings to try; by default 60.", metavar="N"
+]
+_Trials = Annotated[int | None, declare("--trials", "Settings to try; by default 60.", "N")]
+_Samples = Annotated[
+    int,
+    declare(
+        "--samples", "With --sensitivity: trajectories (morris), or a power of two (sobol).", "N"
     ),
-    samples: int = typer.Option(
-        8, "--samples", help="Of --sensitivity: trajectories; Sobol: a power of two.", metavar="N"
-    ),
-    runs: int = typer.Option(10, "--runs", help="Runs of each setting.", metavar="N"),
-    confirm: int = typer.Option(
-        30, "--confirm", help="Fresh runs of the best and the default.", metavar="N"
-    ),
-    changes: list[str] = typer.Option(
-        [], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE"
-    ),
-    seed: int | None = typer.Option(None, "--seed", help="Replace the seed.", metavar="N"),
-    jobs: int | None = typer.Option(
-        None, "--jobs", help="Threads; by default one per processor.", metavar="N"
-    ),
-    store: Path | None = typer.Option(
-        None, "--store", help="Keep what was simulated here, and find it again.", metavar="DIR"
-    ),
-    cluster: str = typer.Option(
-        "", "--cluster", help="Simulate on a Dask cluster instead: tcp://host:8786.", metavar="URL"
-    ),
-    out: Path | None = typer.Option(
-        None, "--out", help="Write tuned.json, the trials and the figure here.", metavar="DIR"
-    ),
-    quiet: bool = typer.Option(False, "--quiet", help="No progress."),
+]
+_Confirm = Annotated[int, declare("--confirm", "Fresh runs of the best and the default.", "N")]
+
+
+def tune(
+    scenario: options.Scenario,
+    vary: _Vary = [],
+    tcp: Annotated[list[str], options.tcp("TCPs to choose among; the first is the default.")] = [],
+    objective: _Objective = "goodput",
+    pareto: _Pareto = "",
+    sensitivity: _Method = "",
+    trials: _Trials = None,
+    samples: _Samples = 8,
+    runs: Annotated[int, options.runs("Runs of each setting.")] = 10,
+    confirm: _Confirm = 30,
+    changes: options.Changes = [],
+    seed: options.Seed = None,
+    jobs: options.Jobs = None,
+    store: options.Store = None,
+    cluster: options.Cluster = "",
+    out: Annotated[
+        Path | None, options.out("Write tuned.json, the trials and the figure here.")
+    ] = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Find the setting that serves a goal best, with its interval against the default."""
     from farlink import tuning
@@ -92,66 +89,65 @@ def tune(
     if out is not None:
         files.check_directory(out)
     names = text.names(tcp)
-    tell = None if quiet else _tell
-    ranges: dict[str, object] = dict(_pairs(vary))
-    overrides: dict[str, object] = dict(text.assignments(changes))
-    console = text.console(sys.stdout)
-    if sensitive:
-        if pareto or trials is not None or (names and len(names) > 1):
-            raise ScenarioError(
-                "--pareto, --trials and several TCPs have no effect beside --sensitivity"
-            )
-        with on_cluster(cluster) as executor:
-            table = tuning.sensitivity(
-                scenario,
-                ranges,
-                tcp=names[0] if names else None,
-                objective=objective,
-                method=sensitive,
-                samples=samples,
-                runs=runs,
-                overrides=overrides,
-                seed=seed,
-                lab=Experiment(store, "tune", jobs, executor),
-                tell=tell,
-            )
-        show_sensitivity(table, console)
-        if out is not None:
-            with folder.filling(out, last="sensitivity.csv") as stage:
-                files.write_text(stage / "sensitivity.csv", table.to_csv())
-            text.line(f"wrote {out / 'sensitivity.csv'}")
-        return
+    if sensitivity and (pareto or trials is not None or (names and len(names) > 1)):
+        raise ScenarioError(
+            "--pareto, --trials and several TCPs have no effect beside --sensitivity"
+        )
+    ranges = dict(_ranges(vary))
+    common: dict[str, Any] = {
+        "objective": objective,
+        "runs": runs,
+        "overrides": dict(text.assignments(changes)),
+        "seed": seed,
+        "tell": None if quiet else text.progress_line,
+    }
     with on_cluster(cluster) as executor:
+        lab = Experiment(store, "tune", jobs, executor)
+        if sensitivity:
+            first = names[0] if names else None
+            table = tuning.sensitivity(
+                scenario, ranges, tcp=first, method=sensitivity, samples=samples, lab=lab, **common
+            )
+            _report_sensitivity(table, out)
+            return
         tuned = tuning.tune(
             scenario,
             ranges,
             tcp=names,
-            objective=objective,
             pareto=[word.strip() for word in pareto.split(",")] if pareto else (),
             trials=60 if trials is None else trials,
-            runs=runs,
             confirm=confirm,
-            overrides=overrides,
-            seed=seed,
-            lab=Experiment(store, "tune", jobs, executor),
-            tell=tell,
+            lab=lab,
+            **common,
         )
-    show(tuned, console)
+    show(tuned, text.console(sys.stdout))
     text.line(f"to run it: {command(scenario, tuned)}")
     if out is not None:
-        from farlink.plot.style import save
-
-        with folder.filling(out, last="tuned.json") as stage:
-            files.write_text(stage / "trials.csv", tuned.table.to_csv(index=False))
-            files.write_text(stage / "tuned.json", json.dumps(tuned.data, indent=1) + "\n")
-            written = ["tuned.json", "trials.csv"]
-            with pictures.optional("response"):
-                written += [item.name for item in save(tuned.plot(), stage / "response")]
-        for name in written:
-            text.line(f"wrote {out / name}")
+        _save(tuned, out)
 
 
-def _pairs(vary: list[str]) -> list[tuple[str, str]]:
+def _report_sensitivity(table: "pd.DataFrame", out: Path | None) -> None:
+    show_sensitivity(table, text.console(sys.stdout))
+    if out is not None:
+        with folder.filling(out, last="sensitivity.csv") as stage:
+            files.write_text(stage / "sensitivity.csv", table.to_csv())
+        text.line(f"wrote {out / 'sensitivity.csv'}")
+
+
+def _save(tuned: "Tuned", out: Path) -> None:
+    from farlink.plot.style import save
+
+    with folder.filling(out, last="tuned.json") as stage:
+        files.write_text(stage / "trials.csv", tuned.table.to_csv(index=False))
+        files.write_text(stage / "tuned.json", json.dumps(tuned.data, indent=1) + "\n")
+        written = ["tuned.json", "trials.csv"]
+        with pictures.optional("response"):
+            written += [item.name for item in save(tuned.plot(), stage / "response")]
+    for name in written:
+        text.line(f"wrote {out / name}")
+
+
+def _ranges(vary: list[str]) -> list[tuple[str, str]]:
     pairs = []
     for variation in vary:
         path, equals, name = variation.partition("=")
@@ -162,8 +158,3 @@ def _pairs(vary: list[str]) -> list[tuple[str, str]]:
             )
         pairs.append((path.strip(), name.strip()))
     return pairs
-
-
-def _tell(line: str) -> None:
-    sys.stderr.write(text.printable(line) + "\n")
-    sys.stderr.flush()
