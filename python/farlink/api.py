@@ -50,40 +50,39 @@ def run(
 ) -> Result:
     """Simulate a scenario and return its result.
 
-    The result is a function of the scenario, its seed and `runs`: the same bits
-    on any machine and with any `jobs`. Run k of every TCP meets the same
-    channel (common random numbers), so TCPs can be compared run by run.
+    The result is a function of the scenario, its seed and `runs`: the same bits on any machine
+    and with any `jobs`. Run k of every TCP has the same channel (common random numbers), so TCPs
+    can be compared run by run.
 
     Parameters
     ----------
     scenario
-        A name of the library (`scenarios()`), the path of a .toml or .json
-        file, a saved result, or the same tree as a mapping.
+        A name of the library (`scenarios()`), the path of a .toml or .json file, a saved result,
+        or the same tree as a mapping.
     tcp
-        Names of TCPs (`variants()`), each of which runs the whole scenario; with
-        a profile before it (`profiles()`) as a kernel has it: "linux-cubic". By
-        default the scenario's own, or those of the saved result.
+        Names of TCPs (`variants()`), each of which runs the whole scenario. A profile before the
+        name (`profiles()`) sets the values of a kernel: "linux-cubic". By default the TCP of the
+        scenario, or those of the saved result.
     overrides
         Values by path, with units: ``{"links.0.down.delay": "300 ms"}``.
     seed
         Replaces the scenario's seed.
     runs
-        Independent runs per TCP; 2 and more give confidence intervals. By
-        default 1, or as many as the saved result has.
+        Independent runs per TCP; 2 and more give confidence intervals. By default 1, or the number
+        of the saved result.
     jobs
         Threads; by default one per processor.
     progress
-        Called now and then while the runs go on.
+        Called now and then during the runs.
 
     Raises
     ------
     ScenarioError
-        If anything asked for is wrong; nothing has run then.
+        If an argument or the scenario is wrong; nothing has run then.
     RunError
         If a run could not be finished.
     Interrupted
-        When Ctrl-C came after some runs were done: a `KeyboardInterrupt` that has them, in
-        `result`.
+        On Ctrl-C after some runs: a `KeyboardInterrupt` with these runs in `result`.
 
     Examples
     --------
@@ -99,20 +98,20 @@ def run(
     texts = where.resolve(_names(tcp), source.changes(overrides, seed))
     work = [(text, range(count)) for text in texts.values()]
     started = time.perf_counter()
-
-    def result(measures: "list[Measures]") -> Result:
-        wall = time.perf_counter() - started
-        resolved = {name: cast("dict[str, Any]", json.loads(text)) for name, text in texts.items()}
-        return Result.of_runs(resolved, dict(zip(texts, measures, strict=True)), wall)
-
     done: list[Measures] = []
     try:
         measures = _farlink.simulate(work, threads, progress, done)
     except KeyboardInterrupt as stop:
         if not done:
             raise
-        raise Interrupted(result(done), count) from stop
-    return result(measures)
+        raise Interrupted(_result(texts, done, started), count) from stop
+    return _result(texts, measures, started)
+
+
+def _result(texts: Mapping[str, str], measures: "list[Measures]", started: float) -> Result:
+    resolved = {name: cast("dict[str, Any]", json.loads(text)) for name, text in texts.items()}
+    runs = dict(zip(texts, measures, strict=True))
+    return Result.of_runs(resolved, runs, time.perf_counter() - started)
 
 
 def trajectory(

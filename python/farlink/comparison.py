@@ -212,32 +212,30 @@ def compare(
 ) -> Comparison:
     """Transfer over the first flow's path by our TCPs, simulated, and the kernel's, emulated.
 
-    Both sides have the same room for data (`BUFFERS`), segments one by one, and the jitter of the
-    scenario's hosts.
-
-    The simulated side is the TCP of that name as the profile "linux" has it ("linux-cubic"), or as
-    the profile that is written before it ("rfc-cubic"). Run k of both sides has the channel of
-    run k. An emulated run that fell behind the clock (`emulation.BEHIND_S`)
-    is done again, at most twice: then the last one counts, and `late_p99_s` tells.
+    Both sides have the same buffers (`BUFFERS`), segments one by one, and the jitter of the
+    scenario's hosts. The simulated side is the TCP of that name with the profile "linux"
+    ("linux-cubic"), or with the profile before the name ("rfc-cubic"). Run k of both sides has the
+    channel of run k. An emulated run that fell behind the clock (`emulation.BEHIND_S`) is repeated
+    at most twice; then the last one counts, with its `late_p99_s`.
 
     Parameters
     ----------
     scenario, overrides, seed
-        As for `run`. Of the flows only the ends of the first count, and of `[tcp]` nothing.
-        Overrides of send_buffer, receive_window and receive_window_max hold for both sides, of
-        other keys of `tcp` for ours alone.
+        As for `run`. Only the ends of the first flow count, and no key of `[tcp]`. Overrides of
+        send_buffer, receive_window and receive_window_max hold for both sides, other keys of `tcp`
+        for the simulated side alone.
     tcp
         Names that both sides have.
     size
-        What is transferred ("5 MB"); by default the size of the first flow.
+        Bytes to transfer ("5 MB"); by default the size of the first flow.
     runs
         Runs of each TCP on each side.
     realtime
         As for `emulate`.
     offloads
-        Let the kernel send and take several segments at once (TSO, GRO), which is quicker.
+        Let the kernel send and receive several segments at once (TSO, GRO), which is quicker.
     tell
-        Called with a line before each emulated run, which takes as long as the transfer does.
+        Called with a line before each emulated run, which takes as long as the transfer.
 
     Raises
     ------
@@ -248,44 +246,24 @@ def compare(
     """
     tree, amount = _tree(scenario, size, overrides, seed)
     keys = {**BUFFERS, **_tcp_keys(overrides)}
-    sides = Sides(
-        keys,
-        _memory(keys),
-        offloads,
-        {host["name"]: host["jitter"] for host in tree.get("hosts", [])},
-    )
+    jitter = {host["name"]: host["jitter"] for host in tree.get("hosts", [])}
+    sides = Sides(keys, _memory(keys), offloads, jitter)
     bearable = max(emulation.BEHIND_S, _LATE_SHARE * _round_trip(tree))
     for name in tcp:
         emulation.check_kernel(source.split(name)[1])
     if not 1 <= runs <= 1000:
         raise ScenarioError(f"runs is {runs}; write 1 to 1000")
-    ours = {name: name if source.split(name)[0] else f"{PROFILE}-{name}" for name in tcp}
-    result = api.run(tree, tcp=list(ours.values()), runs=runs, overrides=keys)
+    names = [name if source.split(name)[0] else f"{PROFILE}-{name}" for name in dict.fromkeys(tcp)]
+    result = api.run(tree, tcp=names, runs=runs, overrides=keys)
     simulated = {
         row["tcp"]: tuple(value for value in values_of(row, "goodput") if value is not None)
         for row in result.rows("results")
     }
+    path = _EmulatedPath(tree, amount, sides, realtime, bearable, runs, tell)
     rows, sequences = [], {}
-    for name in ours.values():
-        kernel, goodputs, late = source.split(name)[1], [], []
-        for run in range(runs):
-            for attempt in range(_TRIES):
-                if tell:
-                    again = " again: it fell behind the clock" if attempt else ""
-                    tell(f"emulating {kernel}, run {run + 1} of {runs}{again}")
-                with tempfile.TemporaryDirectory(prefix="farlink-") as where:
-                    pcap = Path(where) if run == 0 else None
-                    done, goodput = _emulated(
-                        tree, amount, kernel, run, Path(where), pcap, sides, realtime=realtime
-                    )
-                    if pcap is not None:
-                        sequences[name] = _sequence(done, pcap, tree)
-                lateness = done.data["lateness"]
-                if float(lateness["p99_s"]) <= bearable:
-                    break
-            goodputs.append(goodput)
-            late.append((float(lateness["p50_s"]), float(lateness["p99_s"])))
-        rows.append(Row(name, simulated[name], tuple(goodputs), tuple(late), bearable))
+    for name in names:
+        row, sequences[name] = path.row(name, simulated[name])
+        rows.append(row)
     return Comparison(result, rows, sequences, sides)
 
 
@@ -326,34 +304,67 @@ def _round_trip(tree: Mapping[str, Any]) -> float:
     return 2 * bottleneck(tree).delay_s
 
 
-def _emulated(
-    tree: Mapping[str, Any],
-    amount: int,
-    name: str,
-    run: int,
-    where: Path,
-    pcap: Path | None,
-    sides: Sides,
-    *,
-    realtime: bool | None,
-) -> tuple[emulation.Emulated, float]:
-    """Emulate a run; return what it did and its goodput in bit/s."""
-    report = where / "report.json"
-    done = emulation.transfer(
-        tree,
-        f"{amount} B",
-        tcp=name,
-        run=run,
-        realtime=realtime,
-        plain=not sides.offloads,
-        memory=sides.emulated,
-        pcap=pcap,
-        snaplen=captured.HEADERS if pcap is not None else 0,
-        output=report,
-    )
-    if done.exit_code or not report.exists():
-        raise RunError(f"the transfer by the kernel's {name}, run {run}, failed")
-    return done, float(json.loads(report.read_text())["goodput_bit_s"])
+@dataclass(frozen=True)
+class _Measured:
+    """Goodput (bit/s) and lateness (s; median and 99 %) of an emulated run, and run 0's packets."""
+
+    goodput: float
+    late_s: tuple[float, float]
+    sequence: "dict[str, pd.DataFrame]"
+
+
+@dataclass(frozen=True)
+class _EmulatedPath:
+    """The emulated side of a comparison: a transfer of `amount` bytes by the kernel's TCPs."""
+
+    tree: Mapping[str, Any]
+    amount: int
+    sides: Sides
+    realtime: bool | None
+    bearable: float
+    runs: int
+    tell: Told | None
+
+    def row(self, name: str, simulated: tuple[float, ...]) -> tuple[Row, "dict[str, pd.DataFrame]"]:
+        """Emulate all runs of a TCP; returns its row, and the packets of run 0."""
+        kernel = source.split(name)[1]
+        measured = [self._run(kernel, run) for run in range(self.runs)]
+        goodputs = tuple(item.goodput for item in measured)
+        late = tuple(item.late_s for item in measured)
+        return Row(name, simulated, goodputs, late, self.bearable), measured[0].sequence
+
+    def _run(self, kernel: str, run: int) -> _Measured:
+        """Emulate a run, again if it fell behind the clock, at most `_TRIES` times."""
+        for attempt in range(_TRIES):
+            if self.tell:
+                again = " again: it fell behind the clock" if attempt else ""
+                self.tell(f"emulating {kernel}, run {run + 1} of {self.runs}{again}")
+            with tempfile.TemporaryDirectory(prefix="farlink-") as where:
+                measured = self._once(kernel, run, Path(where))
+            if measured.late_s[1] <= self.bearable:
+                break
+        return measured
+
+    def _once(self, kernel: str, run: int, where: Path) -> _Measured:
+        pcap, report = (where if run == 0 else None), where / "report.json"
+        done = emulation.transfer(
+            self.tree,
+            f"{self.amount} B",
+            tcp=kernel,
+            run=run,
+            realtime=self.realtime,
+            plain=not self.sides.offloads,
+            memory=self.sides.emulated,
+            pcap=pcap,
+            snaplen=captured.HEADERS if pcap is not None else 0,
+            output=report,
+        )
+        if done.exit_code or not report.exists():
+            raise RunError(f"the transfer by the kernel's {kernel}, run {run}, failed")
+        goodput = float(json.loads(report.read_text())["goodput_bit_s"])
+        late = done.data["lateness"]
+        sequence = {} if pcap is None else _sequence(done, pcap, self.tree)
+        return _Measured(goodput, (float(late["p50_s"]), float(late["p99_s"])), sequence)
 
 
 def _tree(

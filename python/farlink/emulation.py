@@ -281,6 +281,22 @@ def _check(function: str, options: Options) -> None:
         raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
 
 
+def _check_options(options: Options, *, unit: bool) -> None:
+    if options.get("force") and not options.get("attach"):
+        raise ScenarioError("force has no effect without attach")
+    if unit and options.get("internet"):
+        raise ScenarioError("internet has no effect on gateways, which are on other machines")
+    check_seconds(options.get("seconds"))
+    checks.whole("run", options.get("run", 0), 2**64 - 1, least=0)
+    snaplen = options.get("snaplen", 0)
+    if snaplen and options.get("pcap") is None:
+        raise ScenarioError(
+            f"snaplen {snaplen} has no effect without pcap, which names a directory"
+        )
+    if not 0 <= snaplen < 2**32:
+        raise ScenarioError(f"snaplen is {snaplen}; write 0 (all of a packet) or a number of bytes")
+
+
 def _emulate(
     scenario: str | Path | Mapping[str, object],
     command: Sequence[str] | None,
@@ -288,9 +304,10 @@ def _emulate(
     checked: int | None = None,
     unit: tuple[Mapping[str, str], Callable[[str], None]] | None = None,
 ) -> Emulated:
-    """Emulate; `checked` is the size of a transfer that user-space hosts take part in.
+    """Emulate a scenario.
 
-    `unit` is for hosts on other machines: what the engine is told, and what is called with notices.
+    `checked` is the size of a transfer in which user-space hosts take part. `unit` has the engine's
+    settings for hosts on other machines, and the function for its notices.
     """
     text, default = _resolved(scenario, options)
     endpoints = options.get("endpoints") or {}
@@ -302,23 +319,12 @@ def _emulate(
     if engine is None:
         raise FarlinkError("emulation needs Linux: it is made of network namespaces")
     main = None if command is None else (options.get("host") or default[1], command)
+    _check_options(options, unit=unit is not None)
     seconds, fetches = options.get("seconds"), checked is not None and default[1] in endpoints
     attach = options.get("attach") or {}
-    if options.get("force") and not attach:
-        raise ScenarioError("force has no effect without attach")
-    if unit is not None and options.get("internet"):
-        raise ScenarioError("internet has no effect on gateways, which are on other machines")
     if main is None and seconds is None and not fetches and not attach and unit is None:
         raise ScenarioError("an emulation needs a command, or seconds to last")
-    check_seconds(seconds)
-    run = checks.whole("run", options.get("run", 0), 2**64 - 1, least=0)
-    pcap, snaplen = options.get("pcap"), options.get("snaplen", 0)
-    if snaplen and pcap is None:
-        raise ScenarioError(
-            f"snaplen {snaplen} has no effect without pcap, which names a directory"
-        )
-    if not 0 <= snaplen < 2**32:
-        raise ScenarioError(f"snaplen is {snaplen}; write 0 (all of a packet) or a number of bytes")
+    pcap, run = options.get("pcap"), options.get("run", 0)
     if pcap is not None:
         files.check_directory(pcap)
         pcap.mkdir(parents=True, exist_ok=True)
@@ -334,7 +340,7 @@ def _emulate(
         "plain": options.get("plain", False),
         "realtime": options.get("realtime"),
         "pcap": pcap and str(pcap),
-        "snaplen": snaplen,
+        "snaplen": options.get("snaplen", 0),
         "sample": options.get("sample", False),
         "attach": attachment.attached(attach),
         "internet": options.get("internet"),

@@ -177,21 +177,20 @@ def delay_trace(
     interval: float = 15.0,
     handover_time: float = 0.0,
 ) -> "pd.DataFrame":
-    """Follow the satellites over a place and return the one-way delay over time.
+    """Return the one-way delay over the satellites above a place, over time.
 
-    Every `interval` seconds the satellite that stands highest over the user is
-    chosen among those that user and gateway both see above `min_elevation`. The
-    way goes up to it and down to the gateway.
+    Every `interval` seconds the satellite that stands highest over the user is chosen among those
+    that both user and gateway see above `min_elevation`. Packets go up to it and down to the
+    gateway.
 
     Parameters
     ----------
     tle
         A file of two-line elements, or their text.
     user, gateway
-        The two ends on the ground; without a gateway it stands beside the user.
+        The two ends on the ground; by default the gateway stands beside the user.
     start
-        Time 0; the epoch of the first elements without it. Elements are good for
-        some days around their epoch.
+        Time 0; by default the epoch of the first elements, which are good for some days around it.
     duration, step
         Length of the trace and time between its rows, in seconds.
     min_elevation
@@ -199,21 +198,20 @@ def delay_trace(
     interval
         Seconds from one choice to the next.
     handover_time
-        Seconds after a change of the satellite in which everything is lost.
+        Seconds after a change of satellite in which everything is lost.
 
     Returns
     -------
     pandas.DataFrame
-        Columns ``time (s)``, ``delay (ms)``, ``loss`` (1 while there is no
-        satellite, or just another), ``satellite`` and ``elevation (deg)``.
+        Columns ``time (s)``, ``delay (ms)``, ``loss`` (1 without a satellite and during a
+        handover), ``satellite`` and ``elevation (deg)``.
 
     Raises
     ------
     ScenarioError
-        If `sgp4` is missing, or anything asked for is wrong.
+        If `sgp4` is missing, or an argument is wrong.
     """
     import numpy as np
-    import pandas as pd
 
     _check(duration, step, min_elevation, interval, handover_time)
     satellites = _Satellites(_elements(tle), start)
@@ -223,35 +221,47 @@ def delay_trace(
     epochs = np.arange(count, dtype=np.float64) * np.float64(interval)
     chosen = _choose(satellites, user, other, epochs, min_elevation)
     period = np.minimum((times / interval + 1e-9).astype(int), len(epochs) - 1)
-    of_row = chosen[period]
-    delay = np.full(len(times), np.nan)
-    elevation = np.full(len(times), np.nan)
-    for item in np.unique(of_row[of_row >= 0]):
-        rows = np.flatnonzero(of_row == item)
-        positions = satellites.positions([item], times[rows])[0]
-        up, high = _look(positions, user)
-        down, _ = _look(positions, other)
-        delay[rows] = (up + down) / _LIGHT * 1e3
-        elevation[rows] = high
-    if np.isnan(delay).all():
+    table = _rows(satellites, chosen[period], times, user, other)
+    if table["delay (ms)"].isna().all():
         raise ScenarioError(
             f"no satellite is above {min_elevation} degrees in all this time; lower min_elevation, "
             "or choose another place or start"
         )
-    table = pd.DataFrame(
+    if handover_time > 0:
+        changes = epochs[1:][(chosen[1:] != chosen[:-1]) & (chosen[1:] >= 0)]
+        table = _interrupted(table, changes[changes < duration], handover_time)
+    return table
+
+
+def _rows(
+    satellites: "_Satellites",
+    of_row: "npt.NDArray[np.int64]",
+    times: "Array",
+    user: Place,
+    gateway: Place,
+) -> "pd.DataFrame":
+    """Return a row for each time; `of_row` has the satellite of each, -1 for none."""
+    import numpy as np
+    import pandas as pd
+
+    delay = np.full(len(times), np.nan)
+    elevation = np.full(len(times), np.nan)
+    for satellite in np.unique(of_row[of_row >= 0]):
+        rows = np.flatnonzero(of_row == satellite)
+        positions = satellites.positions([satellite], times[rows])[0]
+        up, elevation[rows] = _look(positions, user)
+        down, _ = _look(positions, gateway)
+        delay[rows] = (up + down) / _LIGHT * 1e3
+    return pd.DataFrame(
         {
             "time (s)": times,
-            # Nothing passes where there is no satellite; the last delay is a number for it.
+            # Without a satellite everything is lost; the last delay fills the gap.
             "delay (ms)": pd.Series(delay).ffill().bfill().to_numpy(),
             "loss": (of_row < 0).astype(int),
             "satellite": [satellites.names[i] if i >= 0 else "" for i in of_row],
             "elevation (deg)": elevation,
         }
     )
-    if handover_time > 0:
-        changes = epochs[1:][(chosen[1:] != chosen[:-1]) & (chosen[1:] >= 0)]
-        table = _interrupted(table, changes[changes < duration], handover_time)
-    return table
 
 
 def _check(

@@ -38,6 +38,21 @@ def blocks(advice: "Advice") -> Iterator[Block]:
     yield Block("table", (), [("", ""), *_link(advice)])
     yield Block("head", [f"What limits you now ({advice.present.tcp})"])
     yield Block("list", [limit for limit in (*advice.limited, *_now(advice)) if limit])
+    yield from _choices(advice)
+    if advice.beside:
+        yield from _other_traffic(advice)
+    yield from _fixed_ends(advice)
+    yield from _queue(advice)
+    yield from _commands(advice)
+    yield Block("head", ["What this leaves out"])
+    yield Block("list", list(advice.notes))
+    yield Block("head", ["How it was found"])
+    yield Block("text", [_method(advice)])
+    yield Block("code", list(advice.commands))
+
+
+def _choices(advice: "Advice") -> Iterator[Block]:
+    """Return the TCPs, the settings and the sizes of transfer, each beside the present."""
     against = f"against {advice.present.tcp}"
     if advice.tcps:
         yield Block("head", ["Which TCP"])
@@ -49,16 +64,23 @@ def blocks(advice: "Advice") -> Iterator[Block]:
     for size in advice.sizes:
         yield Block("small", [_of_size(size)])
         yield Block("table", (), _options(size.options, "against now"))
-    if advice.beside:
-        yield Block("head", ["With other traffic beside it"])
-        yield Block(
-            "text",
-            [
-                f"A transfer that does not end, and one of {advice.other} over the same path that "
-                "does not end either:"
-            ],
-        )
-        yield Block("table", (), _beside(advice))
+
+
+def _other_traffic(advice: "Advice") -> Iterator[Block]:
+    yield Block("head", ["With other traffic beside it"])
+    yield Block(
+        "text",
+        [
+            f"A transfer that does not end, and one of {advice.other} over the same path that "
+            "does not end either:"
+        ],
+    )
+    yield Block("table", (), _beside(advice))
+
+
+def _fixed_ends(advice: "Advice") -> Iterator[Block]:
+    """Return the remedies of the link and of proxies for hosts that stay as they are."""
+    against = f"against {advice.present.tcp}"
     yield Block("head", ["What the link or a proxy could do for ends that stay as they are"])
     if advice.fixed:
         yield Block("table", (), _options(advice.fixed, against))
@@ -78,37 +100,38 @@ def blocks(advice: "Advice") -> Iterator[Block]:
     if advice.remedies:
         yield Block("head", ["The same with the setting advised at the ends"])
         yield Block("table", (), _options(advice.remedies, "against the setting advised"))
+
+
+def _queue(advice: "Advice") -> Iterator[Block]:
+    """Return the delay of a call beside an endless transfer."""
     yield Block("head", ["What the queue does to others"])
     yield Block("text", ["A call of 64 kbit/s beside a transfer that does not end, one way:"])
     rows = [("beside it", "mean delay", "99 % below")]
     for what, (mean, p99) in advice.delays.items():
         rows.append((what, _value(mean, "s"), _value(p99, "s")))
     yield Block("table", (), rows)
+
+
+def _commands(advice: "Advice") -> Iterator[Block]:
+    """Return the commands that set the best setting, for each system."""
     yield Block("head", ["To set"])
     if not advice.tcps:
         yield Block("text", ["At the ends nothing: they stay as they are."])
-    for system in (
-        []
-        if not advice.tcps
-        else systems(advice.best.tcp, advice.window, advice.initial_window, _wants(advice))
-    ):
+        return
+    for system in systems(advice.best.tcp, advice.window, advice.initial_window, _wants(advice)):
         yield from _system(system)
-    yield Block("head", ["What this leaves out"])
-    yield Block("list", list(advice.notes))
-    yield Block("head", ["How it was found"])
-    yield Block(
-        "text",
-        [
-            f"Settings were chosen on up to {advice.runs} runs of each size, by the mean logarithm "
-            "of goodput, and given up where pairs of runs showed them worse. They are told by "
-            f"{advice.runs} fresh ones, sizes by {max(3, advice.runs // 2)} (what limits, other "
-            "traffic and the call by the first); every run has the same losses for all "
-            "settings. ± is half of "
-            f"the 95 % interval (Student's t; gains by pairs). Seed {advice.seed}. These commands "
-            "give the numbers of all runs:"
-        ],
+
+
+def _method(advice: "Advice") -> str:
+    return (
+        f"Settings were chosen on up to {advice.runs} runs of each size, by the mean logarithm "
+        "of goodput, and given up where pairs of runs showed them worse. They are told by "
+        f"{advice.runs} fresh ones, sizes by {max(3, advice.runs // 2)} (what limits, other "
+        "traffic and the call by the first); every run has the same losses for all "
+        "settings. ± is half of "
+        f"the 95 % interval (Student's t; gains by pairs). Seed {advice.seed}. These commands "
+        "give the numbers of all runs:"
     )
-    yield Block("code", list(advice.commands))
 
 
 def _answers(advice: "Advice") -> Iterator[str]:

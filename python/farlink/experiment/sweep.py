@@ -366,54 +366,49 @@ def sweep(
 ) -> SweepResult:
     """Simulate a grid, or a drawn design, of settings of a scenario.
 
-    Run k of every point meets the same losses (common random numbers), so settings can be
-    compared run by run.
+    Run k of every point has the same losses (common random numbers).
 
     Parameters
     ----------
     what
         A sweep file or a mapping like one (docs/sweeps.md); with `factors` a scenario.
     factors
-        What is varied: ``{"tcp": ["cubic", "hybla"], "links.0.down.delay": ["100 ms", "250 ms"]}``,
-        and all that the file knows.
+        Keys and their values, as the table [factors] of the file:
+        ``{"tcp": ["cubic", "hybla"], "links.0.down.delay": ["100 ms", "250 ms"]}``.
     runs, precision
-        Runs of each point, by default 30; or how exact means shall be, as ``{"goodput":
+        Runs of each point, by default 30; or the relative error of means, as ``{"goodput":
         "2 %"}``, with ``least`` and ``most`` runs.
     measures
-        What tables show: "goodput", "satellite.down.utilisation", "download.goodput".
+        Measures in tables: "goodput", "satellite.down.utilisation", "download.goodput".
     design
         ``{"kind": "sobol", "points": 64}``, ``{"zip": ["rate", "buffer"]}``.
     overrides, seed
-        Of all points, as for `run`.
+        For all points, as for `run`.
     store
-        Folder for the numbers of all runs; what it has is not simulated again. Without
-        one they are gone with the result.
+        Folder that keeps the numbers of all runs; runs in it are not simulated again.
     jobs, executor
-        Threads, or who simulates instead: anything with the interface of
-        `concurrent.futures`, such as ``client.get_executor()`` of Dask.
+        Threads; or an executor with the interface of `concurrent.futures`, such as
+        ``client.get_executor()`` of Dask.
     progress
         Called with a `State` now and then.
 
     Raises
     ------
     ScenarioError
-        If anything asked for is wrong, at any point; nothing has run then.
+        If an argument or a point is wrong; nothing has run then.
     RunError
         If a run could not be finished.
     SweepStopped
-        When Ctrl-C came: a `KeyboardInterrupt`. What is done is in the store.
+        On Ctrl-C: a `KeyboardInterrupt`. Finished runs are in the store.
 
     Examples
     --------
     >>> import farlink as fl
-    >>> found = fl.sweep("geo-lossy", factors={"tcp": ["sack", "hybla"]}, runs=10)  # doctest: +SKIP
-    >>> found.frame  # doctest: +SKIP
-    >>> found.differences("tcp", "sack")  # doctest: +SKIP
+    >>> grid = fl.sweep("geo-lossy", factors={"tcp": ["sack", "hybla"]}, runs=10)  # doctest: +SKIP
+    >>> grid.differences("tcp", "sack")  # doctest: +SKIP
     """
     if factors is not None:
-        tree: dict[str, Any] = {"scenario": str(what) if isinstance(what, Path) else what}
-        tree |= {"factors": factors}
-        what = tree
+        what = {"scenario": str(what) if isinstance(what, Path) else what, "factors": factors}
     given = {"measures": measures and list(measures), "design": design, "set": overrides}
     given = {key: setting for key, setting in given.items() if setting is not None}
     if given and factors is None:

@@ -532,18 +532,18 @@ def sensitivity(
     lab: Experiment | None = None,
     tell: Tell | None = None,
 ) -> "pd.DataFrame":
-    """Tell which knobs matter, over their whole ranges.
+    """Rank the varied keys by their influence over their whole ranges.
 
     "morris": elementary effects; `mu_star`, the mean of their sizes, in the unit of the goal, and
-    `sigma`, their spread: above mu_star the effect depends on other knobs. "sobol": shares of the
+    `sigma`, their spread: above mu_star the effect depends on other keys. "sobol": shares of the
     variance; `first` alone, `total` with others. Both with 95 % half widths (bootstrap).
-    All points have the same runs, so what differs is the settings.
+    All points have the same runs, so that they differ in the settings alone.
 
     Parameters
     ----------
     samples
-        Morris: trajectories of a point per knob and one; Sobol: a power of two, times
-        knobs + 2 points.
+        Morris: trajectories of a point per key and one; Sobol: a power of two, times
+        keys + 2 points.
 
     Raises
     ------
@@ -552,6 +552,55 @@ def sensitivity(
     """
     import pandas as pd
 
+    analysis = _analysis(method, samples)
+    search = _Search(
+        scenario, tuple(knobs(vary, None)), tcp, dict(overrides or {}), seed,
+        lab or Experiment(), runs, tell,
+    )  # fmt: skip
+    search.check()
+    wanted = _objective(objective)
+    names = [knob.path for knob in search.knobs]
+    problem = {"num_vars": len(names), "names": names, "bounds": [[0.0, 1.0]] * len(names)}
+    number = int(search.base.scenario["seed"]) % 2**31
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        shares = analysis.sample(problem, samples, number)
+        points = [
+            search.point(
+                {knob.path: knob.at(float(x)) for knob, x in zip(search.knobs, row, strict=True)}
+            )
+            for row in shares
+        ]
+        if tell:
+            tell(f"{len(points):,} points of {runs} runs")
+        lab = search.lab
+        lab.simulate([(point, runs) for point in points])
+        values = np.array([wanted.values(lab, point, search.base, runs).mean() for point in points])
+        if not np.isfinite(values).all():
+            raise ScenarioError(
+                f"objective {wanted.name} has no value at some settings (a run that does not end); "
+                "narrow the ranges, or take goodput"
+            )
+        result = analysis.analyze(problem, shares, values, number)
+    table = pd.DataFrame(
+        {name: np.asarray(result[key], dtype=np.float64) for name, key in analysis.columns.items()},
+        index=pd.Index(names, name="knob"),
+    )
+    table.attrs["points"] = len(points)
+    return table.sort_values(analysis.rank_by, ascending=False)
+
+
+@dataclass(frozen=True)
+class _Analysis:
+    """A method of SALib: its points, its indices, and their names in the table and in SALib."""
+
+    sample: Callable[..., Any]
+    analyze: Callable[..., Any]
+    columns: Mapping[str, str]
+    rank_by: str
+
+
+def _analysis(method: str, samples: int) -> _Analysis:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -566,52 +615,22 @@ def sensitivity(
         raise ScenarioError(
             f"samples is {samples}; write 2 or more, for Sobol a power of two such as 64"
         )
-    search = _Search(
-        scenario, tuple(knobs(vary, None)), tcp, dict(overrides or {}), seed,
-        lab or Experiment(), runs, tell,
-    )  # fmt: skip
-    search.check()
-    wanted = _objective(objective)
-    names = [knob.path for knob in search.knobs]
-    problem = {"num_vars": len(names), "names": names, "bounds": [[0.0, 1.0]] * len(names)}
-    number = int(search.base.scenario["seed"]) % 2**31
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if method == "morris":
-            shares = morris_points.sample(problem, samples, seed=number)
-        else:
-            shares = sobol_points.sample(problem, samples, calc_second_order=False, seed=number)
-        points = [
-            search.point(
-                {knob.path: knob.at(float(x)) for knob, x in zip(search.knobs, row, strict=True)}
-            )
-            for row in shares
-        ]
-        if tell:
-            tell(f"{len(points):,} points of {runs} runs")
-        search.lab.simulate([(point, runs) for point in points])
-        values = np.array(
-            [wanted.values(search.lab, point, search.base, runs).mean() for point in points]
+    if method == "morris":
+        return _Analysis(
+            lambda problem, count, seed: morris_points.sample(problem, count, seed=seed),
+            lambda problem, shares, values, seed: morris.analyze(
+                problem, shares, values, seed=seed
+            ),
+            {name: name for name in ("mu_star", "mu_star_conf", "sigma")},
+            "mu_star",
         )
-        if not np.isfinite(values).all():
-            raise ScenarioError(
-                f"objective {wanted.name} has no value at some settings (a run that does not end); "
-                "narrow the ranges, or take goodput"
-            )
-        if method == "morris":
-            result = morris.analyze(problem, shares, values, seed=number)
-            columns = {"mu_star": "mu_star", "mu_star_conf": "mu_star_conf", "sigma": "sigma"}
-        else:
-            result = sobol.analyze(problem, values, calc_second_order=False, seed=number)
-            columns = {
-                "first": "S1",
-                "first_conf": "S1_conf",
-                "total": "ST",
-                "total_conf": "ST_conf",
-            }
-    table = pd.DataFrame(
-        {name: np.asarray(result[key], dtype=np.float64) for name, key in columns.items()},
-        index=pd.Index(names, name="knob"),
+    return _Analysis(
+        lambda problem, count, seed: sobol_points.sample(
+            problem, count, calc_second_order=False, seed=seed
+        ),
+        lambda problem, _shares, values, seed: sobol.analyze(
+            problem, values, calc_second_order=False, seed=seed
+        ),
+        {"first": "S1", "first_conf": "S1_conf", "total": "ST", "total_conf": "ST_conf"},
+        "total",
     )
-    table.attrs["points"] = len(points)
-    return table.sort_values("mu_star" if method == "morris" else "total", ascending=False)

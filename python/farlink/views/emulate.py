@@ -1,11 +1,15 @@
 """Counters of an emulation as tables."""
 
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from farlink.views import gateway
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rich.table import Table
+
     from farlink import emulation
     from farlink.views.page import Sink
 
@@ -14,16 +18,36 @@ __all__ = ["tables"]
 
 def tables(done: "emulation.Emulated", out: "Sink") -> None:
     """Print what the links carried and lost, where all packets are, and how late they were."""
+    data = done.data
+    out.print(_links(data["links"]))
+    _hosts(data, out)
+    out.print(_packets(data["packets"]), soft_wrap=True)
+    for warning in _warnings(done):
+        out.print(f"WARNING: {warning}")
+    late = data["lateness"]
+    out.print(
+        f"{data['duration_s']:.1f} s; packets were late by {1e3 * late['p50_s']:.3f} ms (median), "
+        f"{1e3 * late['p99_s']:.3f} ms (99 %), {1e3 * late['max_s']:.3f} ms (most)",
+        soft_wrap=True,
+    )
+    if data["realtime_refused"]:
+        out.print(
+            f"The engine ran at normal priority ({data['realtime_refused']}), where a busy "
+            "machine makes packets later; --no-realtime asks for that",
+            soft_wrap=True,
+        )
+
+
+def _links(links: "Sequence[Mapping[str, Any]]") -> "Table":
     from rich import box
     from rich.table import Table
 
-    data = done.data
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for title in ("link", "direction"):
         table.add_column(title, no_wrap=True)
     for title in ("packets", "lost", "utilisation (%)", "longest queue"):
         table.add_column(title, justify="right")
-    for row in data["links"]:
+    for row in links:
         metrics = row["metrics"]
         table.add_row(
             row["link"],
@@ -33,7 +57,11 @@ def tables(done: "emulation.Emulated", out: "Sink") -> None:
             f"{100 * (metrics['utilisation'] or 0):.1f}",
             f"{metrics['queue_max']:,.0f}",
         )
-    out.print(table)
+    return table
+
+
+def _hosts(data: "Mapping[str, Any]", out: "Sink") -> None:
+    """Print a line for each host, gateway, endpoint in user space and server that ended early."""
     for row in data["hosts"]:
         odd = [
             f"{row[key]:,} {what}"
@@ -77,39 +105,26 @@ def tables(done: "emulation.Emulated", out: "Sink") -> None:
                 soft_wrap=True,
                 markup=False,
             )
-    out.print(_packets(data["packets"]), soft_wrap=True)
+
+
+def _warnings(done: "emulation.Emulated") -> "Iterator[str]":
+    data = done.data
     for row in data["links"]:
         bound, full = row["queue_bound_bytes"], row["metrics"]["drops_congestion"]
         if bound and full:
-            out.print(
-                f"WARNING: the queue of {row['link']} {row['direction']} has no limit in the "
+            yield (
+                f"the queue of {row['link']} {row['direction']} has no limit in the "
                 f"scenario; here it ends at {bound >> 20} MiB, and was full for {full:,.0f} packets"
             )
     if data["packets"]["overflowed"]:
-        out.print(
-            f"WARNING: {data['packets']['overflowed']:,} packets were sent faster than they could "
+        yield (
+            f"{data['packets']['overflowed']:,} packets were sent faster than they could "
             "be read, and a host's device dropped them"
         )
     if done.missing:
-        out.print(
-            f"WARNING: {done.missing:,} packets are unaccounted for, which is an error of farlink"
-        )
+        yield f"{done.missing:,} packets are unaccounted for, which is an error of farlink"
     if data["uncaptured"]:
-        out.print(
-            f"WARNING: {data['uncaptured']:,} packets that the disk did not take are not captured"
-        )
-    late = data["lateness"]
-    out.print(
-        f"{data['duration_s']:.1f} s; packets were late by {1e3 * late['p50_s']:.3f} ms (median), "
-        f"{1e3 * late['p99_s']:.3f} ms (99 %), {1e3 * late['max_s']:.3f} ms (most)",
-        soft_wrap=True,
-    )
-    if data["realtime_refused"]:
-        out.print(
-            f"The engine ran at normal priority ({data['realtime_refused']}), where a busy "
-            "machine makes packets later; --no-realtime asks for that",
-            soft_wrap=True,
-        )
+        yield f"{data['uncaptured']:,} packets that the disk did not take are not captured"
 
 
 def _packets(packets: dict[str, int]) -> str:
