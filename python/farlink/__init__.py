@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from farlink.experiment.sweep import SweepResult, sweep
     from farlink.rainfade import Rain, rain
     from farlink.result import Result
-    from farlink.studies.runner import StudyResult, study
+    from farlink.studies.archive import StudyResult
+    from farlink.studies.runner import study
     from farlink.tuning import Tuned, sensitivity, tune
 
 __version__ = _version()
@@ -114,7 +115,7 @@ _LATER = {
     "fit": "farlink.estimate",
     "Rain": "farlink.rainfade",
     "rain": "farlink.rainfade",
-    "StudyResult": "farlink.studies.runner",
+    "StudyResult": "farlink.studies.archive",
     "study": "farlink.studies.runner",
     "Diff": "farlink.experiment.diff",
     "diff": "farlink.experiment.diff",

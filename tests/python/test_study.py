@@ -14,13 +14,14 @@ from matplotlib.figure import Figure
 import farlink as fl
 from farlink import cli, studies
 from farlink.studies import index
+from farlink.studies.archive import StudyResult
 from farlink.studies.draw import draw, numbers
 from farlink.studies.judge import Finding, Ground, Judgement, judge, look, summary
 from farlink.studies.lab import Cell, Lab
 from farlink.studies.model import Change, Model
 from farlink.studies.page import document, grounds, render, sentence
 from farlink.studies.quantity import LEVEL, Quantity, Verdict, fact
-from farlink.studies.runner import Step, StudyResult, run_study
+from farlink.studies.runner import Step, run_study
 from farlink.studies.select import select
 from farlink.studies.study import Claim, Curves, Drawing, Registry, Study, Table
 

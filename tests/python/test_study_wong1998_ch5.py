@@ -8,7 +8,7 @@ import pytest
 from farlink.studies.judge import Judgement
 from farlink.studies.lab import Lab
 from farlink.studies.model import Change, Model
-from farlink.studies.runner import _Bench
+from farlink.studies.runner import StudyRunner
 from farlink.studies.study import Drawing
 from farlink.studies.wong1998 import STUDY
 from farlink.studies.wong1998.numbers import congestion_of, loss_of
@@ -92,9 +92,9 @@ def test_errors_by_bit_lose_full_frames_as_before(wong: Model) -> None:
 def test_a_model_of_constants_leaves_hardly_a_claim_green() -> None:
     """At most a tenth, and none that cannot be judged: nothing is simulated for it."""
     lab = Lab(runs=10)
-    bench = _Bench(STUDY, lab, [])
+    runner = StudyRunner(STUDY, lab, [])
     constants = STUDY.plan.mutants["constants"]
-    results = [bench.judge_once(Judgement(claim), constants) for claim in STUDY.claims.values()]
+    results = [runner.judge_once(Judgement(claim), constants) for claim in STUDY.claims.values()]
     words = [match.status for match in results]
     assert "failed" not in words
     assert words.count("reproduced") <= len(words) / 10

@@ -15,7 +15,8 @@ from farlink.views.study import _table, show
 
 if TYPE_CHECKING:
     from farlink.api import Progress
-    from farlink.studies.runner import Step, StudyResult
+    from farlink.studies.archive import StudyResult
+    from farlink.studies.runner import Step
     from farlink.studies.study import Study
 
 __all__ = ["study"]

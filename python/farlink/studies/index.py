@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from farlink import files
+from farlink.studies.archive import StudyResult
 from farlink.studies.page import counts, environment, grounds, sentence
-from farlink.studies.runner import StudyResult
 
 __all__ = ["write"]
 

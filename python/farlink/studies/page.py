@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from jinja2 import Environment
 
+    from farlink.studies.archive import Made, StudyResult
     from farlink.studies.live import Live
-    from farlink.studies.runner import Made, StudyResult
 
 __all__ = ["FORMAT", "counts", "document", "environment", "grounds", "render", "sentence", "write"]
 

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from farlink.studies.archive import StudyResult
     from farlink.studies.live import Live
-    from farlink.studies.runner import StudyResult
     from farlink.views.page import Sink
 
 __all__ = ["_table", "show"]

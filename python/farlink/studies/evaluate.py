@@ -1,0 +1,59 @@
+"""Findings of claims, and contents of figures and tables, computed from simulated runs.
+
+Each is a function of the record and a lab alone. With a lab that simulates nothing they give the
+cells that they need (`plan`), with the real one what the runs say (`runner`).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from farlink.studies.curves import curves
+from farlink.studies.judge import Compared, Finding
+from farlink.studies.lab import Lab
+from farlink.studies.model import Change
+from farlink.studies.quantity import Quantity
+from farlink.studies.select import Work
+from farlink.studies.study import Claim, Curves, Drawing, Study, Table
+
+__all__ = ["content", "finding", "has_content"]
+
+
+def finding(study: Study, claim: Claim, change: Change, lab: Lab) -> Finding:
+    """Return the evidence on a claim under a change of the model."""
+    names = study.model(lab, change).names
+    order, number = (
+        None if item is None else item.evidence(names) for item in (claim.order, claim.number)
+    )
+    rows = [
+        Compared(
+            reference.what,
+            reference.published,
+            reference.unit,
+            _quantity(reference.ours.value(names)),
+        )
+        for reference in claim.compare
+    ]
+    return Finding(order, number, rows)
+
+
+def has_content(study: Study, work: Work) -> bool:
+    """Return whether a figure or table is computed; the record has the others as they are."""
+    registry = study.registry
+    computed = work.item.id in registry.figures or work.item.id in registry.tables
+    return computed or "content" not in work.item.data
+
+
+def content(study: Study, work: Work, change: Change, lab: Lab) -> Curves | Drawing | Table:
+    """Return the content of a figure or table under a change of the model."""
+    model = study.model(lab, change)
+    if "series" in work.item.data:
+        return curves(model, work.item.data)
+    functions: Mapping[str, Callable[[Any], Curves | Drawing | Table]] = (
+        study.registry.tables if work.kind == "table" else study.registry.figures
+    )
+    return functions[work.item.id](model)
+
+
+def _quantity(value: Any) -> Quantity:  # noqa: ANN401 (value of an expression)
+    """Return a measured quantity as it is, and a computed or scripted number as one."""
+    return value if isinstance(value, Quantity) else Quantity([float(value)] * 2, "computed")

@@ -1,0 +1,60 @@
+"""Plan of a study: the scenarios that its figures, tables and claims need, in batches."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from farlink.studies.evaluate import content, finding
+from farlink.studies.lab import Cell, Lab
+from farlink.studies.model import Change
+from farlink.studies.select import Work
+from farlink.studies.study import Claim, Study
+
+__all__ = ["Batch", "batches"]
+
+_BATCH = 96
+"""Runs of a batch, per thread."""
+
+
+@dataclass
+class Batch:
+    """Scenarios simulated together; `new` of them are new, with `runs` runs."""
+
+    work: list[Work] = field(default_factory=list)
+    cells: list[Cell] = field(default_factory=list)
+    new: int = 0
+    runs: int = 0
+
+
+def batches(
+    study: Study, lab: Lab, interpretations: Sequence[Change], work: Sequence[Work]
+) -> list[Batch]:
+    """Cut figures, tables and claims into batches that keep all threads busy."""
+    planned = [Batch()]
+    counted: dict[str, int] = {}
+    for part in work:
+        if planned[-1].runs >= _BATCH * lab.jobs:
+            planned.append(Batch())
+        batch = planned[-1]
+        cells = _cells(study, lab, interpretations, part)
+        batch.work.append(part)
+        batch.cells += cells
+        for cell in cells:
+            key, runs = cell.key, lab.count(cell)
+            known = counted.get(key, 0)
+            batch.new += known == 0
+            batch.runs += max(runs - known, 0)
+            counted[key] = max(runs, known)
+    return planned
+
+
+def _cells(study: Study, lab: Lab, interpretations: Sequence[Change], part: Work) -> list[Cell]:
+    claim = part.item
+    if not isinstance(claim, Claim):
+        return lab.planned(partial(content, study, part, interpretations[0]))
+    if claim.untested:
+        return []
+    cells = []
+    for change in interpretations:
+        cells += lab.planned(partial(finding, study, claim, change))
+    return cells
