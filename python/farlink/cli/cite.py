@@ -1,6 +1,7 @@
 """`farlink cite`: BibTeX of farlink and of the sources of results."""
 
 import sys
+from typing import Annotated
 
 import typer
 
@@ -11,12 +12,14 @@ __all__ = ["cite"]
 
 
 def cite(
-    names: list[str] | None = typer.Argument(
-        None,
-        help="Results, scenarios, studies, TCPs and link presets.",
-        metavar="[WHAT]...",
-        autocompletion=complete.scenarios,
-    ),
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Results, scenarios, studies, TCPs and link presets.",
+            metavar="[WHAT]...",
+            autocompletion=complete.scenarios,
+        ),
+    ] = None,
 ) -> None:
     """Print BibTeX of farlink and of the sources behind results, scenarios or TCPs.
 

@@ -4,11 +4,13 @@ import pydoc
 import re
 import sys
 import textwrap
+from typing import Annotated
 
 import typer
 
 from farlink import documentation
 from farlink.cli import text
+from farlink.cli.options import declare
 from farlink.errors import ScenarioError
 
 __all__ = ["docs"]
@@ -23,12 +25,14 @@ _ADDRESS = "https://github.com/farlink/farlink/tree/main/docs"
 
 
 def docs(
-    words: list[str] = typer.Argument(
-        None,
-        help="Name of a page, or words to search for; without them, a list.",
-        metavar="[WORDS]...",
-    ),
-    open_browser: bool = typer.Option(False, "--open", help="Open the site in a browser instead."),
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Name of a page, or words to search for; without them, a list.",
+            metavar="[WORDS]...",
+        ),
+    ] = None,
+    open_browser: Annotated[bool, declare("--open", "Open the site in a browser instead.")] = False,
 ) -> None:
     """Print a page of the documentation, or the sections that have all words."""
     words = " ".join(words or []).split()

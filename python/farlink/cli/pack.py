@@ -2,10 +2,12 @@
 
 import sys
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from farlink.cli import text
+from farlink.cli import options, text
+from farlink.cli.options import declare
 
 __all__ = ["pack", "verify"]
 
@@ -13,11 +15,14 @@ _MOST_DIFFERENCES = 20
 
 
 def pack(
-    results: list[Path] = typer.Argument(
-        help="Folders that --out of run, sweep and study wrote, or a result.json.",
-        metavar="RESULT...",
-    ),
-    out: Path = typer.Option(Path("experiment.zip"), "--out", help="The archive.", metavar="FILE"),
+    results: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Folders that --out of run, sweep and study wrote, or a result.json.",
+            metavar="RESULT...",
+        ),
+    ],
+    out: Annotated[Path, options.out("The archive.", "FILE")] = Path("experiment.zip"),
 ) -> None:
     """Pack results into one archive that `farlink verify` runs again.
 
@@ -34,11 +39,9 @@ def pack(
 
 
 def verify(
-    archive: Path = typer.Argument(help="What `farlink pack` wrote.", metavar="ARCHIVE"),
-    jobs: int | None = typer.Option(
-        None, "--jobs", help="Threads; by default one per processor.", metavar="N"
-    ),
-    quiet: bool = typer.Option(False, "--quiet", help="No table; the exit code tells."),
+    archive: Annotated[Path, typer.Argument(help="What `farlink pack` wrote.", metavar="ARCHIVE")],
+    jobs: options.Jobs = None,
+    quiet: Annotated[bool, declare("--quiet", "No table; the exit code tells.")] = False,
 ) -> None:
     """Run an archive again and compare each number with the packed one.
 
