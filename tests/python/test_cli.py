@@ -425,7 +425,7 @@ def test_sigterm_leaves_nothing_unfinished(small: Path, tmp_path: Path) -> None:
     code = (
         "import sys, time\nfrom farlink import cli\nfrom farlink.plot import Plots\n"
         "def slow(*_, **__):\n print('writing', flush=True)\n time.sleep(60)\n"
-        "Plots.save = slow\ncli.main(sys.argv[1:])"
+        "Plots.tasks = slow\ncli.main(sys.argv[1:])"
     )
     command = [sys.executable, "-c", code, "run", str(small), *options]
     with subprocess.Popen(
