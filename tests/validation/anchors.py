@@ -57,6 +57,17 @@ class Anchor:
     def name(self) -> str:
         return f"{self.row}, {self.source}, {self.case}"
 
+    def uses(self, goodputs: tuple[float, ...]) -> str:
+        """Return median and range of the use of the link, in % of what survives the loss."""
+        down = self.trees[0][0]["links"][0]["down"]
+        rate = float(down["rate"].removesuffix(" bit/s"))
+        survives = 1 - down.get("channel", {}).get("loss", 0.0)
+        shares = [100 * goodput * 1500 / 1448 / rate / survives for goodput in goodputs]
+        median = f"{statistics.median(shares):.0f}"
+        if f"{min(shares):.0f}" == f"{max(shares):.0f}":
+            return median
+        return f"{median} ({min(shares):.0f} to {max(shares):.0f})"
+
     @cached_property
     def points(self) -> list[tuple[Point, int]]:
         """Return the scenarios, resolved, with how often each is run."""

@@ -111,6 +111,7 @@ def blocks() -> dict[Path, dict[str, str]]:
     pages[DOCS / "validation.md"] = {
         "words": word_table(records),
         "differences": difference_list(records),
+        "kernel's bbr": kernel_table(),
         "out of order": order_list(records),
     }
     return pages
@@ -122,6 +123,18 @@ def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
         "| " + " | ".join(cells) + " |\n" + (rule if at == 0 else "")
         for at, cells in enumerate([head, *lines])
     )
+
+
+def kernel_table() -> str:
+    """Return the use of the link by the BBR of a kernel and by ours, in bulks for a time."""
+    ours = anchors.read()
+    lines: dict[str, list[str]] = {}
+    for anchor in anchors.known():
+        path, _, amount = anchor.case.rpartition(", ")
+        if anchor.source == "kernel" and amount.endswith("s"):
+            line = lines.setdefault(path, [path.partition(", ")[2], anchor.uses(anchor.theirs)])
+            line.append(anchor.uses(ours[anchor.name].goodputs))
+    return table(["path and loss", "kernel", "`linux-bbr`", "`bbr`"], list(lines.values()))
 
 
 def matrix(row: Row) -> str:

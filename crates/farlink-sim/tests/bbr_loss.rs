@@ -56,7 +56,8 @@ fn bbr_keeps_the_link_busy_under_random_loss() {
 /// Shares of loss, and the kernel's median use of the link at each in % of what survives.
 type Medians = &'static [(f64, f64)];
 
-/// Linux 6.18 in the emulator: medians of tools/bbr_kernel.csv, of what survives the loss.
+/// Linux 6.18 in the emulator, of what survives the loss: medians of
+/// tests/validation/kernel/results.csv.
 #[test]
 fn bbr_is_within_a_tenth_of_a_kernel_at_windows_of_100_and_1000() {
     let cells: [(Path, u32, u64, Medians); 3] = [

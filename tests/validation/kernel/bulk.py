@@ -1,7 +1,7 @@
-"""Bulk transfer for a time between two hosts of an emulation, for bbr_table.py.
+"""Bulk transfer for a time between two hosts of an emulation, for record_bulk.py.
 
-python bbr_bulk.py MEMORY serve TCP
-python bbr_bulk.py MEMORY fetch HOST SECONDS FILE
+python bulk.py MEMORY serve TCP
+python bulk.py MEMORY fetch HOST SECONDS FILE
 
 MEMORY is JSON with settings of net.ipv4. FILE gets the number of bytes that arrived.
 """
