@@ -13,7 +13,7 @@ CRATES = sorted(path.parent.name for path in (ROOT / "crates").glob("*/src"))
 
 # A reader keeps two files in mind that lead to each other. Larger circles are exceptions, and must
 # not grow.
-LARGEST_CIRCLE = {"farlink-net": 3, "farlink-tcp": 12}
+LARGEST_CIRCLE = {"farlink-net": 3, "farlink-tcp": 3}
 
 COMMENT = re.compile(r"//[^\n]*|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 SCOPE = re.compile(r"\bpub\([^)]*\)")

@@ -50,7 +50,9 @@ mod timers;
 pub mod variant;
 
 pub use config::Config;
-pub use connection::{CloseReason, Connection, Event, LossCause, Notice, State, Turn, WriteError};
+pub use connection::{
+    BurstBudget, CloseReason, Connection, Event, LossCause, Notice, State, WriteError,
+};
 pub use ecn::Ecn;
 pub use fast_open::{Extra, FastOpenCache, FastOpenCookie};
 pub use ip::IpVersion;

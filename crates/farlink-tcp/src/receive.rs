@@ -482,7 +482,7 @@ impl Receiver {
             return;
         }
         if let Some(bytes) = bytes {
-            self.take_bytes(&bytes[(self.nxt - start) as usize..]);
+            self.push_bytes(&bytes[(self.nxt - start) as usize..]);
         }
         self.nxt = end;
         self.told = None;
@@ -507,7 +507,7 @@ impl Receiver {
 
     /// [`Self::data`] that [continues](Self::continues) what is here.
     #[inline(always)] // of each segment of data that is the next
-    pub(crate) fn next_data(
+    pub(crate) fn fast_data(
         &mut self,
         now: Instant,
         len: u32,
@@ -515,7 +515,7 @@ impl Receiver {
         timers: &mut Timers,
     ) {
         if let Some(bytes) = bytes {
-            self.take_bytes(bytes);
+            self.push_bytes(bytes);
         }
         self.nxt += u64::from(len);
         self.told = None;
@@ -525,7 +525,7 @@ impl Receiver {
 
     /// The next bytes in order.
     #[inline(never)]
-    fn take_bytes(&mut self, fresh: &[u8]) {
+    fn push_bytes(&mut self, fresh: &[u8]) {
         self.bytes.get_or_insert_default().unread.extend(fresh);
     }
 

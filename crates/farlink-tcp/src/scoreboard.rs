@@ -6,6 +6,7 @@
 //! ACK. The pipe of RFC 6675 is kept as four running sums instead of being
 //! counted anew (`SetPipe`).
 
+mod fast;
 mod order;
 mod split;
 
@@ -200,22 +201,6 @@ impl Scoreboard {
         }
     }
 
-    /// Records a sent segment where no observer needs each segment.
-    #[inline(always)] // of each segment of a stream
-    pub(crate) fn sent_in_stream(&mut self, len: u32, now: Instant) {
-        debug_assert!(
-            self.rate.is_none() && self.order.is_none(),
-            "somebody wants to"
-        );
-        self.segments.push_back(Sent {
-            start: self.max,
-            len,
-            state: 0,
-            at: now,
-        });
-        self.max += u64::from(len);
-    }
-
     /// Everything before `to` is acknowledged.
     #[inline(always)] // of each ACK
     pub(crate) fn acknowledge(&mut self, to: Offset) -> Acked {
@@ -225,39 +210,9 @@ impl Scoreboard {
             && self.order.is_none()
             && self.rate.is_none();
         if undisturbed {
-            self.acknowledge_undisturbed(to)
+            self.fast_acknowledge(to)
         } else {
             self.acknowledge_any(to)
-        }
-    }
-
-    /// Acknowledges data where nothing is lost or SACKed and no observer needs each segment.
-    #[inline(always)] // as `acknowledge`
-    fn acknowledge_undisturbed(&mut self, to: Offset) -> Acked {
-        let mut state = 0;
-        let mut latest = None;
-        while let Some(s) = self.segments.front_mut() {
-            if s.start >= to {
-                break;
-            }
-            state |= s.state;
-            if s.end() > to {
-                s.len = (s.end() - to) as u32;
-                s.start = to;
-                break;
-            }
-            latest = Some(s.at);
-            self.segments.drop_front();
-            self.first += 1;
-        }
-        let len = to - self.una;
-        self.una = to;
-        self.judged = self.judged.max(self.first);
-        self.next_retransmission = self.next_retransmission.max(self.first);
-        Acked {
-            len,
-            latest,
-            sample_from: latest.filter(|_| state & EVER_RETX == 0),
         }
     }
 

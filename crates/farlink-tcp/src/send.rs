@@ -1,15 +1,14 @@
 //! The sending side: what is queued, what is in flight, what may leave next.
 
 mod ahead;
+mod blocked;
 mod buffer;
 mod choose;
-mod held;
+mod fast;
 mod idle;
 mod pacing;
 mod sampled;
-mod stream;
 mod timer;
-mod turn;
 
 use crate::config::{Config, Nagle};
 use crate::dummy::Dummies;
@@ -22,12 +21,13 @@ use crate::segment::Body;
 use crate::seq::{Offset, Seq};
 use crate::time::{Instant, Interval};
 use crate::timers::Timer;
+use blocked::BlockedOn;
 pub(crate) use buffer::SendBuffer;
 pub use buffer::WriteError;
-use held::Held;
+pub use fast::BurstBudget;
+pub(crate) use fast::Streamed;
 use idle::Idle;
 use std::sync::Arc;
-pub use turn::Turn;
 
 /// A piece of the stream that may leave.
 #[derive(Clone, Copy, Debug)]
@@ -38,16 +38,6 @@ pub(crate) struct Chunk {
     pub(crate) syn: bool,
     pub(crate) fin: bool,
     pub(crate) retransmission: bool,
-}
-
-/// Result of a fast look for a full segment.
-pub(crate) enum Streamed {
-    /// A full segment of new data.
-    Segment(Chunk),
-    /// Nothing: a window is full.
-    Full,
-    /// Unknown: the general way must decide.
-    Unknown,
 }
 
 /// A piece, and its index if it was sent before.
@@ -71,7 +61,7 @@ pub(crate) struct Sender {
     paced_until: Instant,
     pub(crate) buffer: SendBuffer,
     /// Why nothing more left when it was last asked for.
-    held: Held,
+    blocked_on: BlockedOn,
     /// The persist timer went off: something leaves whatever the window.
     probe: bool,
     /// The application's last write was cut short.
@@ -108,7 +98,7 @@ impl Sender {
             last_sent: Instant::ZERO,
             paced_until: Instant::ZERO,
             buffer: SendBuffer::new(),
-            held: Held::Idle,
+            blocked_on: BlockedOn::Idle,
             probe: false,
             cut_short: false,
             early: false,
@@ -246,7 +236,7 @@ impl Sender {
     pub(crate) fn next(&mut self, now: Instant) -> Option<Chunk> {
         if self.only_receives(now) {
             self.recovery.loss.force = false;
-            self.held = Held::Idle;
+            self.blocked_on = BlockedOn::Idle;
             self.flight
                 .usage
                 .note(false, 0, self.flight.board.una(), self.flight.board.max());
@@ -257,8 +247,8 @@ impl Sender {
                 self.left(now, &chunk, index);
                 Some(chunk)
             }
-            Err(held) => {
-                self.hold(now, held);
+            Err(on) => {
+                self.block(now, on);
                 None
             }
         }

@@ -6,13 +6,13 @@ use crate::time::Instant;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Timer {
-    /// Nothing was acknowledged for too long ([`Config::user_timeout`]).
+    /// Nothing was acknowledged for too long ([`LifetimeConfig::user_timeout`]).
     ///
-    /// [`Config::user_timeout`]: crate::config::Config::user_timeout
+    /// [`LifetimeConfig::user_timeout`]: crate::config::LifetimeConfig::user_timeout
     User,
-    /// The peer has not closed for too long ([`Config::fin_wait_2`]).
+    /// The peer has not closed for too long ([`LifetimeConfig::fin_wait_2`]).
     ///
-    /// [`Config::fin_wait_2`]: crate::config::Config::fin_wait_2
+    /// [`LifetimeConfig::fin_wait_2`]: crate::config::LifetimeConfig::fin_wait_2
     FinWait2,
     /// Nothing came for too long: a keep-alive probe, or the end (RFC 9293, 3.8.4).
     KeepAlive,

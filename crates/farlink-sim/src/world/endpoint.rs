@@ -5,7 +5,7 @@ use crate::app::{AppEvent, Side};
 use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
 use farlink_link::Offered;
-use farlink_tcp::{Instant, Turn};
+use farlink_tcp::{BurstBudget, Instant};
 use farlink_wire::{FlowId, HOST_TTL, Head, Id, NodeId, PacketId};
 
 impl World {
@@ -104,12 +104,12 @@ impl World {
             e.write_on(now);
         }
         let mut brief = self.briefs[end.flow()];
-        let mut turn = Turn::default();
+        let mut burst = BurstBudget::default();
         loop {
-            if !e.conn.is_silent() {
+            if !e.conn.is_idle() {
                 let mut draft = self.packets.draft();
                 let segment = draft.segment();
-                if e.conn.transmit_into(now, &mut turn, segment) {
+                if e.conn.transmit_into(now, &mut burst, segment) {
                     let from_sender = end.side() == Side::From;
                     if from_sender && !segment.body.is_empty() {
                         let transit = &mut self.tallies[end.flow()].transit;
@@ -132,7 +132,7 @@ impl World {
                         self.departs_watched(node, number);
                         e = &mut self.ends[end];
                         brief = self.briefs[end.flow()];
-                        turn = Turn::default();
+                        burst = BurstBudget::default();
                         continue;
                     }
                     let (packets, outcomes) = (&mut self.packets, &mut self.outcomes);
@@ -150,7 +150,7 @@ impl World {
                             self.offered(node, link, number, offered, before);
                             e = &mut self.ends[end];
                             brief = self.briefs[end.flow()];
-                            turn = Turn::default();
+                            burst = BurstBudget::default();
                         }
                     }
                     continue;
@@ -162,7 +162,7 @@ impl World {
             self.happened(end, event);
             e = &mut self.ends[end];
             brief = self.briefs[end.flow()];
-            turn = Turn::default();
+            burst = BurstBudget::default();
         }
         if self.probes.is_some() {
             self.take_records(end);

@@ -33,18 +33,18 @@ pub struct Algorithm {
 pub enum Input {
     /// Anything at all: it has a window.
     Window,
-    /// [`Config::initial_window`](crate::Config::initial_window).
+    /// [`WindowConfig::initial`](crate::config::WindowConfig::initial).
     InitialWindow,
-    /// [`Config::initial_ssthresh`](crate::Config::initial_ssthresh).
+    /// [`WindowConfig::initial_ssthresh`](crate::config::WindowConfig::initial_ssthresh).
     InitialSsthresh,
-    /// [`Config::byte_counting`](crate::Config::byte_counting): it opens the window by ACKs.
+    /// [`WindowConfig::byte_counting`](crate::config::WindowConfig::byte_counting): it opens the window by ACKs.
     ByteCounting,
-    /// Use of the window ([`Config::cwnd_validation`](crate::Config::cwnd_validation),
-    /// [`Config::cwnd_limit`](crate::Config::cwnd_limit)).
+    /// Use of the window ([`WindowConfig::cwnd_validation`](crate::config::WindowConfig::cwnd_validation),
+    /// [`WindowConfig::cwnd_limit`](crate::config::WindowConfig::cwnd_limit)).
     WindowUse,
-    /// [`Config::idle_restart`](crate::Config::idle_restart).
+    /// [`WindowConfig::idle_restart`](crate::config::WindowConfig::idle_restart).
     IdleRestart,
-    /// [`Config::pacing`](crate::Config::pacing): it has no rate of its own.
+    /// [`WindowConfig::pacing`](crate::config::WindowConfig::pacing): it has no rate of its own.
     Pacing,
     /// Data in flight when a loss is found ([`Config::reduce_from`](crate::Config::reduce_from)).
     FlightAtLoss,
@@ -115,7 +115,7 @@ pub struct Start {
     /// Value of an ACK that opens the window.
     pub byte_counting: ByteCounting,
     /// Segments leave spread over the round trip and not as ACKs let them
-    /// ([`crate::config::Config::pacing`]).
+    /// ([`crate::config::WindowConfig::pacing`]).
     pub paced: bool,
 }
 

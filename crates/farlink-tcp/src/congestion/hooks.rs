@@ -128,7 +128,7 @@ pub struct Ack {
     /// another that it covers was sent twice.
     pub fine_rtt: Option<Interval>,
     /// Set if the window is in use, so that it may grow
-    /// ([`Config::cwnd_validation`](crate::Config::cwnd_validation)).
+    /// ([`WindowConfig::cwnd_validation`](crate::config::WindowConfig::cwnd_validation)).
     pub cwnd_limited: bool,
 }
 

@@ -376,12 +376,12 @@ impl Connection {
 
     #[inline(never)] // what most ACKs take is inlined once
     fn process_new_ack(&mut self, now: Instant, segment: &Segment, ack: Offset, una: Offset) {
-        self.process_next_ack(now, segment, ack, una);
+        self.process_new_ack_inline(now, segment, ack, una);
     }
 
     /// Processes an ACK of new data: the samples it gives, then recovery or growth of the window.
     #[inline(always)] // of each ACK that is what was expected
-    pub(super) fn process_next_ack(
+    pub(super) fn process_new_ack_inline(
         &mut self,
         now: Instant,
         segment: &Segment,

@@ -21,7 +21,7 @@ impl Connection {
     /// A segment for this connection arrived, its checksum verified.
     #[inline(always)] // in one place
     pub fn on_segment(&mut self, now: Instant, segment: &Segment) {
-        if !self.take_predicted(now, segment) {
+        if !self.fast_on_segment(now, segment) {
             self.process_segment(now, segment);
         }
     }
@@ -29,7 +29,7 @@ impl Connection {
     /// The general way of a segment.
     #[inline(never)]
     fn process_segment(&mut self, now: Instant, segment: &Segment) {
-        self.at_rest = false;
+        self.idle = false;
         match self.state {
             State::Closed => self.reply = reset_for(segment).map(Box::new),
             State::Listen => self.on_listen(now, segment),
@@ -154,7 +154,7 @@ impl Connection {
             self.events.push(Event::Established);
         }
         self.recorder.emit(now, Record::Mark(Mark::Established));
-        self.predicts = self.is_predictable();
+        self.predicts = self.can_predict();
         let tx = &mut self.tx;
         tx.flight.cc.on_established(&context!(tx.flight, now, 0));
         self.record_state(now);
@@ -539,7 +539,7 @@ impl Connection {
             State::FinWait2 => self.enter_time_wait(now),
             _ => return,
         }
-        self.at_rest = false;
+        self.idle = false;
         self.events.push(Event::PeerClosed);
     }
 

@@ -14,7 +14,7 @@ pub(super) struct Lifetime {
     user_timeout: Option<Interval>,
     fin_wait_2: Option<Interval>,
     /// Time of the peer's last valid segment.
-    heard: Instant,
+    last_segment: Instant,
     /// Time from which the application was done with reading, too.
     closed: Instant,
     /// Keep-alive probes since then, and when the last of them left.
@@ -53,7 +53,7 @@ impl Lifetime {
                 keepalive,
                 user_timeout,
                 fin_wait_2,
-                heard: Instant::ZERO,
+                last_segment: Instant::ZERO,
                 closed: Instant::ZERO,
                 probes: 0,
                 probed: Instant::ZERO,
@@ -66,7 +66,7 @@ impl Lifetime {
 
     /// Notes a segment of the peer.
     pub(super) fn on_segment(&mut self, now: Instant) {
-        self.heard = now;
+        self.last_segment = now;
         self.probes = 0;
         self.probe_due = false;
     }
@@ -99,7 +99,7 @@ impl Lifetime {
         self.una = una;
         let user = match (self.user_timeout, self.since) {
             // A peer that answers window probes is there (RFC 9293, 3.8.6.1).
-            (Some(most), Some(since)) if closed_window => since.max(self.heard) + most,
+            (Some(most), Some(since)) if closed_window => since.max(self.last_segment) + most,
             (Some(most), Some(since)) => since + most,
             _ => Instant::MAX,
         };
@@ -110,14 +110,16 @@ impl Lifetime {
         let keepalive = match self.keepalive {
             // What is in flight has the retransmission timer (RFC 9293, 3.8.4).
             Some(keepalive) if open && !waits => match self.probes {
-                0 => self.heard + keepalive.idle,
+                0 => self.last_segment + keepalive.idle,
                 _ => self.probed + keepalive.interval,
             },
             _ => Instant::MAX,
         };
         let fin_wait_2 = match self.fin_wait_2 {
             // Who only writes no more goes on reading as long as there is something.
-            Some(most) if state == State::FinWait2 && deaf => self.heard.max(self.closed) + most,
+            Some(most) if state == State::FinWait2 && deaf => {
+                self.last_segment.max(self.closed) + most
+            }
             _ => Instant::MAX,
         };
         timers.set(Timer::User, user);

@@ -16,19 +16,19 @@
 mod acks;
 mod clocks;
 mod dummy;
+mod fast;
 mod fast_open;
 mod input;
 mod lifetime;
 mod notice;
 mod output;
-mod predicted;
 mod sender_state;
 mod stamps;
 mod state;
 mod timers;
 
 pub use crate::notice::{LossCause, Notice};
-pub use crate::send::{Turn, WriteError};
+pub use crate::send::{BurstBudget, WriteError};
 pub use state::{CloseReason, Event, State};
 #[cfg(test)]
 mod tests;
@@ -63,7 +63,7 @@ pub struct Connection {
     predicts: bool,
     /// Nothing is in flight or waits to be sent, and since that was found nothing came
     /// but the next data.
-    at_rest: bool,
+    idle: bool,
     /// The application reads no more.
     deaf: bool,
     agreed: Agreed,
@@ -143,7 +143,7 @@ impl Connection {
             syn_due: false,
             predicts: false,
             general_only: false,
-            at_rest: false,
+            idle: false,
             agreed: Agreed {
                 sack: config.receiver.sack,
                 timestamps: config.timestamps,
@@ -350,7 +350,7 @@ impl Connection {
     /// [`WriteError`]: nothing was queued, and nothing ever will be.
     pub fn write(&mut self, data: &[u8]) -> Result<usize, WriteError> {
         self.writable()?;
-        self.at_rest = false;
+        self.idle = false;
         self.tx.write(data)
     }
 
@@ -362,7 +362,7 @@ impl Connection {
     /// [`WriteError`]: nothing was queued, and nothing ever will be.
     pub fn write_len(&mut self, len: u64) -> Result<u64, WriteError> {
         self.writable()?;
-        self.at_rest = false;
+        self.idle = false;
         self.tx.write_len(len)
     }
 
@@ -396,7 +396,7 @@ impl Connection {
     /// at once, and what was queued is not sent ([`CloseReason::Aborted`] if there was
     /// any).
     pub fn shutdown(&mut self, now: Instant) {
-        self.at_rest = false;
+        self.idle = false;
         match self.state {
             State::Closed | State::TimeWait => {}
             State::Listen => self.end(now, CloseReason::Done),
@@ -430,7 +430,7 @@ impl Connection {
 
     /// Ends the connection now; the peer gets a reset.
     pub fn abort(&mut self, now: Instant) {
-        self.at_rest = false;
+        self.idle = false;
         if !matches!(
             self.state,
             State::Closed | State::Listen | State::SynSent | State::TimeWait
@@ -444,13 +444,13 @@ impl Connection {
 
     /// Nagle's algorithm from now on, whatever the configuration says.
     pub fn set_nagle(&mut self, rule: Nagle) {
-        self.at_rest = false;
+        self.idle = false;
         self.tx.set_nagle(rule);
     }
 
     /// Sets the limit of queued and unacknowledged data in bytes. Data queued beyond it stays.
     pub fn set_send_buffer(&mut self, bytes: u64) {
-        self.at_rest = false;
+        self.idle = false;
         self.tx.set_limit(bytes);
     }
 
@@ -458,7 +458,7 @@ impl Connection {
     /// What was offered is never taken back (RFC 9293, 3.8.6), and no more can be
     /// offered than the window scale of the handshake can say.
     pub fn set_receive_buffer(&mut self, bytes: u64) {
-        self.at_rest = false;
+        self.idle = false;
         self.rx.set_buffer(bytes);
     }
 

@@ -13,7 +13,7 @@ impl Connection {
     /// lost, and why: the oracle of [`Eln::Oracle`], without which it does
     /// nothing. The ACKs that later arrivals cause are marked.
     pub fn on_loss_notice(&mut self, segment: &Segment, cause: LossCause) {
-        self.at_rest = false;
+        self.idle = false;
         if self.config().notices.eln == Eln::Oracle {
             self.note_lost(segment, cause);
         }
@@ -25,7 +25,7 @@ impl Connection {
     /// the checksum of IPv4 does not cover them). Returns whether it is;
     /// otherwise nothing happens.
     pub fn on_damaged(&mut self, segment: &Segment) -> bool {
-        self.at_rest = false;
+        self.idle = false;
         let plausible = segment.src_port == self.remote_port
             && segment.dst_port == self.local_port
             && segment.flags.has(Flags::ACK)
@@ -48,7 +48,7 @@ impl Connection {
     /// A node on the way tells something. Returns whether it was believed and
     /// did anything.
     pub fn on_notice(&mut self, now: Instant, notice: Notice) -> bool {
-        self.at_rest = false;
+        self.idle = false;
         match notice {
             Notice::BadState { seq } => {
                 let (una, max) = (self.tx.flight.board.una(), self.tx.flight.board.max());
@@ -73,7 +73,7 @@ impl Connection {
     /// RFC 8201, 5.4). Returns whether it was news; less than every link takes (RFC 791,
     /// 3.2; RFC 8201, 4) is not believed.
     pub fn on_path_mtu(&mut self, mtu: u32, ip: IpVersion) -> bool {
-        self.at_rest = false;
+        self.idle = false;
         let options = if self.agreed.timestamps {
             TIMESTAMPS_LEN
         } else {

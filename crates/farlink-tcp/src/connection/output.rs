@@ -8,7 +8,7 @@ use crate::priority::Priority;
 use crate::receive::AckNeed;
 use crate::record::Record;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, Options, Segment, Timestamps, reset_for};
-use crate::send::{Chunk, Streamed, Turn};
+use crate::send::{BurstBudget, Chunk};
 use crate::seq::{Offset, Seq};
 use crate::time::Instant;
 
@@ -20,60 +20,37 @@ const MOST_SNACK: u32 = 16;
 impl Connection {
     /// The next segment to send; `None` when there is nothing to send now.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        let (mut segment, mut turn) = (Segment::default(), Turn::default());
-        self.transmit_into(now, &mut turn, &mut segment)
+        let (mut segment, mut burst) = (Segment::default(), BurstBudget::default());
+        self.transmit_into(now, &mut burst, &mut segment)
             .then_some(segment)
     }
 
     /// Returns whether [`Self::poll_transmit`] is cheaply known to have nothing.
     #[inline]
-    pub fn is_silent(&self) -> bool {
-        self.at_rest && self.rx.need() != AckNeed::Now
+    pub fn is_idle(&self) -> bool {
+        self.idle && self.rx.need() != AckNeed::Now
     }
 
     /// [`Self::poll_transmit`] that writes the segment where it is wanted, whatever is there.
-    /// Returns whether there was one. The turn is a new one in the beginning, and goes on as long as
+    /// Returns whether there was one. The budget is a new one in the beginning, and lasts as long as
     /// nothing but this is called at the same `now`.
     #[inline(always)] // of each segment that leaves
-    pub fn transmit_into(&mut self, now: Instant, turn: &mut Turn, out: &mut Segment) -> bool {
-        if self.at_rest {
-            self.transmit_at_rest(now, out)
+    pub fn transmit_into(
+        &mut self,
+        now: Instant,
+        burst: &mut BurstBudget,
+        out: &mut Segment,
+    ) -> bool {
+        if self.idle {
+            self.fast_transmit_ack(now, out)
         } else {
-            self.transmit(now, turn, out)
-        }
-    }
-
-    #[inline(always)] // of each segment that leaves
-    fn transmit(&mut self, now: Instant, turn: &mut Turn, out: &mut Segment) -> bool {
-        let streamed = if turn.goes_on(self.tx.flight.mss) {
-            self.tx.next_of_turn(now, turn)
-        } else {
-            let ordinary =
-                self.predicts && self.state == State::Established && self.reply.is_none();
-            if !ordinary {
-                return self.transmit_any(now, out);
-            }
-            self.tx.next_in_stream(now, turn)
-        };
-        match streamed {
-            Streamed::Segment(chunk) => {
-                self.next_segment(now, &chunk, out);
-                true
-            }
-            Streamed::Full if self.rx.need() == AckNeed::Now || self.dummy_acks > 0 => {
-                self.transmit_any(now, out)
-            }
-            Streamed::Full => {
-                self.note_state(now);
-                false
-            }
-            Streamed::Unknown => self.transmit_any(now, out),
+            self.fast_transmit(now, burst, out)
         }
     }
 
     /// The general way: whatever may have to leave.
     #[inline(never)]
-    fn transmit_any(&mut self, now: Instant, out: &mut Segment) -> bool {
+    pub(super) fn transmit(&mut self, now: Instant, out: &mut Segment) -> bool {
         if let Some(reply) = self.reply.take() {
             *out = *reply;
             return true;
@@ -119,7 +96,7 @@ impl Connection {
             self.watch_lifetime(now);
         }
         self.note_state(now);
-        self.rests();
+        self.note_idle();
         false
     }
 
@@ -152,11 +129,11 @@ impl Connection {
     }
 
     fn data_segment(&mut self, now: Instant, chunk: &Chunk, out: &mut Segment) {
-        self.next_segment(now, chunk, out);
+        self.build_data(now, chunk, out);
     }
 
     #[inline(always)] // of each segment of a stream, of whose chunk most is known
-    fn next_segment(&mut self, now: Instant, chunk: &Chunk, out: &mut Segment) {
+    pub(super) fn build_data(&mut self, now: Instant, chunk: &Chunk, out: &mut Segment) {
         let Chunk { start, len, .. } = *chunk;
         self.recorder.emit(
             now,
@@ -219,11 +196,11 @@ impl Connection {
     }
 
     pub(super) fn ack_segment(&mut self, now: Instant, out: &mut Segment) {
-        self.next_ack(now, out);
+        self.build_ack(now, out);
     }
 
     #[inline(always)] // of each ACK of an end that only receives
-    pub(super) fn next_ack(&mut self, now: Instant, out: &mut Segment) {
+    pub(super) fn build_ack(&mut self, now: Instant, out: &mut Segment) {
         self.recorder.emit(now, Record::AckSent);
         let (none, start) = (Flags::default(), self.tx.flight.ack_position());
         out.body.set_len(0);

@@ -49,8 +49,8 @@ pub enum CloseReason {
     /// The application aborted.
     Aborted,
     /// Retransmissions or probes stayed unanswered, or a time-out passed that the
-    /// configuration sets ([`Config::user_timeout`](crate::Config::user_timeout),
-    /// [`Config::fin_wait_2`](crate::Config::fin_wait_2)).
+    /// configuration sets ([`LifetimeConfig::user_timeout`](crate::config::LifetimeConfig::user_timeout),
+    /// [`LifetimeConfig::fin_wait_2`](crate::config::LifetimeConfig::fin_wait_2)).
     TimedOut,
     /// The peer refused the connection.
     Refused,

@@ -10,7 +10,7 @@ use crate::timers::Timer;
 impl Connection {
     /// The time that [`Self::next_timeout`] named has come.
     pub fn on_timeout(&mut self, now: Instant) {
-        self.at_rest = false;
+        self.idle = false;
         for timer in Timer::ALL {
             if self.tx.flight.timers.take(timer, now) {
                 self.expired(now, timer);

@@ -1,6 +1,6 @@
 //! Segments that leave ahead of the usual order: tail loss probes, and the new segments of F-RTO.
 
-use super::{Choice, Chunk, Held, Sender};
+use super::{BlockedOn, Choice, Chunk, Sender};
 
 impl Sender {
     /// The next segment never sent before, if it fits the peer's window whole:
@@ -29,7 +29,7 @@ impl Sender {
     /// While F-RTO waits for its second ACK two new segments leave, and nothing
     /// goes again (RFC 5682, step 2b).
     #[inline]
-    pub(super) fn frto_choice(&mut self) -> Option<Result<Choice, Held>> {
+    pub(super) fn frto_choice(&mut self) -> Option<Result<Choice, BlockedOn>> {
         if !self.frto.holds() {
             return None;
         }
@@ -39,6 +39,6 @@ impl Sender {
             }
             self.frto.cannot_send();
         }
-        self.frto.holds().then_some(Err(Held::Cwnd))
+        self.frto.holds().then_some(Err(BlockedOn::Cwnd))
     }
 }

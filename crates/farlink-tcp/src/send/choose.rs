@@ -1,6 +1,6 @@
 //! Choice of the next segment, or of the reason why none leaves.
 
-use super::held::Held;
+use super::blocked::BlockedOn;
 use super::{Choice, Chunk, Sender};
 use crate::config::Nagle;
 use crate::limit::Limit;
@@ -14,10 +14,10 @@ impl Sender {
     /// both windows have room for a segment.
     #[inline(always)] // looked at after each packet
     pub(crate) fn limit(&self) -> Limit {
-        match self.held {
-            Held::Cwnd => Limit::CongestionWindow,
-            Held::Peer | Held::Window => Limit::ReceiveWindow,
-            Held::Pace if self.buffer.end() > self.flight.board.max() => {
+        match self.blocked_on {
+            BlockedOn::Cwnd => Limit::CongestionWindow,
+            BlockedOn::Peer | BlockedOn::Window => Limit::ReceiveWindow,
+            BlockedOn::Pace if self.buffer.end() > self.flight.board.max() => {
                 let unsent = self.buffer.end() - self.flight.board.max();
                 let next = u64::from(self.flight.mss).min(unsent);
                 if self.flight.believed_edge() < self.flight.board.max() + next {
@@ -28,10 +28,10 @@ impl Sender {
                     Limit::Pacing
                 }
             }
-            Held::Pace | Held::Idle if self.cut_short && self.buffer.fin().is_none() => {
+            BlockedOn::Pace | BlockedOn::Idle if self.cut_short && self.buffer.fin().is_none() => {
                 Limit::SendBuffer
             }
-            Held::Pace | Held::Idle => Limit::Application,
+            BlockedOn::Pace | BlockedOn::Idle => Limit::Application,
         }
     }
 
@@ -58,21 +58,21 @@ impl Sender {
 
     /// Nothing more may leave now.
     #[inline]
-    pub(super) fn hold(&mut self, now: Instant, held: Held) {
-        self.held = held;
-        if held == Held::Pace {
+    pub(super) fn block(&mut self, now: Instant, on: BlockedOn) {
+        self.blocked_on = on;
+        if on == BlockedOn::Pace {
             self.flight.timers.set(Timer::Pacing, self.paced_until);
             return;
         }
         let (una, max) = (self.flight.board.una(), self.flight.board.max());
-        if held == Held::Cwnd {
+        if on == BlockedOn::Cwnd {
             self.flight.usage.note_full(max);
             return;
         }
         let used = self.used();
         let full = used + u64::from(self.flight.mss) > self.flight.cwnd();
         self.flight.usage.note(full, used, una, max);
-        if held == Held::Window {
+        if on == BlockedOn::Window {
             if !self.flight.timers.runs(Timer::Persist) {
                 self.flight
                     .timers
@@ -84,20 +84,23 @@ impl Sender {
     }
 
     #[inline]
-    pub(super) fn choose(&mut self, now: Instant) -> Result<Choice, Held> {
+    pub(super) fn choose(&mut self, now: Instant) -> Result<Choice, BlockedOn> {
         if let Some(probe) = self.tail_probe() {
             return Ok(probe);
         }
         if now < self.paced_until && !self.probe {
             // Only what could leave is held back.
-            return Err(Held::Pace);
+            return Err(BlockedOn::Pace);
         }
         if self.probe {
             self.probe = false;
             if let Some(front) = self.flight.board.front().copied() {
                 return Ok((self.again(front), Some(0)));
             }
-            return self.fresh(1, true).map(|c| (c, None)).ok_or(Held::Idle);
+            return self
+                .fresh(1, true)
+                .map(|c| (c, None))
+                .ok_or(BlockedOn::Idle);
         }
         if let Some(choice) = self.frto_choice() {
             return choice;
@@ -105,7 +108,7 @@ impl Sender {
         // Before the first SACK or loss this is one comparison.
         if let Some((i, sent)) = self.flight.board.next_lost() {
             if i > 0 && self.flight.board.una() == 0 {
-                return Err(Held::Idle); // before the handshake only the SYN goes again
+                return Err(BlockedOn::Idle); // before the handshake only the SYN goes again
             }
             let repair = self.flight.extras.repair.of(&*self.flight.cc);
             let burst = self.recovery.loss.after_timeout
@@ -117,20 +120,20 @@ impl Sender {
                 self.recovery.loss.force = false;
                 return Ok((chunk, Some(i)));
             }
-            return Err(Held::Cwnd);
+            return Err(BlockedOn::Cwnd);
         }
         self.recovery.loss.force = false;
         if self.flight.board.una() == 0 {
             return if self.early {
                 self.choose_early(now)
             } else {
-                Err(Held::Idle) // data waits for the handshake
+                Err(BlockedOn::Idle) // data waits for the handshake
             };
         }
         let result = self.choose_new(now, 0);
         if result.is_err() && self.recovery.counts_holes() {
             if self.flight.cwnd() < self.flight.board.pipe() + u64::from(self.flight.mss) {
-                return Err(Held::Cwnd);
+                return Err(BlockedOn::Cwnd);
             }
             // NextSeg, rule (3).
             if let Some((i, sent)) = self.flight.board.next_hole() {
@@ -163,26 +166,28 @@ impl Sender {
     /// Before the handshake is over: all but the FIN, which waits for it.
     #[cold]
     #[inline(never)]
-    fn choose_early(&mut self, now: Instant) -> Result<Choice, Held> {
+    fn choose_early(&mut self, now: Instant) -> Result<Choice, BlockedOn> {
         let chunk = self.choose_new(now, 1)?;
         let data = Chunk {
             fin: false,
             ..chunk
         };
-        (chunk.len > 0).then_some((data, None)).ok_or(Held::Idle)
+        (chunk.len > 0)
+            .then_some((data, None))
+            .ok_or(BlockedOn::Idle)
     }
 
     /// Chooses new data. `syn` is the sequence space of a SYN in flight, which takes no window.
     #[inline(always)] // asked for each segment, and elsewhere only before the handshake
-    fn choose_new(&mut self, now: Instant, syn: u64) -> Result<Chunk, Held> {
+    fn choose_new(&mut self, now: Instant, syn: u64) -> Result<Chunk, BlockedOn> {
         let max = self.flight.board.max();
         let unsent = self.buffer.end().saturating_sub(max);
         if unsent == 0 {
             let fin_due = self.buffer.fin() == Some(max);
             return if fin_due {
-                self.fresh(0, false).ok_or(Held::Idle)
+                self.fresh(0, false).ok_or(BlockedOn::Idle)
             } else {
-                Err(Held::Idle)
+                Err(BlockedOn::Idle)
             };
         }
         if self.flight.board.is_empty() && self.flight.board.una() > 1 {
@@ -197,9 +202,9 @@ impl Sender {
             || (len > 0 && len >= self.flight.peer.largest / 2 && !self.nagle_holds());
         if !worth {
             return Err(match len < unsent {
-                false => Held::Idle,
-                true if self.flight.board.is_empty() => Held::Window,
-                true => Held::Peer,
+                false => BlockedOn::Idle,
+                true if self.flight.board.is_empty() => BlockedOn::Window,
+                true => BlockedOn::Peer,
             });
         }
         let window = self
@@ -207,9 +212,9 @@ impl Sender {
             .cwnd()
             .saturating_add(syn + self.recovery.loss.limited_transmit_credit(mss));
         if self.used() + len > window {
-            return Err(Held::Cwnd);
+            return Err(BlockedOn::Cwnd);
         }
-        self.fresh(len as u32, false).ok_or(Held::Idle)
+        self.fresh(len as u32, false).ok_or(BlockedOn::Idle)
     }
 
     /// Returns whether a segment that is not full must wait.

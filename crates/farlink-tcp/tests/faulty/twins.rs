@@ -7,7 +7,7 @@ use super::setup;
 use super::tamper::tamper;
 use farlink_tcp::config::{Config, Nagle};
 use farlink_tcp::{
-    Connection, Instant, Interval, IpVersion, LossCause, Notice, Segment, Seq, State, Turn,
+    BurstBudget, Connection, Instant, Interval, IpVersion, LossCause, Notice, Segment, Seq, State,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -50,10 +50,10 @@ impl Twins {
     /// Sends all that may leave now, the same from both copies.
     fn transmit(&mut self, now: Instant) -> Vec<Segment> {
         let mut out = Vec::new();
-        let (mut turn, mut general) = (Turn::default(), Turn::default());
+        let (mut burst, mut general) = (BurstBudget::default(), BurstBudget::default());
         loop {
             let (mut segment, mut again) = (Segment::default(), Segment::default());
-            let there = self.short.transmit_into(now, &mut turn, &mut segment);
+            let there = self.short.transmit_into(now, &mut burst, &mut segment);
             let general = &mut general;
             assert_eq!(self.general.transmit_into(now, general, &mut again), there);
             assert_eq!(segment, again);
@@ -79,7 +79,7 @@ impl Twins {
     fn compare(&self) {
         let inside = |c: &Connection| {
             let mut text = format!("{c:?}");
-            for field in ["predicts", "at_rest", "general_only"] {
+            for field in ["predicts", "idle", "general_only"] {
                 for value in [true, false] {
                     text = text.replace(&format!("{field}: {value}, "), "");
                 }

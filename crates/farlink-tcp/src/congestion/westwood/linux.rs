@@ -232,16 +232,16 @@ mod tests {
     /// so an estimate of HZ times that. The share of 100 ms is in whole segments.
     #[test]
     fn the_estimate_is_lower_where_jiffies_are_shorter() {
-        for (hz, at_rest) in [(100, 1236), (250, 486), (512, 230), (1000, 111)] {
+        for (hz, idle) in [(100, 1236), (250, 486), (512, 230), (1000, 111)] {
             let mut w = Jiffies::new(Kernel::First, hz);
             for _ in 0..200 {
                 w.filter(125_000 / u64::from(hz));
             }
-            assert_eq!(w.bw_est, at_rest, "{hz}");
+            assert_eq!(w.bw_est, idle, "{hz}");
             w.rtt_min = u64::from(hz) / 10;
-            let bytes = at_rest * (u64::from(hz) / 10);
+            let bytes = idle * (u64::from(hz) / 10);
             assert_eq!(w.share(MS(0), 1000), bytes / 1000 * 1000, "{hz}");
-            assert_eq!(w.bandwidth(), (at_rest * u64::from(hz)) as f64);
+            assert_eq!(w.bandwidth(), (idle * u64::from(hz)) as f64);
         }
         let w = Jiffies::new(Kernel::First, 1000);
         assert_eq!(w.share(MS(0), 1000), 2000); // at least two segments

@@ -2,7 +2,7 @@
 
 /// Why nothing more may leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Held {
+pub(super) enum BlockedOn {
     /// Nothing is there to send, or Nagle's rule holds it.
     Idle,
     /// The peer's window is too small, and what is in flight will open it.

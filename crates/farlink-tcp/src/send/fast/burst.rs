@@ -3,17 +3,17 @@
 /// Full segments that may leave without another check, as long as nothing else happens to the
 /// connection.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Turn {
+pub struct BurstBudget {
     /// Bytes that wait and that the peer has room for.
     pub(super) there: u64,
     /// Bytes that the congestion window has room for.
     pub(super) room: u64,
 }
 
-impl Turn {
+impl BurstBudget {
     /// Returns whether the budget has another full segment.
     #[inline(always)] // of each segment of a stream
-    pub(crate) fn goes_on(&self, mss: u32) -> bool {
+    pub(crate) fn has_next(&self, mss: u32) -> bool {
         self.there >= u64::from(mss)
     }
 }

@@ -1,12 +1,26 @@
-//! Full segments of new data in the middle of a stream: what a bulk transfer sends.
+//! Full segments of new data in the middle of a stream, which a bulk transfer sends: a short way for
+//! speed alone.
 //!
-//! A short way to what [`Sender::next`] finds out after many more questions.
+//! It equals [`Sender::next`], which finds out the same after many more questions.
+//! `short_ways_end_where_the_general_ones_do` in `tests/faults.rs` compares both to the bit.
 
-use super::held::Held;
-use super::turn::Turn;
-use super::{Chunk, Sender, Streamed};
+mod burst;
+
+use super::blocked::BlockedOn;
+use super::{Chunk, Sender};
 use crate::recovery::frto::Frto;
 use crate::time::Instant;
+pub use burst::BurstBudget;
+
+/// Result of a fast look for a full segment.
+pub(crate) enum Streamed {
+    /// A full segment of new data.
+    Segment(Chunk),
+    /// Nothing: a window is full.
+    Full,
+    /// Unknown: the general way must decide.
+    Unknown,
+}
 
 impl Sender {
     /// Returns whether no configured feature must see every segment.
@@ -16,18 +30,18 @@ impl Sender {
 
     /// Returns whether nothing is in flight or waits to be sent, as [`Self::next`] found.
     #[inline]
-    pub(crate) fn rests(&self) -> bool {
-        self.held == Held::Idle
+    pub(crate) fn is_idle(&self) -> bool {
+        self.blocked_on == BlockedOn::Idle
             && self.flight.board.is_empty()
             && self.flight.board.max() >= self.buffer.end()
             && self.buffer.fin().is_none()
             && !self.probe
     }
 
-    /// Sends the first full-sized segment of a burst, and stores in `turn` how many more may follow
+    /// Sends the first full-sized segment of a burst, and stores in `burst` how many more may follow
     /// without a new check.
     #[inline(always)] // of the first segment of a stream that an ACK lets out
-    pub(crate) fn next_in_stream(&mut self, now: Instant, turn: &mut Turn) -> Streamed {
+    pub(crate) fn fast_next(&mut self, now: Instant, burst: &mut BurstBudget) -> Streamed {
         let (una, max, mss) = (
             self.flight.board.una(),
             self.flight.board.max(),
@@ -54,13 +68,13 @@ impl Sender {
                 return Streamed::Unknown; // a short segment may be worth it
             }
             self.recovery.loss.force = false;
-            self.hold(now, Held::Peer);
+            self.block(now, BlockedOn::Peer);
             return Streamed::Full;
         }
         self.recovery.loss.force = false;
         let room = self.flight.cwnd().saturating_sub(self.used());
         if room < mss {
-            self.hold(now, Held::Cwnd);
+            self.block(now, BlockedOn::Cwnd);
             return Streamed::Full;
         }
         let chunk = self.stream(now);
@@ -69,8 +83,8 @@ impl Sender {
         if !self.pace(now, &chunk) {
             // A FIN leaves with the last segment: that is no full one.
             let unsent = self.buffer.end() - end - u64::from(self.buffer.fin().is_some());
-            turn.there = unsent.min(usable - mss);
-            turn.room = room - mss;
+            burst.there = unsent.min(usable - mss);
+            burst.room = room - mss;
         }
         if !self.flight.timer_runs() {
             self.flight.start_timer(now);
@@ -78,19 +92,19 @@ impl Sender {
         Streamed::Segment(chunk)
     }
 
-    /// Another full segment of a turn, or nothing more because the congestion window is full.
-    /// Nothing else may have happened to the connection since the turn began, so that all else
-    /// which [`Self::next_in_stream`] asks and does is as it was.
+    /// Another full segment of a burst, or nothing more because the congestion window is full.
+    /// Nothing else may have happened to the connection since the burst began, so that all else
+    /// which [`Self::fast_next`] asks and does is as it was.
     #[inline(always)] // of each segment of a stream but the first that an ACK lets out
-    pub(crate) fn next_of_turn(&mut self, now: Instant, turn: &mut Turn) -> Streamed {
+    pub(crate) fn fast_next_in_burst(&mut self, now: Instant, burst: &mut BurstBudget) -> Streamed {
         let mss = u64::from(self.flight.mss);
-        if turn.room < mss {
-            *turn = Turn::default();
-            self.hold(now, Held::Cwnd);
+        if burst.room < mss {
+            *burst = BurstBudget::default();
+            self.block(now, BlockedOn::Cwnd);
             return Streamed::Full;
         }
-        turn.there -= mss;
-        turn.room -= mss;
+        burst.there -= mss;
+        burst.room -= mss;
         Streamed::Segment(self.stream(now))
     }
 
@@ -104,7 +118,7 @@ impl Sender {
             fin: false,
             retransmission: false,
         };
-        self.flight.board.sent_in_stream(self.flight.mss, now);
+        self.flight.board.fast_sent(self.flight.mss, now);
         chunk
     }
 }

@@ -1,0 +1,37 @@
+//! Short ways of a connection, for speed alone.
+//!
+//! [`input`] equals [`Connection::process_segment`] for the segments that it recognises, and
+//! [`output`] equals [`Connection::transmit`] where it sends. `short_ways_end_where_the_general_ones_do`
+//! in `tests/faults.rs` plays sessions of every variant on both, and compares all segments, events
+//! and inner state to the bit.
+
+mod input;
+mod output;
+
+use super::{Connection, State};
+
+impl Connection {
+    /// Returns whether no configured feature must see every segment. Computed once, at the end of
+    /// the handshake.
+    pub(super) fn can_predict(&self) -> bool {
+        self.tx.streams() && self.lifetime.is_none() && !self.general_only
+    }
+
+    /// Nothing left the sender when it was asked last, and nothing may before
+    /// something else than the next data comes.
+    #[inline]
+    pub(super) fn note_idle(&mut self) {
+        self.idle = self.predicts
+            && self.state == State::Established
+            && self.dummy_acks == 0
+            && self.tx.is_idle();
+    }
+
+    /// Takes the general way alone, as if nothing could be predicted: for tests.
+    #[doc(hidden)]
+    pub fn set_prediction(&mut self, on: bool) {
+        self.general_only = !on;
+        self.predicts = self.predicts && on;
+        self.idle = false;
+    }
+}
