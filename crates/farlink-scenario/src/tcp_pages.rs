@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use farlink_tcp::profile::{PROFILES, Profile, Set};
+use farlink_tcp::profile::{PROFILES, Profile};
 use farlink_tcp::variant::{self, VARIANTS, Variant};
 use farlink_tcp::{Config, congestion};
 use serde_json::{Map, Value};
@@ -190,12 +190,11 @@ fn profiles() -> String {
 
 /// A value of a profile as a scenario writes it.
 fn value_of(profile: &Profile, value: &farlink_tcp::profile::Value) -> String {
-    let written = match value.set {
-        Set::Control(_, _, setting) => serde_json::to_value(value::write(setting)).unwrap(),
-        Set::Config(_) => {
-            let config = profile.config(profile.usual).unwrap();
-            shown(profile.usual, &config)[value.key].clone()
-        }
+    let written = if value.parameter().is_some() {
+        serde_json::to_value(value::write(value.value)).unwrap()
+    } else {
+        let config = profile.config(profile.usual).unwrap();
+        shown(profile.usual, &config)[value.key].clone()
     };
     format!("`{written}`")
 }
@@ -297,16 +296,14 @@ fn every_value_of_a_profile_sets_its_key() {
         let full = profile.config(profile.usual).unwrap();
         for value in profile.values {
             let mut alone = contrary.clone();
-            match value.set {
-                Set::Config(set) => set(&mut alone),
-                Set::Control(name, parameter, setting) => {
-                    let control = congestion::Control::new(congestion::lookup(name).unwrap());
-                    alone.congestion = profile.control(control);
-                    let mut all = alone.congestion.settings();
-                    assert!(all.any(|(p, now)| p.name == parameter && now == setting));
-                    continue;
-                }
+            if let Some((name, parameter)) = value.parameter() {
+                let control = congestion::Control::new(congestion::lookup(name).unwrap());
+                alone.congestion = profile.control(control);
+                let mut all = alone.congestion.settings();
+                assert!(all.any(|(p, now)| p.name == parameter && now == value.value));
+                continue;
             }
+            value.apply(&mut alone);
             let (alone, full) = (shown("sack", &alone), shown("sack", &full));
             assert!(
                 full.contains_key(value.key),

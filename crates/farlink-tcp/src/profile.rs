@@ -7,60 +7,11 @@
 
 mod freebsd;
 mod linux;
+mod table;
 
 pub use freebsd::FREEBSD;
 pub use linux::LINUX;
-
-use crate::config::{Config, Undo};
-use crate::congestion::{self, Control, Setting};
-use crate::key;
-use crate::variant::{self, Variant};
-
-/// A family of TCPs that share everything but their window.
-#[derive(Debug)]
-pub struct Profile {
-    /// Name to choose it by, and prefix of a TCP's name ("linux-cubic").
-    pub name: &'static str,
-    /// Summary in one line.
-    pub summary: &'static str,
-    /// The versions that its values were read in.
-    pub source: &'static str,
-    /// The TCPs that the kernel has and the table too; `None` for every row.
-    pub members: Option<&'static [Member]>,
-    /// TCP that is meant where none is named.
-    pub usual: &'static str,
-    /// Values that differ from a row.
-    pub values: &'static [Value],
-}
-
-/// A congestion control of a kernel.
-#[derive(Debug)]
-pub struct Member {
-    /// Name in the kernel.
-    pub name: &'static str,
-    /// The row that has its window.
-    pub row: &'static str,
-}
-
-/// A value that a profile sets.
-#[derive(Debug)]
-pub struct Value {
-    /// Key of `[tcp]` that shows it.
-    pub key: &'static str,
-    /// Sets it.
-    pub set: Set,
-    /// Source: file or setting, and the remaining differences.
-    pub source: &'static str,
-}
-
-/// Way in which a value is set.
-#[derive(Debug)]
-pub enum Set {
-    /// In the configuration.
-    Config(fn(&mut Config)),
-    /// As a parameter of this congestion control.
-    Control(&'static str, &'static str, Setting),
-}
+pub use table::{Member, Profile, Value};
 
 /// The rows as they are: the letter of the standards and of the studies.
 pub static RFC: Profile = Profile {
@@ -87,71 +38,11 @@ pub fn split(name: &str) -> Option<(&'static Profile, &str)> {
     Some((lookup(prefix)?, tcp))
 }
 
-impl Profile {
-    /// The row that has the window of the TCP of this name; `None` if the family
-    /// has no such TCP.
-    pub fn row(&self, name: &str) -> Option<&'static Variant> {
-        let Some(members) = self.members else {
-            return variant::lookup(name);
-        };
-        let member = members.iter().find(|m| m.name == name)?;
-        variant::lookup(member.row)
-    }
-
-    /// Names of its TCPs.
-    pub fn names(&self) -> Vec<&'static str> {
-        match self.members {
-            Some(members) => members.iter().map(|m| m.name).collect(),
-            None => variant::VARIANTS.iter().map(|row| row.name).collect(),
-        }
-    }
-
-    /// The TCP of this name in full; `None` if the family has none.
-    pub fn config(&self, name: &str) -> Option<Config> {
-        let mut config = (self.row(name)?.config)();
-        self.apply(&mut config);
-        Some(config)
-    }
-
-    /// Sets every value over a row.
-    pub fn apply(&self, config: &mut Config) {
-        for value in self.values {
-            if let Set::Config(set) = value.set {
-                set(config);
-            }
-        }
-        config.congestion = self.control(config.congestion.clone());
-        if !congestion::can_undo(&config.congestion) {
-            config.undo = Undo::OFF;
-        }
-        let prr = key::prr_in_use(config);
-        set(config.recovery.prr_mut(), prr);
-    }
-
-    /// A congestion control with the parameters that the family gives it.
-    #[must_use]
-    pub fn control(&self, mut control: Control) -> Control {
-        for value in self.values {
-            if let Set::Control(algorithm, parameter, setting) = value.set
-                && algorithm == control.algorithm().name
-            {
-                control = control.with(parameter, setting);
-            }
-        }
-        control
-    }
-}
-
-/// Sets what a recovery may have, where it may.
-fn set<T>(place: Option<&mut T>, value: T) {
-    if let Some(place) = place {
-        *place = value;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congestion::{self, Control};
+    use crate::{key, variant};
 
     #[test]
     fn every_member_has_a_row_and_every_parameter_exists() {
@@ -162,10 +53,11 @@ mod tests {
                 assert!(profile.config(name).is_some(), "{}-{name}", profile.name);
             }
             for value in profile.values {
-                if let Set::Control(algorithm, parameter, setting) = value.set {
-                    assert_eq!(value.key, format!("control.{algorithm}.{parameter}"));
+                if let Some((algorithm, parameter)) = value.parameter() {
                     let algorithm = congestion::lookup(algorithm).unwrap();
-                    let _ = Control::new(algorithm).with(parameter, setting);
+                    let _ = Control::new(algorithm).with(parameter, value.value);
+                } else {
+                    assert!(key::lookup(value.key).is_some(), "{}", value.key);
                 }
             }
         }

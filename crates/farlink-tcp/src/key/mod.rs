@@ -20,7 +20,7 @@ mod value;
 mod window;
 
 pub use entry::{Idle, Key};
-pub(crate) use recovery::reduces_by_prr;
+pub(crate) use recovery::{UNDO, reduces_by_prr};
 pub use value::{Field, Kind, Value, Word};
 
 use crate::config::{ByteCounting, Config, PrrBound, Recovery, RtoAlgorithm, Undo};

@@ -131,7 +131,8 @@ words! { REDUCE_FROM: ReduceFrom {
     "cwnd" Cwnd,
 } }
 
-const UNDO: &[Word] = &[Word("dsack", ""), Word("eifel", ""), Word("frto", "")];
+/// Words of `undo`, in the order of the bits.
+pub(crate) const UNDO: &[Word] = &[Word("dsack", ""), Word("eifel", ""), Word("frto", "")];
 
 impl Field for Undo {
     fn value(&self) -> Value {

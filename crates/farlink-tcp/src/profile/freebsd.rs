@@ -1,11 +1,8 @@
 //! Settings of FreeBSD.
 
-use super::{Member, Profile, Set, Value, set};
-use crate::config::{
-    ByteCounting, CwndLimit, DelayedAck, InitialWindow, Nagle, PrrBound, Ratio, Recovery,
-    ReduceFrom, RtoAlgorithm, Undo, WindowScale,
-};
-use crate::congestion::Setting;
+use super::table::{Member, Profile, Value, set};
+use crate::key::UNDO;
+use crate::key::Value::{Choice, Count, Flag, Size, Time, Ways};
 use crate::time::Interval;
 
 /// The base stack of FreeBSD with the settings that it comes with.
@@ -33,176 +30,137 @@ pub static FREEBSD: Profile = Profile {
 };
 
 const VALUES: &[Value] = &[
-    Value {
-        key: "initial_window",
-        set: Set::Config(|c| c.window.initial = InitialWindow::Segments(10)),
-        source: "net.inet.tcp.initcwnd_segments = 10",
-    },
-    Value {
-        key: "timestamps",
-        set: Set::Config(|c| c.timestamps = true),
-        source: "net.inet.tcp.rfc1323 = 1",
-    },
-    Value {
-        key: "window_scale",
-        set: Set::Config(|c| c.receiver.window_scale = WindowScale::Auto),
-        source: "net.inet.tcp.rfc1323 = 1",
-    },
-    Value {
-        key: "ecn",
-        set: Set::Config(|c| c.ecn = false),
-        source: "net.inet.tcp.ecn.enable = 2: agreed to where the peer asks, not asked for",
-    },
-    Value {
-        key: "sack",
-        set: Set::Config(|c| c.receiver.sack = true),
-        source: "net.inet.tcp.sack.enable = 1",
-    },
-    Value {
-        key: "dsack",
-        set: Set::Config(|c| c.receiver.dsack = true),
-        source: "tcp_sack.c: tcp_update_dsack_list",
-    },
-    Value {
-        key: "recovery",
-        set: Set::Config(|c| c.recovery = Recovery::SACK),
-        source: "tcp_input.c, of every congestion control; net.inet.tcp.sack.revised = 1",
-    },
-    Value {
-        key: "rack",
-        set: Set::Config(|c| set(c.recovery.rack_mut(), None)),
-        source: "net.inet.tcp.functions_default = freebsd: three duplicates tell a loss, and there \
+    set(
+        "initial_window",
+        Count(10),
+        "net.inet.tcp.initcwnd_segments = 10",
+    ),
+    set("timestamps", Flag(true), "net.inet.tcp.rfc1323 = 1"),
+    set("window_scale", Choice("auto"), "net.inet.tcp.rfc1323 = 1"),
+    set(
+        "ecn",
+        Flag(false),
+        "net.inet.tcp.ecn.enable = 2: agreed to where the peer asks, not asked for",
+    ),
+    set("sack", Flag(true), "net.inet.tcp.sack.enable = 1"),
+    set("dsack", Flag(true), "tcp_sack.c: tcp_update_dsack_list"),
+    set(
+        "recovery",
+        Choice("sack"),
+        "tcp_input.c, of every congestion control; net.inet.tcp.sack.revised = 1",
+    ),
+    set(
+        "rack",
+        Flag(false),
+        "net.inet.tcp.functions_default = freebsd: three duplicates tell a loss, and there \
                  is no tail loss probe",
-    },
-    Value {
-        key: "prr",
-        set: Set::Config(|c| set(c.recovery.prr_mut(), Some(PrrBound::SafeAck))),
-        source: "net.inet.tcp.do_prr = 1; tcp_input.c: tcp_do_prr_ack",
-    },
-    Value {
-        key: "limited_transmit",
-        set: Set::Config(|c| c.limited_transmit = true),
-        source: "net.inet.tcp.rfc3042 = 1",
-    },
-    Value {
-        key: "reduce_from",
-        set: Set::Config(|c| c.reduce_from = ReduceFrom::Cwnd),
-        source: "cc_newreno.c: newreno_cong_signal; cc_cubic.c: cubic_ssthresh_update",
-    },
-    Value {
-        key: "undo",
-        set: Set::Config(|c| c.undo = Undo::EIFEL),
-        source: "tcp_input.c: TF_PREVVALID, t_badrxtwin; there after a first time-out alone",
-    },
-    Value {
-        key: "restart_on_retransmit",
-        set: Set::Config(|c| c.restart_on_retransmit = true),
-        source: "tcp_input.c: a fast retransmit stops the timer, tcp_output starts it",
-    },
-    Value {
-        key: "timer",
-        set: Set::Config(|c| {
-            c.rto.algorithm = RtoAlgorithm::Jacobson {
-                gain: Ratio::new(1, 8),
-                dev_gain: Ratio::new(1, 4),
-                k: 4,
-            };
-        }),
-        source: "tcp_input.c: tcp_xmit_timer; TCP_REXMTVAL",
-    },
-    Value {
-        key: "rto_slop",
-        set: Set::Config(|c| c.rto.slop = Interval::from_millis(200)),
-        source: "net.inet.tcp.rexmit_slop = 200",
-    },
-    Value {
-        key: "rto_min",
-        set: Set::Config(|c| c.rto.min = Interval::from_millis(30)),
-        source: "net.inet.tcp.rexmit_min = 30, which the slop is above anyway",
-    },
-    Value {
-        key: "rto_initial",
-        set: Set::Config(|c| c.rto.initial = Interval::from_secs(1)),
-        source: "net.inet.tcp.rexmit_initial = 1000",
-    },
-    Value {
-        key: "rto_max",
-        set: Set::Config(|c| c.rto.max = Interval::from_secs(64)),
-        source: "TCPTV_REXMTMAX, tcp_timer.h",
-    },
-    Value {
-        key: "max_retransmits",
-        set: Set::Config(|c| c.lifetime.max_retransmits = 12),
-        source: "net.inet.tcp.retries = 12, TCP_MAXRXTSHIFT",
-    },
-    Value {
-        key: "max_syn_retransmits",
-        set: Set::Config(|c| c.lifetime.max_syn_retransmits = 5),
-        source: "net.inet.tcp.keepinit = 75 s, which ends an open; ours ends after 63 s",
-    },
-    Value {
-        key: "cwnd_validation",
-        set: Set::Config(|c| c.window.cwnd_validation = false),
-        source: "net.inet.tcp.newcwv = 0",
-    },
-    Value {
-        key: "cwnd_limit",
-        set: Set::Config(|c| c.window.cwnd_limit = CwndLimit::ReceiveWindow),
-        source: "tcp_input.c: cc_ack_received; growth while snd_cwnd <= snd_wnd",
-    },
-    Value {
-        key: "nagle",
-        set: Set::Config(|c| c.nagle = Nagle::Minshall),
-        source: "tcp_output.c: TF_LASTIDLE; the rest of a write of its own goes out, as here",
-    },
-    Value {
-        key: "delayed_ack",
-        set: Set::Config(|c| {
-            c.receiver.delayed_ack = DelayedAck {
-                max_delay: Interval::from_millis(40),
-                ..c.receiver.delayed_ack
-            };
-        }),
-        source: "net.inet.tcp.delacktime = 40 (100 before 13.0)",
-    },
-    Value {
-        key: "ack_every",
-        set: Set::Config(|c| c.receiver.delayed_ack.every = 2),
-        source: "tcp_input.c: DELAY_ACK",
-    },
-    Value {
-        key: "send_buffer",
-        set: Set::Config(|c| c.send_buffer = 2 << 20),
-        source: "net.inet.tcp.sendbuf_auto = 1, sendbuf_max = 2097152",
-    },
-    Value {
-        key: "receive_window",
-        set: Set::Config(|c| c.receiver.buffer = 64 << 10),
-        source: "net.inet.tcp.recvspace = 65536",
-    },
-    Value {
-        key: "receive_window_max",
-        set: Set::Config(|c| c.receiver.buffer_max = Some(2 << 20)),
-        source: "net.inet.tcp.recvbuf_auto = 1, recvbuf_max = 2097152; ours grows as Linux's does",
-    },
-    Value {
-        key: "byte_counting",
-        set: Set::Config(|c| c.window.byte_counting = ByteCounting::Limit(2)),
-        source: "net.inet.tcp.rfc3465 = 1, abc_l_var = 2",
-    },
-    Value {
-        key: "control.vegas.loss_cut",
-        set: Set::Control("vegas", "loss_cut", Setting::Choice("reno")),
-        source: "cc_vegas.c: vegas_cong_signal leaves losses to newreno_cc_cong_signal",
-    },
-    Value {
-        key: "control.vegas.timeout_window",
-        set: Set::Control("vegas", "timeout_window", Setting::Count(1)),
-        source: "cc_newreno.c: newreno_cc_cong_signal, CC_RTO",
-    },
-    Value {
-        key: "control.cubic.hystart",
-        set: Set::Control("cubic", "hystart", Setting::Choice("off")),
-        source: "HyStart++ waits for CCF_HYSTART_ALLOWED, which the base stack does not set",
-    },
+    ),
+    set(
+        "prr",
+        Flag(true),
+        "net.inet.tcp.do_prr = 1; tcp_input.c: tcp_do_prr_ack",
+    ),
+    set("limited_transmit", Flag(true), "net.inet.tcp.rfc3042 = 1"),
+    set(
+        "reduce_from",
+        Choice("cwnd"),
+        "cc_newreno.c: newreno_cong_signal; cc_cubic.c: cubic_ssthresh_update",
+    ),
+    set(
+        "undo",
+        Ways(UNDO, 0b010),
+        "tcp_input.c: TF_PREVVALID, t_badrxtwin; there after a first time-out alone",
+    ),
+    set(
+        "restart_on_retransmit",
+        Flag(true),
+        "tcp_input.c: a fast retransmit stops the timer, tcp_output starts it",
+    ),
+    set(
+        "timer",
+        Choice("jacobson"),
+        "tcp_input.c: tcp_xmit_timer; TCP_REXMTVAL",
+    ),
+    set(
+        "rto_slop",
+        Time(Interval::from_millis(200)),
+        "net.inet.tcp.rexmit_slop = 200",
+    ),
+    set(
+        "rto_min",
+        Time(Interval::from_millis(30)),
+        "net.inet.tcp.rexmit_min = 30, which the slop is above anyway",
+    ),
+    set(
+        "rto_initial",
+        Time(Interval::from_secs(1)),
+        "net.inet.tcp.rexmit_initial = 1000",
+    ),
+    set(
+        "rto_max",
+        Time(Interval::from_secs(64)),
+        "TCPTV_REXMTMAX, tcp_timer.h",
+    ),
+    set(
+        "max_retransmits",
+        Count(12),
+        "net.inet.tcp.retries = 12, TCP_MAXRXTSHIFT",
+    ),
+    set(
+        "max_syn_retransmits",
+        Count(5),
+        "net.inet.tcp.keepinit = 75 s, which ends an open; ours ends after 63 s",
+    ),
+    set("cwnd_validation", Flag(false), "net.inet.tcp.newcwv = 0"),
+    set(
+        "cwnd_limit",
+        Choice("receive-window"),
+        "tcp_input.c: cc_ack_received; growth while snd_cwnd <= snd_wnd",
+    ),
+    set(
+        "nagle",
+        Choice("minshall"),
+        "tcp_output.c: TF_LASTIDLE; the rest of a write of its own goes out, as here",
+    ),
+    set(
+        "delayed_ack",
+        Time(Interval::from_millis(40)),
+        "net.inet.tcp.delacktime = 40 (100 before 13.0)",
+    ),
+    set("ack_every", Count(2), "tcp_input.c: DELAY_ACK"),
+    set(
+        "send_buffer",
+        Size(2 << 20),
+        "net.inet.tcp.sendbuf_auto = 1, sendbuf_max = 2097152",
+    ),
+    set(
+        "receive_window",
+        Size(64 << 10),
+        "net.inet.tcp.recvspace = 65536",
+    ),
+    set(
+        "receive_window_max",
+        Size(2 << 20),
+        "net.inet.tcp.recvbuf_auto = 1, recvbuf_max = 2097152; ours grows as Linux's does",
+    ),
+    set(
+        "byte_counting",
+        Count(2),
+        "net.inet.tcp.rfc3465 = 1, abc_l_var = 2",
+    ),
+    set(
+        "control.vegas.loss_cut",
+        Choice("reno"),
+        "cc_vegas.c: vegas_cong_signal leaves losses to newreno_cc_cong_signal",
+    ),
+    set(
+        "control.vegas.timeout_window",
+        Count(1),
+        "cc_newreno.c: newreno_cc_cong_signal, CC_RTO",
+    ),
+    set(
+        "control.cubic.hystart",
+        Choice("off"),
+        "HyStart++ waits for CCF_HYSTART_ALLOWED, which the base stack does not set",
+    ),
 ];

@@ -49,7 +49,7 @@ pub(super) enum Finding {
 #[derive(Debug, Default)]
 pub(super) struct Policer {
     /// An interval is under way, from `since` on.
-    sampling: bool,
+    pub(super) sampling: bool,
     since: Option<Totals>,
     rounds: u32,
     /// Rate of the interval before, in bytes per second.

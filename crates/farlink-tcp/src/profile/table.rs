@@ -1,0 +1,135 @@
+//! Profile of a family of stacks: its TCPs and the values of its keys.
+
+use crate::config::{Config, Undo};
+use crate::congestion::{self, Control};
+use crate::key;
+use crate::variant::{self, Variant};
+
+/// A family of TCPs that share everything but their window.
+#[derive(Debug)]
+pub struct Profile {
+    /// Name to choose it by, and prefix of a TCP's name ("linux-cubic").
+    pub name: &'static str,
+    /// Summary in one line.
+    pub summary: &'static str,
+    /// The versions that its values were read in.
+    pub source: &'static str,
+    /// The TCPs that the kernel has and the table too; `None` for every row.
+    pub members: Option<&'static [Member]>,
+    /// TCP that is meant where none is named.
+    pub usual: &'static str,
+    /// Values that differ from a row.
+    pub values: &'static [Value],
+}
+
+/// A congestion control of a kernel.
+#[derive(Debug)]
+pub struct Member {
+    /// Name in the kernel.
+    pub name: &'static str,
+    /// The row that has its window.
+    pub row: &'static str,
+}
+
+/// A value that a profile sets.
+#[derive(Debug)]
+pub struct Value {
+    /// Key of `[tcp]`, or `control.` with a congestion control and its parameter.
+    pub key: &'static str,
+    /// Its value.
+    pub value: key::Value,
+    /// Another value for the row with this congestion control.
+    pub except: Option<(&'static str, key::Value)>,
+    /// Source: file or setting, and the remaining differences.
+    pub source: &'static str,
+}
+
+/// Makes an entry of a profile.
+pub(super) const fn set(key: &'static str, value: key::Value, source: &'static str) -> Value {
+    Value {
+        key,
+        value,
+        except: None,
+        source,
+    }
+}
+
+impl Value {
+    /// Gives one congestion control another value.
+    pub(super) const fn but(mut self, control: &'static str, value: key::Value) -> Self {
+        self.except = Some((control, value));
+        self
+    }
+
+    /// Returns congestion control and parameter, if it sets one.
+    pub fn parameter(&self) -> Option<(&'static str, &'static str)> {
+        self.key.strip_prefix("control.")?.split_once('.')
+    }
+
+    /// Sets the key.
+    pub fn apply(&self, config: &mut Config) {
+        let name = config.congestion.algorithm().name;
+        let value = match self.except {
+            Some((control, other)) if control == name => other,
+            _ => self.value,
+        };
+        if let Some(key) = key::lookup(self.key) {
+            key.set(config, value);
+        }
+    }
+}
+
+impl Profile {
+    /// The row that has the window of the TCP of this name; `None` if the family
+    /// has no such TCP.
+    pub fn row(&self, name: &str) -> Option<&'static Variant> {
+        let Some(members) = self.members else {
+            return variant::lookup(name);
+        };
+        let member = members.iter().find(|m| m.name == name)?;
+        variant::lookup(member.row)
+    }
+
+    /// Names of its TCPs.
+    pub fn names(&self) -> Vec<&'static str> {
+        match self.members {
+            Some(members) => members.iter().map(|m| m.name).collect(),
+            None => variant::VARIANTS.iter().map(|row| row.name).collect(),
+        }
+    }
+
+    /// The TCP of this name in full; `None` if the family has none.
+    pub fn config(&self, name: &str) -> Option<Config> {
+        let mut config = (self.row(name)?.config)();
+        self.apply(&mut config);
+        Some(config)
+    }
+
+    /// Sets every value over a row.
+    pub fn apply(&self, config: &mut Config) {
+        for value in self.values {
+            value.apply(config);
+        }
+        config.congestion = self.control(config.congestion.clone());
+        if !congestion::can_undo(&config.congestion) {
+            config.undo = Undo::OFF;
+        }
+        let in_use = key::prr_in_use(config);
+        if let Some(prr) = config.recovery.prr_mut() {
+            *prr = in_use;
+        }
+    }
+
+    /// A congestion control with the parameters that the family gives it.
+    #[must_use]
+    pub fn control(&self, mut control: Control) -> Control {
+        for value in self.values {
+            if let Some((algorithm, parameter)) = value.parameter()
+                && algorithm == control.algorithm().name
+            {
+                control = control.with(parameter, value.value);
+            }
+        }
+        control
+    }
+}
