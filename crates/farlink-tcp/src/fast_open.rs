@@ -86,9 +86,9 @@ pub(crate) struct Opening {
     /// Knowledge of the server: first that of the host, in the end that of this connection.
     pub(crate) cache: Option<FastOpenCache>,
     /// The cookie that this host gives the client that is waited for.
-    pub(crate) gives: Option<FastOpenCookie>,
+    pub(crate) own_cookie: Option<FastOpenCookie>,
     /// The client asked for a cookie, or has a wrong one.
-    pub(crate) wanted: bool,
+    pub(crate) cookie_wanted: bool,
 }
 
 impl Opening {

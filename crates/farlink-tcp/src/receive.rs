@@ -52,7 +52,7 @@ pub(crate) struct Receiver {
     shift: u8,
     /// The window that was advertised last; none once something came or was read, or the buffer
     /// changed. An end that only sends has the same for each segment.
-    told: Option<u16>,
+    advertised: Option<u16>,
     /// Segments that wait for an acknowledgment.
     waiting: u32,
     /// ACKs of data that still leave at once.
@@ -138,7 +138,7 @@ impl Receiver {
             fin: UNKNOWN,
             waiting: 0,
             need: AckNeed::None,
-            told: None,
+            advertised: None,
             quick: config.delayed_ack.quick,
             autotune: config
                 .buffer_max
@@ -168,7 +168,7 @@ impl Receiver {
         self.irs = irs;
         self.nxt = 1;
         self.edge = 1 + u64::from(self.syn_window());
-        self.told = None;
+        self.advertised = None;
     }
 
     #[inline]
@@ -196,7 +196,7 @@ impl Receiver {
     /// No window scaling was agreed.
     pub(crate) fn without_scaling(&mut self) {
         self.shift = 0;
-        self.told = None;
+        self.advertised = None;
     }
 
     /// Next position expected; past the FIN once that was reached.
@@ -249,7 +249,7 @@ impl Receiver {
 
     /// Returns whether data of `[from, to)` is kept.
     #[inline]
-    pub(crate) fn keeps(&self, from: Offset, to: Offset) -> bool {
+    pub(crate) fn would_keep(&self, from: Offset, to: Offset) -> bool {
         from <= self.nxt
             || self.config.receiver.reassembly
                 && (self.holes().ranges.len() < self.most_ranges()
@@ -302,7 +302,7 @@ impl Receiver {
     #[inline(always)] // after each segment of data
     pub(crate) fn read_len(&mut self, max: u64) -> u64 {
         let n = self.unread().min(max);
-        self.take(n);
+        self.consume(n);
         n
     }
 
@@ -314,7 +314,7 @@ impl Receiver {
         };
         let n = unread.min(max).min(bytes.unread.len());
         out.extend(bytes.unread.drain(..n));
-        self.take(n as u64);
+        self.consume(n as u64);
         n
     }
 
@@ -322,9 +322,9 @@ impl Receiver {
     /// buffer and doubles by at least a segment (as Linux does), so that a
     /// sender that waits for space is not left to its probes.
     #[inline(always)] // as `read_len`
-    fn take(&mut self, n: u64) {
+    fn consume(&mut self, n: u64) {
         self.read += n;
-        self.told = None;
+        self.advertised = None;
         if n > 0 && 2 * self.window() <= self.most && self.nxt > 0 && !self.finished() {
             let floor = self.mss().min(self.most / 2);
             let offer = (self.space() >> self.shift) << self.shift;
@@ -366,25 +366,25 @@ impl Receiver {
     fn resized(&mut self) {
         let open = self.autotune.as_ref().and_then(|tune| tune.open());
         self.most = open.map_or(self.buffer, |open| open.min(self.buffer));
-        self.told = None;
+        self.advertised = None;
     }
 
     /// Data came that was not here before.
     #[inline]
-    fn came(&mut self, len: u32) {
+    fn on_data(&mut self, len: u32) {
         if self.autotune.is_some() {
-            self.came_to_grow(len);
+            self.grown(len);
         }
     }
 
     /// Counts data in order where the buffer may grow.
     #[inline(never)]
-    fn came_to_grow(&mut self, len: u32) {
+    fn grown(&mut self, len: u32) {
         if let Some(tune) = &mut self.autotune {
             let holes = self.holes.as_deref().unwrap_or(&NO_HOLES);
             let ahead = holes.ranges.end().map_or(0, |end| end - self.nxt);
             let open = tune.open();
-            self.buffer = tune.came(len, ahead, self.buffer);
+            self.buffer = tune.on_data(len, ahead, self.buffer);
             if self.config.receiver.delayed_ack.quick > 0 && tune.open() > open {
                 // Linux, tcp_grow_window: while the window opens no ACK waits.
                 self.quick |= 1;
@@ -406,16 +406,16 @@ impl Receiver {
     /// to the left.
     #[inline(always)] // of each segment that leaves
     pub(crate) fn advertise(&mut self) -> u16 {
-        if let Some(field) = self.told {
+        if let Some(field) = self.advertised {
             if cfg!(debug_assertions) {
                 let edge = self.edge;
                 let anew = (self.advertise_anew(), self.edge);
-                assert_eq!(anew, (field, edge), "what was told no longer holds");
+                assert_eq!(anew, (field, edge), "what was advertised no longer holds");
             }
             return field;
         }
         let field = self.advertise_anew();
-        self.told = Some(field);
+        self.advertised = Some(field);
         field
     }
 
@@ -470,32 +470,32 @@ impl Receiver {
     ) {
         let end = start + u64::from(len);
         if end <= self.nxt || self.finished() {
-            self.repeat(now, timers); // an old segment: RFC 5681, 4.2
+            self.acknowledge_again(now, timers); // an old segment: RFC 5681, 4.2
             return;
         }
         if start > self.nxt {
-            if self.keeps(start, end) {
+            if self.would_keep(start, end) {
                 self.park(start, end, bytes);
-                self.came(len);
+                self.on_data(len);
             }
-            self.repeat(now, timers);
+            self.acknowledge_again(now, timers);
             return;
         }
         if let Some(bytes) = bytes {
             self.push_bytes(&bytes[(self.nxt - start) as usize..]);
         }
         self.nxt = end;
-        self.told = None;
+        self.advertised = None;
         let filled = !self.holes().ranges.is_empty();
         if filled {
             self.unpark();
         }
-        self.came(len);
+        self.on_data(len);
         if self.finish_if_reached() || (filled && !self.config.receiver.delay_gap_fill) {
             self.need = AckNeed::Now;
             return;
         }
-        self.wait(now, timers);
+        self.delay_ack(now, timers);
     }
 
     /// Returns whether this many bytes in order simply continue the stream: they fit into the
@@ -518,9 +518,9 @@ impl Receiver {
             self.push_bytes(bytes);
         }
         self.nxt += u64::from(len);
-        self.told = None;
-        self.came(len);
-        self.wait(now, timers);
+        self.advertised = None;
+        self.on_data(len);
+        self.delay_ack(now, timers);
     }
 
     /// The next bytes in order.
@@ -531,9 +531,9 @@ impl Receiver {
 
     /// Repeats the acknowledgment for a segment that moves nothing.
     #[inline]
-    pub(crate) fn repeat(&mut self, now: Instant, timers: &mut Timers) {
+    pub(crate) fn acknowledge_again(&mut self, now: Instant, timers: &mut Timers) {
         if self.config.receiver.delay_dup_acks {
-            self.wait(now, timers);
+            self.delay_ack(now, timers);
         } else {
             self.need = AckNeed::Now;
         }
@@ -541,7 +541,7 @@ impl Receiver {
 
     /// Counts one more segment that waits for an acknowledgment.
     #[inline(always)] // of each segment of data
-    fn wait(&mut self, now: Instant, timers: &mut Timers) {
+    fn delay_ack(&mut self, now: Instant, timers: &mut Timers) {
         self.waiting += 1;
         let DelayedAck {
             max_delay,
@@ -567,7 +567,7 @@ impl Receiver {
 
     /// The peer's FIN stands at `at`.
     pub(crate) fn fin(&mut self, at: Offset) {
-        if self.fin == UNKNOWN && at >= self.nxt && self.keeps(at, at + 1) {
+        if self.fin == UNKNOWN && at >= self.nxt && self.would_keep(at, at + 1) {
             self.fin = at;
             if at > self.nxt {
                 // It has a sequence number, and without it in a SACK block the
@@ -582,7 +582,7 @@ impl Receiver {
     fn finish_if_reached(&mut self) -> bool {
         if self.nxt >= self.fin {
             self.nxt = self.fin + 1;
-            self.told = None;
+            self.advertised = None;
             self.edge = self.edge.max(self.nxt);
             if let Some(holes) = &mut self.holes {
                 holes.ranges.clear();

@@ -244,7 +244,7 @@ impl Sender {
         }
         match self.choose(now) {
             Ok((chunk, index)) => {
-                self.left(now, &chunk, index);
+                self.on_sent(now, &chunk, index);
                 Some(chunk)
             }
             Err(on) => {
@@ -254,7 +254,7 @@ impl Sender {
         }
     }
 
-    fn left(&mut self, now: Instant, chunk: &Chunk, index: Option<usize>) {
+    fn on_sent(&mut self, now: Instant, chunk: &Chunk, index: Option<usize>) {
         if let Some(i) = index {
             self.flight.board.sent_again(i, now);
             let space = u64::from(chunk.len + u32::from(chunk.syn) + u32::from(chunk.fin));
@@ -303,13 +303,14 @@ impl Sender {
                 source.on_data_sent(&cx);
             }
         }
-        self.frto.left(index.is_some());
+        self.frto.on_sent(index.is_some());
         self.last_sent = now;
         self.pace(now, chunk);
         if self.probes_in_row == 0 && !self.flight.timer_runs() {
             self.flight.start_timer(now);
         }
-        self.recovery.left(&mut self.flight, now, index.is_some());
+        self.recovery
+            .on_sent(&mut self.flight, now, index.is_some());
     }
 
     /// The SYN leaves for the first time, with so many bytes of data, which are
@@ -322,7 +323,7 @@ impl Sender {
             fin: false,
             retransmission: false,
         };
-        self.left(now, &chunk, None);
+        self.on_sent(now, &chunk, None);
         if data > 0 {
             let chunk = Chunk {
                 start: 1,
@@ -330,7 +331,7 @@ impl Sender {
                 syn: false,
                 ..chunk
             };
-            self.left(now, &chunk, None);
+            self.on_sent(now, &chunk, None);
         }
     }
 

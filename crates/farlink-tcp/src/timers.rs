@@ -127,7 +127,7 @@ impl Timers {
 
     /// Returns whether the timer is due at `now`, and stops it if so.
     #[inline]
-    pub(crate) fn take(&mut self, timer: Timer, now: Instant) -> bool {
+    pub(crate) fn pop_due(&mut self, timer: Timer, now: Instant) -> bool {
         let due = now >= self.at(timer);
         if due {
             self.stop(timer);
@@ -181,8 +181,8 @@ mod tests {
             assert_eq!(timers.next_before(at(101 - i as u64)), timers.next());
             assert!(timers.runs(timer));
         }
-        assert!(!timers.take(Timer::User, at(99)));
-        assert!(timers.take(Timer::User, at(100)) && !timers.runs(Timer::User));
+        assert!(!timers.pop_due(Timer::User, at(99)));
+        assert!(timers.pop_due(Timer::User, at(100)) && !timers.runs(Timer::User));
         timers.stop(Timer::TimeWait);
         assert_eq!(timers.next(), Some(at(91)));
         timers.stop(Timer::Persist);

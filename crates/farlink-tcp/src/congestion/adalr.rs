@@ -225,7 +225,7 @@ impl Adalr {
                 }
             ),
         ],
-        goes_by: Input::ALL,
+        inputs: Input::ALL,
         recovery_window: |_| RecoveryWindow::Ssthresh,
         extras: Extras {
             undo: access!(Self),

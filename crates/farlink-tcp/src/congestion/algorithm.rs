@@ -19,7 +19,7 @@ pub struct Algorithm {
     /// Metrics of its inner state.
     pub metrics: &'static [Metric],
     /// Parts of [`Config`](crate::Config) that the algorithm uses; it ignores the others.
-    pub goes_by: &'static [Input],
+    pub inputs: &'static [Input],
     /// Owner of cwnd while losses are repaired, with these parameters.
     pub recovery_window: fn(&Control) -> RecoveryWindow,
     /// Abilities beside its window.
@@ -274,7 +274,7 @@ impl fmt::Debug for Algorithm {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ALGORITHMS, Input, Reno, goes_by, lookup, sends_dummies};
+    use super::super::{ALGORITHMS, Input, Reno, lookup, sends_dummies, uses_input};
     use super::*;
 
     #[test]
@@ -329,7 +329,7 @@ mod tests {
                 .collect()
         };
         assert_eq!(
-            those(|control| goes_by(control, Input::ByteCounting)),
+            those(|control| uses_input(control, Input::ByteCounting)),
             [
                 "reno",
                 "cubic",

@@ -241,7 +241,7 @@ impl Bbr {
             ),
         ],
         // The rest is in its model of the path.
-        goes_by: &[Input::Window, Input::InitialWindow],
+        inputs: &[Input::Window, Input::InitialWindow],
         // tcp_bbr.c: bbr_main is its `cong_control`. Its ssthresh is for show.
         recovery_window: |_| RecoveryWindow::Controller,
         extras: Extras {

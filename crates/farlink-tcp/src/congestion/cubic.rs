@@ -177,7 +177,7 @@ impl Cubic {
                 }
             ),
         ],
-        goes_by: Input::ALL,
+        inputs: Input::ALL,
         recovery_window: |_| RecoveryWindow::Ssthresh,
         extras: Extras {
             undo: access!(Self),

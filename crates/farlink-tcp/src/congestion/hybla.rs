@@ -130,7 +130,7 @@ impl Hybla {
             "RTT / RTT0, at least 1",
             |hybla: &Self, cx: &Context<'_>| Some(hybla.rho(cx))
         )],
-        goes_by: Input::ALL,
+        inputs: Input::ALL,
         recovery_window: |_| RecoveryWindow::Ssthresh,
         extras: Extras {
             undo: access!(Self),

@@ -84,8 +84,8 @@ pub fn can_undo(control: &Control) -> bool {
 }
 
 /// Returns whether the algorithm uses that part of [`Config`].
-pub fn goes_by(control: &Control, input: Input) -> bool {
-    control.algorithm().goes_by.contains(&input)
+pub fn uses_input(control: &Control, input: Input) -> bool {
+    control.algorithm().inputs.contains(&input)
 }
 
 /// Returns whether the controller sets cwnd itself while losses are repaired, so that PRR has no

@@ -120,7 +120,7 @@ impl Peach {
                 |peach: &Self, _: &Context<'_>| Some(peach.train.left as f64)
             ),
         ],
-        goes_by: Input::ALL,
+        inputs: Input::ALL,
         recovery_window: |_| RecoveryWindow::Ssthresh,
         extras: Extras {
             peer_window: access!(Self),

@@ -29,7 +29,7 @@ impl Reno {
             range: Range::Flag,
         }],
         metrics: &[],
-        goes_by: Input::ALL,
+        inputs: Input::ALL,
         recovery_window: |_| RecoveryWindow::Ssthresh,
         extras: Extras {
             undo: access!(Self),

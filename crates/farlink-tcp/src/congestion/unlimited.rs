@@ -13,7 +13,7 @@ impl Unlimited {
         summary: "no window but the receiver's (RFC 793)",
         parameters: &[],
         metrics: &[],
-        goes_by: &[],
+        inputs: &[],
         // There is no threshold to come down to.
         recovery_window: |_| RecoveryWindow::Controller,
         extras: Extras::NONE,

@@ -153,7 +153,7 @@ impl Vegas {
             ),
         ],
         // A loss takes a part of the window away, and recovery leaves it so.
-        goes_by: &[
+        inputs: &[
             Input::Window,
             Input::InitialWindow,
             Input::InitialSsthresh,

@@ -87,18 +87,18 @@ impl Connection {
             self.recorder.emit(now, Record::Ack { ack, window });
         }
         let arrival = self.before_ack(now, segment, ack, same_window);
-        let news = if arrival.sacking {
+        let newly_sacked = if arrival.sacking {
             self.process_sack_blocks(now, segment, ack)
         } else {
             0
         };
         let duplicate = if ack > una {
-            self.process_cumulative_ack(now, segment, &arrival, news);
+            self.process_cumulative_ack(now, segment, &arrival, newly_sacked);
             false
         } else {
-            ack == una && !empty && self.process_same_ack(now, &arrival, news)
+            ack == una && !empty && self.process_same_ack(now, &arrival, newly_sacked)
         };
-        self.process_loss_signs(now, segment, &arrival, (news > 0, duplicate));
+        self.process_loss_signs(now, segment, &arrival, (newly_sacked > 0, duplicate));
         self.after_ack(now)
     }
 
@@ -149,25 +149,25 @@ impl Connection {
         now: Instant,
         segment: &Segment,
         arrival: &Arrival,
-        news: u64,
+        newly_sacked: u64,
     ) {
         let recovering = self.tx.recovery.loss.in_recovery;
         self.process_new_ack(now, segment, arrival.ack, arrival.una);
         if arrival.damaged && !self.tx.flight.board.is_empty() {
             self.process_marked_ack(now, false);
         }
-        if news > 0 && !recovering && !arrival.damaged && !self.repairs_nack(now) {
+        if newly_sacked > 0 && !recovering && !arrival.damaged && !self.repairs_nack(now) {
             self.process_dup_ack(now);
         }
     }
 
     /// Processes an ACK for the first unacknowledged byte. Returns whether it is a duplicate ACK.
-    fn process_same_ack(&mut self, now: Instant, arrival: &Arrival, news: u64) -> bool {
-        if news > 0 {
+    fn process_same_ack(&mut self, now: Instant, arrival: &Arrival, newly_sacked: u64) -> bool {
+        if newly_sacked > 0 {
             self.tx.sacked_only(now, &mut self.recorder);
         }
         let duplicate = if arrival.sacking {
-            news > 0
+            newly_sacked > 0
         } else {
             arrival.bare
                 && arrival.same_window
@@ -220,7 +220,7 @@ impl Connection {
         now: Instant,
         segment: &Segment,
         arrival: &Arrival,
-        (news, duplicate): (bool, bool),
+        (newly_sacked, duplicate): (bool, bool),
     ) {
         let &Arrival { ack, una, .. } = arrival;
         let Sender {
@@ -236,7 +236,7 @@ impl Connection {
             self.process_duplicate_report(now, range);
         }
         if self.tx.frto != Frto::Off && ack >= una {
-            self.process_frto_ack(now, arrival, news, duplicate);
+            self.process_frto_ack(now, arrival, newly_sacked, duplicate);
         }
         let Sender {
             recovery, flight, ..
@@ -281,11 +281,17 @@ impl Connection {
     }
 
     /// Lets F-RTO judge the last time-out by an ACK.
-    fn process_frto_ack(&mut self, now: Instant, arrival: &Arrival, news: bool, duplicate: bool) {
+    fn process_frto_ack(
+        &mut self,
+        now: Instant,
+        arrival: &Arrival,
+        newly_sacked: bool,
+        duplicate: bool,
+    ) {
         let before = arrival.una;
         let ack = FrtoAck {
             before,
-            news,
+            newly_sacked,
             duplicate: duplicate || (arrival.ack == before && arrival.plain),
             fresh: self.tx.unsent_segment().is_some(),
             sacking: self.tx.recovery.loss.sacking,
@@ -346,7 +352,7 @@ impl Connection {
 
     #[inline]
     fn process_sack_blocks(&mut self, now: Instant, segment: &Segment, ack: Offset) -> u64 {
-        let mut news = 0;
+        let mut newly_sacked = 0;
         self.tx.flight.board.first_sacked = Maybe::NONE;
         for block in segment.options.sack.as_slice() {
             let near = self.tx.flight.board.una();
@@ -363,7 +369,7 @@ impl Connection {
             }
             let fresh = self.tx.flight.board.sack(left, right);
             if fresh > 0 {
-                news += fresh;
+                newly_sacked += fresh;
                 let record = Record::Sacked {
                     left: left.saturating_sub(1),
                     right: right - 1,
@@ -371,7 +377,7 @@ impl Connection {
                 self.recorder.emit(now, record);
             }
         }
-        news
+        newly_sacked
     }
 
     #[inline(never)] // what most ACKs take is inlined once

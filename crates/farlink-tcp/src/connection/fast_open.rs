@@ -30,7 +30,7 @@ impl Connection {
     /// ([`FastOpenCookie::new`]), and by which it accepts a SYN with data.
     pub fn set_fast_open_cookie(&mut self, cookie: FastOpenCookie) {
         if let Some(opening) = &mut self.fast_open {
-            opening.gives = Some(cookie);
+            opening.own_cookie = Some(cookie);
         }
     }
 
@@ -55,10 +55,10 @@ impl Connection {
         let Some(opening) = &self.fast_open else {
             return Extra::None;
         };
-        match (self.state, opening.cache, opening.gives) {
+        match (self.state, opening.cache, opening.own_cookie) {
             (State::SynSent, Some(cache), _) => Extra::Cookie(cache.cookie),
             (State::SynSent, None, _) => Extra::CookieRequest,
-            (_, _, Some(cookie)) if opening.wanted => Extra::Cookie(cookie),
+            (_, _, Some(cookie)) if opening.cookie_wanted => Extra::Cookie(cookie),
             _ => Extra::None,
         }
     }
@@ -71,11 +71,11 @@ impl Connection {
             return;
         };
         let accepted = match segment.options.extra {
-            Extra::Cookie(cookie) => Some(cookie) == opening.gives,
+            Extra::Cookie(cookie) => Some(cookie) == opening.own_cookie,
             _ => false,
         };
         let none = matches!(segment.options.extra, Extra::None | Extra::Snack(_));
-        opening.wanted = !accepted && !none;
+        opening.cookie_wanted = !accepted && !none;
         if accepted {
             self.tx.early = true;
             self.events.push(Event::Established);

@@ -264,7 +264,7 @@ impl Connection {
         self.note_duplicate(segment, start);
         self.note_refused(now, segment, start);
         if space > 0 && start + space <= nxt && !flags.has(Flags::SYN) {
-            self.rx.repeat(now, &mut self.tx.flight.timers);
+            self.rx.acknowledge_again(now, &mut self.tx.flight.timers);
         } else {
             self.refuse(now, flags);
         }
@@ -361,7 +361,7 @@ impl Connection {
         let data = u64::from(segment.body.len());
         let from = start.max(nxt);
         let to = (start + data).min(nxt + window);
-        if self.deaf && from < to {
+        if self.read_shut && from < to {
             self.abort(now);
             return false;
         }
@@ -370,7 +370,7 @@ impl Connection {
             let record = Record::Arrived {
                 seq: start.saturating_sub(1),
                 len: data as u32,
-                fresh: !duplicate && self.rx.keeps(from, to),
+                fresh: !duplicate && self.rx.would_keep(from, to),
                 duplicate,
                 out_of_order: start > nxt,
             };

@@ -35,7 +35,7 @@ pub(super) struct Watched {
     pub(super) una: Offset,
     pub(super) in_flight: bool,
     /// The application reads no more.
-    pub(super) deaf: bool,
+    pub(super) read_shut: bool,
 }
 
 impl Lifetime {
@@ -87,7 +87,7 @@ impl Lifetime {
             state,
             una,
             in_flight,
-            deaf,
+            read_shut,
         } = watched;
         let closed_window = timers.runs(Timer::Persist);
         let waits = (in_flight || closed_window) && state != State::TimeWait;
@@ -117,7 +117,7 @@ impl Lifetime {
         };
         let fin_wait_2 = match self.fin_wait_2 {
             // Who only writes no more goes on reading as long as there is something.
-            Some(most) if state == State::FinWait2 && deaf => {
+            Some(most) if state == State::FinWait2 && read_shut => {
                 self.last_segment.max(self.closed) + most
             }
             _ => Instant::MAX,

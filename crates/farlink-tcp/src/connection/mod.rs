@@ -65,7 +65,7 @@ pub struct Connection {
     /// but the next data.
     idle: bool,
     /// The application reads no more.
-    deaf: bool,
+    read_shut: bool,
     agreed: Agreed,
     local_port: u16,
     remote_port: u16,
@@ -163,7 +163,7 @@ impl Connection {
             recorder: Recorder::default(),
             sender_state: SenderState::default(),
             clocks: Box::default(),
-            deaf: false,
+            read_shut: false,
             lifetime: Lifetime::new(&config),
             fast_open: Opening::new(&config),
             rx: Receiver::new(config, shift),

@@ -12,7 +12,7 @@ impl Connection {
     pub fn on_timeout(&mut self, now: Instant) {
         self.idle = false;
         for timer in Timer::ALL {
-            if self.tx.flight.timers.take(timer, now) {
+            if self.tx.flight.timers.pop_due(timer, now) {
                 self.expired(now, timer);
             }
         }
@@ -89,10 +89,10 @@ impl Connection {
 
     /// Notes that the application reads no more.
     pub(super) fn reads_no_more(&mut self, now: Instant) {
-        if let (false, Some(life)) = (self.deaf, &mut self.lifetime) {
+        if let (false, Some(life)) = (self.read_shut, &mut self.lifetime) {
             life.on_close(now);
         }
-        self.deaf = true;
+        self.read_shut = true;
     }
 
     /// Sets the timers of the limits anew, after the events of this instant.
@@ -104,7 +104,7 @@ impl Connection {
                 state: self.state,
                 una: flight.board.una(),
                 in_flight: !flight.board.is_empty(),
-                deaf: self.deaf,
+                read_shut: self.read_shut,
             };
             life.watch(now, watched, &mut flight.timers);
         }

@@ -24,7 +24,7 @@ pub(crate) use recovery::{UNDO, reduces_by_prr};
 pub use value::{Field, Kind, Value, Word};
 
 use crate::config::{ByteCounting, Config, PrrBound, Recovery, RtoAlgorithm, Undo};
-use crate::congestion::{self, Input, goes_by};
+use crate::congestion::{self, Input, uses_input};
 
 /// The keys by subject, in the order in which they are set and shown.
 pub static SUBJECTS: [(&str, &[Key]); 7] = [
@@ -63,7 +63,7 @@ pub fn settle(config: &mut Config) {
         config.rto.start = None;
     }
     config.notices.ackp_karn &= config.notices.ackp.is_some();
-    if !goes_by(&config.congestion, Input::ByteCounting) {
+    if !uses_input(&config.congestion, Input::ByteCounting) {
         config.window.byte_counting = ByteCounting::default();
     }
 }

@@ -188,7 +188,7 @@ const FINE: &str = "recovery = \"vegas\" or \"snack\"";
 const EXIT: Idle = Idle {
     counts: |c| {
         let newreno = matches!(c.recovery, Recovery::NewReno { .. });
-        !newreno || congestion::goes_by(&c.congestion, Input::RecoveryExit)
+        !newreno || congestion::uses_input(&c.congestion, Input::RecoveryExit)
     },
     needs: "a congestion control that takes the window of the recovery, which \"none\", bbr and \
             vegas do not",
@@ -224,7 +224,7 @@ const PRR: Idle = Idle {
 
 const ONCE: Idle = Idle {
     counts: |c| {
-        let reduces = congestion::goes_by(&c.congestion, Input::FlightAtTimeout);
+        let reduces = congestion::uses_input(&c.congestion, Input::FlightAtTimeout);
         let lasts = !matches!(c.recovery, Recovery::GoBackN | Recovery::Tahoe);
         coarse_timeout(c) && reduces && (c.ecn || lasts)
     },
@@ -234,8 +234,8 @@ const ONCE: Idle = Idle {
 
 const PART: Idle = Idle {
     counts: |c| {
-        let goes_by = |input| congestion::goes_by(&c.congestion, input);
-        coarse_timeout(c) && goes_by(Input::FlightAtTimeout) || goes_by(Input::FlightAtLoss)
+        let uses = |input| congestion::uses_input(&c.congestion, input);
+        coarse_timeout(c) && uses(Input::FlightAtTimeout) || uses(Input::FlightAtLoss)
     },
     needs: "a congestion control that keeps a part of what is in flight, which \"none\", bbr and \
             the westwoods do not, nor vegas without coarse_timeout",

@@ -3,7 +3,7 @@
 use super::entry::{Idle, keys};
 use super::value::{Field, Kind, LIMIT, Value, Word, words};
 use crate::config::{ByteCounting, Config, CwndLimit, InitialWindow, Ratio};
-use crate::congestion::{Input, Setting, goes_by};
+use crate::congestion::{Input, Setting, uses_input};
 
 words! { CWND_LIMIT: CwndLimit {
     /// Nothing bounds it (RFC 5681).
@@ -56,7 +56,7 @@ impl Field for InitialWindow {
 macro_rules! input {
     ($name:ident, $input:ident, $needs:expr) => {
         pub(super) const $name: Idle = Idle {
-            counts: |c: &Config| goes_by(&c.congestion, Input::$input),
+            counts: |c: &Config| uses_input(&c.congestion, Input::$input),
             needs: $needs,
         };
     };
@@ -88,7 +88,7 @@ const LOST: Idle = Idle {
         let scaled = parameters
             .any(|(p, now)| p.name == "scale_initial_window" && now == Setting::Flag(true));
         let single = c.window.initial == InitialWindow::Segments(1) && !scaled;
-        goes_by(&c.congestion, Input::Window) && !single
+        uses_input(&c.congestion, Input::Window) && !single
     },
     needs: "a congestion control that has a window, which \"none\" has not, and more than a segment \
             of it at the start",
@@ -122,7 +122,7 @@ keys! {
     /// carries fractions of a byte, so that a window of ACKs adds a segment. A number is L of RFC 3465: an ACK counts the bytes that it acknowledges, in slow start at most
     /// L segments. "unlimited" is Linux's.
     byte_counting: Kind::Or(COUNTINGS, &Kind::Count(1, 1_000)) => {
-        get |c| goes_by(&c.congestion, Input::ByteCounting).then_some(c.window.byte_counting.value());
+        get |c| uses_input(&c.congestion, Input::ByteCounting).then_some(c.window.byte_counting.value());
         set |c, v| c.window.byte_counting = ByteCounting::of(v);
     }, needs "a congestion control that grows by ACKs, which vegas, bbr and unlimited do not";
     /// Window at the start: segments, or "rfc3390".

@@ -62,7 +62,7 @@ impl Autotune {
     /// `len` bytes came of which `ahead` is the distance from what is in order to
     /// the last byte out of order. Returns the buffer that is wanted, of `buffer`.
     #[inline]
-    pub(super) fn came(&mut self, len: u32, ahead: u64, buffer: u64) -> u64 {
+    pub(super) fn on_data(&mut self, len: u32, ahead: u64, buffer: u64) -> u64 {
         let Some(open) = &mut self.open else {
             return buffer;
         };
@@ -207,25 +207,25 @@ mod tests {
     fn a_gradual_window_opens_by_twice_what_comes_up_to_the_buffer() {
         let mut tune = Autotune::new(1 << 20, 1000, 81_920, true);
         assert_eq!(tune.open(), Some(65_535));
-        assert_eq!(tune.came(127, 0, 81_920), 81_920);
+        assert_eq!(tune.on_data(127, 0, 81_920), 81_920);
         assert_eq!(tune.open(), Some(65_535), "too short");
-        tune.came(1000, 0, 81_920);
+        tune.on_data(1000, 0, 81_920);
         assert_eq!(tune.open(), Some(67_535));
         for _ in 0..20 {
-            tune.came(1000, 0, 81_920);
+            tune.on_data(1000, 0, 81_920);
         }
         assert_eq!(tune.open(), Some(81_920));
         // Twice what a round trip read, and what is out of order.
-        assert_eq!(tune.came(1000, 61_920, 81_920), 81_920);
-        assert_eq!(tune.came(1000, 62_920, 81_920), 82_920);
+        assert_eq!(tune.on_data(1000, 61_920, 81_920), 81_920);
+        assert_eq!(tune.on_data(1000, 62_920, 81_920), 82_920);
         assert_eq!(tune.open(), Some(82_920));
-        assert_eq!(tune.came(1000, 2 << 20, 81_920), 1 << 20);
+        assert_eq!(tune.on_data(1000, 2 << 20, 81_920), 1 << 20);
     }
 
     #[test]
     fn any_other_window_is_the_buffer() {
         let mut tune = Autotune::new(1 << 20, 1000, 20_000, false);
-        assert_eq!(tune.came(1000, 500_000, 20_000), 20_000);
+        assert_eq!(tune.on_data(1000, 500_000, 20_000), 20_000);
         assert_eq!(tune.open(), None);
     }
 }

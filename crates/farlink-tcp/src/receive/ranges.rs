@@ -114,7 +114,7 @@ impl Ranges {
         }
         let (mut left, mut right) = (start, end);
         while let Some((from, to)) = self.up_to(right).filter(|&(_, to)| to >= left) {
-            self.take(from);
+            self.remove_at(from);
             (left, right) = (left.min(from), right.max(to));
         }
         self.put(left, right);
@@ -124,7 +124,7 @@ impl Ranges {
     /// Takes `[start, end)` out.
     pub(super) fn remove(&mut self, start: Offset, end: Offset) {
         while let Some((from, to)) = self.ending_behind(start).filter(|&(from, _)| from < end) {
-            self.take(from);
+            self.remove_at(from);
             if from < start {
                 self.put(from, start);
             }
@@ -140,14 +140,14 @@ impl Ranges {
     /// Takes out the ranges that end at `at` or before.
     pub(super) fn drop_up_to(&mut self, at: Offset) {
         while let Some((start, _)) = self.first().filter(|&(_, end)| end <= at) {
-            self.take(start);
+            self.remove_at(start);
         }
     }
 
     /// Takes out the first range if it begins at `at` or before; returns its end.
     pub(super) fn pop_reached(&mut self, at: Offset) -> Option<Offset> {
         let (start, end) = self.first().filter(|&(start, _)| start <= at)?;
-        self.take(start);
+        self.remove_at(start);
         Some(end)
     }
 
@@ -172,7 +172,7 @@ impl Ranges {
     }
 
     /// Takes out the range that begins at `start`.
-    fn take(&mut self, start: Offset) {
+    fn remove_at(&mut self, start: Offset) {
         if self.in_list() {
             self.few.retain(|r| r.0 != start);
         } else {

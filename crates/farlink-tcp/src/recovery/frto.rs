@@ -42,7 +42,7 @@ pub(crate) struct FrtoAck {
     /// First unacknowledged position before it.
     pub(crate) before: Offset,
     /// Set if the ACK brought SACK news.
-    pub(crate) news: bool,
+    pub(crate) newly_sacked: bool,
     /// Set for a duplicate ACK.
     pub(crate) duplicate: bool,
     /// Set if new data may leave whatever the congestion window is.
@@ -67,7 +67,7 @@ impl Frto {
 
     /// A segment left, again or for the first time.
     #[inline]
-    pub(crate) fn left(&mut self, again: bool) {
+    pub(crate) fn on_sent(&mut self, again: bool) {
         match self {
             Self::First { sent, .. } => *sent |= again,
             Self::Second { sent, .. } => *sent += u32::from(!again),
@@ -118,7 +118,7 @@ impl Frto {
             Self::Second { recover, again, .. } => {
                 let report = if ack.sacking {
                     let beyond = una > recover || flight.board.highest_sacked() > Some(recover);
-                    (advanced || ack.news) && !beyond
+                    (advanced || ack.newly_sacked) && !beyond
                 } else {
                     advanced && una > again
                 };
@@ -126,7 +126,7 @@ impl Frto {
                     *self = Self::Off;
                     return true;
                 }
-                if advanced || ack.news || ack.duplicate {
+                if advanced || ack.newly_sacked || ack.duplicate {
                     *self = Self::Off; // step 3a
                     let most = flight.cc.ssthresh().max(flight.cc.cwnd());
                     flight.cc.collapse(most.min(3 * u64::from(flight.mss)));
@@ -153,10 +153,10 @@ mod tests {
             sent: 0,
         };
         assert!(frto.wants_new() && frto.holds());
-        frto.left(false);
+        frto.on_sent(false);
         assert!(frto.wants_new());
         frto.cannot_send();
-        frto.left(false);
+        frto.on_sent(false);
         assert!(!frto.wants_new() && frto.holds());
         let mut none = Frto::Second {
             recover: 100,
@@ -170,9 +170,9 @@ mod tests {
             again: 10,
             sent: false,
         };
-        first.left(false);
+        first.on_sent(false);
         assert!(!first.holds());
-        first.left(true);
+        first.on_sent(true);
         assert!(first.holds() && !first.wants_new());
     }
 }

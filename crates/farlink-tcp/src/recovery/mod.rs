@@ -203,9 +203,9 @@ impl LossRecovery {
     // What leaves.
 
     /// Notes that `len` bytes of data leave, with `again` for another time.
-    pub(crate) fn left(&mut self, flight: &mut Flight, now: Instant, again: bool) {
+    pub(crate) fn on_sent(&mut self, flight: &mut Flight, now: Instant, again: bool) {
         if let Some((rack, loss)) = self.rack_mut() {
-            rack.left(loss, flight, now, again);
+            rack.on_sent(loss, flight, now, again);
         }
     }
 

@@ -196,7 +196,7 @@ impl Rack {
     }
 
     /// Notes that new data, or with `again` old, left.
-    pub(super) fn left(
+    pub(super) fn on_sent(
         &mut self,
         loss: &LossState,
         flight: &mut Flight,

@@ -11,7 +11,7 @@ pub(super) struct Idle {
     /// The initial window, if there is a restart.
     window: Maybe<u64>,
     /// Last departure before the pause that was handled last.
-    dealt_with: Maybe<Instant>,
+    handled: Maybe<Instant>,
 }
 
 impl Idle {
@@ -19,7 +19,7 @@ impl Idle {
         let window = config.window.initial.bytes(mss);
         Self {
             window: config.window.idle_restart.then_some(window).into(),
-            dealt_with: Maybe::NONE,
+            handled: Maybe::NONE,
         }
     }
     /// Restarts the window when new data is about to leave with nothing in flight. The last
@@ -36,7 +36,7 @@ impl Idle {
         }
         // Once for a pause, however often it is asked whether something may leave.
         let pause = Maybe::some(last_sent);
-        if std::mem::replace(&mut self.dealt_with, pause) == pause {
+        if std::mem::replace(&mut self.handled, pause) == pause {
             return;
         }
         let cwnd = flight.cc.cwnd();

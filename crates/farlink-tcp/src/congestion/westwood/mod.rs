@@ -50,7 +50,7 @@ pub static WESTWOOD: Algorithm = Algorithm {
         },
     ],
     metrics: metrics::<Tustin>(),
-    goes_by: GOES_BY,
+    inputs: GOES_BY,
     recovery_window: |_| RecoveryWindow::Ssthresh,
     extras: Extras {
         undo: access!(Westwood<Tustin>),
@@ -112,7 +112,7 @@ pub static WESTWOOD_PLUS: Algorithm = Algorithm {
         },
     ],
     metrics: metrics::<dyn Estimator>(),
-    goes_by: GOES_BY,
+    inputs: GOES_BY,
     recovery_window: |_| RecoveryWindow::Ssthresh,
     extras: Extras {
         undo: access!(Westwood<dyn Estimator>),

@@ -53,8 +53,9 @@ impl Connection {
     #[inline(always)] // in one place
     fn fast_data(&mut self, now: Instant, segment: &Segment) -> bool {
         let (una, len) = (self.tx.flight.board.una(), segment.body.len());
-        let expected =
-            self.tx.flight.board.is_empty() && segment.ack == self.tx.isn.at(una) && !self.deaf;
+        let expected = self.tx.flight.board.is_empty()
+            && segment.ack == self.tx.isn.at(una)
+            && !self.read_shut;
         if !expected {
             return false;
         }

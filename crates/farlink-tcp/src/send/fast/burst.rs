@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BurstBudget {
     /// Bytes that wait and that the peer has room for.
-    pub(super) there: u64,
+    pub(super) unsent: u64,
     /// Bytes that the congestion window has room for.
     pub(super) room: u64,
 }
@@ -14,6 +14,6 @@ impl BurstBudget {
     /// Returns whether the budget has another full segment.
     #[inline(always)] // of each segment of a stream
     pub(crate) fn has_next(&self, mss: u32) -> bool {
-        self.there >= u64::from(mss)
+        self.unsent >= u64::from(mss)
     }
 }

@@ -83,7 +83,7 @@ impl Sender {
         if !self.pace(now, &chunk) {
             // A FIN leaves with the last segment: that is no full one.
             let unsent = self.buffer.end() - end - u64::from(self.buffer.fin().is_some());
-            burst.there = unsent.min(usable - mss);
+            burst.unsent = unsent.min(usable - mss);
             burst.room = room - mss;
         }
         if !self.flight.timer_runs() {
@@ -103,7 +103,7 @@ impl Sender {
             self.block(now, BlockedOn::Cwnd);
             return Streamed::Full;
         }
-        burst.there -= mss;
+        burst.unsent -= mss;
         burst.room -= mss;
         Streamed::Segment(self.stream(now))
     }
