@@ -579,6 +579,18 @@ def test_panels_have_the_places_that_matplotlib_would_give_them(result: fl.Resul
         np.testing.assert_allclose(ours, theirs, atol=0.012)
 
 
+def test_a_legend_of_the_figure_covers_no_panel() -> None:
+    figure = sheet(3.0)
+    for axes in figure.subplots(1, 2):
+        axes.plot([0, 1], label="line")
+        axes.set_title("a title")
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper right")
+    lay_out(figure)
+    (legend,) = figure.legends
+    for axes in figure.axes:
+        assert axes._left_title.get_window_extent().y1 < legend.get_window_extent().y0  # type: ignore[attr-defined]
+
+
 def test_a_png_has_the_pixels_and_their_size(tmp_path: Path) -> None:
     pixels = np.random.default_rng(1).integers(0, 256, (7, 5, 4), np.uint8)
     write_png(tmp_path / "a.png", pixels, 200)

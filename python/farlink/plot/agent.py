@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from farlink.errors import ScenarioError
 from farlink.plot.data import Array, Columns
-from farlink.plot.sheet import points, sheet, styled
+from farlink.plot.sheet import halo, points, sheet, styled
 from farlink.plot.style import (
     ACK,
     DATA,
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["draw_agent"]
+
+_LABEL, _LEAST_LABEL = 6.5, 6.2
+"""Size of a number on a page, and the least on any sheet, in points."""
 
 _MOST_LABELS = 90
 """More packets than this have no numbers beside them."""
@@ -284,8 +287,10 @@ def _draw(
                     textcoords="offset points",
                     ha="left" if way > 0 else "right",
                     va="bottom",
-                    fontsize=points(5.5),
+                    fontsize=max(points(_LABEL), _LEAST_LABEL),
                     color=shade,
+                    path_effects=halo(),
+                    zorder=5,
                     annotation_clip=True,
                     clip_on=True,
                 )
@@ -317,7 +322,7 @@ def _has_room(
     limits: tuple[float, float],
 ) -> bool:
     """Return whether a number can stand beside a point without hiding another."""
-    least = 0.016 * (limits[1] - limits[0])
+    least = 0.02 * (limits[1] - limits[0])
     near = (x == at[0] and to == way and abs(y - at[1]) < least for x, y, to in placed)
     return limits[0] + least < at[1] <= limits[1] and not any(near)
 

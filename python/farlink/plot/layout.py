@@ -82,7 +82,8 @@ def fixed_ticks(figure: "Figure") -> Iterator[None]:
 class GridLayout(LayoutEngine):
     """Layout that constrained layout gives to the cells of one grid, in half the time.
 
-    A figure of another kind (nested grids, colour bars) has the constrained layout itself.
+    A figure of another kind (nested grids, colour bars, a legend of its own) has the constrained
+    layout itself.
     """
 
     _adjust_compatible = False
@@ -185,7 +186,7 @@ _TALLEST = 1.25
 def _only_grid(figure: "Figure") -> GridSpec | None:
     """Return the one grid whose cells all panels are; None if it is not so simple."""
     grids = {axes.get_gridspec() for axes in figure.axes}
-    if len(grids) != 1 or figure.subfigs:
+    if len(grids) != 1 or figure.subfigs or figure.legends:
         return None
     (grid,) = grids
     plain = isinstance(grid, GridSpec) and all(axes.get_subplotspec() for axes in figure.axes)

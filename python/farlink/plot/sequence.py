@@ -8,12 +8,11 @@ import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patheffects import withStroke
 
 from farlink.plot import data
 from farlink.plot.curves import Curve, colour, draw_curves, look, of_tcp
 from farlink.plot.data import Array, Columns
-from farlink.plot.sheet import bold, points, share_of_page, sheet, strokes, styled
+from farlink.plot.sheet import bold, halo, points, share_of_page, sheet, strokes, styled
 from farlink.plot.style import (
     ACK,
     DATA,
@@ -346,7 +345,7 @@ def letters(axes: "Axes", times: Array, heights: Array) -> None:
             fontweight=bold(),
             zorder=4,
             annotation_clip=True,
-            path_effects=[withStroke(linewidth=2, foreground="white")],
+            path_effects=halo(),
         )
 
 

@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.patheffects import AbstractPathEffect, withStroke
 
 from farlink.paper import PAGE, SIZES, Fonts, Paper, Size, read_fonts, read_size
 from farlink.plot.layout import GridLayout
@@ -23,6 +24,7 @@ __all__ = [
     "bold",
     "characters",
     "grow",
+    "halo",
     "points",
     "share_of_page",
     "sheet",
@@ -158,6 +160,11 @@ def agg_canvas(figure: Figure) -> FigureCanvasAgg:
 def bold() -> str:
     """Return the weight of bold text: Computer Modern is here without it."""
     return "normal" if _SHEET.get().tex else "bold"
+
+
+def halo() -> list[AbstractPathEffect]:
+    """Return the white edge of a text that lines may cross."""
+    return [withStroke(linewidth=2, foreground="white")]
 
 
 def width() -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from farlink.plot import style
-from farlink.plot.sheet import points, styled
+from farlink.plot.sheet import halo, points, styled
 from farlink.studies.lab import Cell
 from farlink.studies.model import Model
 from farlink.studies.study import Drawing
@@ -233,6 +233,7 @@ def _events(axes: "Axes", run: Run, start: float, end: float) -> None:
                 va="top",
                 fontsize=points(6.5),
                 color=style.MUTED,
+                path_effects=halo(),
             )
 
 
