@@ -47,11 +47,12 @@ fn exchange(a: &mut Connection, b: &mut Connection, delay: Interval, until: Inst
 }
 
 /// A run of thousands of flows has two of these a flow: what is only there with an
-/// option, or in a recovery, belongs behind a pointer.
+/// option, or in a recovery, belongs behind a pointer. With 888 bytes an end of the simulator
+/// (`End` of farlink-sim, tested there) is 960 bytes: 15 lines of the cache.
 #[test]
 fn a_connection_is_small() {
     let size = size_of::<Connection>();
-    assert!(size <= 896, "{size} bytes");
+    assert!(size <= 888, "{size} bytes");
 }
 
 /// The simulator's ends begin with 48 bytes of their own in a line of the cache. Then what an end
