@@ -4,10 +4,10 @@
 use crate::EmuError;
 use crate::attach::{Attach, Attached};
 use crate::host::{Host, HostConfig};
-use crate::interrupt::{INTERRUPTED, Interrupt, Watch};
+use crate::interrupt::Watch;
 use crate::keeper::Keeper;
 use crate::namespace::{Names, RunFile, sweep};
-use crate::program::{HOST, code_of, not_started};
+use crate::program::{HOST, not_started, wait_for};
 use crate::realtime::{self, Mode};
 use crate::stamps::Read;
 use crate::tun::LONGEST;
@@ -17,12 +17,12 @@ use farlink_wire::{NodeId, Raw};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use serde::{Deserialize, Serialize};
-use std::fs;
 use std::io;
 use std::net::UdpSocket;
+use std::ops::ControlFlow;
 use std::os::fd::AsFd;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::process::Command;
+use std::sync::mpsc::{Sender, channel};
 use tunnel::{Said, Tunnel};
 
 mod tunnel;
@@ -33,8 +33,6 @@ const BEAT_MS: u16 = 20;
 const TELL: Interval = Interval::from_millis(500);
 /// Packets that are carried one way before the other has its turn.
 const BATCH: usize = 64;
-/// Time between two looks at the program.
-const LOOK: Duration = Duration::from_millis(10);
 
 /// Options of a gateway.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -120,50 +118,95 @@ fn place_at(places: &[(f64, f64, f64)], time: f64) -> Option<(f64, f64)> {
     Some((x + share * (to_x - x), y + share * (to_y - y)))
 }
 
-/// Carries packets between the host and the unit until it is stopped or the unit ends.
-fn carry(
-    tunnel: &mut Tunnel,
-    host: &mut Host,
-    stop: &EventFd,
-    places: &[(f64, f64, f64)],
-    clock: &impl Fn() -> Instant,
-    notices: &Sender<String>,
-) -> Result<(), EmuError> {
-    // At normal priority where it is not allowed.
-    let _realtime = realtime::enter(Mode::Best)?;
-    let mut buffer = vec![0; LONGEST];
-    let (mut pieces, mut packets, mut ident) = (Pieces::default(), Vec::new(), 0u32);
-    let (mut last_report, began) = (None::<Instant>, clock());
-    tunnel.show(began);
-    loop {
-        wait(&tunnel.socket, Some(host), Some(stop))?;
-        if stop.read().is_ok() {
-            tunnel.say(clock(), Inner::Bye);
-            return Ok(());
+/// The host and its tunnel, between which packets are carried.
+struct Gateway<'a> {
+    tunnel: &'a mut Tunnel,
+    host: &'a mut Host,
+    buffer: Vec<u8>,
+    pieces: Pieces,
+    packets: Vec<(Vec<u8>, bool)>,
+    /// Number of the last packet, which its pieces have.
+    ident: u32,
+}
+
+impl<'a> Gateway<'a> {
+    fn new(tunnel: &'a mut Tunnel, host: &'a mut Host) -> Self {
+        Self {
+            tunnel,
+            host,
+            buffer: vec![0; LONGEST],
+            pieces: Pieces::default(),
+            packets: Vec::new(),
+            ident: 0,
         }
+    }
+
+    fn failed(&self, what: &str, e: io::Error) -> EmuError {
+        EmuError::device(what, &self.host.name, e)
+    }
+
+    /// Carries packets until it is stopped or the unit ends.
+    fn carry(
+        &mut self,
+        stop: &EventFd,
+        places: &[(f64, f64, f64)],
+        clock: &impl Fn() -> Instant,
+        notices: &Sender<String>,
+    ) -> Result<(), EmuError> {
+        // At normal priority where it is not allowed.
+        let _realtime = realtime::enter(Mode::Best)?;
+        let (mut last_report, began) = (None::<Instant>, clock());
+        self.tunnel.show(began);
+        loop {
+            wait(&self.tunnel.socket, Some(self.host), Some(stop))?;
+            if stop.read().is_ok() {
+                self.tunnel.say(clock(), Inner::Bye);
+                return Ok(());
+            }
+            if self.deliver_to_host(clock)?.is_break() {
+                return Ok(());
+            }
+            self.send_to_unit(clock)?;
+            let now = clock();
+            if let Some(line) = self.tunnel.work(now) {
+                // Nobody may be left to read it.
+                let _ = notices.send(line);
+            }
+            if last_report.is_none_or(|last_report| now.since(last_report) >= TELL) {
+                last_report = Some(now);
+                self.report(now, place_at(places, now.since(began).as_secs_f64()));
+            }
+        }
+    }
+
+    /// Delivers packets of the unit to the host, until none waits or the unit ends.
+    fn deliver_to_host(
+        &mut self,
+        clock: &impl Fn() -> Instant,
+    ) -> Result<ControlFlow<()>, EmuError> {
         for _ in 0..BATCH {
             let now = clock();
-            match tunnel.read(now, &mut buffer, &mut pieces) {
+            match self.tunnel.read(now, &mut self.buffer, &mut self.pieces) {
                 None => break,
                 Some(Said::Packet(bytes, checked)) => {
                     let Ok(raw) = Raw::new(bytes) else {
-                        tunnel.done.refused += 1;
+                        self.tunnel.done.refused += 1;
                         continue;
                     };
                     let raw = if checked { raw.checked() } else { raw };
-                    let written = host.port.write(now, now, &raw);
-                    host.counters
-                        .add(written.map_err(|e| failed("write to", host, e))?);
+                    let written = self.host.port.write(now, now, &raw);
+                    let written = written.map_err(|e| self.failed("write to", e))?;
+                    self.host.counters.add(written);
                 }
                 Some(Said::Changed) => {
                     return Err(EmuError::Machine(format!(
                         "the unit has another scenario now: start the gateway {} again",
-                        host.name
+                        self.host.name
                     )));
                 }
                 Some(Said::Bye) => {
-                    tunnel.done.unit_ended = true;
-                    return Ok(());
+                    self.tunnel.done.unit_ended = true;
+                    return Ok(ControlFlow::Break(()));
                 }
                 Some(Said::Welcome(Welcome::Taken(why) | Welcome::Refused(why))) => {
                     return Err(EmuError::Machine(format!("the unit refuses: {why}")));
@@ -171,49 +214,148 @@ fn carry(
                 Some(Said::Nothing | Said::Welcome(_)) => {}
             }
         }
-        let written = host.port.flush();
-        host.counters
-            .add(written.map_err(|e| failed("write to", host, e))?);
+        let written = self.host.port.flush();
+        let written = written.map_err(|e| self.failed("write to", e))?;
+        self.host.counters.add(written);
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Sends packets of the host to the unit, in pieces that fit datagrams.
+    fn send_to_unit(&mut self, clock: &impl Fn() -> Instant) -> Result<(), EmuError> {
         for _ in 0..BATCH {
-            let read = host.port.read(&mut buffer, Vec::new, |packet, checked| {
+            let packets = &mut self.packets;
+            let port = &mut self.host.port;
+            let read = port.read(&mut self.buffer, Vec::new, |packet, checked| {
                 packets.push((packet, checked));
             });
-            if read.map_err(|e| failed("read from", host, e))? == Read::Nothing {
+            if read.map_err(|e| self.failed("read from", e))? == Read::Nothing {
                 break;
             }
             let now = clock();
-            for (packet, checked) in packets.drain(..) {
-                ident = ident.wrapping_add(1);
+            for (packet, checked) in self.packets.drain(..) {
+                self.ident = self.ident.wrapping_add(1);
                 let mut sent = true;
-                cut(&packet, checked, ident, |inner| {
-                    sent &= tunnel.say(now, inner);
+                cut(&packet, checked, self.ident, |inner| {
+                    sent &= self.tunnel.say(now, inner);
                 });
                 if sent {
-                    tunnel.done.sent += 1;
+                    self.tunnel.done.sent += 1;
                 } else {
-                    tunnel.done.unsent += 1;
+                    self.tunnel.done.unsent += 1;
                 }
             }
         }
-        let now = clock();
-        if let Some(line) = tunnel.work(now) {
-            // Nobody may be left to read it.
-            let _ = notices.send(line);
-        }
-        if last_report.is_none_or(|last_report| now.since(last_report) >= TELL) {
-            last_report = Some(now);
-            host.look_at_device();
-            let packets = host.counters.overflowed;
-            tunnel.say(now, Inner::Overflowed { packets });
-            if let Some((x, y)) = place_at(places, now.since(began).as_secs_f64()) {
-                tunnel.say(now, Inner::Place { x, y });
-            }
+        Ok(())
+    }
+
+    /// Reports to the unit the drops of the device and the place of the host.
+    fn report(&mut self, now: Instant, place: Option<(f64, f64)>) {
+        self.host.look_at_device();
+        let packets = self.host.counters.overflowed;
+        self.tunnel.say(now, Inner::Overflowed { packets });
+        if let Some((x, y)) = place {
+            self.tunnel.say(now, Inner::Place { x, y });
         }
     }
 }
 
-fn failed(what: &str, host: &Host, e: io::Error) -> EmuError {
-    EmuError::device(what, &host.name, e)
+impl GatewayOptions {
+    fn check(&self) -> Result<(), EmuError> {
+        let wrong = |why: &str| Err(EmuError::Scenario(why.into()));
+        match (&self.program, &self.attach) {
+            (Some(_), Some(Attach::Interface(_) | Attach::Bridge(_))) => {
+                wrong("a machine behind an interface runs its own programs: leave out -- PROGRAM")
+            }
+            (Some(program), _) if program.is_empty() => wrong("no program to run"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes the host, or attaches it.
+    fn make_host(&self, node: NodeId, nodes: u32, config: &HostConfig) -> Result<Host, EmuError> {
+        let Some(to) = &self.attach else {
+            return Host::create(&self.host, node, config);
+        };
+        let attached = Attached {
+            host: self.host.clone(),
+            to: to.clone(),
+        };
+        attached.check(&[], &[], nodes, config.mtu, self.force)?;
+        Host::attach(&self.host, node, nodes, to, config)
+    }
+
+    /// Returns the program and its command in the host.
+    fn command(&self, host: &Host, names: Names<'_>) -> Option<(&str, Command)> {
+        let (program, arguments) = self.program.as_deref()?.split_first()?;
+        let mut command = host.namespace()?.command(program, names);
+        command.args(arguments).env(HOST, &self.host);
+        Some((program, command))
+    }
+}
+
+/// Runs the program, if there is one, until it ends or `is_over`. Returns its exit code.
+fn run_program<E>(
+    keeper: &Keeper,
+    command: Option<(&str, Command)>,
+    is_over: impl Fn() -> bool,
+    tick: impl FnMut() -> Result<bool, E>,
+) -> Result<Result<i32, E>, EmuError> {
+    let start = |(program, mut command): (&str, Command)| {
+        let child = keeper.spawn(&mut command);
+        child.map_err(|e| not_started(program, e))
+    };
+    let mut child = command.map(start).transpose()?;
+    let code = wait_for(child.as_mut(), is_over, tick);
+    keeper.end(child);
+    Ok(code)
+}
+
+/// Carries packets while the program runs, or until it is stopped. Returns the exit code.
+fn run<E>(
+    options: &GatewayOptions,
+    tunnel: &mut Tunnel,
+    host: &mut Host,
+    keeper: &Keeper,
+    names: Names<'_>,
+    began: std::time::Instant,
+    mut tick: impl FnMut(&[String]) -> Result<bool, E>,
+) -> Result<Result<i32, E>, EmuError> {
+    let clock = clock_since(began);
+    let command = options.command(host, names);
+    let has_program = options.interrupt && command.is_some();
+    let _watch = has_program.then(Watch::start).transpose()?;
+    let event = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
+    let stop = event.map_err(|e| EmuError::system("wait for packets", e))?;
+    let (sender, notices) = channel();
+    let mut hello = vec![format!("joined as {} ({})", options.host, host.address())];
+    std::thread::scope(|scope| {
+        let carrying = scope.spawn(|| {
+            let mut gateway = Gateway::new(tunnel, host);
+            gateway.carry(&stop, &options.places, &clock, &sender)
+        });
+        let is_over = || {
+            let limit = options.seconds;
+            let is_late = limit.is_some_and(|s| began.elapsed().as_secs_f64() >= s);
+            is_late || carrying.is_finished()
+        };
+        let code = run_program(keeper, command, is_over, || {
+            hello.extend(notices.try_iter());
+            tick(&std::mem::take(&mut hello))
+        });
+        // A counter that cannot be added to is one that was added to.
+        let _ = stop.write(1);
+        let carried = carrying.join().unwrap_or_else(|_| {
+            Err(EmuError::Scenario(
+                "internal error: the gateway's thread panicked".into(),
+            ))
+        });
+        carried.and(code)
+    })
+}
+
+/// Returns the engine's clock of a gateway, which counts from this instant.
+fn clock_since(began: std::time::Instant) -> impl Fn() -> Instant {
+    move || Instant::from_nanos(began.elapsed().as_nanos() as u64)
 }
 
 /// Joins a unit as a host of its scenario, and is that host until a program ends, it is stopped or
@@ -227,17 +369,8 @@ pub fn gateway<E>(
     mut tick: impl FnMut(&[String]) -> Result<bool, E>,
 ) -> Result<Result<GatewayDone, E>, EmuError> {
     let began = std::time::Instant::now();
-    let clock = || Instant::from_nanos(began.elapsed().as_nanos() as u64);
-    let wrong = |why: &str| Err(EmuError::Scenario(why.into()));
-    match (&options.program, &options.attach) {
-        (Some(_), Some(Attach::Interface(_) | Attach::Bridge(_))) => {
-            return wrong(
-                "a machine behind an interface runs its own programs: leave out -- PROGRAM",
-            );
-        }
-        (Some(program), _) if program.is_empty() => return wrong("no program to run"),
-        _ => {}
-    }
+    let clock = clock_since(began);
+    options.check()?;
     let mut tunnel = Tunnel::open(options)?;
     Host::check()?;
     // Before the unit is asked: what this machine does not allow needs none.
@@ -262,93 +395,20 @@ pub fn gateway<E>(
         mtu,
         congestion: tcp.filter(|_| options.attach.is_none()),
         plain: options.plain,
-        way_out: false,
-        way_out6: false,
         timed: false,
-        sweeper: Vec::new(),
+        ..HostConfig::default()
     };
-    let address = farlink_wire::node_address(NodeId(node));
-    let mut host = match &options.attach {
-        Some(to) => {
-            let to = to.clone();
-            let host = options.host.clone();
-            let attached = Attached { host, to };
-            attached.check(&[], &[], nodes, mtu, options.force)?;
-            Host::attach(&options.host, NodeId(node), nodes, &attached.to, &config)?
-        }
-        None => Host::create(&options.host, NodeId(node), &config)?,
-    };
-    tunnel.done.address = address.to_string();
-    let mut hosts = fs::read_to_string("/etc/hosts").unwrap_or_default();
-    for (name, address) in &names {
-        hosts.extend(["\n", &address.to_string(), " ", name]);
-    }
-    let hosts = RunFile::create("hosts", &(hosts + "\n"))?;
+    let mut host = options.make_host(NodeId(node), nodes, &config)?;
+    tunnel.done.address = host.address().to_string();
+    let addresses = names
+        .iter()
+        .map(|(name, address)| (name, address.to_string()));
+    let hosts = RunFile::of_hosts(addresses)?;
     let names = Names {
         hosts: hosts.path(),
         resolver: None,
     };
-    let program = options.program.as_deref().and_then(<[_]>::split_first);
-    let mut command = program
-        .zip(host.namespace())
-        .map(|((program, arguments), namespace)| {
-            let mut command = namespace.command(program, names);
-            command.args(arguments).env(HOST, &options.host);
-            (program, command)
-        });
-    let has_program = options.interrupt && command.is_some();
-    let _watch = has_program.then(Watch::start).transpose()?;
-    let mut interrupt = Interrupt::default();
-    let event = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
-    let stop = event.map_err(|e| EmuError::system("wait for packets", e))?;
-    let (sender, notices) = channel();
-    let mut hello = vec![format!("joined as {} ({address})", options.host)];
-    let code = std::thread::scope(|scope| {
-        let carrying = scope.spawn(|| {
-            let places = &options.places;
-            carry(&mut tunnel, &mut host, &stop, places, &clock, &sender)
-        });
-        let mut children = Vec::new();
-        let mut watch = || -> Result<Result<i32, E>, EmuError> {
-            if let Some((program, command)) = &mut command {
-                let child = keeper.spawn(command);
-                children.push(child.map_err(|e| not_started(program, e))?);
-            }
-            loop {
-                if let Some(child) = children.last_mut() {
-                    if let Ok(Some(status)) = child.try_wait() {
-                        return Ok(Ok(code_of(status)));
-                    }
-                    if has_program && interrupt.is_over(child) {
-                        return Ok(Ok(INTERRUPTED));
-                    }
-                }
-                hello.extend(lines(&notices));
-                match tick(&std::mem::take(&mut hello)) {
-                    Ok(true) => {}
-                    Ok(false) => return Ok(Ok(0)),
-                    Err(error) => return Ok(Err(error)),
-                }
-                let is_over = options
-                    .seconds
-                    .is_some_and(|s| began.elapsed().as_secs_f64() >= s);
-                if carrying.is_finished() || is_over {
-                    return Ok(Ok(0));
-                }
-                std::thread::sleep(LOOK);
-            }
-        };
-        let code = watch();
-        keeper.end(children);
-        // A counter that cannot be added to is one that was added to.
-        let _ = stop.write(1);
-        let carried = carrying.join().unwrap_or_else(|_| {
-            Err(EmuError::Scenario(
-                "internal error: the gateway's thread panicked".into(),
-            ))
-        });
-        carried.and(code)
-    })?;
+    let code = run(options, &mut tunnel, &mut host, &keeper, names, began, tick)?;
     host.look_at_device();
     let counters = host.whole_counters();
     let mut done = tunnel.done;
@@ -358,10 +418,6 @@ pub fn gateway<E>(
         exit_code: code,
         ..done
     }))
-}
-
-fn lines(notices: &Receiver<String>) -> Vec<String> {
-    notices.try_iter().collect()
 }
 
 #[cfg(test)]

@@ -302,67 +302,38 @@ impl Host {
         to: &Attach,
         config: &HostConfig,
     ) -> Result<Self, EmuError> {
-        let failed = |e| EmuError::system(format!("attach {to} as {name}"), e);
-        let station = |mac| Station::new(mac, node, nodes);
-        let kernel = |path: &Path, device: &str| {
-            let namespace = Namespace::of(path).map_err(failed)?;
-            let made = namespace.inside(|| {
-                let tun = Tun::create(device, config.plain)?;
-                let control = Control::open()?;
-                control.mtu(device, config.mtu)?;
-                control.queue(device, DEVICE_QUEUE)?;
-                // Of the emulated network and no other: the rest is the namespace's own.
-                control.address(device, node_address(node), attach::network(nodes).1)?;
-                // Of the device that is farlink's own alone; without IPv6 there are no such files.
-                for (key, value) in QUIET {
-                    let _ = set(&format!("ipv6/conf/{device}/{key}"), value);
+        let failed = |e: io::Error| {
+            let is_in_use = match to {
+                Attach::Interface(_) => e.kind() == io::ErrorKind::AddrInUse,
+                Attach::Bridge(_) => false,
+                Attach::Namespace { .. } | Attach::Internet => {
+                    e.raw_os_error() == Some(libc::EBUSY)
                 }
-                control.up(device)?;
-                if fs::exists(format!("/proc/sys/net/ipv6/conf/{device}"))? {
-                    control.address6(device, node_address6(node), IPV6_PREFIX)?;
-                }
-                let times = Times::of_device(device, config.timed);
-                Ok((tun, times, File::open("/proc/thread-self/net/dev")?))
-            });
-            let (tun, times, devices) = made.map_err(|e| {
-                if e.raw_os_error() == Some(libc::EBUSY) {
-                    in_use(to, name)
-                } else {
-                    failed(e)
-                }
-            })?;
-            let devices = Some((devices, device.to_owned()));
-            Ok((
-                Port::Kernel {
-                    namespace,
-                    tun,
-                    times,
-                },
-                devices,
-            ))
+            };
+            if is_in_use {
+                in_use(to, name)
+            } else {
+                EmuError::system(format!("attach {to} as {name}"), e)
+            }
         };
         let mac = own_mac();
-        let (port, devices) = match to {
-            Attach::Interface(interface) => {
-                let port =
-                    EthernetPort::of_interface(interface, mac, station(mac)).map_err(|e| {
-                        if e.kind() == io::ErrorKind::AddrInUse {
-                            in_use(to, name)
-                        } else {
-                            failed(e)
-                        }
-                    })?;
-                (Port::Ethernet(Box::new(port)), None)
-            }
-            Attach::Bridge(bridge) => {
-                let (port, device) =
-                    EthernetPort::of_bridge(bridge, station(mac)).map_err(failed)?;
-                let devices = File::open("/proc/thread-self/net/dev").map_err(failed)?;
-                (Port::Ethernet(Box::new(port)), Some((devices, device)))
-            }
-            Attach::Namespace { path, .. } => kernel(path, DEVICE)?,
-            Attach::Internet => kernel(&attach::own_namespace(), way_out::DEVICE)?,
+        let station = Station::new(mac, node, nodes);
+        let ethernet = |port| Port::Ethernet(Box::new(port));
+        let attached = match to {
+            Attach::Interface(interface) => EthernetPort::of_interface(interface, mac, station)
+                .map(|port| (ethernet(port), None)),
+            Attach::Bridge(bridge) => EthernetPort::of_bridge(bridge, station)
+                .and_then(|(port, device)| Ok((ethernet(port), Some((own_devices()?, device))))),
+            Attach::Namespace { path, .. } => attach_kernel(path, DEVICE, node, nodes, config),
+            Attach::Internet => attach_kernel(
+                &attach::own_namespace(),
+                way_out::DEVICE,
+                node,
+                nodes,
+                config,
+            ),
         };
+        let (port, devices) = attached.map_err(failed)?;
         Ok(Self {
             name: name.to_owned(),
             node,
@@ -407,7 +378,7 @@ impl Host {
                 set("ipv4/tcp_rmem", TCP_MEMORY)?;
                 set("ipv4/tcp_wmem", TCP_MEMORY)?;
                 let times = Times::of_device(DEVICE, config.timed);
-                Ok((tun, times, File::open("/proc/thread-self/net/dev")?))
+                Ok((tun, times, own_devices()?))
             })
             .map_err(|e| EmuError::system(format!("make the TUN device of {name}"), e))?;
         if let Some(congestion) = &config.congestion {
@@ -437,6 +408,46 @@ impl Host {
             devices: Some((devices, DEVICE.to_owned())),
         })
     }
+}
+
+/// Opens the counters of the devices in the namespace of the calling thread.
+fn own_devices() -> io::Result<File> {
+    File::open("/proc/thread-self/net/dev")
+}
+
+/// Adds a device to a kernel that is there already. Returns the port, and the counters of the
+/// device with its name.
+fn attach_kernel(
+    path: &Path,
+    device: &str,
+    node: NodeId,
+    nodes: u32,
+    config: &HostConfig,
+) -> io::Result<(Port, Option<(File, String)>)> {
+    let namespace = Namespace::of(path)?;
+    let (tun, times, devices) = namespace.inside(|| {
+        let tun = Tun::create(device, config.plain)?;
+        let control = Control::open()?;
+        control.mtu(device, config.mtu)?;
+        control.queue(device, DEVICE_QUEUE)?;
+        // Of the emulated network and no other: the rest is the namespace's own.
+        control.address(device, node_address(node), attach::network(nodes).1)?;
+        // Of the device that is farlink's own alone; without IPv6 there are no such files.
+        for (key, value) in QUIET {
+            let _ = set(&format!("ipv6/conf/{device}/{key}"), value);
+        }
+        control.up(device)?;
+        if fs::exists(format!("/proc/sys/net/ipv6/conf/{device}"))? {
+            control.address6(device, node_address6(node), IPV6_PREFIX)?;
+        }
+        Ok((tun, Times::of_device(device, config.timed), own_devices()?))
+    })?;
+    let port = Port::Kernel {
+        namespace,
+        tun,
+        times,
+    };
+    Ok((port, Some((devices, device.to_owned()))))
 }
 
 fn in_use(to: &Attach, host: &str) -> EmuError {

@@ -29,6 +29,7 @@ mod offload;
 mod open_files;
 mod options;
 mod packet_socket;
+mod parallel;
 mod peer;
 mod port;
 mod program;

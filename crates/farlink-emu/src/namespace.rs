@@ -278,6 +278,17 @@ impl RunFile {
         Ok(file)
     }
 
+    /// Writes the file in which programs find the addresses of the hosts, behind the machine's own.
+    pub(crate) fn of_hosts<N: AsRef<str>>(
+        hosts: impl Iterator<Item = (N, String)>,
+    ) -> Result<Self, EmuError> {
+        let mut names = fs::read_to_string("/etc/hosts").unwrap_or_default();
+        for (name, address) in hosts {
+            names.extend(["\n", &address, " ", name.as_ref()]);
+        }
+        Self::create("hosts", &(names + "\n"))
+    }
+
     /// A name for a file that somebody else makes, such as a socket.
     pub(crate) fn named(name: &str) -> Result<Self, EmuError> {
         fs::create_dir_all(path_of(FILES)).map_err(not_written)?;

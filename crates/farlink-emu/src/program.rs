@@ -1,10 +1,12 @@
 //! Programs in hosts: command line, environment, and the meaning of their end.
 
 use crate::EmuError;
+use crate::interrupt::{INTERRUPTED, Interrupt};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
+use std::process::{Child, ExitStatus};
+use std::time::Duration;
 
 /// A program to run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -15,6 +17,9 @@ pub struct Task {
     /// Program and arguments.
     pub argv: Vec<String>,
 }
+
+/// Time between two looks at a program.
+pub(crate) const LOOK: Duration = Duration::from_millis(10);
 
 /// Variable in which a program finds the name of its host.
 pub(crate) const HOST: &str = "FARLINK_HOST";
@@ -36,5 +41,29 @@ pub(crate) fn not_started(program: &str, error: io::Error) -> EmuError {
             EmuError::Scenario(format!("{program:?} cannot be run: it is not executable"))
         }
         _ => EmuError::system(format!("start {program}"), error),
+    }
+}
+
+/// Waits until the program ends, `tick` returns false, or the thread that carries packets has
+/// ended. Returns the exit code of the program, and 0 of one that goes on.
+pub(crate) fn wait_for<E>(
+    mut program: Option<&mut Child>,
+    is_over: impl Fn() -> bool,
+    mut tick: impl FnMut() -> Result<bool, E>,
+) -> Result<i32, E> {
+    let mut interrupt = Interrupt::default();
+    loop {
+        if let Some(child) = &mut program {
+            if let Ok(Some(status)) = child.try_wait() {
+                return Ok(code_of(status));
+            }
+            if interrupt.is_over(child) {
+                return Ok(INTERRUPTED);
+            }
+        }
+        if !tick()? || is_over() {
+            return Ok(0);
+        }
+        std::thread::sleep(LOOK);
     }
 }

@@ -3,9 +3,10 @@
 
 use crate::EmuError;
 use crate::drive::Emulation;
-use crate::interrupt::{INTERRUPTED, Interrupt, Watch};
+use crate::interrupt::{INTERRUPTED, Watch};
+use crate::keeper::Keeper;
 use crate::namespace::Namespace;
-use crate::program::{HOST, Task, code_of, not_started};
+use crate::program::{HOST, LOOK, Task, code_of, not_started, wait_for};
 use crate::report::{Report, Server};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -13,8 +14,6 @@ use std::io::{self, Read, Seek};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-/// Time between two looks at the program.
-const LOOK: Duration = Duration::from_millis(10);
 /// Time limit for a server to listen.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -64,53 +63,20 @@ pub fn session<E>(
     let (report, code) = std::thread::scope(|scope| {
         let engine = scope.spawn(|| emulation.run());
         let mut children: Vec<Child> = Vec::new();
-        let mut wait = || -> Result<Result<i32, E>, EmuError> {
-            for (number, program) in prepared.iter_mut().enumerate() {
-                let before = program.sockets.listening();
-                let child = keeper.spawn(&mut program.command);
-                children.push(child.map_err(|e| not_started(&program.task.argv[0], e))?);
-                let began = Instant::now();
-                while number < servers.len() && began.elapsed() < PATIENCE {
-                    let ended = children[number].try_wait().ok().flatten();
-                    // One that ended well may have left another behind that will listen.
-                    if ended.is_some_and(|status| !status.success())
-                        || !program.sockets.listening().is_subset(&before)
-                    {
-                        break;
-                    }
-                    if Watch::is_asked() {
-                        return Ok(Ok(INTERRUPTED));
-                    }
-                    match tick() {
-                        Ok(true) => std::thread::sleep(LOOK),
-                        Ok(false) => return Ok(Ok(0)),
-                        Err(error) => return Ok(Err(error)),
-                    }
-                }
+        let started = start(
+            &keeper,
+            &mut prepared,
+            servers.len(),
+            &mut children,
+            &mut tick,
+        );
+        let code = started.map(|ended| {
+            if let Some(code) = ended? {
+                return Ok(code);
             }
-            let mut interrupt = Interrupt::default();
-            loop {
-                let program = children.last_mut().filter(|_| main.is_some());
-                if let Some(child) = program {
-                    if let Ok(Some(status)) = child.try_wait() {
-                        return Ok(Ok(code_of(status)));
-                    }
-                    if interrupt.is_over(child) {
-                        return Ok(Ok(INTERRUPTED));
-                    }
-                }
-                match tick() {
-                    Ok(true) => {}
-                    Ok(false) => return Ok(Ok(0)),
-                    Err(error) => return Ok(Err(error)),
-                }
-                if engine.is_finished() {
-                    return Ok(Ok(0));
-                }
-                std::thread::sleep(LOOK);
-            }
-        };
-        let code = wait();
+            let program = children.last_mut().filter(|_| main.is_some());
+            wait_for(program, || engine.is_finished(), &mut tick)
+        });
         for (code, child) in codes.iter_mut().zip(&mut children) {
             *code = child.try_wait().ok().flatten().map(code_of);
         }
@@ -135,6 +101,62 @@ pub fn session<E>(
         exit_code: code,
         ..report
     }))
+}
+
+/// Starts the programs one after the other, each server before the next program. Returns the exit
+/// code of a session that ends meanwhile.
+fn start<E>(
+    keeper: &Keeper,
+    prepared: &mut [Prepared<'_>],
+    servers: usize,
+    children: &mut Vec<Child>,
+    mut tick: impl FnMut() -> Result<bool, E>,
+) -> Result<Result<Option<i32>, E>, EmuError> {
+    for (number, program) in prepared.iter_mut().enumerate() {
+        let before = program.sockets.listening();
+        let child = keeper.spawn(&mut program.command);
+        let mut child = child.map_err(|e| not_started(&program.task.argv[0], e))?;
+        let ended = if number < servers {
+            program.wait_until_listening(&mut child, &before, &mut tick)
+        } else {
+            Ok(None)
+        };
+        children.push(child);
+        if !matches!(ended, Ok(None)) {
+            return Ok(ended);
+        }
+    }
+    Ok(Ok(None))
+}
+
+impl Prepared<'_> {
+    /// Waits for a new socket that listens, for a second at most. Returns the exit code of a
+    /// session that ends meanwhile.
+    fn wait_until_listening<E>(
+        &mut self,
+        child: &mut Child,
+        before: &BTreeSet<u64>,
+        mut tick: impl FnMut() -> Result<bool, E>,
+    ) -> Result<Option<i32>, E> {
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE {
+            let ended = child.try_wait().ok().flatten();
+            // A server that ended well may have left another behind that will listen.
+            if ended.is_some_and(|status| !status.success())
+                || !self.sockets.listening().is_subset(before)
+            {
+                break;
+            }
+            if Watch::is_asked() {
+                return Ok(Some(INTERRUPTED));
+            }
+            if !tick()? {
+                return Ok(Some(0));
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(None)
+    }
 }
 
 /// The sockets of a host that others can reach.

@@ -100,22 +100,127 @@ impl AppName {
     }
 }
 
-/// Checks a number of repetitions, which may be as many as fit in `duration`.
-fn repeated(
-    key: &str,
-    number: Option<u64>,
-    duration: Option<Interval>,
-) -> Result<Option<u64>, Problem> {
-    if number.is_none() && duration.is_none() {
-        let message = format!("has no {key:?}; write for example {key} = 10, or a duration");
-        return Err(Problem::new([], message));
+/// Keys of a flow, read as its application needs them.
+struct Keys<'a> {
+    flow: &'a FlowSpec,
+    /// Name of the application.
+    name: String,
+}
+
+impl Keys<'_> {
+    /// Returns a number of repetitions, which may be as many as fit in `duration`.
+    fn number(&self, key: &str, number: Option<u64>) -> Result<Option<u64>, Problem> {
+        if number.is_none() && self.flow.duration.is_none() {
+            let message = format!("has no {key:?}; write for example {key} = 10, or a duration");
+            return Err(Problem::new([], message));
+        }
+        Ok(number)
     }
-    Ok(number)
+
+    /// Returns the bytes of a file of one size; others are drawn.
+    fn size(&self) -> Result<u64, Problem> {
+        let size = self.flow.size.ok_or_else(|| missing("size"))?;
+        let size = size.just("size", &self.name)?;
+        within("size", &size, &(Size(1)..=MOST_BYTES), "").map(|()| size.0)
+    }
+
+    fn rate(&self) -> Result<u64, Problem> {
+        Ok(self.flow.rate.ok_or_else(|| missing("rate"))?.0)
+    }
+
+    fn drawn(key: &str, time: Option<TimeDistribution>) -> Result<Option<Distribution>, Problem> {
+        time.map(|time| time.distribution(key)).transpose()
+    }
+
+    fn needed(key: &str, time: Option<TimeDistribution>) -> Result<Distribution, Problem> {
+        Self::drawn(key, time)?.ok_or_else(|| missing(key))
+    }
+
+    fn http(&self) -> Result<HttpSpec, Problem> {
+        let flow = self.flow;
+        let pages = self.number("pages", flow.pages)?;
+        let think_time = flow.think_time.unwrap_or(TimeDistribution::Just(ZERO));
+        let think_time = think_time.just("think_time", &self.name)?;
+        within("think_time", &think_time, &(ZERO..=Time(LONGEST_RUN)), "")?;
+        Ok(HttpSpec {
+            pages,
+            page_interval: flow.page_interval().0,
+            think_time: think_time.0,
+            request: flow.request().0,
+            main_object: flow.main_object().0,
+            inline_objects: flow.inline_objects(),
+            inline_object: flow.inline_object().0,
+            connections: flow.connections(),
+            pipelining: flow.pipelining(),
+        })
+    }
+
+    fn web(&self) -> Result<WebSpec, Problem> {
+        let flow = self.flow;
+        let size = flow.size.ok_or_else(|| missing("size"));
+        Ok(WebSpec {
+            files: self.number("files", flow.files)?,
+            size: size?.distribution("size")?,
+            think_time: Self::needed("think_time", flow.think_time)?,
+            request: flow.request().0,
+            connections: flow.connections(),
+        })
+    }
+
+    fn udp(&self) -> Result<UdpSpec, Problem> {
+        let flow = self.flow;
+        let on_off = match flow.app {
+            AppName::Onoff => Some(on_and_off(
+                &Self::needed("on", flow.on)?,
+                &Self::needed("off", flow.off)?,
+            )?),
+            _ => None,
+        };
+        Ok(UdpSpec {
+            rate: self.rate()?,
+            packet: flow.packet().0 as u32,
+            on_off,
+            datagrams: self.number("datagrams", flow.datagrams)?,
+            duration: flow.duration.map(|time| time.0),
+        })
+    }
+
+    fn xtp(&self) -> Result<XtpSpec, Problem> {
+        let (size, rate) = (self.size()?, self.rate()?);
+        let (packet, window) = (self.flow.packet(), self.flow.window());
+        within("packet", &packet, &(Size(1)..=XTP_MOST_DATA), "")?;
+        if window < packet {
+            let message = format!("= \"{window}\" has no room for a packet of \"{packet}\"");
+            return Err(fault("window", message));
+        }
+        Ok(XtpSpec {
+            size,
+            rate,
+            burst: self.flow.burst.unwrap_or(packet).0,
+            packet: packet.0 as u32,
+            window: window.0,
+            sreq_every: self.flow.sreq_every(),
+        })
+    }
+
+    fn conversation(&self) -> Result<ConversationSpec, Problem> {
+        let flow = self.flow;
+        let size = flow.size.map(|size| size.distribution("size"));
+        Ok(ConversationSpec {
+            protocol: protocol(flow.app),
+            conversations: self.number("conversations", flow.conversations)?,
+            arrivals: Self::needed("arrivals", flow.arrivals)?,
+            typing: Self::drawn("typing", flow.typing)?,
+            keystrokes: Self::drawn("keystrokes", flow.keystrokes)?,
+            size: size.transpose()?,
+            items: flow.items,
+            turns: flow.turns.unwrap_or(0),
+        })
+    }
 }
 
 /// The application of a flow.
 pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
-    let name = flow.app.name();
     if flow.app.is_udp() {
         traffic::no_tcp(flow)?;
     }
@@ -123,115 +228,32 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
     traffic::check_opener(flow)?;
     let mut flow = flow.clone();
     flow.fill();
-    let duration = flow.duration.map(|time| time.0);
-    let number = |key, number| repeated(key, number, duration);
-    // A file of one size; others are drawn.
-    let one_size = || {
-        let size = flow.size.ok_or_else(|| missing("size"))?;
-        let size = size.just("size", &name)?;
-        within("size", &size, &(Size(1)..=MOST_BYTES), "").map(|()| size.0)
-    };
-    let rate = || Ok(flow.rate.ok_or_else(|| missing("rate"))?.0);
-    let drawn = |key: &str, time: Option<TimeDistribution>| {
-        let time = time.map(|time| time.distribution(key));
-        time.transpose()
-    };
-    let needed = |key: &str, time| drawn(key, time)?.ok_or_else(|| missing(key));
+    let name = flow.app.name();
+    let keys = Keys { flow: &flow, name };
     Ok(match flow.app {
         AppName::File => App::File {
-            size: one_size()?,
+            size: keys.size()?,
             reverse: flow.reverse().0,
         },
-        AppName::Bulk if duration.is_none() => return Err(missing("duration")),
+        AppName::Bulk if flow.duration.is_none() => return Err(missing("duration")),
         AppName::Bulk => App::Bulk,
-        AppName::Http => App::Http(http(&flow, &name, number("pages", flow.pages)?)?),
+        AppName::Http => App::Http(keys.http()?),
         AppName::Repeat => App::Repeat(RepeatSpec {
-            files: number("files", flow.files)?,
+            files: keys.number("files", flow.files)?,
             interval: flow.interval().0,
-            size: one_size()?,
+            size: keys.size()?,
         }),
         AppName::Stream => App::Stream(StreamSpec {
-            messages: number("messages", flow.messages)?,
-            size: one_size()?,
-            rate: rate()?,
+            messages: keys.number("messages", flow.messages)?,
+            size: keys.size()?,
+            rate: keys.rate()?,
         }),
-        AppName::Web => App::Web(WebSpec {
-            files: number("files", flow.files)?,
-            size: flow
-                .size
-                .ok_or_else(|| missing("size"))?
-                .distribution("size")?,
-            think_time: needed("think_time", flow.think_time)?,
-            request: flow.request().0,
-            connections: flow.connections(),
-        }),
-        AppName::Cbr | AppName::Onoff => {
-            let on_off = match flow.app {
-                AppName::Onoff => Some(on_and_off(
-                    &needed("on", flow.on)?,
-                    &needed("off", flow.off)?,
-                )?),
-                _ => None,
-            };
-            App::Udp(UdpSpec {
-                rate: rate()?,
-                packet: flow.packet().0 as u32,
-                on_off,
-                datagrams: number("datagrams", flow.datagrams)?,
-                duration,
-            })
-        }
-        AppName::Xtp => App::Xtp(xtp(&flow, one_size()?, rate()?)?),
+        AppName::Web => App::Web(keys.web()?),
+        AppName::Cbr | AppName::Onoff => App::Udp(keys.udp()?),
+        AppName::Xtp => App::Xtp(keys.xtp()?),
         AppName::Telnet | AppName::Rlogin | AppName::Smtp | AppName::Nntp | AppName::Ftp => {
-            App::Conversation(ConversationSpec {
-                protocol: protocol(flow.app),
-                conversations: number("conversations", flow.conversations)?,
-                arrivals: needed("arrivals", flow.arrivals)?,
-                typing: drawn("typing", flow.typing)?,
-                keystrokes: drawn("keystrokes", flow.keystrokes)?,
-                size: flow
-                    .size
-                    .map(|size| size.distribution("size"))
-                    .transpose()?,
-                items: flow.items,
-                turns: flow.turns.unwrap_or(0),
-            })
+            App::Conversation(keys.conversation()?)
         }
-    })
-}
-
-fn http(flow: &FlowSpec, name: &str, pages: Option<u64>) -> Result<HttpSpec, Problem> {
-    let think_time = flow.think_time.unwrap_or(TimeDistribution::Just(ZERO));
-    let think_time = think_time.just("think_time", name)?;
-    within("think_time", &think_time, &(ZERO..=Time(LONGEST_RUN)), "")?;
-    Ok(HttpSpec {
-        pages,
-        page_interval: flow.page_interval().0,
-        think_time: think_time.0,
-        request: flow.request().0,
-        main_object: flow.main_object().0,
-        inline_objects: flow.inline_objects(),
-        inline_object: flow.inline_object().0,
-        connections: flow.connections(),
-        pipelining: flow.pipelining(),
-    })
-}
-
-fn xtp(flow: &FlowSpec, size: u64, rate: u64) -> Result<XtpSpec, Problem> {
-    let packet = flow.packet();
-    within("packet", &packet, &(Size(1)..=XTP_MOST_DATA), "")?;
-    let window = flow.window();
-    if window < packet {
-        let message = format!("= \"{window}\" has no room for a packet of \"{packet}\"");
-        return Err(fault("window", message));
-    }
-    Ok(XtpSpec {
-        size,
-        rate,
-        burst: flow.burst.unwrap_or(packet).0,
-        packet: packet.0 as u32,
-        window: window.0,
-        sreq_every: flow.sreq_every(),
     })
 }
 

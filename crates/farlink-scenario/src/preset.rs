@@ -10,7 +10,7 @@ use super::bdp;
 use super::decode::{Problem, suggestion};
 use super::queue::QueueSpec;
 use super::spec::DirectionTable;
-use super::tree::{At, Entry, Node, Step, Value};
+use super::tree::{At, Entry, Node, Value};
 use super::units::Scalar;
 
 const TEXT: &str = include_str!("../../../scenarios/presets.toml");
@@ -74,72 +74,59 @@ pub(super) fn apply(tree: &mut Node) -> Result<(), Problem> {
     let Some(links) = tree.get_mut("links") else {
         return Ok(());
     };
-    if !links
-        .elements_mut()
-        .iter()
-        .any(|link| link.get("preset").is_some())
-    {
+    let links = links.elements_mut();
+    if !links.iter().any(|link| link.get("preset").is_some()) {
         return Ok(());
     }
     let known = nodes();
-    for (i, link) in links.elements_mut().iter_mut().enumerate() {
+    for (i, link) in links.iter_mut().enumerate() {
         // Anything but a text is refused when the link is decoded.
-        let Some(name) = link.get_text("preset") else {
+        if let Some(name) = link.get_text("preset").map(str::to_owned) {
+            let filled = fill(link, &name, &known);
+            let wrong =
+                |message| Problem::new(["links".into(), i.into(), "preset".into()], message);
+            filled.map_err(wrong)?;
+        }
+    }
+    Ok(())
+}
+
+/// Fills what a link leaves open from the preset of this name. An error is a message about the
+/// key `preset`.
+fn fill(link: &mut Node, name: &str, known: &[Node]) -> Result<(), String> {
+    let named = |node: &&Node| node.get_text("name") == Some(name);
+    let Some(preset) = known.iter().find(named) else {
+        let names = known.iter().filter_map(|node| node.get_text("name"));
+        let names: Vec<_> = names.collect();
+        let hint = suggestion(name, &names, "presets");
+        return Err(format!("= {name:?} is not a preset; {hint}"));
+    };
+    let at = At::Preset(name.into());
+    let mut added = 0;
+    for key in ["down", "up", "arq"] {
+        let Some(node) = preset.get(key) else {
             continue;
         };
-        let Some(preset) = known
-            .iter()
-            .find(|node| node.get_text("name") == Some(name))
-        else {
-            let names: Vec<_> = known
-                .iter()
-                .filter_map(|node| node.get_text("name"))
-                .collect();
-            let message = format!(
-                "= {name:?} is not a preset; {}",
-                suggestion(name, &names, "presets")
-            );
-            return Err(Problem::new(
-                ["links".into(), Step::from(i), "preset".into()],
-                message,
-            ));
-        };
-        let at = At::Preset(name.into());
-        let mut source = format!("preset {name}");
-        if let Some(text) = preset.get_text("source") {
-            let _ = write!(source, ": {text}");
+        let mut node = moved(node, &at);
+        // A trace of rates stands for the rate.
+        if link
+            .get(key)
+            .is_some_and(|own| own.get("rate_trace").is_some())
+        {
+            node.remove("rate");
         }
-        let mut added = 0;
-        for key in ["down", "up", "arq"] {
-            let mut node = preset.get(key).map(|node| moved(node, &at));
-            // A trace of rates stands for the rate.
-            if link
-                .get(key)
-                .is_some_and(|own| own.get("rate_trace").is_some())
-                && let Some(node) = &mut node
-            {
-                node.remove("rate");
-            }
-            added += node.map_or(0, |node| {
-                link.fill_from(
-                    &only(key, node),
-                    &["queue", "mark", "fec", "channel", "background", "arq"],
-                )
-            });
-        }
-        if added == 0 {
-            let message = "would be ignored; the link says all of it itself";
-            return Err(Problem::new(
-                ["links".into(), Step::from(i), "preset".into()],
-                message,
-            ));
-        }
-        let source = Node {
-            at,
-            value: Value::Scalar(Scalar::Text(source)),
-        };
-        link.fill_from(&only("source", source), &[]);
+        let whole = ["queue", "mark", "fec", "channel", "background", "arq"];
+        added += link.fill_from(&only(key, node), &whole);
     }
+    if added == 0 {
+        return Err("would be ignored; the link says all of it itself".into());
+    }
+    let mut source = format!("preset {name}");
+    if let Some(text) = preset.get_text("source") {
+        let _ = write!(source, ": {text}");
+    }
+    let value = Value::Scalar(Scalar::Text(source));
+    link.fill_from(&only("source", Node { at, value }), &[]);
     Ok(())
 }
 

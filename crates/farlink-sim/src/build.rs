@@ -1,17 +1,12 @@
 //! From an expanded scenario to a world.
 
-use crate::app::Program;
-use crate::event_queue::{Event, Kind, MAX_SOURCES};
-use crate::flow::{FlowState, Opening, udp_ports};
+use crate::event_queue::MAX_SOURCES;
 use crate::monitor::{Monitor, RunError};
 use crate::scenario::{
-    AgentHandoff, AgentName, App, Burst, ChannelSpec, DirectionSpec, Distribution, Expanded,
-    ExpandedAgent, ExpandedLink, JitterSpec, OpenName, Opener, QueueSpec, QueuedName, background,
-    process,
+    AgentHandoff, AgentName, Burst, ChannelSpec, DirectionSpec, Distribution, Expanded,
+    ExpandedAgent, ExpandedLink, JitterSpec, OpenName, QueueSpec, QueuedName, background, process,
 };
-use crate::udp::UdpFlow;
-use crate::world::{FlowBrief, Handing, Mover, Node, Plan, Slot, Tally, World};
-use crate::xtp::XtpFlow;
+use crate::world::{Handing, Mover, Plan, World};
 use farlink_agent::{Agent, Ebsn, Eln, Leaving, Snoop, Split, SplitSettings, Spoof, SpoofSettings};
 use farlink_channel::rng::{Probability, Stream, Streams};
 use farlink_channel::trace::Pace;
@@ -25,8 +20,13 @@ use farlink_link::mac::Mac;
 use farlink_link::{Link, LinkConfig, Links, QueueLimit, Simplex};
 use farlink_tcp::segment::TCP_HEADER_LEN;
 use farlink_tcp::{Config, Instant, Interval, IpVersion};
-use farlink_wire::{ById, Direction, FlowId, Id, Ip, LinkId, NodeId};
+use farlink_wire::{Direction, NodeId};
 use std::sync::Arc;
+
+mod flows;
+mod routes;
+
+pub(crate) use routes::nodes;
 
 /// Links and flows that are built between two looks at the monitor.
 const LOOK_EVERY: usize = 1 << 12;
@@ -34,13 +34,9 @@ const LOOK_EVERY: usize = 1 << 12;
 /// Builds the world of run number `run`.
 pub(crate) fn build(scenario: &Expanded, run: u64, monitor: &Monitor) -> Result<World, RunError> {
     let mut world = network(scenario, run, monitor)?;
-    flows(
-        scenario,
-        &Streams::new(scenario.seed, run),
-        &mut world,
-        monitor,
-    )?;
-    world.looks_ahead = world.is_large();
+    let streams = Streams::new(scenario.seed, run);
+    flows::add(scenario, &streams, &mut world, monitor)?;
+    world.prefetch.is_on = world.is_large();
     Ok(world)
 }
 
@@ -400,237 +396,7 @@ fn jitter(spec: &JitterSpec, stream: Stream) -> Result<Jitter, ChannelError> {
     Jitter::new(distribution, spec.keep_order, stream)
 }
 
-/// Nodes with a route to every destination that some flow has, or `everywhere`.
-///
-/// All that goes to a node with a single link goes to its neighbour first, so the routes to it are
-/// those to the neighbour, but for the last hop. Paths are searched to nodes with several links
-/// only, and among these: hosts cost no search, however many there are.
-pub(crate) fn nodes(
-    scenario: &Expanded,
-    links: &Links,
-    everywhere: bool,
-    monitor: &Monitor,
-) -> Result<ById<NodeId, Node>, RunError> {
-    let n = scenario.nodes.len();
-    // Links by the node they leave, in the order written.
-    let mut leaving: Vec<Vec<LinkId>> = vec![Vec::new(); n];
-    for (i, link) in (0..).zip(&scenario.links) {
-        leaving[link.a].push(LinkId::new(i, Direction::Down));
-        leaving[link.b].push(LinkId::new(i, Direction::Up));
-    }
-    let mut nodes: ById<NodeId, Node> = leaving
-        .iter()
-        .map(|out| Node {
-            routes: if out.len() > 1 {
-                vec![LinkId::NONE; n].into()
-            } else {
-                ById::default()
-            },
-            only: match out[..] {
-                [only] => only,
-                _ => LinkId::NONE,
-            },
-            ident: 0,
-            has_agents: false,
-        })
-        .collect();
-    let mut wanted = vec![everywhere; n];
-    for flow in &scenario.flows {
-        wanted[flow.from] = true;
-        wanted[flow.to] = true;
-    }
-    let far_end = |link: LinkId| links[link].to().index();
-    // Destinations by the node with several links that is them or is next to them.
-    let mut behind: Vec<Vec<usize>> = vec![Vec::new(); n];
-    for to in (0..n).filter(|&to| wanted[to]) {
-        match leaving[to][..] {
-            [only] => behind[far_end(only)].push(to),
-            _ => behind[to].push(to),
-        }
-    }
-    let is_router = |at: usize| leaving[at].len() > 1;
-    let mut distance = vec![u32::MAX; n];
-    // The nodes found so far, nearest first.
-    let mut list = Vec::new();
-    for (gate, behind) in behind.iter().enumerate() {
-        if behind.is_empty() || !is_router(gate) {
-            continue;
-        }
-        monitor.stopped()?;
-        distance[gate] = 0;
-        list.push(gate);
-        let mut next = 0;
-        while let Some(&at) = list.get(next) {
-            next += 1;
-            for to in leaving[at].iter().map(|&link| far_end(link)) {
-                if is_router(to) && distance[to] == u32::MAX {
-                    distance[to] = distance[at] + 1;
-                    list.push(to);
-                }
-            }
-        }
-        for &at in &list[1..] {
-            let nearer = |&&link: &&LinkId| {
-                let to = far_end(link);
-                is_router(to) && distance[to] == distance[at] - 1
-            };
-            let link = leaving[at].iter().find(nearer).copied();
-            let routes = &mut nodes[NodeId(at as u32)].routes;
-            for &to in behind {
-                routes[NodeId(to as u32)] = link.unwrap_or(LinkId::NONE);
-            }
-        }
-        let routes = &mut nodes[NodeId(gate as u32)].routes;
-        for &to in behind.iter().filter(|&&to| to != gate) {
-            // The only link of the last node, the other way.
-            let last = leaving[to].first();
-            routes[NodeId(to as u32)] = last.map_or(LinkId::NONE, |link| link.reverse());
-        }
-        for at in list.drain(..) {
-            distance[at] = u32::MAX;
-        }
-    }
-    for &(at, to, via) in &scenario.routes {
-        let link = leaving[at]
-            .iter()
-            .find(|&&link| links[link].to().index() == via);
-        let Some(&link) = link else {
-            return Err(RunError::Build(format!(
-                "no link from {} to {}",
-                scenario.nodes[at], scenario.nodes[via]
-            )));
-        };
-        let routes = &mut nodes[NodeId(at as u32)].routes;
-        if let Some(route) = routes.get_mut(NodeId(to as u32)) {
-            *route = link;
-        }
-    }
-    Ok(nodes)
-}
-
-fn flows(
-    scenario: &Expanded,
-    streams: &Streams,
-    world: &mut World,
-    monitor: &Monitor,
-) -> Result<(), RunError> {
-    let flows = scenario.flows.len() as u32;
-    let over_tcp = scenario
-        .flows
-        .iter()
-        .filter(|flow| !matches!(flow.app, App::Udp(_) | App::Xtp(_)));
-    let over_tcp = over_tcp.count();
-    world.ends.reserve(2 * over_tcp);
-    world.flows.reserve(over_tcp);
-    world.briefs.reserve(over_tcp);
-    world.tallies.reserve(scenario.flows.len());
-    for (number, flow) in (0..).zip(&scenario.flows) {
-        if (number as usize).is_multiple_of(LOOK_EVERY) {
-            monitor.stopped()?;
-        }
-        let stream = |of: &str| streams.stream(&format!("flow/{}/{of}", flow.name));
-        let Some(program) = Program::new(&flow.app, stream) else {
-            continue;
-        };
-        let sender_opens = flow.opens == Opener::Sender;
-        let tcps = (&flow.sender, &flow.receiver);
-        let mut opening = Opening::new(number, flows, tcps, stream("isn"), sender_opens);
-        let ends = opening.first(NodeId(flow.from as u32), NodeId(flow.to as u32));
-        for end in ends {
-            world.ends.push(end);
-        }
-        world.tallies.push(Tally::default());
-        let patience = &mut world.reassemblies.patience;
-        patience.push(flow.reassembly_timeout);
-        world.briefs.push(FlowBrief {
-            sender_opens,
-            ip: Ip::new(flow.ip, flow.dont_fragment),
-            reopens: program.reopens(),
-            missing: program.completions(),
-        });
-        let id = world.flows.push(FlowState {
-            failed: false,
-            stops_after: flow.duration,
-            opened_at: Instant::ZERO,
-            done_at: None,
-            wakes_at: Instant::MAX,
-            responses: 0,
-            response_sum: Interval::ZERO,
-            response_times: None,
-            opening: program.reopens().then(|| Box::new(opening)),
-            program,
-        });
-        world.unfinished += 1;
-        let start = Instant::ZERO + flow.start;
-        world.queue.push(Event::new(start, Kind::Start, id.0, 0));
-    }
-    let over_tcp = world.flows.len();
-    let mut tcp = world.flows.ids();
-    let mut over_xtp = 0;
-    for (number, flow) in (0..).zip(&scenario.flows) {
-        let spec = match flow.app {
-            App::Udp(spec) => spec,
-            App::Xtp(_) => {
-                world.order.push(Slot::Xtp(over_xtp));
-                over_xtp += 1;
-                continue;
-            }
-            _ => {
-                world.order.extend(tcp.next().map(Slot::Tcp));
-                continue;
-            }
-        };
-        let index = world.udp.len();
-        world.order.push(Slot::Udp(index));
-        world.tallies.push(Tally::default());
-        let patience = &mut world.reassemblies.patience;
-        patience.push(flow.reassembly_timeout);
-        let start = Instant::ZERO + flow.start;
-        world.udp.push(UdpFlow::new(
-            FlowId((over_tcp + index) as u32),
-            (NodeId(flow.from as u32), NodeId(flow.to as u32)),
-            udp_ports(number),
-            Ip::new(flow.ip, flow.dont_fragment),
-            spec,
-            streams.stream(&format!("flow/{}/on-off", flow.name)),
-            start,
-        ));
-        world.unfinished += 1;
-        let first = Event::new(start, Kind::Datagram, index as u32, 0);
-        world.queue.push(first);
-    }
-    flows_over_xtp(scenario, world);
-    Ok(())
-}
-
-/// Builds the flows over XTP, which are numbered behind all others.
-fn flows_over_xtp(scenario: &Expanded, world: &mut World) {
-    for (number, flow) in (0..).zip(&scenario.flows) {
-        let App::Xtp(spec) = flow.app else {
-            continue;
-        };
-        let before = world.udp.len() + world.xtp.len();
-        world.tallies.push(Tally::default());
-        let patience = &mut world.reassemblies.patience;
-        patience.push(flow.reassembly_timeout);
-        let start = Instant::ZERO + flow.start;
-        world.xtp.push(XtpFlow::new(
-            FlowId((world.flows.len() + before) as u32),
-            (NodeId(flow.from as u32), NodeId(flow.to as u32)),
-            udp_ports(number),
-            Ip::new(flow.ip, flow.dont_fragment),
-            &spec,
-            start,
-        ));
-        world.unfinished += 1;
-        let first = Event::new(start, Kind::Datagram, before as u32, 0);
-        world.queue.push(first);
-    }
-}
-
 #[cfg(test)]
 mod channel_tests;
 #[cfg(test)]
 mod radio_tests;
-#[cfg(test)]
-mod route_tests;

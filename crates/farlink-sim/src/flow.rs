@@ -195,7 +195,7 @@ impl End {
 
     /// Returns whether nothing happens here before a packet arrives or a scheduled timer expires.
     #[inline(always)] // of each segment that arrives
-    pub(crate) fn rests(&mut self) -> bool {
+    pub(crate) fn is_idle(&mut self) -> bool {
         self.conn.is_idle()
             && !self.conn.has_events()
             && !self.waits_to_write()

@@ -359,12 +359,12 @@ impl Live {
 
     /// From now on packets that are lost are kept for [`Live::take_lost`].
     pub fn keep_lost(&mut self) {
-        self.world.lost = Some(Vec::new());
+        self.world.real.lost = Some(Vec::new());
     }
 
     /// Hands over the packets lost since the last call: when, where, why, and bytes.
     pub fn take_lost(&mut self, mut take: impl FnMut(Instant, &str, &'static str, &str, &[u8])) {
-        let Some(lost) = &mut self.world.lost else {
+        let Some(lost) = &mut self.world.real.lost else {
             return;
         };
         for item in lost.drain(..) {

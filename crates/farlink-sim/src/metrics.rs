@@ -93,7 +93,7 @@ pub(crate) fn of_flows(world: &World) -> Vec<Values> {
         .iter()
         .map(|&slot| Flow::new(world, slot))
         .collect();
-    for &(place, since, _) in &world.stalls {
+    for &(place, since, _) in &world.completion.stalls {
         flows[place].stalled_since = Some(since.as_secs_f64());
     }
     let sum: f64 = flows.iter().filter_map(Flow::goodput).sum();

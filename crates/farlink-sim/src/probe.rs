@@ -58,9 +58,9 @@ impl Probes {
         self.flows.get(id).copied().unwrap_or(id.0)
     }
 
-    /// A record of an endpoint.
+    /// Adds the rows of an endpoint's record.
     pub(crate) fn record(&mut self, end: EndId, time: Instant, record: &Record) {
-        let (flow, side) = (self.flow(end.flow()), end.side() as u8);
+        let at = (time, self.flow(end.flow()), end.side() as u8);
         match *record {
             Record::Sent { len: 0, .. }
             | Record::AckSent
@@ -73,43 +73,12 @@ impl Probes {
                 seq,
                 len,
                 retransmission,
-            } => {
-                let retransmission = u8::from(retransmission);
-                self.sent.push(Sent {
-                    time,
-                    flow,
-                    side,
-                    seq,
-                    len,
-                    retransmission,
-                });
-            }
-            Record::Ack { ack, window } => {
-                self.acks.push(Ack {
-                    time,
-                    flow,
-                    side,
-                    ack,
-                    window,
-                });
-            }
-            Record::Sacked { left, right } => {
-                self.sacks.push(Sack {
-                    time,
-                    flow,
-                    side,
-                    left,
-                    right,
-                });
-            }
-            Record::Rtt { rtt, .. } => {
-                self.rtt.push(Rtt {
-                    time,
-                    flow,
-                    side,
-                    rtt: rtt.as_nanos(),
-                });
-            }
+            } => self
+                .sent
+                .push(Sent::of(at, seq, len, retransmission.into())),
+            Record::Ack { ack, window } => self.acks.push(Ack::of(at, ack, window)),
+            Record::Sacked { left, right } => self.sacks.push(Sack::of(at, left, right)),
+            Record::Rtt { rtt, .. } => self.rtt.push(Rtt::of(at, rtt.as_nanos())),
             Record::State {
                 cwnd,
                 ssthresh,
@@ -118,43 +87,17 @@ impl Probes {
                 rto,
             } => {
                 let (srtt, rto) = (srtt.as_nanos(), rto.as_nanos());
-                self.state.push(State {
-                    time,
-                    flow,
-                    side,
-                    cwnd,
-                    ssthresh,
-                    flight,
-                    srtt,
-                    rto,
-                });
+                let row = State::of(at, cwnd, ssthresh, flight, srtt, rto);
+                self.state.push(row);
             }
             Record::Inner { metric, value } => {
                 let quantity = QUANTITIES.iter().position(|&name| name == metric.name);
-                self.inner.push(Inner {
-                    time,
-                    flow,
-                    side,
-                    quantity: quantity.unwrap_or_default() as u8,
-                    value: value.unwrap_or(f64::NAN),
-                });
+                let quantity = quantity.unwrap_or_default() as u8;
+                let value = value.unwrap_or(f64::NAN);
+                self.inner.push(Inner::of(at, quantity, value));
             }
-            Record::Limited(limit) => {
-                self.limits.push(Limited {
-                    time,
-                    flow,
-                    side,
-                    limit: limit as u8,
-                });
-            }
-            Record::Delivered { total } => {
-                self.delivered.push(Delivered {
-                    time,
-                    flow,
-                    side,
-                    bytes: total,
-                });
-            }
+            Record::Limited(limit) => self.limits.push(Limited::of(at, limit as u8)),
+            Record::Delivered { total } => self.delivered.push(Delivered::of(at, total)),
             Record::Arrived {
                 seq,
                 len,
@@ -162,24 +105,10 @@ impl Probes {
                 out_of_order,
                 ..
             } => {
-                self.arrivals.push(Came {
-                    time,
-                    flow,
-                    side,
-                    seq,
-                    len,
-                    duplicate: u8::from(duplicate),
-                    out_of_order: u8::from(out_of_order),
-                });
+                let row = Came::of(at, seq, len, duplicate.into(), out_of_order.into());
+                self.arrivals.push(row);
             }
-            Record::Mark(mark) => {
-                self.moments.push(Moment {
-                    time,
-                    flow,
-                    side,
-                    kind: mark as u8,
-                });
-            }
+            Record::Mark(mark) => self.moments.push(Moment::of(at, mark as u8)),
         }
     }
 
@@ -252,15 +181,9 @@ impl Probes {
     /// A datagram left its source.
     pub(crate) fn datagram_sent(&mut self, time: Instant, packet: &Packet) {
         if let Payload::Udp(datagram) = &packet.payload {
-            let len = datagram.body.len();
-            self.sent.push(Sent {
-                time,
-                flow: self.flow(packet.flow),
-                side: 0,
-                seq: datagram.number * u64::from(len),
-                len,
-                retransmission: 0,
-            });
+            let (at, len) = ((time, self.flow(packet.flow), 0), datagram.body.len());
+            let seq = datagram.number * u64::from(len);
+            self.sent.push(Sent::of(at, seq, len, 0));
         }
     }
 
@@ -273,24 +196,14 @@ impl Probes {
         len: u32,
         again: bool,
     ) {
-        self.sent.push(Sent {
-            time,
-            flow: self.flow(flow),
-            side: 0,
-            seq,
-            len,
-            retransmission: again.into(),
-        });
+        let at = (time, self.flow(flow), 0);
+        self.sent.push(Sent::of(at, seq, len, again.into()));
     }
 
     /// Records delivered bytes of a stream over XTP.
     pub(crate) fn xtp_delivered(&mut self, time: Instant, flow: FlowId, bytes: u64) {
-        self.delivered.push(Delivered {
-            time,
-            flow: self.flow(flow),
-            side: 1,
-            bytes,
-        });
+        let at = (time, self.flow(flow), 1);
+        self.delivered.push(Delivered::of(at, bytes));
     }
 
     /// The first copy of a datagram arrived; `total` bytes have come now.
@@ -309,12 +222,7 @@ impl Probes {
             bytes: datagram.body.len(),
             delay: time.since(datagram.sent_at).as_nanos(),
         });
-        self.delivered.push(Delivered {
-            time,
-            flow,
-            side: 1,
-            bytes: total,
-        });
+        self.delivered.push(Delivered::of((time, flow, 1), total));
     }
 
     /// Agent number `agent` did something; `seq` is its place in the stream.

@@ -11,7 +11,7 @@ use crate::sample::{derived, derived_json};
 use crate::scenario::Expanded;
 use crate::udp::UdpFlow;
 use crate::world::stall::Watch;
-use crate::world::{Slot, World, taps};
+use crate::world::{FlowKind, World, taps};
 use crate::xtp::XtpFlow;
 use farlink_channel::Derived;
 use farlink_link::QueueLimit;
@@ -77,7 +77,7 @@ pub(crate) fn run_world(
     monitor: &Monitor,
 ) -> Result<World, RunError> {
     let mut world = build(scenario, run, monitor)?;
-    world.fuse(scenario);
+    world.fast_collapse_hops(scenario);
     drive(&mut world, scenario, monitor)?;
     Ok(world)
 }
@@ -90,7 +90,7 @@ pub(crate) fn run_unfused(
     monitor: &Monitor,
 ) -> Result<(Outcome, bool), RunError> {
     let mut fused = build(scenario, run, monitor)?;
-    fused.fuse(scenario);
+    fused.fast_collapse_hops(scenario);
     let mut world = build(scenario, run, monitor)?;
     drive(&mut world, scenario, monitor)?;
     let hops = fused.links.each().any(|(_, link)| link.hands_on());
@@ -208,7 +208,7 @@ pub fn trace(
             .collect();
     }
     // The numbers of flows in packets: those over TCP first, those over XTP last.
-    let mut flows: Vec<(usize, u32)> = world.order.iter().map(Slot::group).zip(0..).collect();
+    let mut flows: Vec<(usize, u32)> = world.order.iter().map(FlowKind::group).zip(0..).collect();
     flows.sort_unstable();
     probes.flows = flows.into_iter().map(|(_, number)| number).collect();
     world.probes = Some(Box::new(probes));
@@ -376,13 +376,13 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
             if next > limit {
                 world.now = limit;
                 last = Event::last_at(limit);
-                world.stalls = watch.stalls(world);
+                world.completion.stalls = watch.stalls(world);
                 break;
             }
         }
         last = event;
         world.handle(event);
-        if world.unfinished == 0 {
+        if world.completion.unfinished == 0 {
             // Connections close in their own time; TIME-WAIT need not be sat out.
             while world
                 .ends
@@ -403,9 +403,9 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
     }
     if scenario.duration.is_none() {
         // What links did is measured up to the end of the last flow.
-        world.now = world.now.max(world.finished_at);
+        world.now = world.now.max(world.completion.finished_at);
     }
-    world.settle_fused(&last);
+    world.fast_settle_hops(&last);
     world.forget_future_losses();
     for id in world.links.ids() {
         // Other traffic has gone on since the last packet of a flow.
@@ -556,7 +556,11 @@ fn outcome(world: &World, scenario: &Expanded) -> Outcome {
             .collect(),
         agents: world.agents.counters(world.now).collect(),
         handoffs: world.roaming.counters().collect(),
-        unfinished: if cut_off { world.unfinished } else { 0 },
+        unfinished: if cut_off {
+            world.completion.unfinished
+        } else {
+            0
+        },
         events: world.events,
         simulated: world.now,
         segments: world.ends.iter().map(segments).sum(),

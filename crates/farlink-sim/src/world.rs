@@ -1,19 +1,16 @@
 //! The network at work: nodes, links, endpoints, and the event loop over them.
 //!
-//! The world is told the time and never reads a clock: [`World::next_event`] says
-//! what is next, [`World::handle`] does it. One event a packet
-//! and hop, and now and then a timer.
+//! The caller gives the time; no clock is read. [`World::next_event`] returns the next event and
+//! [`World::handle`] handles it: one event for each packet and hop, and timers.
 
 mod agents;
-mod ahead;
-mod answers;
 #[cfg(test)]
 mod balance;
 mod endpoint;
+mod fast;
 mod fast_open;
 mod forward;
 mod fragments;
-mod fuse;
 mod handoff;
 mod icmp;
 mod loss;
@@ -23,6 +20,7 @@ mod passages;
 mod placed;
 #[cfg(test)]
 mod random;
+mod real_packets;
 mod reassemblies;
 pub(crate) mod stall;
 pub(crate) mod taps;
@@ -36,18 +34,20 @@ use crate::probe::Probes;
 use crate::transit::Transit;
 use crate::udp::UdpFlow;
 use crate::xtp::XtpFlow;
-use ahead::Soon;
-use answers::Answers;
-pub use answers::Balance;
 use farlink_channel::DropCause;
 use farlink_link::{Due, Links, Outcome};
 use farlink_tcp::{Event as TcpEvent, FastOpenCache, Instant};
-use farlink_wire::{ById, FlowId, Id, Ip, LinkId, NodeId, Packet, PacketId, Packets, Payload};
-use losses::{Lost, LostLater};
+use farlink_wire::{
+    ById, FlowId, HOST_TTL, Head, Id, Ip, LinkId, NodeId, Packet, PacketId, Packets, Payload,
+};
+use fast::Prefetch;
+use losses::LostLater;
 use mover::Roaming;
 pub(crate) use mover::{Mover, Plan};
 use placed::Agents;
 pub(crate) use placed::Handing;
+pub use real_packets::Balance;
+use real_packets::RealPackets;
 use reassemblies::Reassemblies;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -66,6 +66,14 @@ pub(crate) struct Node {
 }
 
 impl Node {
+    /// Returns the identification of the next packet.
+    #[inline(always)] // of each segment
+    fn next_ident(&mut self) -> u16 {
+        let ident = self.ident;
+        self.ident = ident.wrapping_add(1);
+        ident
+    }
+
     /// The link to take to node `to`.
     #[inline]
     pub(crate) fn next_hop(&self, to: NodeId) -> LinkId {
@@ -76,9 +84,9 @@ impl Node {
     }
 }
 
-/// Place of a scenario's flow.
+/// Transport of a flow, and its place among the flows of that kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Slot {
+pub(crate) enum FlowKind {
     /// Among the flows over TCP.
     Tcp(FlowId),
     /// Among those of datagrams.
@@ -87,7 +95,7 @@ pub(crate) enum Slot {
     Xtp(usize),
 }
 
-impl Slot {
+impl FlowKind {
     /// The order in which packets number flows of different kinds.
     pub(crate) fn group(&self) -> usize {
         match self {
@@ -102,12 +110,12 @@ impl Slot {
 /// cache line.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
-pub(crate) struct Tally {
+pub(crate) struct FlowCounters {
     /// Transit times of data segments.
     pub(crate) transit: Transit,
     /// Packets from the end that data comes from that found no room in a queue, as most that are
     /// lost.
-    crowded: u64,
+    congestion_drops: u64,
     /// Packets lost from it by another cause; none before the first.
     forward: Option<Box<LossesByCause>>,
     /// Packets lost from the other end.
@@ -118,18 +126,18 @@ pub(crate) struct Tally {
 
 type LossesByCause = [u64; DropCause::ALL.len()];
 
-impl Tally {
+impl FlowCounters {
     /// Packets lost from the end that data comes from, by cause.
     pub(crate) fn forward(&self) -> LossesByCause {
         let mut by_cause = self.forward.as_deref().copied().unwrap_or_default();
-        by_cause[DropCause::Congestion as usize] = self.crowded;
+        by_cause[DropCause::Congestion as usize] = self.congestion_drops;
         by_cause
     }
 
     /// Returns the counter of losses by this cause.
     pub(crate) fn forward_mut(&mut self, cause: DropCause) -> &mut u64 {
         match cause {
-            DropCause::Congestion => &mut self.crowded,
+            DropCause::Congestion => &mut self.congestion_drops,
             other => &mut self.forward.get_or_insert_default()[other as usize],
         }
     }
@@ -138,7 +146,7 @@ impl Tally {
 /// Fields of a flow that packets read: a few bytes beside the flows, because a thousand flows do
 /// not fit into the nearest cache and these do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct FlowBrief {
+pub(crate) struct FlowHot {
     /// The end that data comes from sends the SYN.
     pub(crate) sender_opens: bool,
     /// The IP header of its packets.
@@ -146,10 +154,24 @@ pub(crate) struct FlowBrief {
     /// Set if the program opens one connection after the other.
     pub(crate) reopens: bool,
     /// Ends that still wait for data; 0 is done.
-    pub(crate) missing: u8,
+    pub(crate) ends_pending: u8,
 }
 
-impl FlowBrief {
+impl FlowHot {
+    /// Returns the IP header of a packet that an end sends.
+    #[inline(always)] // of each segment
+    fn head(self, id: EndId, end: &End, ident: u16) -> Head {
+        Head {
+            src: end.node,
+            dst: end.peer,
+            flow: id.flow(),
+            from_opener: self.sender_opens == (id.side() == Side::From),
+            ident,
+            ttl: HOST_TTL,
+            ip: self.ip,
+        }
+    }
+
     /// The side of the end that sends the SYN.
     pub(crate) fn opener(self) -> Side {
         if self.sender_opens {
@@ -159,9 +181,6 @@ impl FlowBrief {
         }
     }
 }
-
-/// Data that clients keep of servers, by the nodes of both.
-pub(crate) type Cookies = BTreeMap<(NodeId, NodeId), FastOpenCache>;
 
 /// Everything that a run is made of.
 #[derive(Debug)]
@@ -178,43 +197,57 @@ pub(crate) struct World {
     /// after these.
     pub(crate) flows: ById<FlowId, FlowState>,
     /// Packet-path fields of each flow.
-    pub(crate) briefs: ById<FlowId, FlowBrief>,
+    pub(crate) hot: ById<FlowId, FlowHot>,
     /// Kind and index of each flow of the scenario.
-    pub(crate) order: Vec<Slot>,
+    pub(crate) order: Vec<FlowKind>,
     /// Flows of datagrams.
     pub(crate) udp: Vec<UdpFlow>,
     /// Flows over XTP.
     pub(crate) xtp: Vec<XtpFlow>,
     /// Counters of each flow.
-    pub(crate) tallies: ById<FlowId, Tally>,
+    pub(crate) counters: ById<FlowId, FlowCounters>,
     /// Tells events of one kind, time and source apart.
     pub(crate) serial: u32,
     pub(crate) probes: Option<Box<Probes>>,
     pub(crate) events: u64,
-    /// Flows that are not done.
-    pub(crate) unfinished: usize,
-    /// Arrivals have what comes after them fetched.
-    pub(crate) looks_ahead: bool,
-    soon: Soon,
-    /// Time at which the last flow was done.
-    pub(crate) finished_at: Instant,
-    /// Packets of real programs that have arrived: their node and number.
-    pub(crate) leaving: Vec<(NodeId, PacketId)>,
+    pub(crate) completion: Completion,
+    pub(crate) prefetch: Prefetch,
     pub(crate) reassemblies: Reassemblies,
-    /// Path MTUs in bytes that senders of IPv6 datagrams learned, by source and destination.
-    pub(crate) path_mtus: BTreeMap<(NodeId, NodeId), u32>,
-    /// Answers of routers to packets of real programs.
-    pub(crate) answers: Answers,
-    /// Packets of real programs that were lost, if somebody wants them.
-    pub(crate) lost: Option<Vec<Lost>>,
+    pub(crate) host_caches: HostCaches,
+    pub(crate) real: RealPackets,
     /// Losses that are counted and whose time may not have come.
     pub(crate) lost_later: VecDeque<LostLater>,
-    pub(crate) cookies: Cookies,
     pub(crate) agents: Agents,
     pub(crate) roaming: Roaming,
+}
+
+/// Progress of a run's flows.
+#[derive(Default, Debug)]
+pub(crate) struct Completion {
+    /// Flows that are not done.
+    pub(crate) unfinished: usize,
+    /// Time at which the last flow was done.
+    pub(crate) finished_at: Instant,
     /// Flows that starved: place in the scenario, time after which nothing arrived, and the
-    /// direction of a link at which most packets of the way wait.
+    /// direction of a link at which most packets of the path wait.
     pub(crate) stalls: Vec<(usize, Instant, Option<LinkId>)>,
+}
+
+impl Completion {
+    /// Counts a flow that is done.
+    fn flow_done(&mut self, now: Instant) {
+        self.unfinished -= 1;
+        self.finished_at = now;
+    }
+}
+
+/// Caches of hosts about other hosts.
+#[derive(Default, Debug)]
+pub(crate) struct HostCaches {
+    /// Path MTUs in bytes that senders of IPv6 datagrams learned, by source and destination.
+    path_mtus: BTreeMap<(NodeId, NodeId), u32>,
+    /// Data of TCP Fast Open that clients keep of servers, by the nodes of both.
+    cookies: BTreeMap<(NodeId, NodeId), FastOpenCache>,
 }
 
 impl World {
@@ -228,28 +261,22 @@ impl World {
             outcomes: Vec::new(),
             ends: ById::default(),
             flows: ById::default(),
-            briefs: ById::default(),
+            hot: ById::default(),
             order: Vec::new(),
             udp: Vec::new(),
             xtp: Vec::new(),
-            tallies: ById::default(),
+            counters: ById::default(),
             serial: 0,
             probes: None,
             events: 0,
-            unfinished: 0,
-            looks_ahead: false,
-            soon: Soon::default(),
-            finished_at: Instant::ZERO,
-            leaving: Vec::new(),
+            completion: Completion::default(),
+            prefetch: Prefetch::default(),
             reassemblies: Reassemblies::default(),
-            path_mtus: BTreeMap::new(),
-            answers: Answers::default(),
-            lost: None,
+            host_caches: HostCaches::default(),
+            real: RealPackets::default(),
             lost_later: VecDeque::new(),
-            cookies: Cookies::new(),
             agents: Agents::default(),
             roaming: Roaming::default(),
-            stalls: Vec::new(),
         }
     }
 
@@ -296,7 +323,7 @@ impl World {
             Kind::Arrival => {
                 self.queue.pop();
                 let packet = PacketId(self.queue.detail(event));
-                self.refused_ahead(LinkId(event.source()), packet);
+                self.fast_refused_early(LinkId(event.source()), packet);
             }
             Kind::Reordered => {
                 self.queue.pop();
@@ -368,7 +395,7 @@ impl World {
             return;
         };
         if arrival.many {
-            self.look_ahead(link);
+            self.fast_prefetch(link);
         }
         match arrival.next {
             Some(next) => {
@@ -401,8 +428,10 @@ impl World {
     fn at_node(&mut self, node: NodeId, link: LinkId, number: PacketId) {
         let label = self.packets.label(number);
         let goes_on = label.dst != node;
+        // For speed alone: the general way of a segment that has arrived is below. A traced run,
+        // which takes that, is the same run (`tests/whole_runs.rs`).
         if !goes_on && label.plain && self.probes.is_none() {
-            self.heard_here(number, label.flow, label.from_opener);
+            self.on_segment_inline(number, label.flow, label.from_opener);
             return;
         }
         let packet = self.packets.get_mut(number);
@@ -422,7 +451,7 @@ impl World {
                 self.cross(node, link, number);
                 return;
             }
-            if !self.forward_here(node, number, label) {
+            if !self.forward_inline(node, number, label) {
                 self.no_route(node, link, number);
             }
             return;
@@ -455,11 +484,11 @@ impl World {
             return;
         }
         match &packet.payload {
-            Payload::Tcp(_) => self.heard(number, packet.flow, packet.from_opener),
+            Payload::Tcp(_) => self.on_segment(number, packet.flow, packet.from_opener),
             Payload::Udp(_) => self.datagram_arrived(number),
             Payload::Raw(_) => {
-                let sender_opens = self.briefs[packet.flow].sender_opens;
-                self.told(sending_end(packet, sender_opens).other(), number);
+                let sender_opens = self.hot[packet.flow].sender_opens;
+                self.on_icmp(sending_end(packet, sender_opens).other(), number);
             }
         }
     }
@@ -483,7 +512,7 @@ impl World {
     /// The end that opens a connection and the one that waits for it, whose clocks
     /// start now, too.
     fn serve_both(&mut self, flow: FlowId) {
-        let opener = EndId::new(flow, self.briefs[flow].opener());
+        let opener = EndId::new(flow, self.hot[flow].opener());
         self.serve(opener);
         self.serve(opener.other());
     }
@@ -517,9 +546,8 @@ impl World {
             state.done_at = Some(self.now);
             let from = state.opened_at;
             let sender = &self.ends[EndId::new(flow, Side::From)];
-            self.tallies[flow].times = Some(Box::new(sender.times(from, self.now)));
-            self.unfinished -= 1;
-            self.finished_at = self.now;
+            self.counters[flow].times = Some(Box::new(sender.times(from, self.now)));
+            self.completion.flow_done(self.now);
         }
     }
 
@@ -573,10 +601,10 @@ impl World {
                 }
                 Command::Complete(side) => {
                     self.ends[EndId::new(flow, side)].complete_at = self.now;
-                    self.briefs[flow].missing -= 1;
+                    self.hot[flow].ends_pending -= 1;
                 }
                 Command::Fail => {
-                    if self.briefs[flow].missing > 0 {
+                    if self.hot[flow].ends_pending > 0 {
                         state.failed = true;
                         self.finish(flow);
                     }
@@ -590,7 +618,7 @@ impl World {
     fn open_next(&mut self, flow: FlowId) {
         let ends = EndId::both(flow);
         let state = &mut self.flows[flow];
-        let opener = self.briefs[flow].opener();
+        let opener = self.hot[flow].opener();
         let Some(opening) = &mut state.opening else {
             return;
         };
@@ -603,11 +631,11 @@ impl World {
         for (end, (mut conn, isn)) in ends.into_iter().zip(opening.next()) {
             if self.probes.is_some() {
                 conn.set_tracing(true);
-                self.take_records(end);
+                self.drain_trace(end);
             }
             self.ends[end].renew(conn, isn);
         }
-        self.tallies[flow].transit.renew();
+        self.counters[flow].transit.renew();
         self.notify(flow, opener, AppEvent::Opened);
         self.open_fast(flow);
         self.serve_both(flow);
@@ -639,8 +667,8 @@ mod tests {
     #[test]
     fn what_is_counted_of_a_flow_lies_in_few_lines() {
         assert_eq!((size_of::<Transit>(), align_of::<Transit>()), (64, 64));
-        assert_eq!(size_of::<Tally>(), 128);
-        assert_eq!(size_of::<FlowBrief>(), 4);
+        assert_eq!(size_of::<FlowCounters>(), 128);
+        assert_eq!(size_of::<FlowHot>(), 4);
         assert_eq!((size_of::<End>(), align_of::<End>()), (960, 64));
         assert_eq!(std::mem::offset_of!(End, conn), 48);
     }

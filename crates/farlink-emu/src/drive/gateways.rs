@@ -23,10 +23,10 @@ impl Emulation {
             let read = self.unit.as_ref().and_then(|unit| unit.read(buffer));
             let now = clock.now();
             let Some((length, from)) = read else {
-                self.arrivals.drained(device, now);
+                self.poller.arrivals.drained(device, now);
                 return Ok(());
             };
-            let waited = self.arrivals.read(device, now);
+            let waited = self.poller.arrivals.read(device, now);
             self.deliver_by(now, clock)?;
             let Some(unit) = &mut self.unit else {
                 return Ok(());
@@ -42,7 +42,7 @@ impl Emulation {
                 captures.network(&mut self.live, self.hosts.len());
             }
         }
-        self.arrivals.left(device, clock.now());
+        self.poller.arrivals.left(device, clock.now());
         Ok(())
     }
 

@@ -268,19 +268,57 @@ impl MobileSpec {
                 "would be ignored; it needs cell_radius or carrier",
             ));
         }
-        if handoffs.is_none() {
-            let given = [
-                ("handoff", self.handoff.is_some()),
-                ("handoff_buffer", self.handoff_buffer.is_some()),
-            ];
-            if let Some((key, _)) = given.iter().find(|(_, given)| *given) {
-                return Err(fault(key, format!("would be ignored; {HANDOFFS}")));
+        self.check_forwarding(handoffs.is_some())?;
+        if fades.is_some() {
+            self.check_losses()
+        } else {
+            self.refuse_losses()
+        }
+    }
+
+    /// Checks the keys about the fate of packets in handoffs.
+    fn check_forwarding(&self, has_handoffs: bool) -> Result<(), Problem> {
+        let given = [
+            ("handoff", self.handoff.is_some()),
+            ("handoff_buffer", self.handoff_buffer.is_some()),
+        ];
+        let first = given.iter().find(|(_, given)| *given);
+        match first {
+            Some((key, _)) if !has_handoffs => {
+                Err(fault(key, format!("would be ignored; {HANDOFFS}")))
             }
-        } else if self.handoff_buffer.is_some() && self.handoff != Some(ForwardingName::Forward) {
-            return Err(fault(
-                "handoff_buffer",
-                "would be ignored; it needs handoff = \"forward\"",
-            ));
+            Some(_)
+                if self.handoff_buffer.is_some()
+                    && self.handoff != Some(ForwardingName::Forward) =>
+            {
+                Err(fault(
+                    "handoff_buffer",
+                    "would be ignored; it needs handoff = \"forward\"",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that fades have one loss each within and outside.
+    fn check_losses(&self) -> Result<(), Problem> {
+        match (self.loss_bad, self.ber_bad) {
+            (None, None) => Err(Problem::new(
+                [],
+                "has no \"loss_bad\"; write loss_bad = 0.1 or ber_bad = 5e-5",
+            )),
+            (Some(_), Some(_)) => Err(fault("ber_bad", "would be ignored beside loss_bad")),
+            _ if self.loss_good.is_some() && self.ber_good.is_some() => {
+                Err(fault("ber_good", "would be ignored beside loss_good"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses losses, and a rule for fades, without fades.
+    fn refuse_losses(&self) -> Result<(), Problem> {
+        if self.fade_rule.is_some() {
+            return Err(fault("fade_rule", format!("would be ignored; {FADES}")));
         }
         let losses = [
             ("loss_bad", self.loss_bad),
@@ -288,32 +326,13 @@ impl MobileSpec {
             ("loss_good", self.loss_good),
             ("ber_good", self.ber_good),
         ];
-        if fades.is_none() {
-            if self.fade_rule.is_some() {
-                return Err(fault("fade_rule", format!("would be ignored; {FADES}")));
-            }
-            if let Some((key, _)) = losses.iter().find(|(_, loss)| loss.is_some()) {
-                return Err(fault(
-                    key,
-                    format!("would be ignored without fades; {FADES}"),
-                ));
-            }
-            return Ok(());
+        match losses.iter().find(|(_, loss)| loss.is_some()) {
+            Some((key, _)) => Err(fault(
+                key,
+                format!("would be ignored without fades; {FADES}"),
+            )),
+            None => Ok(()),
         }
-        match (self.loss_bad, self.ber_bad) {
-            (None, None) => {
-                let message = "has no \"loss_bad\"; write loss_bad = 0.1 or ber_bad = 5e-5";
-                return Err(Problem::new([], message));
-            }
-            (Some(_), Some(_)) => {
-                return Err(fault("ber_bad", "would be ignored beside loss_bad"));
-            }
-            _ => {}
-        }
-        if self.loss_good.is_some() && self.ber_good.is_some() {
-            return Err(fault("ber_good", "would be ignored beside loss_good"));
-        }
-        Ok(())
     }
 
     /// Returns whether the process has bit errors.

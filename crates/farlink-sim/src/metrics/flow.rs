@@ -4,7 +4,7 @@ use super::table::{Subject, measures, seconds, share};
 use crate::flow::{End, EndId, FlowState, Times};
 use crate::quantile::Quantiles;
 use crate::udp::UdpFlow;
-use crate::world::{Slot, Tally, World};
+use crate::world::{FlowCounters, FlowKind, World};
 use crate::xtp::XtpFlow;
 use farlink_tcp::{Instant, Interval, Limit, Phase, Stats};
 use farlink_wire::{FlowId, Id};
@@ -181,7 +181,7 @@ impl Subject for OfFlow {
 /// A flow at the end of a run.
 pub(super) struct Flow<'a> {
     own: Own<'a>,
-    tally: &'a Tally,
+    tally: &'a FlowCounters,
     /// Simulated time of the run, in seconds.
     run: f64,
     /// Mean over all flows, if there are several.
@@ -214,22 +214,22 @@ struct Tcp<'a> {
 }
 
 impl<'a> Flow<'a> {
-    pub(super) fn new(world: &'a World, slot: Slot) -> Self {
+    pub(super) fn new(world: &'a World, slot: FlowKind) -> Self {
         let (own, number) = match slot {
-            Slot::Tcp(number) => (Own::Tcp(Tcp::new(world, number)), number),
-            Slot::Udp(index) => {
+            FlowKind::Tcp(number) => (Own::Tcp(Tcp::new(world, number)), number),
+            FlowKind::Udp(index) => {
                 let number = FlowId::at((world.flows.len() + index) as u32);
                 let flow = &world.udp[index];
                 (Own::Udp(flow, world.now, world.least_sending(flow)), number)
             }
-            Slot::Xtp(index) => {
+            FlowKind::Xtp(index) => {
                 let flow = &world.xtp[index];
                 (Own::Xtp(flow, world.now), flow.id)
             }
         };
         Self {
             own,
-            tally: &world.tallies[number],
+            tally: &world.counters[number],
             run: world.now.as_secs_f64(),
             mean_goodput: None,
             stalled_since: None,
@@ -345,10 +345,10 @@ impl<'a> Tcp<'a> {
         let state = &world.flows[number];
         let [from, to] = EndId::both(number).map(|end| &world.ends[end]);
         let end = state.done_at.unwrap_or(world.now);
-        let times = world.tallies[number].times.as_deref().copied();
+        let times = world.counters[number].times.as_deref().copied();
         Self {
             state,
-            is_complete: world.briefs[number].missing == 0,
+            is_complete: world.hot[number].ends_pending == 0,
             from,
             to,
             end,

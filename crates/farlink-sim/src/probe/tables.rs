@@ -200,6 +200,9 @@ pub(super) static QUANTITIES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     names
 });
 
+/// Time, flow and side of a row of an end.
+pub(super) type AtEnd = (Instant, u32, u8);
+
 /// Declares the tables: the type of a row, and the columns that it becomes. Rows are of
 /// an `end` of a flow, a `flow` or a `link`.
 macro_rules! tables {
@@ -222,8 +225,14 @@ macro_rules! tables {
     (@flow) => { &[TIME, FLOW] };
     (@agent) => { &[TIME, AGENT] };
     (@link) => { &[TIME, LINK, DIRECTION] };
-    (@end $row:ident $name:literal { $($rest:tt)* }) => {
-        tables!(@row $row $name { flow u32 U32 side u8 U8 $($rest)* });
+    (@end $row:ident $name:literal { $($field:ident $ty:ident $column:ident)* }) => {
+        tables!(@row $row $name { flow u32 U32 side u8 U8 $($field $ty $column)* });
+
+        impl $row {
+            pub(super) fn of((time, flow, side): AtEnd, $($field: $ty),*) -> Self {
+                Self { time, flow, side, $($field),* }
+            }
+        }
     };
     (@flow $row:ident $name:literal { $($rest:tt)* }) => {
         tables!(@row $row $name { flow u32 U32 $($rest)* });

@@ -323,8 +323,8 @@ impl World {
         self.inject(number, node, injection);
     }
 
-    /// A message of a router is at the end that it is for.
-    pub(super) fn told(&mut self, end: EndId, number: PacketId) {
+    /// Handles the arrival of a router's message at the end that it is for.
+    pub(super) fn on_icmp(&mut self, end: EndId, number: PacketId) {
         if let Payload::Raw(raw) = &self.packets[number].payload
             && let Some((seq, ..)) = raw.stuck()
             && self.ends[end].live

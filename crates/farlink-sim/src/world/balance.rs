@@ -1,7 +1,7 @@
 //! What flows measure adds up, in scenarios at random.
 
 use super::random::scenario;
-use super::{Slot, World};
+use super::{FlowKind, World};
 use crate::flow::EndId;
 use crate::metrics::{Scope, named, of_flows};
 use crate::monitor::Monitor;
@@ -11,11 +11,11 @@ use farlink_wire::NodeId;
 use serde_json::{Map, Value};
 
 /// Nodes that the data of a flow goes from and to.
-fn way(world: &World, slot: Slot) -> [NodeId; 2] {
+fn way(world: &World, slot: FlowKind) -> [NodeId; 2] {
     match slot {
-        Slot::Tcp(number) => EndId::both(number).map(|end| world.ends[end].node),
-        Slot::Udp(index) => world.udp[index].nodes(),
-        Slot::Xtp(index) => world.xtp[index].nodes(),
+        FlowKind::Tcp(number) => EndId::both(number).map(|end| world.ends[end].node),
+        FlowKind::Udp(index) => world.udp[index].nodes(),
+        FlowKind::Xtp(index) => world.xtp[index].nodes(),
     }
 }
 

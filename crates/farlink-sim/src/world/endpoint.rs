@@ -1,28 +1,28 @@
-//! Endpoints at work: what they hear, what their applications do then, and what they send.
+//! Endpoints at work: segments that arrive, calls of applications, and segments that leave.
 
+use super::fast::fast_offer;
 use super::{World, end_of};
 use crate::app::{AppEvent, Side};
 use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
-use farlink_link::Offered;
 use farlink_tcp::{BurstBudget, Instant};
-use farlink_wire::{FlowId, HOST_TTL, Head, Id, NodeId, PacketId};
+use farlink_wire::{FlowId, Id, NodeId, PacketId};
 
 impl World {
-    /// An endpoint hears a segment, of which no more than itself is read.
+    /// Passes a segment that has arrived to its endpoint.
     #[inline(never)] // what most segments take is inlined once
-    pub(super) fn heard(&mut self, number: PacketId, flow: FlowId, from_opener: bool) {
-        self.heard_here(number, flow, from_opener);
+    pub(super) fn on_segment(&mut self, number: PacketId, flow: FlowId, from_opener: bool) {
+        self.on_segment_inline(number, flow, from_opener);
     }
 
     #[inline(always)] // of each segment that arrives
-    pub(super) fn heard_here(&mut self, number: PacketId, flow: FlowId, from_opener: bool) {
+    pub(super) fn on_segment_inline(&mut self, number: PacketId, flow: FlowId, from_opener: bool) {
         let packet = &self.packets[number];
         let Some(segment) = packet.tcp() else {
             return;
         };
-        let brief = self.briefs[flow];
-        if brief.reopens
+        let hot = self.hot[flow];
+        if hot.reopens
             && let Some(opening) = &self.flows[flow].opening
             && !opening.is_current(packet)
         {
@@ -30,7 +30,7 @@ impl World {
             self.packets.release(number);
             return;
         }
-        let end = end_of(flow, from_opener, brief.sender_opens).other();
+        let end = end_of(flow, from_opener, hot.sender_opens).other();
         let mut receiver = &mut self.ends[end];
         let mut fresh = false;
         if receiver.live {
@@ -45,18 +45,18 @@ impl World {
                     seq = self.ends[end.other()].isn.at(place);
                     receiver = &mut self.ends[end];
                 }
-                let transit = &mut self.tallies[flow].transit;
+                let transit = &mut self.counters[flow].transit;
                 transit.arrived(seq, len, self.now);
             }
         }
         self.packets.release(number);
         if fresh && receiver.reads() {
             self.received_awaited(end);
-        } else if receiver.rests() && self.probes.is_none() {
+        } else if receiver.is_idle() && self.probes.is_none() {
             // As after every other segment at the end that data goes to.
             return;
         }
-        self.serve_here(end);
+        self.serve_inline(end);
     }
 
     /// An endpoint's timer goes off, unless it was moved.
@@ -74,13 +74,13 @@ impl World {
     }
 
     /// Lets the application and the endpoint act on what just happened.
-    #[inline(never)] // as `heard`
+    #[inline(never)] // as `on_segment`
     pub(crate) fn serve(&mut self, end: EndId) {
         let e = &mut self.ends[end];
         if e.live && e.reads() {
             self.received_awaited(end);
         }
-        self.serve_here(end);
+        self.serve_inline(end);
     }
 
     /// Handles the arrival of all data that an application awaits.
@@ -94,7 +94,7 @@ impl World {
 
     /// Serves an end where no data waits to be read.
     #[inline(always)] // of each segment that arrives
-    fn serve_here(&mut self, end: EndId) {
+    fn serve_inline(&mut self, end: EndId) {
         let mut e = &mut self.ends[end];
         if !e.live {
             return;
@@ -103,7 +103,7 @@ impl World {
         if e.waits_to_write() {
             e.write_on(now);
         }
-        let mut brief = self.briefs[end.flow()];
+        let mut hot = self.hot[end.flow()];
         let mut burst = BurstBudget::default();
         loop {
             if !e.conn.is_idle() {
@@ -112,47 +112,30 @@ impl World {
                 if e.conn.transmit_into(now, &mut burst, segment) {
                     let from_sender = end.side() == Side::From;
                     if from_sender && !segment.body.is_empty() {
-                        let transit = &mut self.tallies[end.flow()].transit;
+                        let transit = &mut self.counters[end.flow()].transit;
                         transit.sent(segment.data_seq(), segment.body.len(), now);
                     }
                     let (node, home) = (e.node, &mut self.nodes[e.node]);
                     let link = home.next_hop(e.peer);
-                    let head = Head {
-                        src: node,
-                        dst: e.peer,
-                        flow: end.flow(),
-                        from_opener: brief.sender_opens == from_sender,
-                        ident: home.ident,
-                        ttl: HOST_TTL,
-                        ip: brief.ip,
-                    };
-                    home.ident = home.ident.wrapping_add(1);
+                    let head = hot.head(end, e, home.next_ident());
                     let (number, label) = draft.send(head);
                     if self.probes.is_some() || !self.links.has(link) {
                         self.departs_watched(node, number);
-                        e = &mut self.ends[end];
-                        brief = self.briefs[end.flow()];
-                        burst = BurstBudget::default();
-                        continue;
+                    } else {
+                        let (links, packets) = (&mut self.links, &mut self.packets);
+                        let (outcomes, queue) = (&mut self.outcomes, &mut self.queue);
+                        let packet = (number, label);
+                        let offered =
+                            fast_offer(now, link, packet, links, packets, outcomes, queue);
+                        let Some((offered, before)) = offered else {
+                            continue;
+                        };
+                        self.offered(node, link, number, offered, before);
                     }
-                    let (packets, outcomes) = (&mut self.packets, &mut self.outcomes);
-                    let before = outcomes.len();
-                    let offered =
-                        self.links
-                            .offer_labelled(now, link, (number, label), packets, outcomes);
-                    match offered {
-                        Offered::Flies => {}
-                        Offered::FliesFirst(at) => {
-                            let arrival = Event::new(at, Kind::Arrival, link.0, 0);
-                            self.queue.push(arrival);
-                        }
-                        offered => {
-                            self.offered(node, link, number, offered, before);
-                            e = &mut self.ends[end];
-                            brief = self.briefs[end.flow()];
-                            burst = BurstBudget::default();
-                        }
-                    }
+                    // Agents and applications may have changed the end.
+                    e = &mut self.ends[end];
+                    hot = self.hot[end.flow()];
+                    burst = BurstBudget::default();
                     continue;
                 }
             }
@@ -161,11 +144,11 @@ impl World {
             };
             self.happened(end, event);
             e = &mut self.ends[end];
-            brief = self.briefs[end.flow()];
+            hot = self.hot[end.flow()];
             burst = BurstBudget::default();
         }
         if self.probes.is_some() {
-            self.take_records(end);
+            self.drain_trace(end);
             e = &mut self.ends[end];
         }
         if let Some(due) = e.conn.timeout_before(e.scheduled) {
@@ -173,7 +156,7 @@ impl World {
             let timer = Event::new(due.max(now), Kind::Timer, end.number(), 0);
             self.queue.push(timer);
         }
-        if brief.missing == 0 {
+        if hot.ends_pending == 0 {
             self.finish(end.flow());
         }
     }
@@ -190,7 +173,7 @@ impl World {
 
     /// Passes an endpoint's records to the probes.
     #[cold]
-    pub(super) fn take_records(&mut self, end: EndId) {
+    pub(super) fn drain_trace(&mut self, end: EndId) {
         let records: Vec<_> = self.ends[end].conn.drain_records().collect();
         if let Some(probes) = &mut self.probes {
             for (time, record) in records {

@@ -13,7 +13,7 @@ impl World {
     /// server's cookie writes now what it would write after the handshake: to connect
     /// and to write is one call (RFC 7413, 4.2.1).
     pub(crate) fn open_fast(&mut self, flow: FlowId) {
-        let opener = self.briefs[flow].opener();
+        let opener = self.hot[flow].opener();
         let client = EndId::new(flow, opener);
         let how = self.ends[client].conn.fast_open();
         if how == FastOpen::Off {
@@ -28,7 +28,7 @@ impl World {
             cookie,
             mss: self.ends[server].conn.mss().min(u16::MAX.into()) as u16,
         };
-        let kept = self.cookies.get(&hosts).copied();
+        let kept = self.host_caches.cookies.get(&hosts).copied();
         let kept = kept.or((how == FastOpen::Cookie).then_some(met));
         if let Some(cache) = kept {
             self.ends[client].conn.set_fast_open_cache(cache);
@@ -42,7 +42,7 @@ impl World {
     pub(crate) fn opened(&mut self, end: EndId) -> bool {
         let e = &mut self.ends[end];
         if let Some(cache) = e.conn.fast_open_cache() {
-            self.cookies.insert((e.node, e.peer), cache);
+            self.host_caches.cookies.insert((e.node, e.peer), cache);
         }
         let early = std::mem::take(&mut e.early);
         if early {

@@ -11,27 +11,27 @@ impl World {
     /// of flows there is, since flows without a route are refused when built.
     #[inline(never)] // what most packets take is inlined where they leave and where they pass
     pub(crate) fn forward(&mut self, node: NodeId, packet: PacketId) -> bool {
-        self.forward_here(node, packet, self.packets.label(packet))
+        self.forward_inline(node, packet, self.packets.label(packet))
     }
 
     #[inline(always)] // of each packet and hop
-    pub(super) fn forward_here(&mut self, node: NodeId, packet: PacketId, label: Label) -> bool {
+    pub(super) fn forward_inline(&mut self, node: NodeId, packet: PacketId, label: Label) -> bool {
         let link = self.nodes[node].next_hop(label.dst);
         if !self.links.has(link) {
             return false;
         }
-        self.offer_here(node, link, packet, label);
+        self.offer_inline(node, link, packet, label);
         true
     }
 
     /// Offers a packet at a node to a link.
     #[inline(never)] // as `forward`
     pub(crate) fn offer(&mut self, node: NodeId, link: LinkId, packet: PacketId) {
-        self.offer_here(node, link, packet, self.packets.label(packet));
+        self.offer_inline(node, link, packet, self.packets.label(packet));
     }
 
-    #[inline(always)] // as `forward_here`
-    fn offer_here(&mut self, node: NodeId, link: LinkId, packet: PacketId, label: Label) {
+    #[inline(always)] // as `forward_inline`
+    fn offer_inline(&mut self, node: NodeId, link: LinkId, packet: PacketId, label: Label) {
         if self.probes.is_some() {
             self.offer_watched(node, link, packet);
             return;
@@ -47,7 +47,7 @@ impl World {
 
     /// A link answers to the packet that a node offered it; `before` it there were so many
     /// outcomes.
-    #[inline(always)] // as `forward_here`
+    #[inline(always)] // as `forward_inline`
     pub(super) fn offered(
         &mut self,
         node: NodeId,
@@ -61,11 +61,11 @@ impl World {
             Offered::FliesFirst(at) => {
                 self.queue.push(Event::new(at, Kind::Arrival, link.0, 0));
             }
-            Offered::HandsOn(at) => self.hand_on(link, packet, at),
+            Offered::HandsOn(at) => self.fast_forward_early(link, packet, at),
             Offered::TooLong => self.too_long(node, link, packet),
             Offered::Closed => self.nobody_there(node, link, packet),
             Offered::Decided => {
-                self.settle(before);
+                self.apply_outcomes(before);
                 self.watch(link);
             }
         }
@@ -91,7 +91,7 @@ impl World {
         if offered == Offered::Closed {
             self.nobody_there(node, link, packet);
         }
-        self.settle(before);
+        self.apply_outcomes(before);
         self.watch(link);
         self.watch_length(link);
     }
@@ -106,7 +106,7 @@ impl World {
         let before = outcomes.len();
         let packets = &mut self.packets;
         let done = self.links.advance(now, link, due, packets, outcomes);
-        self.settle(before);
+        self.apply_outcomes(before);
         if let Some(link) = done {
             self.watch_length(link);
         }
@@ -115,7 +115,7 @@ impl World {
 
     /// Does what links said, from this place among the outcomes on: what is done may
     /// add others behind them.
-    fn settle(&mut self, from: usize) {
+    fn apply_outcomes(&mut self, from: usize) {
         let mut next = from;
         while let Some(&outcome) = self.outcomes.get(next) {
             next += 1;
@@ -123,7 +123,7 @@ impl World {
                 Outcome::Flies(link, at) => {
                     self.queue.push(Event::new(at, Kind::Arrival, link.0, 0));
                 }
-                Outcome::HandsOn(link, packet, at) => self.hand_on(link, packet, at),
+                Outcome::HandsOn(link, packet, at) => self.fast_forward_early(link, packet, at),
                 Outcome::Overtakes(link, packet, at) => {
                     self.serial = self.serial.wrapping_add(1);
                     let event = Event::new(at, Kind::Reordered, link.0, self.serial);
@@ -138,7 +138,7 @@ impl World {
                 Outcome::Copied(copy) => {
                     let copy = &self.packets[copy];
                     let flow = copy.flow;
-                    self.answers.copied += u64::from(flow == FlowId::NONE);
+                    self.real.copied += u64::from(flow == FlowId::NONE);
                     if matches!(copy.payload, Payload::Udp(_)) {
                         self.datagram_copied(flow);
                     }

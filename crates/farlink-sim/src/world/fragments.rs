@@ -29,7 +29,7 @@ impl World {
             let parts = raw.cut(mtu);
             let template = packet.clone();
             self.packets.release(number);
-            self.answers.cut += (parts.len() as u64).saturating_sub(1);
+            self.real.cut += (parts.len() as u64).saturating_sub(1);
             for raw in parts {
                 let part = self.packets.hold(Packet {
                     payload: Payload::Raw(raw),
@@ -70,7 +70,7 @@ impl World {
         if packet.ip == Ip::V6 {
             let link = self.nodes[node].next_hop(packet.dst);
             let of_link = self.links.has(link).then(|| self.links[link].mtu());
-            let of_path = self.path_mtus.get(&(node, packet.dst)).copied();
+            let of_path = self.host_caches.path_mtus.get(&(node, packet.dst)).copied();
             let most = of_link.flatten().map(|mtu| mtu.bytes).into_iter();
             let most = most.chain(of_path).min();
             if let Some(bytes) = most.filter(|&most| packet.ip_len() > most) {
@@ -129,8 +129,8 @@ impl World {
             return;
         }
         // Of what is not over TCP the end that sends the data is the opener.
-        let brief = self.briefs.get(packet.flow);
-        let end = sending_end(packet, brief.is_none_or(|brief| brief.sender_opens));
+        let hot = self.hot.get(packet.flow);
+        let end = sending_end(packet, hot.is_none_or(|hot| hot.sender_opens));
         self.serial = self.serial.wrapping_add(1);
         let event = Event::new(segments, Kind::PathMtu, end.number(), self.serial);
         self.queue.push_with(event, mtu.bytes);
@@ -138,13 +138,13 @@ impl World {
 
     /// An endpoint, or a host that sends datagrams, hears how long a packet may be.
     pub(crate) fn path_mtu(&mut self, end: EndId, mtu: u32) {
-        let Some(brief) = self.briefs.get(end.flow()) else {
+        let Some(hot) = self.hot.get(end.flow()) else {
             let path = self.path_of_datagrams(end);
-            let known = self.path_mtus.entry(path).or_insert(mtu);
+            let known = self.host_caches.path_mtus.entry(path).or_insert(mtu);
             *known = mtu.min(*known);
             return;
         };
-        let ip = brief.ip.version();
+        let ip = hot.ip.version();
         let e = &mut self.ends[end];
         if e.live && e.conn.on_path_mtu(mtu, ip) {
             self.serve(end);

@@ -2,7 +2,7 @@
 //! answer them by ICMP (RFC 792; RFC 1812), and where each of them is.
 
 use super::World;
-use super::answers::{Balance, Bucket, Place};
+use super::real_packets::{Balance, Bucket, Place};
 use farlink_channel::DropCause;
 use farlink_tcp::Instant;
 use farlink_wire::icmp::IcmpError;
@@ -15,20 +15,20 @@ impl World {
         let errors = Bucket {
             full: Instant::ZERO,
         };
-        self.answers.places = is_host.map(|is_host| Place { is_host, errors }).collect();
+        self.real.places = is_host.map(|is_host| Place { is_host, errors }).collect();
     }
 
     /// Says which host packets for addresses that no node has go to; those of IPv6 only if so
     /// `ipv6` says.
     pub(crate) fn set_way_out(&mut self, host: NodeId, ipv6: bool) {
-        self.answers.way_out = Some((host, ipv6));
+        self.real.way_out = Some((host, ipv6));
     }
 
     /// The node that a packet for this address goes to.
     pub(crate) fn node_for(&self, address: IpAddr) -> Option<NodeId> {
         let node = node_of(address);
-        let is_here = node.is_some_and(|node| self.answers.places.get(node).is_some());
-        match self.answers.way_out {
+        let is_here = node.is_some_and(|node| self.real.places.get(node).is_some());
+        match self.real.way_out {
             Some((host, ipv6)) if !is_here && (ipv6 || address.is_ipv4()) => Some(host),
             _ => node,
         }
@@ -57,15 +57,15 @@ impl World {
         if let Some(probes) = &mut self.probes {
             probes.capture(now, node, &packet);
         }
-        self.answers.entered += 1;
+        self.real.entered += 1;
         let number = self.packets.hold(packet);
         self.forward(node, number);
     }
 
     /// Hands over the packets of real programs that have arrived, with their node.
     pub(crate) fn leave(&mut self, mut take: impl FnMut(NodeId, &mut Packet)) {
-        self.answers.left += self.leaving.len() as u64;
-        for (node, number) in self.leaving.drain(..) {
+        self.real.left += self.real.leaving.len() as u64;
+        for (node, number) in self.real.leaving.drain(..) {
             take(node, self.packets.get_mut(number));
             self.packets.release(number);
         }
@@ -74,14 +74,14 @@ impl World {
     /// A packet of a real program is at the node that it is for.
     pub(crate) fn at_program(&mut self, node: NodeId, link: LinkId, number: PacketId) {
         if self.is_host(node) {
-            self.leaving.push((node, number));
+            self.real.leaving.push((node, number));
         } else {
             self.at_router(node, link, number);
         }
     }
 
     fn is_host(&self, node: NodeId) -> bool {
-        let place = self.answers.places.get(node);
+        let place = self.real.places.get(node);
         place.is_some_and(|place| place.is_host)
     }
 
@@ -130,7 +130,7 @@ impl World {
             return;
         }
         let raw = self.as_it_is(number);
-        self.answers.for_routers += 1;
+        self.real.for_routers += 1;
         self.packets.release(number);
         let Some(raw) = raw else { return };
         if let Some(reply) = raw.echo_reply() {
@@ -158,9 +158,9 @@ impl World {
     /// Returns whether a node may send another error.
     fn may_tell(&mut self, node: NodeId) -> bool {
         let now = self.now;
-        let place = self.answers.places.get_mut(node);
+        let place = self.real.places.get_mut(node);
         let allowed = place.is_some_and(|place| place.errors.takes(now));
-        self.answers.limited += u64::from(!allowed);
+        self.real.limited += u64::from(!allowed);
         allowed
     }
 
@@ -171,7 +171,7 @@ impl World {
         let Some(to) = to.filter(|&to| self.is_host(to)) else {
             return;
         };
-        self.answers.answered += 1;
+        self.real.answered += 1;
         let ip = answer.ip();
         let answer = self.packets.hold(Packet {
             src: node,
@@ -186,17 +186,17 @@ impl World {
             payload: Payload::Raw(answer),
         });
         if to == node {
-            self.leaving.push((node, answer));
+            self.real.leaving.push((node, answer));
         } else if !self.forward(node, answer) {
             // A message that finds no route is as if it had never been.
-            self.answers.answered -= 1;
+            self.real.answered -= 1;
             self.packets.release(answer);
         }
     }
 
     /// Returns the balance of all packets of real programs.
     pub(crate) fn balance(&self) -> Balance {
-        let own = &self.answers;
+        let own = &self.real;
         Balance {
             entered: own.entered,
             copied: own.copied,
@@ -207,7 +207,7 @@ impl World {
             lost: self.links.ids().map(|link| self.links.lost(link)).sum(),
             for_routers: own.for_routers,
             absorbed: self.agents.absorbed,
-            inside: (self.packets.count() - self.leaving.len()) as u64,
+            inside: (self.packets.count() - self.real.leaving.len()) as u64,
             limited: own.limited,
         }
     }

@@ -13,7 +13,7 @@ impl World {
     /// Takes back what is counted of losses whose time has not come.
     pub(crate) fn forget_future_losses(&mut self) {
         for lost in self.lost_later.drain(..).filter(|lost| lost.at > self.now) {
-            let tally = &mut self.tallies[lost.flow];
+            let tally = &mut self.counters[lost.flow];
             match lost.cause {
                 Some(cause) => *tally.forward_mut(cause) -= 1,
                 None => tally.back -= 1,
@@ -38,7 +38,7 @@ impl World {
             if let Some(probes) = &mut self.probes {
                 probes.lost(at, link, packet, None, cause);
             }
-            if let Some(lost) = &mut self.lost {
+            if let Some(lost) = &mut self.real.lost {
                 let packet = packet.clone();
                 lost.push(Lost {
                     at,
@@ -63,11 +63,11 @@ impl World {
             }
         }
         let packet = &self.packets[number];
-        let tally = &mut self.tallies[packet.flow];
+        let tally = &mut self.counters[packet.flow];
         // Of what is not over TCP the end that sends the data is the opener.
-        let brief = self.briefs.get(packet.flow);
-        let back = brief.map_or(!packet.from_opener, |brief| {
-            sending_end(packet, brief.sender_opens).side() == Side::To
+        let hot = self.hot.get(packet.flow);
+        let back = hot.map_or(!packet.from_opener, |hot| {
+            sending_end(packet, hot.sender_opens).side() == Side::To
         });
         if back {
             tally.back += 1;
@@ -98,7 +98,7 @@ impl World {
             .opening
             .as_ref()
             .is_none_or(|opening| opening.is_current(packet));
-        let end = sending_end(packet, self.briefs[packet.flow].sender_opens).other();
+        let end = sending_end(packet, self.hot[packet.flow].sender_opens).other();
         (current && self.ends[end].live).then_some(end)
     }
 

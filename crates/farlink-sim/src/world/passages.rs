@@ -53,7 +53,7 @@ impl World {
     /// Returns whether a packet travels in the direction of the flow's data.
     fn is_forward(&self, packet: PacketId) -> Option<bool> {
         let packet = &self.packets[packet];
-        let sender_opens = self.briefs.get(packet.flow)?.sender_opens;
+        let sender_opens = self.hot.get(packet.flow)?.sender_opens;
         Some(packet.from_opener == sender_opens)
     }
 

@@ -1,6 +1,6 @@
 //! Flows that starve: cut off with data under way, of which nothing arrived for long.
 
-use super::{Slot, World};
+use super::{FlowKind, World};
 use crate::app::Side;
 use crate::flow::EndId;
 use farlink_tcp::{Instant, Interval};
@@ -86,26 +86,26 @@ impl Watch {
 impl World {
     /// Flows that starve and wait in front of this direction of a link.
     pub(crate) fn stalled_at(&self, link: LinkId) -> usize {
-        let stalls = self.stalls.iter();
+        let stalls = self.completion.stalls.iter();
         stalls.filter(|stall| stall.2 == Some(link)).count()
     }
 }
 
 /// What of a flow arrived, and whether it has begun.
-fn progress(world: &World, slot: Slot) -> (u64, bool) {
+fn progress(world: &World, slot: FlowKind) -> (u64, bool) {
     match slot {
-        Slot::Tcp(number) => {
+        FlowKind::Tcp(number) => {
             let [from, to] = EndId::both(number).map(|end| &world.ends[end]);
             let began = from.live || to.live;
             // An answer of the peer is progress of a handshake, too.
             let answers = from.conn.acknowledged() + to.conn.acknowledged();
             (from.received + to.received + answers, began)
         }
-        Slot::Udp(index) => {
+        FlowKind::Udp(index) => {
             let flow = &world.udp[index];
             (flow.sink.received, flow.source.sent > 0)
         }
-        Slot::Xtp(index) => {
+        FlowKind::Xtp(index) => {
             let share = world.xtp[index].share();
             ((share * 1e12) as u64, true)
         }
@@ -113,20 +113,20 @@ fn progress(world: &World, slot: Slot) -> (u64, bool) {
 }
 
 /// Returns whether a flow is not done and waits for what it has sent.
-fn is_under_way(world: &World, slot: Slot) -> bool {
+fn is_under_way(world: &World, slot: FlowKind) -> bool {
     match slot {
-        Slot::Tcp(number) => {
+        FlowKind::Tcp(number) => {
             let is_open = world.flows[number].done_at.is_none();
             let mut ends = EndId::both(number).into_iter();
             is_open && ends.any(|end| world.ends[end].conn.unacknowledged() > 0)
         }
-        Slot::Udp(index) => world.udp[index].unsettled() > 0,
-        Slot::Xtp(index) => !world.xtp[index].done,
+        FlowKind::Udp(index) => world.udp[index].unsettled() > 0,
+        FlowKind::Xtp(index) => !world.xtp[index].done,
     }
 }
 
 /// The direction on a flow's way, to either end, in front of which most packets wait.
-fn waits_at(world: &mut World, slot: Slot) -> Option<LinkId> {
+fn waits_at(world: &mut World, slot: FlowKind) -> Option<LinkId> {
     let [from, to] = nodes(world, slot);
     let mut most = None;
     for (mut at, to) in [(from, to), (to, from)] {
@@ -147,14 +147,14 @@ fn waits_at(world: &mut World, slot: Slot) -> Option<LinkId> {
 }
 
 /// Nodes that the data of a flow goes from and to.
-fn nodes(world: &World, slot: Slot) -> [NodeId; 2] {
+fn nodes(world: &World, slot: FlowKind) -> [NodeId; 2] {
     match slot {
-        Slot::Tcp(number) => {
+        FlowKind::Tcp(number) => {
             let [from, to] = [Side::From, Side::To].map(|side| EndId::new(number, side));
             [world.ends[from].node, world.ends[to].node]
         }
-        Slot::Udp(index) => world.udp[index].nodes(),
-        Slot::Xtp(index) => world.xtp[index].nodes(),
+        FlowKind::Udp(index) => world.udp[index].nodes(),
+        FlowKind::Xtp(index) => world.xtp[index].nodes(),
     }
 }
 

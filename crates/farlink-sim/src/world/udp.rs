@@ -130,8 +130,7 @@ impl World {
         let flow = &mut self.udp[index];
         if flow.ended_at.is_some() && flow.under_way == 0 && !flow.done {
             flow.done = true;
-            self.unfinished -= 1;
-            self.finished_at = self.now;
+            self.completion.flow_done(self.now);
         }
     }
 
@@ -161,7 +160,7 @@ impl World {
 
     /// Returns the position in a TCP flow's stream of a sequence number in this direction.
     pub(crate) fn place_in_stream(&self, flow: FlowId, from_opener: bool, seq: Seq) -> Option<u64> {
-        let sender_opens = self.briefs.get(flow)?.sender_opens;
+        let sender_opens = self.hot.get(flow)?.sender_opens;
         let side = if from_opener == sender_opens {
             Side::From
         } else {

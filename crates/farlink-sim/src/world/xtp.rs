@@ -80,8 +80,7 @@ impl World {
             return;
         }
         if flow.at_sender(self.now, *pdu) {
-            self.unfinished -= 1;
-            self.finished_at = self.now;
+            self.completion.flow_done(self.now);
         }
         self.xtp_transmit(index);
     }

@@ -28,7 +28,7 @@ fn run(scenario: &Expanded, agent: Option<Box<dyn Agent>>) -> World {
         let number = world.add_agent(NodeId(1), RADIO, agent);
         world.wake_agent(number);
     }
-    while world.unfinished > 0 && world.step() {}
+    while world.completion.unfinished > 0 && world.step() {}
     world
 }
 
@@ -51,7 +51,7 @@ fn with(scenario: &Expanded, spec: &str) -> Expanded {
 }
 
 fn seconds(world: &World) -> f64 {
-    world.finished_at.as_secs_f64()
+    world.completion.finished_at.as_secs_f64()
 }
 
 /// Lost on the radio link, what is marked goes again without the window being halved:
@@ -71,7 +71,10 @@ fn marks_save_the_window() {
     );
     // An agent that has nothing to do changes nothing.
     let clean = scenario("");
-    assert_eq!(with_eln(&clean).finished_at, run(&clean, None).finished_at);
+    assert_eq!(
+        with_eln(&clean).completion.finished_at,
+        run(&clean, None).completion.finished_at
+    );
 }
 
 /// An agent that is off for good costs nothing: the run has the very events of one without, and
@@ -91,13 +94,13 @@ fn an_agent_that_is_off_for_good_costs_nothing() {
     assert_eq!(json(&off), json(&lossy));
     let hands_on = |scenario: &Expanded| {
         let mut world = build::build(scenario, 0, &monitor).unwrap();
-        world.fuse(scenario);
+        world.fast_collapse_hops(scenario);
         world.links.each().any(|(_, link)| link.hands_on())
     };
     assert!(hands_on(&lossy) && hands_on(&off));
     let mut world = build::build(&off, 0, &monitor).unwrap();
     world.switch_agent(0, true);
-    while world.unfinished > 0 && world.step() {}
+    while world.completion.unfinished > 0 && world.step() {}
     let counted = world.agents.counters(world.now).next().unwrap();
     let repaired = counted.iter().find(|(n, _)| *n == "local_retransmissions");
     assert!(repaired.is_some_and(|(_, n)| *n > 10.0), "{counted:?}");
@@ -188,7 +191,7 @@ impl Agent for Meddler {
 #[test]
 fn packets_are_dropped_held_and_injected() {
     let world = run(&scenario(""), Some(Box::new(Meddler::default())));
-    assert_eq!(world.unfinished, 0);
+    assert_eq!(world.completion.unfinished, 0);
     assert_eq!(world.agents.injected, 1);
     assert!(world.agents.held.is_empty());
     assert_eq!(
@@ -198,7 +201,7 @@ fn packets_are_dropped_held_and_injected() {
     // It is counted where it came from, once, and the flow knows.
     let stats = world.links[LinkId(0)].stats();
     assert_eq!(stats.drops[DropCause::Agent as usize], 1);
-    let tally = &world.tallies[FlowId(0)];
+    let tally = &world.counters[FlowId(0)];
     assert_eq!(tally.forward()[DropCause::Agent as usize], 1);
 }
 
@@ -305,7 +308,7 @@ fn a_split_connection_repairs_where_the_loss_was() {
     assert!(counter(&with, 0, "wireless_retransmissions") > 0);
     // The half with the fixed host sends it nothing.
     assert_eq!(counter(&with, 0, "wired_segments"), 0);
-    let mean = with.tallies[FlowId(0)].transit.mean_nanos();
+    let mean = with.counters[FlowId(0)].transit.mean_nanos();
     assert!(mean.unwrap() > 100e6, "{mean:?}");
 }
 
@@ -324,8 +327,8 @@ fn whoever_opens_and_sends_it_comes() {
                         "[[flows]]\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"100 kB\"\n{flow}"
                     );
                     let world = far(&agents, &flow);
-                    assert_eq!(world.unfinished, 0, "{agents} {flow}");
-                    let mean = world.tallies[FlowId(0)].transit.mean_nanos();
+                    assert_eq!(world.completion.unfinished, 0, "{agents} {flow}");
+                    let mean = world.counters[FlowId(0)].transit.mean_nanos();
                     assert!(mean.unwrap() > 100e6, "{mean:?}");
                     let lost = world.agents.counters(world.now).flatten();
                     let lost: f64 = lost.filter(|(n, _)| *n == "bytes_lost").map(|n| n.1).sum();

@@ -1,6 +1,7 @@
 //! Routes are the shortest, and of those the ones over the link written first.
 
 use super::*;
+use crate::build::network;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 

@@ -1,11 +1,11 @@
-//! A run with fused hops is the run without, to the bit.
+//! Runs with fused hops and without, compared to the bit.
 
 use crate::monitor::Monitor;
 use crate::run::{run, run_unfused};
 use crate::world::random::scenario;
 
 #[test]
-fn fused_runs_are_the_runs_that_they_replace() {
+fn runs_with_and_without_fused_hops_are_equal() {
     let monitor = Monitor::default();
     let (mut runs, mut fewer) = (0, 0);
     for number in 0..200 {

@@ -1,7 +1,8 @@
-//! Answers of routers to packets of real programs, and the balance of those packets.
+//! Packets of real programs: their places, the answers of routers to them, and their balance.
 
+use super::losses::Lost;
 use farlink_tcp::{Instant, Interval};
-use farlink_wire::{ById, NodeId};
+use farlink_wire::{ById, NodeId, PacketId};
 use serde::Serialize;
 
 /// Time in which a router earns the right to one more error (RFC 1812, 4.3.2.8):
@@ -38,9 +39,13 @@ pub(super) struct Place {
     pub(super) errors: Bucket,
 }
 
-/// State of the routers' answers.
+/// Packets of real programs.
 #[derive(Debug, Default)]
-pub(crate) struct Answers {
+pub(crate) struct RealPackets {
+    /// Packets that have arrived: their node and number.
+    pub(super) leaving: Vec<(NodeId, PacketId)>,
+    /// Lost packets, if the caller asked for them.
+    pub(crate) lost: Option<Vec<Lost>>,
     /// Place of each node; empty without real programs.
     pub(super) places: ById<NodeId, Place>,
     /// Host that passes on what is for no address of the network, and whether of IPv6, too.

@@ -1,12 +1,14 @@
-//! Prefetching of what the next events need.
+//! Prefetch of memory for the next events.
 //!
-//! A thousand flows are more than the nearest caches hold, and a segment that arrives waits for
-//! memory again and again: for its packet, then for the end that it goes to, then for what that
-//! end knows of its window and of holes. But a link knows what arrives next and after that, so
-//! each arrival has the processor fetch what later ones will want. Nothing is read for that but
-//! what says where things are, which an earlier step fetched.
+//! A thousand flows do not fit into the nearest caches. A segment that arrives then waits for memory
+//! three times: for its packet, for its end, and for the heap parts of that end. A link has its next
+//! arrivals in order, so each arrival prefetches memory for later ones. Only addresses are read,
+//! from memory that an earlier step fetched.
+//!
+//! General way: none, the caches fetch what is read. Prefetching changes nothing but time; the tests
+//! show that what is prefetched is what arrives.
 
-use super::{World, end_of};
+use super::super::{World, end_of};
 use crate::flow::{End, EndId};
 use farlink_wire::{LinkId, PacketId};
 
@@ -18,27 +20,35 @@ const PACKET: usize = 6;
 /// Number of later arrivals after which the receiving end, its counters and the options of its
 /// segment are prefetched.
 const END: usize = 4;
-/// After how many further arrivals, over whatever link, what that end keeps apart is fetched.
+/// Number of later arrivals (on any link) after which the data outside that end is prefetched.
 const APART: usize = 2;
 /// Number of later arrivals (on any link) after which the end's heap parts are prefetched.
 const BEHIND: usize = 3;
 
-/// The ends that were fetched last.
+/// Prefetching of a run.
 #[derive(Default, Debug)]
-pub(crate) struct Soon {
+pub(crate) struct Prefetch {
+    /// Set if arrivals prefetch ends.
+    pub(crate) is_on: bool,
+    ring: PrefetchRing,
+}
+
+/// Ends that were prefetched last.
+#[derive(Default, Debug)]
+struct PrefetchRing {
     ends: [EndId; 4],
     count: usize,
 }
 
-impl Soon {
-    #[inline(always)] // as `look_ahead`
+impl PrefetchRing {
+    #[inline(always)] // as `fast_prefetch`
     fn push(&mut self, end: EndId) {
         self.ends[self.count % 4] = end;
         self.count += 1;
     }
 
-    /// The one that was fetched so many ends before the last.
-    #[inline(always)] // as `look_ahead`
+    /// Returns the end that was prefetched so many ends before the last.
+    #[inline(always)] // as `fast_prefetch`
     fn before(&self, ends: usize) -> EndId {
         self.ends[self.count.wrapping_sub(1 + ends) % 4]
     }
@@ -50,15 +60,15 @@ impl World {
         self.ends.len() * size_of::<End>() > LARGE
     }
 
-    /// A packet arrives over a link: what others behind it will want is fetched.
-    #[inline(never)] // where little is in the way of the network nobody calls it
-    pub(super) fn look_ahead(&mut self, link: LinkId) {
+    /// Prefetches memory for the packets behind the one that arrives over a link.
+    #[inline(never)] // links with few packets in flight never call it
+    pub(in crate::world) fn fast_prefetch(&mut self, link: LinkId) {
         self.links.prefetch(link, 16);
         self.packets.prefetch_draft();
         if let Some(number) = self.links.arrives_after(link, PACKET) {
             self.packets.prefetch(number);
         }
-        if !self.looks_ahead {
+        if !self.prefetch.is_on {
             return;
         }
         let Some((number, end)) = self.arrives_after(link, END) else {
@@ -66,23 +76,23 @@ impl World {
         };
         self.packets.prefetch_options(number);
         farlink_prefetch::whole(&self.ends[end]);
-        farlink_prefetch::whole(&self.tallies[end.flow()].transit);
-        self.soon.push(end);
-        let apart = self.soon.before(APART);
+        farlink_prefetch::whole(&self.counters[end.flow()].transit);
+        self.prefetch.ring.push(end);
+        let apart = self.prefetch.ring.before(APART);
         self.ends[apart].conn.prefetch();
-        self.tallies[apart.flow()].transit.prefetch();
-        let behind = self.soon.before(BEHIND);
+        self.counters[apart.flow()].transit.prefetch();
+        let behind = self.prefetch.ring.before(BEHIND);
         self.ends[behind].conn.prefetch_behind();
     }
 
-    /// The packet that arrives over a link after so many others, and the end that it goes to, if it
-    /// is of a flow over TCP.
-    #[inline(always)] // as `look_ahead`
+    /// Returns the packet that arrives over a link after so many others, and its end, if it is of a
+    /// flow over TCP.
+    #[inline(always)] // as `fast_prefetch`
     fn arrives_after(&self, link: LinkId, others: usize) -> Option<(PacketId, EndId)> {
         let number = self.links.arrives_after(link, others)?;
         let label = self.packets.label(number);
-        let brief = self.briefs.get(label.flow)?;
-        let end = end_of(label.flow, label.from_opener, brief.sender_opens).other();
+        let hot = self.hot.get(label.flow)?;
+        let end = end_of(label.flow, label.from_opener, hot.sender_opens).other();
         Some((number, end))
     }
 }
@@ -107,7 +117,7 @@ mod tests {
     /// Prefetched packets are those that arrive, in that order, and the prefetched end is the one
     /// that gets them.
     #[test]
-    fn what_is_fetched_is_what_arrives() {
+    fn prefetches_the_packets_and_ends_of_later_arrivals() {
         let mut world = world(3);
         let link = LinkId::new(0, Direction::Down);
         let next = |world: &World, n| world.arrives_after(link, n);
@@ -136,8 +146,8 @@ mod tests {
 
     /// Heap parts of an end are prefetched after the end itself was fetched.
     #[test]
-    fn ends_come_back_in_order() {
-        let mut soon = Soon::default();
+    fn ring_returns_ends_in_order() {
+        let mut soon = PrefetchRing::default();
         for number in 0..10 {
             soon.push(EndId::at(number));
             for before in 0..=number.min(3) {
@@ -147,8 +157,8 @@ mod tests {
     }
 
     #[test]
-    fn few_ends_are_in_the_cache_anyway() {
-        assert!(!world(10).looks_ahead);
-        assert!(world(500).looks_ahead);
+    fn prefetches_ends_only_beyond_the_nearest_cache() {
+        assert!(!world(10).prefetch.is_on);
+        assert!(world(500).prefetch.is_on);
     }
 }

@@ -1,16 +1,16 @@
-//! Hops that need no event of their own.
+//! Fused hops: an arrival at a router without an event of its own.
 //!
-//! A packet's arrival at a router changes nothing but the link that it takes next. If that link
-//! carries nothing but what comes over one other link, and nobody looks at it in between, it may
-//! take each packet as soon as the link before has: the result is the same to the bit, and the
-//! packet has an event fewer. Runs with probes and networks that carry packets of real programs
-//! are looked at at any time, agents that are on hold and send what they like: there nothing is
-//! fused.
+//! The arrival changes only the next link. If that link gets all its packets from one other link,
+//! and nothing observes the packets in between, it accepts each packet as soon as the first has.
+//! Nothing is fused in traced runs, in emulations, and in networks with agents.
+//!
+//! General way: an event for each arrival ([`World::handle`]). `hops/tests.rs` runs random scenarios
+//! both ways and compares all results to the bit.
 
-use super::World;
 use crate::event_queue::{Event, Kind};
 use crate::scenario::{Expanded, ExpandedFlow};
 use crate::udp::UdpFlow;
+use crate::world::World;
 use crate::xtp::XtpFlow;
 use farlink_channel::DropCause;
 use farlink_tcp::congestion::sends_dummies;
@@ -40,10 +40,10 @@ impl Feeder {
 }
 
 impl World {
-    /// Fuses the hops of which nobody can tell. To be called before a run, on a world without
-    /// probes and packets of real programs.
-    pub(crate) fn fuse(&mut self, scenario: &Expanded) {
-        // When what is of low priority goes on depends on what comes later.
+    /// Fuses the hops that nothing observes. To be called before a run, on a world without probes and
+    /// packets of real programs.
+    pub(crate) fn fast_collapse_hops(&mut self, scenario: &Expanded) {
+        // The departure of a packet of low priority depends on later arrivals.
         let low = |flow: &ExpandedFlow| {
             let ends = [&flow.sender, &flow.receiver];
             ends.iter().any(|end| sends_dummies(&end.congestion))
@@ -105,15 +105,15 @@ impl World {
         Some((feeders, fed))
     }
 
-    /// A packet will be at the far end of a link at `at`: the next link takes it now, if it may,
-    /// and so may the one behind that.
-    pub(crate) fn hand_on(&mut self, link: LinkId, packet: PacketId, at: Instant) {
+    /// Offers a packet that will be at the far end of a link at `at` to the next link now, and so on
+    /// while links are fused.
+    pub(crate) fn fast_forward_early(&mut self, link: LinkId, packet: PacketId, at: Instant) {
         let label = self.packets.label(packet);
         let (mut link, mut at) = (link, at);
         while self.links[link].hands_on() {
             let next = match self.links[link].hands_all_onto() {
                 Some(next) => next,
-                None => match self.takes_ahead(link, label.dst) {
+                None => match self.fast_next_early(link, label.dst) {
                     Some(next) => next,
                     None => break,
                 },
@@ -132,17 +132,17 @@ impl World {
         }
     }
 
-    /// The link that takes a packet ahead of time that comes over `link` on its way to `dst`.
+    /// Returns the fused link behind `link` on the path to `dst`.
     #[inline]
-    fn takes_ahead(&self, link: LinkId, dst: NodeId) -> Option<LinkId> {
+    fn fast_next_early(&self, link: LinkId, dst: NodeId) -> Option<LinkId> {
         let node = self.links[link].to();
         let next = self.nodes[node].next_hop(dst);
         (dst != node && self.links[next].takes_ahead_from(link)).then_some(next)
     }
 
-    /// A packet that was handed on is where it finds no room on the next link.
+    /// Handles the arrival of a packet at the router whose next link had no room for it.
     #[cold]
-    pub(crate) fn refused_ahead(&mut self, link: LinkId, packet: PacketId) {
+    pub(crate) fn fast_refused_early(&mut self, link: LinkId, packet: PacketId) {
         let node = self.links[link].to();
         let next = self.nodes[node].next_hop(self.packets.label(packet).dst);
         let cause = DropCause::Congestion;
@@ -150,9 +150,9 @@ impl World {
         self.lose(next, packet, cause, self.now);
     }
 
-    /// The run is over, and `last` was its last event: links that took packets ahead of time are
-    /// as they would be if they had not.
-    pub(crate) fn settle_fused(&mut self, last: &Event) {
+    /// Brings fused links to the state of a run without fusing, at its end. `last` was the last
+    /// event.
+    pub(crate) fn fast_settle_hops(&mut self, last: &Event) {
         let now = self.now;
         let has_come =
             |from: LinkId, at: Instant| Event::new(at, Kind::Arrival, from.0, 0) <= *last;

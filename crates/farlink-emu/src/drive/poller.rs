@@ -1,0 +1,194 @@
+//! Wait of the loop for packets, or for the next deadline.
+
+use crate::arrival::Arrivals;
+use crate::clock::Clock;
+use crate::realtime::{self, Budget, Mode};
+use farlink_tcp::Instant;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::timer::{Expiration, TimerSetTimeFlags};
+use nix::sys::timerfd::{ClockId, TimerFd, TimerFlags};
+use std::os::fd::AsFd;
+
+/// Token of the timer among the sources.
+pub(super) const TIMER: u64 = u64::MAX;
+
+/// Sources of packets, and the timer of the next deadline.
+#[derive(Debug)]
+pub(super) struct Poller {
+    epoll: Epoll,
+    timer: TimerFd,
+    /// Time at which the timer goes off.
+    armed: Instant,
+    pub(super) arrivals: Arrivals,
+    mode: Mode,
+    budget: Budget,
+}
+
+impl Poller {
+    /// Builds the poller of so many hosts; the unit's socket is one device more.
+    pub(super) fn new(hosts: usize) -> nix::Result<Self> {
+        let timer = TimerFd::new(
+            ClockId::CLOCK_MONOTONIC,
+            TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK,
+        )?;
+        let poller = Self {
+            epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
+            timer,
+            armed: Instant::MAX,
+            arrivals: Arrivals::new(hosts + 1),
+            mode: Mode::Normal,
+            budget: Budget::new(false),
+        };
+        poller.add(&poller.timer, TIMER)?;
+        Ok(poller)
+    }
+
+    /// Adds a source, whose events have this token.
+    pub(super) fn add(&self, source: impl AsFd, token: u64) -> nix::Result<()> {
+        let event = EpollEvent::new(EpollFlags::EPOLLIN, token);
+        self.epoll.add(source, event)
+    }
+
+    pub(super) fn set_mode(&mut self, mode: Mode) {
+        self.mode = mode;
+        self.budget = Budget::new(mode == Mode::Realtime);
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Waits for packets or `next`. Returns the number of events.
+    pub(super) fn wait(
+        &mut self,
+        clock: Clock,
+        next: Instant,
+        events: &mut [EpollEvent],
+    ) -> nix::Result<usize> {
+        let waited = if self.mode == Mode::Realtime {
+            self.wait_exactly(clock, next, events)
+        } else {
+            self.wait_with_timer(clock, next, events)
+        };
+        match waited {
+            // What came meanwhile enters before more leaves.
+            Err(nix::Error::EINTR) => Ok(self.look(clock.now(), events).unwrap_or(0)),
+            waited => waited,
+        }
+    }
+
+    /// The timer goes off at `at`, and not at all at the end of time.
+    fn arm(&self, clock: Clock, at: Instant) -> nix::Result<()> {
+        if at == Instant::MAX {
+            return self.timer.unset();
+        }
+        let at = Expiration::OneShot(clock.absolute(at));
+        self.timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME)
+    }
+
+    /// Reads the timer after it went off.
+    pub(super) fn clear(&mut self) {
+        self.armed = Instant::ZERO;
+        // It is not there to be read if it was armed anew meanwhile.
+        let _ = self.timer.wait();
+    }
+
+    /// Looks for packets at `before`, so that they have their turn also in a network
+    /// that is never idle.
+    fn look(&mut self, before: Instant, events: &mut [EpollEvent]) -> nix::Result<usize> {
+        self.arrivals.looked(before);
+        self.epoll.wait(events, EpollTimeout::ZERO)
+    }
+
+    /// Sleeps by the timer until shortly before `next`, then watches the clock, and
+    /// packets. Timeouts of system calls are up to 0.1 % late at normal priority, and
+    /// a timer is not.
+    fn wait_with_timer(
+        &mut self,
+        clock: Clock,
+        next: Instant,
+        events: &mut [EpollEvent],
+    ) -> nix::Result<usize> {
+        let before = clock.now();
+        let there = self.look(before, events)?;
+        if there > 0 {
+            return Ok(there);
+        }
+        let ahead = self.budget.ahead();
+        let at = if next == Instant::MAX {
+            next
+        } else {
+            Instant::ZERO + next.since(Instant::ZERO).saturating_sub(ahead)
+        };
+        if at > before {
+            let until = Arrivals::until(before, at);
+            if until != self.armed {
+                self.armed = until;
+                self.arm(clock, until)?;
+            }
+            let ready = self.epoll.wait(events, EpollTimeout::NONE);
+            self.slept(before, until, clock.now());
+            let ready = ready?;
+            let is_time = ready == 1 && events[0].data() == TIMER;
+            if !is_time || until < at || ahead.is_zero() {
+                return Ok(ready);
+            }
+            self.clear();
+        }
+        self.watch(clock, next, events)
+    }
+
+    /// The loop slept, and was to be awake at `until` at the latest.
+    fn slept(&mut self, before: Instant, until: Instant, now: Instant) {
+        self.budget.slept(now.since(before));
+        self.arrivals.slept(before, until, now);
+    }
+
+    /// Watches the clock until `next`, and packets.
+    fn watch(
+        &mut self,
+        clock: Clock,
+        next: Instant,
+        events: &mut [EpollEvent],
+    ) -> nix::Result<usize> {
+        let began = clock.now();
+        let mut now = began;
+        // The last look is at `next` or later: what is due then may leave after it.
+        loop {
+            let ready = self.look(now, events);
+            let due = now >= next;
+            now = clock.now();
+            if due || ready != Ok(0) {
+                self.budget.watched(now.since(began));
+                return ready;
+            }
+        }
+    }
+
+    /// As [`Self::wait_with_timer`], by a timeout, which at real-time priority is
+    /// exact and takes a system call less.
+    fn wait_exactly(
+        &mut self,
+        clock: Clock,
+        next: Instant,
+        events: &mut [EpollEvent],
+    ) -> nix::Result<usize> {
+        let before = clock.now();
+        let there = self.look(before, events)?;
+        if there > 0 {
+            return Ok(there);
+        }
+        let ahead = self.budget.ahead();
+        let sleep = next.since(before).saturating_sub(ahead);
+        if !sleep.is_zero() {
+            let until = Arrivals::until(before, before + sleep);
+            let timeout = until.since(before);
+            let ready = realtime::wait(&self.epoll, events, timeout);
+            self.slept(before, until, clock.now());
+            if ready != Ok(0) || timeout < sleep || ahead.is_zero() {
+                return ready;
+            }
+        }
+        self.watch(clock, next, events)
+    }
+}

@@ -1,0 +1,223 @@
+//! Setup of an emulation: checks of what was asked for, then the hosts, their names, and the
+//! sources that are polled.
+
+use super::poller::Poller;
+use super::{Emulation, REMOTE, STOP, Stop, UNIT};
+use crate::EmuError;
+use crate::attach::{Attach, Attached, network};
+use crate::endpoint::EndpointConfig;
+use crate::host::{Host, HostConfig};
+use crate::keeper::Keeper;
+use crate::lateness::Lateness;
+use crate::namespace::RunFile;
+use crate::open_files;
+use crate::parallel::in_parallel;
+use crate::peer::Peer;
+use crate::realtime::Ran;
+use crate::remote::Remote;
+use crate::unit::{Unit, UnitOptions};
+use crate::way_out::{WayOut, resolver};
+use farlink_sim::Live;
+use farlink_sim::scenario::Expanded;
+use farlink_tcp::segment::TCP_HEADER_LEN;
+use farlink_tcp::{Instant, IpVersion};
+use farlink_wire::{NodeId, address_of};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+/// Hosts of a scenario, and the options that say what each is.
+struct Request<'a> {
+    hosts: Vec<(&'a str, NodeId)>,
+    /// Nodes of the scenario.
+    nodes: u32,
+    config: &'a HostConfig,
+    endpoints: &'a [EndpointConfig],
+    attached: &'a [Attached],
+}
+
+impl Request<'_> {
+    fn node_of(&self, wanted: &str) -> Result<NodeId, EmuError> {
+        let entry = self.hosts.iter().find(|(name, _)| *name == wanted);
+        entry.map(|&(_, node)| node).ok_or_else(|| {
+            let names: Vec<_> = self.hosts.iter().map(|(name, _)| *name).collect();
+            EmuError::Scenario(format!(
+                "there is no host {wanted:?}; the hosts of this scenario are {}",
+                names.join(", ")
+            ))
+        })
+    }
+
+    /// Checks the hosts in user space, and that a chosen TCP has a kernel.
+    fn check_endpoints(&self) -> Result<(), EmuError> {
+        let (config, endpoints) = (self.config, self.endpoints);
+        for endpoint in endpoints {
+            self.node_of(&endpoint.host)?;
+            if let Some(why) = endpoint.refusal() {
+                return Err(EmuError::Scenario(why));
+            }
+            let most = config
+                .mtu
+                .saturating_sub(endpoint.ip.header_len() + TCP_HEADER_LEN);
+            if endpoint.tcp.mss > most {
+                return Err(EmuError::Scenario(format!(
+                    "endpoint {}: an mss of {} bytes does not fit packets of {} bytes; set an mss \
+                     of at most {most}",
+                    endpoint.host, endpoint.tcp.mss, config.mtu
+                )));
+            }
+        }
+        if endpoints.len() + self.attached.len() >= self.hosts.len()
+            && let Some(congestion) = &config.congestion
+        {
+            return Err(EmuError::Scenario(format!(
+                "tcp {congestion:?} has no effect: all hosts are in user space or attached, and no \
+                 kernel is left to have it"
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_attached(&self, force: bool) -> Result<(), EmuError> {
+        for (i, attachment) in self.attached.iter().enumerate() {
+            self.node_of(&attachment.host)?;
+            let others = &self.attached[..i];
+            let mtu = self.config.mtu;
+            attachment.check(others, self.endpoints, self.nodes, mtu, force)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the hosts. Those that are neither in user space nor attached are gateways of the unit,
+    /// or without a unit namespaces.
+    fn make_hosts(&self, unit: Option<&Unit>) -> Result<Vec<Host>, EmuError> {
+        let config = self.config;
+        let made = in_parallel(self.hosts.clone(), |(name, node)| {
+            if let Some(own) = self.endpoints.iter().find(|e| e.host == name) {
+                let server = own.fetch.as_ref().map(|f| self.node_of(&f.host));
+                Ok(Host::in_user_space(name, node, own, server.transpose()?))
+            } else if let Some(own) = self.attached.iter().find(|a| a.host == name) {
+                Host::attach(name, node, self.nodes, &own.to, config)
+            } else if let Some(unit) = unit {
+                Ok(Host::of_gateway(name, node, Peer::new(unit.socket())))
+            } else {
+                Host::create(name, node, config)
+            }
+        });
+        made.into_iter().collect()
+    }
+
+    /// Returns the node of the host that is this machine, the uplink of the others.
+    fn uplink(&self) -> Result<Option<NodeId>, EmuError> {
+        let mut attached = self.attached.iter();
+        let own = attached.find(|attachment| attachment.to == Attach::Internet);
+        own.map(|own| self.node_of(&own.host)).transpose()
+    }
+
+    /// Opens the uplink, and writes the file by which programs resolve names over it.
+    fn open_uplink(&self) -> Result<(WayOut, Option<RunFile>), EmuError> {
+        let (network, mask) = network(self.nodes);
+        let uplink = WayOut::open(network, mask, self.config.way_out6)?;
+        let lines = resolver(self.config.way_out6);
+        let file = lines.map(|lines| RunFile::create("resolv", &lines));
+        Ok((uplink, file.transpose()?))
+    }
+}
+
+/// Builds the poller of all sources.
+fn poller(
+    hosts: &[Host],
+    unit: Option<&Unit>,
+    stop: &EventFd,
+    wake: &EventFd,
+) -> nix::Result<Poller> {
+    let poller = Poller::new(hosts.len())?;
+    for (i, host) in hosts.iter().enumerate() {
+        if let Some(port) = host.port.readable() {
+            poller.add(port, i as u64)?;
+        }
+    }
+    if let Some(unit) = unit {
+        poller.add(unit.readable(), UNIT)?;
+    }
+    poller.add(stop, STOP)?;
+    poller.add(wake, REMOTE)?;
+    Ok(poller)
+}
+
+impl Emulation {
+    /// Makes the namespaces of the scenario's hosts, each with its device.
+    ///
+    /// # Errors
+    /// If the scenario cannot be built or the system refuses. Nothing is left
+    /// behind then.
+    pub fn new(
+        scenario: &Expanded,
+        run: u64,
+        config: &HostConfig,
+        endpoints: &[EndpointConfig],
+        attached: &[Attached],
+        force: bool,
+        unit: Option<&UnitOptions>,
+    ) -> Result<Self, EmuError> {
+        let mut live = Live::new(scenario, run).map_err(|e| EmuError::Scenario(e.to_string()))?;
+        let request = Request {
+            hosts: live.hosts().collect(),
+            nodes: scenario.nodes.len() as u32,
+            config,
+            endpoints,
+            attached,
+        };
+        request.check_endpoints()?;
+        if endpoints.len() < request.hosts.len() && unit.is_none() {
+            Host::check()?;
+        }
+        // First, since without the right to it nothing else can be looked at either.
+        let keeper = Arc::new(Keeper::start(&config.sweeper)?);
+        request.check_attached(force)?;
+        let unit = unit.map(|unit| Unit::open(unit, request.nodes, config));
+        let unit = unit.transpose()?;
+        open_files::allow(request.hosts.len())?;
+        let hosts = request.make_hosts(unit.as_ref())?;
+        let (mut way_out, mut resolver) = (None, None);
+        if let Some(node) = request.uplink()? {
+            let (uplink, file) = request.open_uplink()?;
+            (way_out, resolver) = (Some(uplink), file);
+            live.set_way_out(node, config.way_out6);
+        }
+        // Addresses of one version: glibc would put IPv6 first.
+        let ip = scenario.flows.first().map_or(IpVersion::V4, |flow| flow.ip);
+        let named = |host: &Host| (host.name.clone(), address_of(host.node, ip).to_string());
+        let hosts_file = RunFile::of_hosts(hosts.iter().map(named))?;
+        let failed = |e: nix::Error| EmuError::system("wait for packets", e);
+        let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC).map_err(failed)?;
+        let asked = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        let wake = EventFd::from_flags(asked).map_err(failed)?;
+        let poller = poller(&hosts, unit.as_ref(), &stop, &wake).map_err(failed)?;
+        let (sender, jobs) = channel();
+        let in_user_space = |&i: &usize| hosts[i].endpoint().is_some();
+        Ok(Self {
+            way_out,
+            resolver,
+            keeper,
+            live,
+            scenario: scenario.clone(),
+            endpoints: (0..hosts.len()).filter(in_user_space).collect(),
+            reached: Instant::ZERO,
+            unit,
+            hosts,
+            poller,
+            stop: Stop(Arc::new(stop)),
+            lateness: Lateness::default(),
+            spare: Vec::new(),
+            priority: Ran::Normal,
+            hosts_file,
+            captures: None,
+            remote: Remote {
+                jobs: sender,
+                wake: Arc::new(wake),
+            },
+            jobs,
+        })
+    }
+}

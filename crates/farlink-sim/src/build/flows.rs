@@ -1,0 +1,131 @@
+//! Flows of a world: those over TCP first, then datagrams, then those over XTP.
+
+use crate::app::Program;
+use crate::event_queue::{Event, Kind};
+use crate::flow::{FlowState, Opening, udp_ports};
+use crate::monitor::{Monitor, RunError};
+use crate::scenario::{App, Expanded, ExpandedFlow, Opener};
+use crate::udp::UdpFlow;
+use crate::world::{FlowCounters, FlowHot, FlowKind, World};
+use crate::xtp::XtpFlow;
+use farlink_channel::rng::Streams;
+use farlink_tcp::{Instant, Interval};
+use farlink_wire::{FlowId, Ip, NodeId};
+
+/// Adds the flows of a scenario to a world.
+pub(super) fn add(
+    scenario: &Expanded,
+    streams: &Streams,
+    world: &mut World,
+    monitor: &Monitor,
+) -> Result<(), RunError> {
+    world.order = kinds(scenario);
+    let is_tcp = |kind: &&FlowKind| matches!(kind, FlowKind::Tcp(_));
+    let over_tcp = world.order.iter().filter(is_tcp).count();
+    world.ends.reserve(2 * over_tcp);
+    world.flows.reserve(over_tcp);
+    world.hot.reserve(over_tcp);
+    world.counters.reserve(scenario.flows.len());
+    for (number, flow) in (0..).zip(&scenario.flows) {
+        if (number as usize).is_multiple_of(super::LOOK_EVERY) {
+            monitor.stopped()?;
+        }
+        let stream = |of: &str| streams.stream(&format!("flow/{}/{of}", flow.name));
+        let Some(program) = Program::new(&flow.app, stream) else {
+            continue;
+        };
+        let sender_opens = flow.opens == Opener::Sender;
+        let tcps = (&flow.sender, &flow.receiver);
+        let flows = scenario.flows.len() as u32;
+        let mut opening = Opening::new(number, flows, tcps, stream("isn"), sender_opens);
+        let (from, to) = nodes(flow);
+        for end in opening.first(from, to) {
+            world.ends.push(end);
+        }
+        world.hot.push(FlowHot {
+            sender_opens,
+            ip: Ip::new(flow.ip, flow.dont_fragment),
+            reopens: program.reopens(),
+            ends_pending: program.completions(),
+        });
+        let id = world.flows.push(FlowState {
+            failed: false,
+            stops_after: flow.duration,
+            opened_at: Instant::ZERO,
+            done_at: None,
+            wakes_at: Instant::MAX,
+            responses: 0,
+            response_sum: Interval::ZERO,
+            response_times: None,
+            opening: program.reopens().then(|| Box::new(opening)),
+            program,
+        });
+        start(world, flow, Kind::Start, id.0);
+    }
+    add_datagrams(scenario, streams, world);
+    add_over_xtp(scenario, world);
+    Ok(())
+}
+
+/// Returns the kind of each flow, with its place among those of that kind.
+fn kinds(scenario: &Expanded) -> Vec<FlowKind> {
+    let (mut tcp, mut udp, mut xtp) = (0.., 0.., 0..);
+    let kind = |flow: &ExpandedFlow| match flow.app {
+        App::Udp(_) => udp.next().map(FlowKind::Udp),
+        App::Xtp(_) => xtp.next().map(FlowKind::Xtp),
+        _ => tcp.next().map(|number| FlowKind::Tcp(FlowId(number))),
+    };
+    scenario.flows.iter().filter_map(kind).collect()
+}
+
+fn nodes(flow: &ExpandedFlow) -> (NodeId, NodeId) {
+    (NodeId(flow.from as u32), NodeId(flow.to as u32))
+}
+
+/// Adds the first event of a flow, and what flows of all kinds have.
+fn start(world: &mut World, flow: &ExpandedFlow, kind: Kind, number: u32) {
+    world.counters.push(FlowCounters::default());
+    world.reassemblies.patience.push(flow.reassembly_timeout);
+    world.completion.unfinished += 1;
+    let at = Instant::ZERO + flow.start;
+    world.queue.push(Event::new(at, kind, number, 0));
+}
+
+/// Adds the flows of datagrams, which are numbered behind those over TCP.
+fn add_datagrams(scenario: &Expanded, streams: &Streams, world: &mut World) {
+    for (number, flow) in (0..).zip(&scenario.flows) {
+        let App::Udp(spec) = flow.app else {
+            continue;
+        };
+        let index = world.udp.len();
+        world.udp.push(UdpFlow::new(
+            FlowId((world.flows.len() + index) as u32),
+            nodes(flow),
+            udp_ports(number),
+            Ip::new(flow.ip, flow.dont_fragment),
+            spec,
+            streams.stream(&format!("flow/{}/on-off", flow.name)),
+            Instant::ZERO + flow.start,
+        ));
+        start(world, flow, Kind::Datagram, index as u32);
+    }
+}
+
+/// Adds the flows over XTP, which are numbered behind all others.
+fn add_over_xtp(scenario: &Expanded, world: &mut World) {
+    for (number, flow) in (0..).zip(&scenario.flows) {
+        let App::Xtp(spec) = flow.app else {
+            continue;
+        };
+        let before = world.udp.len() + world.xtp.len();
+        world.xtp.push(XtpFlow::new(
+            FlowId((world.flows.len() + before) as u32),
+            nodes(flow),
+            udp_ports(number),
+            Ip::new(flow.ip, flow.dont_fragment),
+            &spec,
+            Instant::ZERO + flow.start,
+        ));
+        start(world, flow, Kind::Datagram, before as u32);
+    }
+}

@@ -1,0 +1,170 @@
+//! Nodes and their routes: the paths with the fewest links.
+
+use crate::monitor::{Monitor, RunError};
+use crate::scenario::Expanded;
+use crate::world::Node;
+use farlink_link::Links;
+use farlink_wire::{ById, Direction, Id, LinkId, NodeId};
+
+/// Nodes with a route to every destination that some flow has, or `everywhere`.
+///
+/// All that goes to a node with a single link goes to its neighbour first, so the routes to it are
+/// those to the neighbour, but for the last hop. Paths are searched to nodes with several links
+/// only, and among these: hosts cost no search, however many there are.
+pub(crate) fn nodes(
+    scenario: &Expanded,
+    links: &Links,
+    everywhere: bool,
+    monitor: &Monitor,
+) -> Result<ById<NodeId, Node>, RunError> {
+    let graph = Graph::new(scenario, links);
+    let mut nodes = graph.nodes();
+    let mut wanted = vec![everywhere; scenario.nodes.len()];
+    for flow in &scenario.flows {
+        wanted[flow.from] = true;
+        wanted[flow.to] = true;
+    }
+    let mut search = Search::new(&graph);
+    for (gate, behind) in graph.behind_gates(&wanted).iter().enumerate() {
+        if behind.is_empty() || !graph.is_router(gate) {
+            continue;
+        }
+        monitor.stopped()?;
+        search.run(gate);
+        for &at in &search.list[1..] {
+            let link = search.next_hop(at);
+            let routes = &mut nodes[NodeId(at as u32)].routes;
+            for &to in behind {
+                routes[NodeId(to as u32)] = link;
+            }
+        }
+        let routes = &mut nodes[NodeId(gate as u32)].routes;
+        for &to in behind.iter().filter(|&&to| to != gate) {
+            // The only link of the last node, the other way.
+            let last = graph.leaving[to].first();
+            routes[NodeId(to as u32)] = last.map_or(LinkId::NONE, |link| link.reverse());
+        }
+    }
+    for &(at, to, via) in &scenario.routes {
+        let mut there = graph.leaving[at].iter();
+        let Some(&link) = there.find(|&&link| graph.far_end(link) == via) else {
+            return Err(RunError::Build(format!(
+                "no link from {} to {}",
+                scenario.nodes[at], scenario.nodes[via]
+            )));
+        };
+        let routes = &mut nodes[NodeId(at as u32)].routes;
+        if let Some(route) = routes.get_mut(NodeId(to as u32)) {
+            *route = link;
+        }
+    }
+    Ok(nodes)
+}
+
+/// Nodes and links as a graph.
+struct Graph<'a> {
+    links: &'a Links,
+    /// Links by the node they leave, in the order written.
+    leaving: Vec<Vec<LinkId>>,
+}
+
+impl<'a> Graph<'a> {
+    fn new(scenario: &Expanded, links: &'a Links) -> Self {
+        let mut leaving = vec![Vec::new(); scenario.nodes.len()];
+        for (i, link) in (0..).zip(&scenario.links) {
+            leaving[link.a].push(LinkId::new(i, Direction::Down));
+            leaving[link.b].push(LinkId::new(i, Direction::Up));
+        }
+        Self { links, leaving }
+    }
+
+    fn far_end(&self, link: LinkId) -> usize {
+        self.links[link].to().index()
+    }
+
+    fn is_router(&self, at: usize) -> bool {
+        self.leaving[at].len() > 1
+    }
+
+    /// Builds the nodes; those with several links have a table without routes.
+    fn nodes(&self) -> ById<NodeId, Node> {
+        let node = |out: &Vec<LinkId>| Node {
+            routes: if out.len() > 1 {
+                vec![LinkId::NONE; self.leaving.len()].into()
+            } else {
+                ById::default()
+            },
+            only: match out[..] {
+                [only] => only,
+                _ => LinkId::NONE,
+            },
+            ident: 0,
+            has_agents: false,
+        };
+        self.leaving.iter().map(node).collect()
+    }
+
+    /// Returns the wanted destinations by the node with several links that is them or is next to
+    /// them.
+    fn behind_gates(&self, wanted: &[bool]) -> Vec<Vec<usize>> {
+        let mut behind = vec![Vec::new(); wanted.len()];
+        for to in (0..wanted.len()).filter(|&to| wanted[to]) {
+            match self.leaving[to][..] {
+                [only] => behind[self.far_end(only)].push(to),
+                _ => behind[to].push(to),
+            }
+        }
+        behind
+    }
+}
+
+/// Search for the nodes with several links, by their distance from one of them.
+struct Search<'a> {
+    graph: &'a Graph<'a>,
+    /// Links to the start, of each node; `u32::MAX` for those that are not found.
+    distance: Vec<u32>,
+    /// Nodes that are found, nearest first.
+    list: Vec<usize>,
+}
+
+impl<'a> Search<'a> {
+    fn new(graph: &'a Graph<'a>) -> Self {
+        Self {
+            graph,
+            distance: vec![u32::MAX; graph.leaving.len()],
+            list: Vec::new(),
+        }
+    }
+
+    fn run(&mut self, start: usize) {
+        for at in self.list.drain(..) {
+            self.distance[at] = u32::MAX;
+        }
+        self.distance[start] = 0;
+        self.list.push(start);
+        let mut next = 0;
+        while let Some(&at) = self.list.get(next) {
+            next += 1;
+            for &link in &self.graph.leaving[at] {
+                let to = self.graph.far_end(link);
+                if self.graph.is_router(to) && self.distance[to] == u32::MAX {
+                    self.distance[to] = self.distance[at] + 1;
+                    self.list.push(to);
+                }
+            }
+        }
+    }
+
+    /// Returns the first link of the shortest path from a found node to the start.
+    fn next_hop(&self, at: usize) -> LinkId {
+        let nearer = |&&link: &&LinkId| {
+            let to = self.graph.far_end(link);
+            self.graph.is_router(to) && self.distance[to] == self.distance[at] - 1
+        };
+        let mut links = self.graph.leaving[at].iter();
+        links.find(nearer).copied().unwrap_or(LinkId::NONE)
+    }
+}
+
+#[cfg(test)]
+mod tests;

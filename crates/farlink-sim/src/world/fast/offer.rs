@@ -1,0 +1,32 @@
+//! Departure of a segment over a link that nothing observes.
+//!
+//! General way: [`World::forward`](super::super::World::forward), which traced runs take.
+//! `tests/whole_runs.rs` compares a traced run with one that is not.
+
+use crate::event_queue::{Event, EventQueue, Kind};
+use farlink_link::{Links, Offered, Outcome};
+use farlink_tcp::Instant;
+use farlink_wire::{Label, LinkId, PacketId, Packets};
+
+/// Offers a packet to a link. Returns `None` if the packet is in flight and nothing else has
+/// changed; otherwise the answer, and the number of outcomes before it.
+#[inline(always)] // of each segment
+pub(in crate::world) fn fast_offer(
+    now: Instant,
+    link: LinkId,
+    packet: (PacketId, Label),
+    links: &mut Links,
+    packets: &mut Packets,
+    outcomes: &mut Vec<Outcome>,
+    queue: &mut EventQueue,
+) -> Option<(Offered, usize)> {
+    let before = outcomes.len();
+    match links.offer_labelled(now, link, packet, packets, outcomes) {
+        Offered::Flies => None,
+        Offered::FliesFirst(at) => {
+            queue.push(Event::new(at, Kind::Arrival, link.0, 0));
+            None
+        }
+        offered => Some((offered, before)),
+    }
+}
