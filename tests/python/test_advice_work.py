@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from farlink.advice import work
+from farlink.advice.answer import Option
 from farlink.advice.work import Setting, Work
+from farlink.experiment import Experiment
+from farlink.stats import Estimate
 
 Values = Mapping[str, list[float]]
 
@@ -122,3 +125,59 @@ def test_values_are_of_runs_that_chose_nothing() -> None:
     own = work_of({"now": [float(n) for n in range(16)]}, runs=4)
     assert own._values(point, "goodput") == [4, 5, 6, 7]
     assert own._values(point, "goodput", 2) == [4, 5]
+
+
+def test_datagrams_beside_a_tcp_do_not_refuse_advice() -> None:
+    own = Work("geo-mixed", {}, None, 4, Experiment(jobs=1), None, None)
+    own._read("sack")
+    assert own.now == "sack"
+    assert own.measure == "goodput_over_run"  # of several flows
+
+
+def test_the_best_tcp_of_a_size_is_shown_to_be_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = {
+        "wild": [1e5] * 8 + [2.4e6] * 8,  # more in the mean, but not shown
+        "fast": around(1.2e6, 0.01, seed=1),
+        "faster": around(1.3e6, 0.01, seed=2),
+        "now": around(1e6, 0.01, seed=4),
+    }
+    own = work_of(values)
+    own.now = "now"
+    monkeypatch.setattr(work, "CANDIDATES", ("wild", "fast", "faster"))
+    monkeypatch.setattr(own, "_setting", lambda tcp, _: setting(tcp))
+    monkeypatch.setattr(own, "_settings", lambda pool: [setting(pool[0].tcp, window="64 KiB")])
+    _, _, champions = own._choose(setting("now"))
+    assert [item.tcp for item, _ in champions.values()] == ["faster"]
+    values["fast"] = values["faster"] = around(0.9e6, 0.01, seed=2)
+    own = work_of(values)
+    own.now = "now"
+    monkeypatch.setattr(own, "_setting", lambda tcp, _: setting(tcp))
+    monkeypatch.setattr(own, "_settings", lambda pool: [setting(pool[0].tcp, window="64 KiB")])
+    assert own._choose(setting("now"))[2] == {}
+
+
+def option(tcp: str, low: float, high: float, again: float) -> Option:
+    carried = Estimate((low + high) / 2, low, high, 4)
+    share = Estimate(again, again, again, 4)
+    return Option(tcp, tcp, {}, carried, carried, Estimate(0.1, 0.1, 0.1, 4), share)
+
+
+def test_waste_is_said_beside_the_tcp_that_carries_as_much() -> None:
+    best = option("greedy", 9e5, 1.1e6, 0.2)
+    assert work._waste(option("greedy", 9e5, 1.1e6, 0.1), []) == ()
+    slow, kind = option("slow", 1e5, 2e5, 0.0), option("kind", 8e5, 9.5e5, 0.04)
+    (line,) = work._waste(best, [slow, kind])
+    assert "sends 20 % of its segments again" in line
+    assert "kind as it is" in line
+    assert "slow" not in line
+    (line,) = work._waste(best, [slow, option("half", 8e5, 9.5e5, 0.11)])
+    assert "as it is" not in line
+
+
+def test_a_window_is_the_next_power_of_two() -> None:
+    assert [work._rounded(size) for size in (1, 65_536, 65_537, 131_072)] == [
+        65_536,
+        65_536,
+        131_072,
+        131_072,
+    ]

@@ -51,6 +51,12 @@ def test_every_number_is_that_of_a_run_anew(page: fl.Advice) -> None:
     assert f"congestion window {share:.0f} %" in " ".join(page.limited)
 
 
+def test_the_fastest_tcp_comes_first(page: fl.Advice) -> None:
+    goodputs = [option.goodput.mean or 0.0 for option in page.tcps]
+    assert len(set(goodputs)) > 1
+    assert goodputs == sorted(goodputs, reverse=True)
+
+
 def test_the_page_has_its_parts(page: fl.Advice) -> None:
     text = page.markdown
     for title in (
@@ -336,6 +342,41 @@ def test_a_difference_that_is_not_printed_is_no_headline(page: fl.Advice) -> Non
     assert "108.5 kbit/s to" not in text
     assert "carries more" not in text
     assert "1.01 times as much" in of(109_500.0).markdown.split("## The link")[0]
+
+
+def test_the_headline_names_the_best_remedy_and_the_tcp_shown_to_be_faster(
+    page: fl.Advice,
+) -> None:
+    def carries(option: Option, low: float, high: float, what: str) -> Option:
+        goodput = Estimate((low + high) / 2, low, high, RUNS)
+        gain = Estimate(low, low / 2, high, RUNS)
+        again = Estimate(0.02, 0.01, 0.03, RUNS)
+        return replace(option, what=what, goodput=goodput, gain=gain, retransmitted=again)
+
+    now = carries(page.present, 1e6, 1.1e6, "now")
+    fixed = (carries(now, 2e6, 2.1e6, "snoop"), carries(now, 3e6, 3.1e6, "split"))
+    size = page.sizes[0]
+    options = (
+        now,
+        carries(now, 1.05e6, 1.2e6, "reno, as it is"),  # its interval overlaps
+        replace(carries(now, 1.5e6, 1.6e6, "linux-bbr, as it is"), tcp="linux-bbr"),
+    )
+    text = replace(
+        page, present=now, fixed=fixed, sizes=(replace(size, options=options),), beside=()
+    ).markdown.split("## The link")[0]
+    assert "split takes them from" in text
+    assert "linux-bbr as it is carries more, 1.550 ±0.050" in text
+    assert text.count("carries more") == 1
+    assert "and sends 2 % of its segments again" in text
+
+
+def test_sizes_are_written_in_the_largest_unit_that_holds_them() -> None:
+    assert [advice.page._size(size) for size in (2**21, 1.5 * 2**20, 2**16, 1000)] == [
+        "2 MiB",
+        "1536 KiB",
+        "64 KiB",
+        "1 kB",
+    ]
 
 
 def test_what_others_lose_is_in_the_first_lines(page: fl.Advice) -> None:
