@@ -2,6 +2,7 @@
 //!
 //! The sender asks it what may leave, and recovery works on it.
 
+mod loss;
 mod peer;
 mod timer;
 mod usage;
@@ -17,6 +18,7 @@ use crate::scoreboard::{Acked, Scoreboard};
 use crate::seq::Offset;
 use crate::time::Instant;
 use crate::timers::Timers;
+pub(crate) use loss::LossState;
 use peer::PeerWindow;
 use std::sync::Arc;
 use usage::CwndUsage;
@@ -65,6 +67,7 @@ pub(crate) struct Flight {
     pub(crate) fine: Option<Box<FineTimeout>>,
     /// Abilities of the controller beside its window.
     pub(crate) extras: &'static Extras,
+    pub(crate) loss: LossState,
     /// Segment being timed: position after it, and when it left.
     timed: Maybe<(Offset, Instant)>,
 }
@@ -93,6 +96,7 @@ impl Flight {
             rtt: RttEstimator::of(config),
             fine: None,
             extras,
+            loss: LossState::new(config),
             timed: Maybe::NONE,
         }
     }

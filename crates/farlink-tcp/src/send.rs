@@ -115,9 +115,15 @@ impl Sender {
         self.flight.negotiated(config, mss);
         self.idle = Idle::new(config, mss);
         if !sack {
-            self.recovery.without_sack();
+            self.recovery.without_sack(&mut self.flight);
             self.flight.board.order = None;
         }
+    }
+
+    /// Recovery, and the flight that it works on.
+    #[inline]
+    pub(crate) fn parts(&mut self) -> (&mut LossRecovery, &mut Flight) {
+        (&mut self.recovery, &mut self.flight)
     }
 
     pub(crate) fn set_nagle(&mut self, rule: Nagle) {
@@ -235,7 +241,7 @@ impl Sender {
     #[inline(never)] // of a stream it is not asked
     pub(crate) fn next(&mut self, now: Instant) -> Option<Chunk> {
         if self.only_receives(now) {
-            self.recovery.loss.force = false;
+            self.flight.loss.force = false;
             self.blocked_on = BlockedOn::Idle;
             self.flight
                 .usage
@@ -260,10 +266,10 @@ impl Sender {
             let space = u64::from(chunk.len + u32::from(chunk.syn) + u32::from(chunk.fin));
             let detection = self.flight.config().undo;
             let range = (chunk.start, chunk.start + space);
-            self.recovery.sent_again(now, range, detection);
+            self.flight.loss.spurious.sent_again(now, range, detection);
             self.sent_again = self.sent_again.saturating_add(1);
             self.flight.distrust_timed(); // nothing sent before this can be told apart
-            if i == 0 && self.recovery.retransmits_again() && self.flight.timer_runs() {
+            if i == 0 && self.recovery.retransmits_again(&self.flight) && self.flight.timer_runs() {
                 self.flight.restart_timer_for_loss(now);
             }
         } else {
@@ -283,9 +289,9 @@ impl Sender {
                     .cc
                     .on_pause(&context!(self.flight, now, 0), since_last);
             }
-            if self.recovery.loss.dup_acks > 0 {
+            if self.flight.loss.dup_acks > 0 {
                 let (flight, cwnd) = (self.flight.board.flight(), self.flight.cc.cwnd());
-                self.recovery.loss.new_data(u64::from(space), flight, cwnd);
+                self.flight.loss.new_data(u64::from(space), flight, cwnd);
             }
             self.flight.board.sent(space, now);
             if chunk.len > 0 && chunk.len < self.flight.mss {

@@ -79,7 +79,7 @@ impl Connection {
         let receives = ack == una && empty && !self.general_only;
         if receives && self.tx.plain() && Self::is_plain(segment) {
             // An ACK to an end that only receives data moves nothing.
-            self.tx.recovery.loss.mark_echoed = false;
+            self.tx.flight.loss.mark_echoed = false;
             return self.after_ack(now);
         }
         if ack > una || (ack == una && !empty) {
@@ -114,10 +114,10 @@ impl Connection {
         let options = &segment.options;
         let echoed = self.echoed(now, segment);
         let rated = self.tx.rated_flight();
-        let (recovery, flight) = (&mut self.tx.recovery, &mut self.tx.flight);
+        let (recovery, flight) = self.tx.parts();
         let before = recovery.before_ack(flight, now, echoed);
         let marked = ack >= una && self.agreed.ecn.echoes(segment.flags);
-        recovery.loss.mark_echoed = marked;
+        flight.loss.mark_echoed = marked;
         let bare = segment.body.is_empty() && !segment.flags.has(Flags::FIN);
         Arrival {
             ack,
@@ -128,15 +128,15 @@ impl Connection {
             plain: bare && same_window && options.sack.is_empty(),
             damaged: options.eln
                 && self.config().notices.eln != Eln::Off
-                && !self.tx.recovery.loss.in_recovery,
+                && !self.tx.flight.loss.in_recovery,
             // A sender without the scoreboard of RFC 6675 does not know what SACK says.
-            sacking: self.agreed.sack && self.tx.recovery.loss.sacking,
+            sacking: self.agreed.sack && self.tx.flight.loss.sacking,
             duplicate: if self.agreed.sack {
                 duplicate_report(&options.sack, self.tx.isn, una, ack)
             } else {
                 None
             },
-            marked: marked.then(|| self.tx.recovery.loss.flight_at_loss(&self.tx.flight)),
+            marked: marked.then(|| self.tx.flight.flight_at_loss()),
             rated,
             before,
         }
@@ -151,7 +151,7 @@ impl Connection {
         arrival: &Arrival,
         newly_sacked: u64,
     ) {
-        let recovering = self.tx.recovery.loss.in_recovery;
+        let recovering = self.tx.flight.loss.in_recovery;
         self.process_new_ack(now, segment, arrival.ack, arrival.una);
         if arrival.damaged && !self.tx.flight.board.is_empty() {
             self.process_marked_ack(now, false);
@@ -178,8 +178,8 @@ impl Connection {
         if arrival.damaged {
             self.process_marked_ack(now, duplicate);
         } else if duplicate && self.repairs_nack(now) {
-            let (loss, flight) = (&mut self.tx.recovery.loss, &mut self.tx.flight);
-            loss.on_dup_ack_of_nacked(flight, now, &mut self.recorder);
+            let flight = &mut self.tx.flight;
+            flight.on_dup_ack_of_nacked(now, &mut self.recorder);
             self.record_state(now);
         } else if duplicate {
             self.process_dup_ack(now);
@@ -188,19 +188,19 @@ impl Connection {
     }
 
     fn process_marked_ack(&mut self, now: Instant, duplicate: bool) {
-        let (loss, flight) = (&mut self.tx.recovery.loss, &mut self.tx.flight);
-        loss.on_marked_ack(flight, now, duplicate, &mut self.recorder);
+        let flight = &mut self.tx.flight;
+        flight.on_marked_ack(now, duplicate, &mut self.recorder);
         self.record_state(now);
     }
 
     fn process_dup_ack(&mut self, now: Instant) {
-        let (recovery, flight) = (&mut self.tx.recovery, &mut self.tx.flight);
+        let (recovery, flight) = self.tx.parts();
         recovery.on_dup_ack(flight, now, &mut self.recorder);
         self.record_state(now);
     }
 
     fn repairs_nack(&self, now: Instant) -> bool {
-        self.tx.recovery.loss.repairs_nack(&self.tx.flight, now)
+        self.tx.flight.repairs_nack(now)
     }
 
     /// Returns whether an apparent duplicate ACK answers a dummy segment.
@@ -223,9 +223,7 @@ impl Connection {
         (newly_sacked, duplicate): (bool, bool),
     ) {
         let &Arrival { ack, una, .. } = arrival;
-        let Sender {
-            recovery, flight, ..
-        } = &mut self.tx;
+        let (recovery, flight) = self.tx.parts();
         if let Some(snack) = segment.options.extra.snack()
             && ack == flight.board.una()
             && recovery.on_snack(flight, now, snack, &mut self.recorder)
@@ -238,9 +236,7 @@ impl Connection {
         if self.tx.frto != Frto::Off && ack >= una {
             self.process_frto_ack(now, arrival, newly_sacked, duplicate);
         }
-        let Sender {
-            recovery, flight, ..
-        } = &mut self.tx;
+        let (recovery, flight) = self.tx.parts();
         let kind = AckKind {
             ack,
             duplicate: arrival.duplicate,
@@ -249,9 +245,7 @@ impl Connection {
         if recovery.detect_losses(flight, now, (arrival.before, kind), &mut self.recorder) {
             self.record_state(now);
         }
-        let Sender {
-            recovery, flight, ..
-        } = &mut self.tx;
+        let (recovery, flight) = self.tx.parts();
         if let Some(in_flight) = arrival.marked
             && recovery.on_congestion_mark(flight, now, in_flight)
         {
@@ -261,9 +255,7 @@ impl Connection {
             self.tx.sample_rate(now, in_flight);
             self.record_state(now);
         }
-        let Sender {
-            recovery, flight, ..
-        } = &mut self.tx;
+        let (recovery, flight) = self.tx.parts();
         if recovery.reduce_by_prr(flight, arrival.before) {
             self.record_state(now);
         }
@@ -271,9 +263,7 @@ impl Connection {
 
     /// Notes that data arrived twice, as the peer reports: a reduction may not have been needed.
     fn process_duplicate_report(&mut self, now: Instant, range: (Offset, Offset)) {
-        let Sender {
-            recovery, flight, ..
-        } = &mut self.tx;
+        let (recovery, flight) = self.tx.parts();
         if recovery.on_duplicate_report(flight, now, range, &mut self.recorder) {
             self.tx.frto = Frto::Off;
         }
@@ -294,7 +284,7 @@ impl Connection {
             newly_sacked,
             duplicate: duplicate || (arrival.ack == before && arrival.plain),
             fresh: self.tx.unsent_segment().is_some(),
-            sacking: self.tx.recovery.loss.sacking,
+            sacking: self.tx.flight.loss.sacking,
         };
         let Sender {
             recovery,
@@ -424,7 +414,7 @@ impl Connection {
             before: una,
         };
         recovery.on_new_ack(flight, now, &new, recorder);
-        if recovery.in_episode() {
+        if flight.loss.spurious.in_episode() {
             let echo = segment
                 .options
                 .timestamps

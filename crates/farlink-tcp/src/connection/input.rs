@@ -134,7 +134,7 @@ impl Connection {
 
     pub(super) fn acknowledge_syn(&mut self, now: Instant, segment: &Segment, ack: Offset) {
         let echoed = self.echoed(now, segment);
-        let (recovery, flight) = (&mut self.tx.recovery, &mut self.tx.flight);
+        let (recovery, flight) = self.tx.parts();
         let before = recovery.before_ack(flight, now, echoed);
         self.tx.acknowledge(now, ack, echoed, &mut self.recorder);
         self.tx.skip_sample(now);
@@ -144,7 +144,7 @@ impl Connection {
             duplicate: None,
             bare: false,
         };
-        let (recovery, flight) = (&mut self.tx.recovery, &mut self.tx.flight);
+        let (recovery, flight) = self.tx.parts();
         recovery.detect_losses(flight, now, (before, kind), &mut self.recorder);
     }
 

@@ -129,9 +129,9 @@ impl Connection {
             if right <= una || left >= right || right > self.tx.flight.board.max() {
                 continue;
             }
-            let (loss, flight) = (&mut self.tx.recovery.loss, &mut self.tx.flight);
+            let flight = &mut self.tx.flight;
             let missed = (left.max(una), right);
-            resent |= loss.on_missing(flight, now, missed, &mut self.recorder);
+            resent |= flight.on_missing(now, missed, &mut self.recorder);
         }
         if resent {
             self.record_state(now);

@@ -154,7 +154,7 @@ impl Connection {
         // Only new data (RFC 3168, 6.1.5 and 6.1.6).
         if self.agreed.ecn.agreed() && len > 0 && !chunk.retransmission && !self.tx.probing() {
             ecn = Ecn::Ect0;
-            if std::mem::take(&mut self.tx.recovery.loss.reduced) {
+            if std::mem::take(&mut self.tx.flight.loss.reduced) {
                 flags = flags.with(Flags::CWR);
             }
         }

@@ -31,10 +31,10 @@ impl Connection {
             State::Closed | State::TimeWait => (None, None),
             State::Listen | State::SynSent => (None, Some(Limit::Handshake)),
             State::SynReceived if !self.tx.early => (None, Some(Limit::Handshake)),
-            _ if self.tx.recovery.loss.repairing(self.tx.flight.board.una())
+            _ if self.tx.flight.loss.repairing(self.tx.flight.board.una())
                 && !self.tx.flight.board.is_empty() =>
             {
-                let limit = if self.tx.recovery.loss.after_timeout {
+                let limit = if self.tx.flight.loss.after_timeout {
                     Limit::Timeout
                 } else {
                     Limit::Recovery

@@ -1,12 +1,13 @@
 //! Loss recovery: when a loss is seen, what is sent again, when it is over.
 //!
 //! One file an algorithm. Each gets duplicate and new acknowledgments and works on the [`Flight`]
-//! and on the [`LossState`] that all share. It returns what else is to be done: whether a timer
+//! and on its [`LossState`](crate::flight::LossState). It returns what else is to be done: whether a timer
 //! restarts, whether a reduction was taken back. What the loss does to the window is the
 //! congestion controller's affair.
 
 mod eln;
 pub(crate) mod frto;
+mod loss;
 mod nack;
 mod newreno;
 mod prr;
@@ -15,38 +16,29 @@ mod reno;
 mod sack;
 mod snack;
 mod spurious;
-mod state;
 mod tahoe;
-mod vegas;
+mod undo;
+pub(crate) mod vegas;
 
-use crate::config::{Careful, Config, NewRenoExit, Recovery, Undo};
+use crate::config::{Careful, Config, NewRenoExit, Recovery};
 use crate::flight::{Flight, context};
 use crate::key;
 use crate::record::{Record, Recorder};
-use crate::rto::RttEstimator;
 use crate::rto::fine::FineTimeout;
 use crate::seq::Offset;
 use crate::snack::Snack;
-use crate::time::{Instant, Interval};
+use crate::time::Instant;
+pub(crate) use loss::NewAck;
 use newreno::NewReno;
 pub(crate) use rack::AckKind;
 use rack::Rack;
 use sack::Sack;
-pub(crate) use spurious::duplicate_report;
-use state::front_loss;
-pub(crate) use state::{LossState, NewAck};
+pub(crate) use spurious::Spurious;
+pub(crate) use undo::duplicate_report;
 
-/// Detection and repair of losses.
+/// Detection and repair of losses, with the state that only one algorithm needs.
 #[derive(Debug)]
-#[repr(C)] // in this order in memory: what each segment asks for is first
-pub(crate) struct LossRecovery {
-    pub(crate) loss: LossState,
-    algorithm: Algorithm,
-}
-
-/// State that only one algorithm needs.
-#[derive(Debug)]
-enum Algorithm {
+pub(crate) enum LossRecovery {
     GoBackN,
     Tahoe,
     Reno,
@@ -63,8 +55,8 @@ pub(crate) struct BeforeAck {
     rack: Option<rack::Before>,
 }
 
-impl Algorithm {
-    fn new(config: &Config) -> Self {
+impl LossRecovery {
+    pub(crate) fn new(config: &Config) -> Self {
         match config.recovery {
             Recovery::GoBackN => Self::GoBackN,
             Recovery::Tahoe => Self::Tahoe,
@@ -102,48 +94,39 @@ pub(crate) fn fine_timeout(config: &Config) -> Option<Box<FineTimeout>> {
 }
 
 impl LossRecovery {
-    pub(crate) fn new(config: &Config) -> Self {
-        let algorithm = Algorithm::new(config);
-        let sacking = matches!(algorithm, Algorithm::Sack(_));
-        Self {
-            loss: LossState::new(config, sacking),
-            algorithm,
-        }
-    }
-
     /// Falls back on NewReno, because the peer does not do SACK.
-    pub(crate) fn without_sack(&mut self) {
-        if self.loss.sacking {
+    pub(crate) fn without_sack(&mut self, flight: &mut Flight) {
+        if flight.loss.sacking {
             let newreno = NewReno::new(false, Careful::Plain, NewRenoExit::FlightSize);
-            self.algorithm = Algorithm::NewReno(newreno);
-            self.loss.sacking = false;
+            *self = Self::NewReno(newreno);
+            flight.loss.sacking = false;
         }
     }
 
     /// Falls back on Vegas, because the peer does not do SNACK.
     pub(crate) fn without_snack(&mut self) {
         if self.snacking() {
-            self.algorithm = Algorithm::Vegas;
+            *self = Self::Vegas;
         }
     }
 
     /// Returns whether SNACKs are heeded.
     #[inline]
     pub(crate) fn snacking(&self) -> bool {
-        matches!(self.algorithm, Algorithm::Snack)
+        matches!(self, Self::Snack)
     }
 
     /// Returns whether data presumed lost leaves whatever the window: the peer has said that the
     /// data is not in the network, and waits for it. After a time-out the window counts.
     #[inline]
-    pub(crate) fn sends_lost_at_once(&self) -> bool {
-        self.snacking() && !self.loss.after_timeout
+    pub(crate) fn sends_lost_at_once(&self, flight: &Flight) -> bool {
+        self.snacking() && !flight.loss.after_timeout
     }
 
     #[inline]
     fn sack(&self) -> Option<&Sack> {
-        match &self.algorithm {
-            Algorithm::Sack(sack) => Some(sack),
+        match self {
+            Self::Sack(sack) => Some(sack),
             _ => None,
         }
     }
@@ -155,9 +138,9 @@ impl LossRecovery {
     }
 
     #[inline]
-    fn rack_mut(&mut self) -> Option<(&mut Rack, &mut LossState)> {
-        match &mut self.algorithm {
-            Algorithm::Sack(sack) => Some((sack.rack.as_deref_mut()?, &mut self.loss)),
+    fn rack_mut(&mut self) -> Option<&mut Rack> {
+        match self {
+            Self::Sack(sack) => sack.rack.as_deref_mut(),
             _ => None,
         }
     }
@@ -171,15 +154,15 @@ impl LossRecovery {
 
     /// Returns whether holes below SACKed data may be filled that are not presumed lost (NextSeg,
     /// rules 3 and 4). RACK waits for time, or probes.
-    pub(crate) fn counts_holes(&self) -> bool {
-        self.loss.sacking && self.loss.in_recovery && self.rack().is_none()
+    pub(crate) fn counts_holes(&self, flight: &Flight) -> bool {
+        flight.loss.sacking && flight.loss.in_recovery && self.rack().is_none()
     }
 
     /// Returns whether a recovery may send the same segment more than once: RACK detects a lost
     /// retransmission.
     #[inline]
-    pub(crate) fn retransmits_again(&self) -> bool {
-        self.loss.in_recovery && self.rack().is_some()
+    pub(crate) fn retransmits_again(&self, flight: &Flight) -> bool {
+        flight.loss.in_recovery && self.rack().is_some()
     }
 
     /// Returns whether rule (4) of `NextSeg` may be used.
@@ -188,14 +171,14 @@ impl LossRecovery {
     }
 
     /// Notes a rescue retransmission.
-    pub(crate) fn rescued(&mut self) {
-        if let Algorithm::Sack(sack) = &mut self.algorithm {
-            sack.rescued(self.loss.recover);
+    pub(crate) fn rescued(&mut self, flight: &Flight) {
+        if let Self::Sack(sack) = self {
+            sack.rescued(flight.loss.recover);
         }
     }
 
     fn forget_rescue(&mut self) {
-        if let Algorithm::Sack(sack) = &mut self.algorithm {
+        if let Self::Sack(sack) = self {
             sack.forget_rescue();
         }
     }
@@ -204,40 +187,27 @@ impl LossRecovery {
 
     /// Notes that `len` bytes of data leave, with `again` for another time.
     pub(crate) fn on_sent(&mut self, flight: &mut Flight, now: Instant, again: bool) {
-        if let Some((rack, loss)) = self.rack_mut() {
-            rack.on_sent(loss, flight, now, again);
+        if let Some(rack) = self.rack_mut() {
+            rack.on_sent(flight, now, again);
         }
     }
 
     /// Counts `len` bytes of data that leave, new or not.
     #[inline]
     pub(crate) fn data(&mut self, len: u64) {
-        if let Algorithm::Sack(sack) = &mut self.algorithm
+        if let Self::Sack(sack) = self
             && let Some(prr) = &mut sack.prr
         {
             prr.sent(len);
         }
     }
 
-    /// Notes that `[start, end)` leaves again, if `detection` looks for that.
-    #[inline]
-    pub(crate) fn sent_again(
-        &mut self,
-        now: Instant,
-        (start, end): (Offset, Offset),
-        detection: Undo,
-    ) {
-        let spurious = &mut self.loss.spurious;
-        spurious.sent_again(now, start, end, detection);
-    }
-
     // Acknowledgments.
 
-    /// Uses a round-trip sample of a segment that left at `sent`.
+    /// Notes that a round trip was measured.
     #[inline]
-    pub(crate) fn sampled(&mut self, rtt: &mut RttEstimator, sent: Instant, sample: Interval) {
-        self.loss.spurious.sampled(rtt, sent, sample);
-        if let Some((rack, _)) = self.rack_mut() {
+    pub(crate) fn sampled(&mut self) {
+        if let Some(rack) = self.rack_mut() {
             rack.sampled();
         }
     }
@@ -251,13 +221,12 @@ impl LossRecovery {
         now: Instant,
         echoed: Option<Instant>,
     ) -> BeforeAck {
-        let Algorithm::Sack(sack) = &mut self.algorithm else {
+        let Self::Sack(sack) = self else {
             return BeforeAck::default();
         };
         BeforeAck {
             prr: sack.prr.is_some().then(|| prr::Before::of(flight)),
-            rack: (sack.rack.as_mut())
-                .and_then(|rack| rack.before_ack(&self.loss, flight, now, echoed)),
+            rack: (sack.rack.as_mut()).and_then(|rack| rack.before_ack(flight, now, echoed)),
         }
     }
 
@@ -268,18 +237,17 @@ impl LossRecovery {
         now: Instant,
         recorder: &mut Recorder,
     ) {
-        let loss = &mut self.loss;
         recorder.emit(now, Record::DupAck);
-        loss.dup_acks += 1;
+        flight.loss.dup_acks += 1;
         let cx = context!(flight, now, flight.board.flight());
         flight.cc.on_dup_ack(&cx);
-        match &mut self.algorithm {
-            Algorithm::GoBackN => {}
-            Algorithm::Tahoe => tahoe::on_dup_ack(loss, flight, now, recorder),
-            Algorithm::Reno => reno::on_dup_ack(loss, flight, now, recorder),
-            Algorithm::Vegas | Algorithm::Snack => vegas::on_dup_ack(loss, flight, now, recorder),
-            Algorithm::NewReno(newreno) => newreno.on_dup_ack(loss, flight, now, recorder),
-            Algorithm::Sack(sack) => sack.on_dup_ack(loss, flight, now, recorder),
+        match self {
+            Self::GoBackN => {}
+            Self::Tahoe => tahoe::on_dup_ack(flight, now, recorder),
+            Self::Reno => reno::on_dup_ack(flight, now, recorder),
+            Self::Vegas | Self::Snack => vegas::on_dup_ack(flight, now, recorder),
+            Self::NewReno(newreno) => newreno.on_dup_ack(flight, now, recorder),
+            Self::Sack(sack) => sack.on_dup_ack(flight, now, recorder),
         }
     }
 
@@ -293,28 +261,27 @@ impl LossRecovery {
         new: &NewAck,
         recorder: &mut Recorder,
     ) {
-        let loss = &mut self.loss;
-        if loss.after_timeout && flight.board.una() >= loss.recover {
-            loss.after_timeout = false;
+        if flight.loss.after_timeout && flight.board.una() >= flight.loss.recover {
+            flight.loss.after_timeout = false;
         }
         let cx = context!(flight, now, new.in_flight);
         flight.cc.on_delivered(&cx, &new.ack);
         let mut restart = true;
-        if loss.in_recovery {
+        if flight.loss.in_recovery {
             restart = self.on_recovery_ack(flight, now, new, recorder);
         } else {
-            loss.dup_acks = 0;
-            loss.limited_sent = 0;
-            loss.end_repair(flight, new);
-            if !loss.mark_echoed {
+            flight.loss.dup_acks = 0;
+            flight.loss.limited_sent = 0;
+            flight.end_repair(new);
+            if !flight.loss.mark_echoed {
                 let cx = context!(flight, now, new.in_flight);
                 flight.cc.on_ack(&cx, &new.ack);
             }
         }
         if flight.fine.is_some() {
-            vegas::after_new_ack(&mut self.loss, flight, now, recorder);
+            vegas::after_new_ack(flight, now, recorder);
         }
-        if let Algorithm::NewReno(newreno) = &mut self.algorithm {
+        if let Self::NewReno(newreno) = self {
             newreno.previous_ack = new.before;
         }
         if restart {
@@ -332,17 +299,16 @@ impl LossRecovery {
         new: &NewAck,
         recorder: &mut Recorder,
     ) -> bool {
-        let loss = &mut self.loss;
-        match &mut self.algorithm {
-            Algorithm::GoBackN | Algorithm::Tahoe => {}
-            Algorithm::Reno | Algorithm::Vegas => {
-                reno::on_recovery_ack(loss, flight, now, recorder);
+        match self {
+            Self::GoBackN | Self::Tahoe => {}
+            Self::Reno | Self::Vegas => {
+                reno::on_recovery_ack(flight, now, recorder);
             }
-            Algorithm::Snack => snack::on_recovery_ack(loss, flight, now, new, recorder),
-            Algorithm::NewReno(newreno) => {
-                return newreno.on_recovery_ack(loss, flight, now, new, recorder);
+            Self::Snack => snack::on_recovery_ack(flight, now, new, recorder),
+            Self::NewReno(newreno) => {
+                return newreno.on_recovery_ack(flight, now, new, recorder);
             }
-            Algorithm::Sack(sack) => sack.on_recovery_ack(loss, flight, now, new, recorder),
+            Self::Sack(sack) => sack.on_recovery_ack(flight, now, new, recorder),
         }
         true
     }
@@ -351,7 +317,7 @@ impl LossRecovery {
     /// acknowledges, where that is a sign of its need (RFC 6582, 4.2).
     #[inline]
     pub(crate) fn note_echo(&mut self, is_of_latest: impl FnOnce() -> bool) {
-        if let Algorithm::NewReno(newreno) = &mut self.algorithm {
+        if let Self::NewReno(newreno) = self {
             newreno.echo_of_latest = is_of_latest();
         }
     }
@@ -367,7 +333,7 @@ impl LossRecovery {
     ) -> bool {
         let heeded = self.snacking();
         if heeded {
-            self.loss.on_snack(flight, now, snack, recorder);
+            flight.on_snack(now, snack, recorder);
         }
         heeded
     }
@@ -380,19 +346,19 @@ impl LossRecovery {
         (before, kind): (BeforeAck, AckKind),
         recorder: &mut Recorder,
     ) -> bool {
-        let (Some(before), Algorithm::Sack(sack)) = (before.rack, &mut self.algorithm) else {
+        let (Some(before), Self::Sack(sack)) = (before.rack, self) else {
             return false;
         };
-        sack.after_ack(&mut self.loss, flight, now, (before, kind), recorder);
+        sack.after_ack(flight, now, (before, kind), recorder);
         true
     }
 
     /// Ends an ACK for PRR. Returns whether the window changed.
     pub(crate) fn reduce_by_prr(&mut self, flight: &mut Flight, before: BeforeAck) -> bool {
-        match (before.prr, &mut self.algorithm) {
-            (Some(before), Algorithm::Sack(sack)) => {
+        match (before.prr, self) {
+            (Some(before), Self::Sack(sack)) => {
                 let prr = sack.prr.as_mut();
-                prr.is_some_and(|prr| prr.after_ack(&self.loss, flight, before))
+                prr.is_some_and(|prr| prr.after_ack(flight, before))
             }
             _ => false,
         }
@@ -407,11 +373,10 @@ impl LossRecovery {
         now: Instant,
         in_flight: u64,
     ) -> bool {
-        let loss = &mut self.loss;
-        if flight.board.una() <= loss.marked.max(loss.recover) {
+        if flight.board.una() <= flight.loss.marked.max(flight.loss.recover) {
             return false;
         }
-        let front = front_loss(flight, now);
+        let front = flight.front_loss(now);
         let before = flight.cc.cwnd();
         let in_flight = flight.at_most_window(in_flight);
         let cx = context!(flight, now, in_flight);
@@ -419,18 +384,12 @@ impl LossRecovery {
         if flight.cc.cwnd() > before {
             flight.cc.collapse(before); // the least of a loss is more than was left
         }
-        loss.marked = flight.board.max();
-        loss.reduced = true;
+        flight.loss.marked = flight.board.max();
+        flight.loss.reduced = true;
         true
     }
 
     // Reductions that were not needed.
-
-    /// Returns whether a reduction may still turn out unneeded.
-    #[inline]
-    pub(crate) fn in_episode(&self) -> bool {
-        self.loss.spurious.in_episode()
-    }
 
     /// Judges a reduction by the timestamp that an ACK of new data echoes. Returns whether it was
     /// taken back.
@@ -443,8 +402,7 @@ impl LossRecovery {
         (echo, clock): (Option<u32>, impl Fn(Instant) -> u32),
         recorder: &mut Recorder,
     ) -> bool {
-        let spurious = &mut self.loss.spurious;
-        let undone = spurious.judge(flight, now, &new.ack, echo, clock, recorder);
+        let undone = flight.judge_episode(now, &new.ack, echo, clock, recorder);
         self.undo_if(undone, flight)
     }
 
@@ -457,8 +415,7 @@ impl LossRecovery {
         range: (Offset, Offset),
         recorder: &mut Recorder,
     ) -> bool {
-        let spurious = &mut self.loss.spurious;
-        let undone = spurious.on_duplicate_report(flight, now, range, recorder);
+        let undone = flight.on_duplicate_report(now, range, recorder);
         self.undo_if(undone, flight)
     }
 
@@ -470,18 +427,17 @@ impl LossRecovery {
         acked: u64,
         recorder: &mut Recorder,
     ) {
-        let spurious = &mut self.loss.spurious;
-        let undone = spurious.undo(flight, now, Some(acked), recorder);
+        let undone = flight.undo(now, Some(acked), recorder);
         self.undo_if(undone, flight);
     }
 
     /// Ends all recovery, because the loss was none, and neither is any before SND.UNA.
     fn undo_if(&mut self, undone: bool, flight: &mut Flight) -> bool {
         if undone {
-            self.loss.leave(flight);
-            self.loss.after_timeout = false;
-            self.loss.recover = flight.board.una();
-            self.loss.limited_sent = 0;
+            flight.leave_recovery();
+            flight.loss.after_timeout = false;
+            flight.loss.recover = flight.board.una();
+            flight.loss.limited_sent = 0;
             self.forget_rescue();
         }
         undone
@@ -491,48 +447,31 @@ impl LossRecovery {
 
     /// Processes a retransmission time-out: what was in flight is lost.
     pub(crate) fn on_timeout(&mut self, flight: &mut Flight) {
-        let loss = &mut self.loss;
         flight.inflation = 0;
-        loss.dup_acks = 0;
-        loss.limited_sent = 0;
-        loss.in_recovery = false;
-        loss.recover = flight.board.max();
-        loss.after_timeout = true;
-        loss.reduced |= !loss.assume_corruption;
-        loss.repair_end = 0;
-        loss.nacked_to = 0;
+        flight.loss.dup_acks = 0;
+        flight.loss.limited_sent = 0;
+        flight.loss.in_recovery = false;
+        flight.loss.recover = flight.board.max();
+        flight.loss.after_timeout = true;
+        flight.loss.reduced |= !flight.loss.assume_corruption;
+        flight.loss.repair_end = 0;
+        flight.loss.nacked_to = 0;
         self.forget_rescue();
         // RACK leaves in the pipe what may still arrive.
-        self.loss.force = self.rack().is_some();
-    }
-
-    /// Begins an episode with a time-out that is about to reduce the window.
-    pub(crate) fn begin_by_timeout(&mut self, flight: &mut Flight) {
-        let sacking = self.loss.sacking;
-        self.loss.spurious.begin(flight, sacking, true);
+        flight.loss.force = self.rack().is_some();
     }
 
     /// Presumes lost what a time-out shows to be.
     pub(crate) fn lose_at_timeout(&mut self, flight: &mut Flight, now: Instant) {
         match self.rack_mut() {
-            Some((rack, _)) if flight.board.una() > 0 => rack.on_timeout(flight, now),
+            Some(rack) if flight.board.una() > 0 => rack.on_timeout(flight, now),
             _ => flight.board.lose_all(),
         }
     }
 
-    /// Processes a time-out as a loss of the first segment, where [`FineTimeout`] says so.
-    pub(crate) fn on_fine_timeout(
-        &mut self,
-        flight: &mut Flight,
-        now: Instant,
-        recorder: &mut Recorder,
-    ) {
-        vegas::on_timeout(&mut self.loss, flight, now, recorder);
-    }
-
     /// Stops the timers of RACK, and the probe that is about to leave.
     pub(crate) fn stop_rack(&mut self, flight: &mut Flight) {
-        if let Some((rack, _)) = self.rack_mut() {
+        if let Some(rack) = self.rack_mut() {
             rack.stop(&mut flight.timers);
         }
     }
@@ -544,8 +483,8 @@ impl LossRecovery {
         now: Instant,
         recorder: &mut Recorder,
     ) {
-        if let Algorithm::Sack(sack) = &mut self.algorithm {
-            sack.on_reordering_timer(&mut self.loss, flight, now, recorder);
+        if let Self::Sack(sack) = self {
+            sack.on_reordering_timer(flight, now, recorder);
         }
     }
 
@@ -557,7 +496,7 @@ impl LossRecovery {
         fresh: bool,
         recorder: &mut Recorder,
     ) {
-        if let Some((rack, _)) = self.rack_mut() {
+        if let Some(rack) = self.rack_mut() {
             rack.on_probe_timer(flight, now, fresh, recorder);
         }
     }
@@ -568,12 +507,14 @@ mod tests {
     use super::*;
     use crate::config::{PrrBound, RackConfig};
     use crate::congestion::{self, Control};
+    use crate::flight::LossState;
+    use std::sync::Arc;
 
     /// A repair lasts until the end of what was in flight at the loss is acknowledged, in fast
     /// recovery as after a time-out.
     #[test]
     fn a_repair_lasts_until_the_end_of_what_was_out() {
-        let mut loss = LossState::new(&Config::default(), false);
+        let mut loss = LossState::new(&Config::default());
         loss.recover = 1000;
         assert!(!loss.repairing(500));
         for (in_recovery, after_timeout) in [(true, false), (false, true)] {
@@ -587,17 +528,19 @@ mod tests {
     #[test]
     fn only_rack_sends_again_what_was_sent_again() {
         for rack in [None, Some(RackConfig::default())] {
-            let mut recovery = LossRecovery::new(&Config {
+            let config = Config {
                 recovery: Recovery::Sack {
                     rescue: true,
                     prr: None,
                     rack,
                 },
                 ..Config::default()
-            });
-            assert!(!recovery.retransmits_again());
-            recovery.loss.in_recovery = true;
-            assert_eq!(recovery.retransmits_again(), rack.is_some());
+            };
+            let recovery = LossRecovery::new(&config);
+            let mut flight = Flight::new(&Arc::new(config.clone()));
+            assert!(!recovery.retransmits_again(&flight));
+            flight.loss.in_recovery = true;
+            assert_eq!(recovery.retransmits_again(&flight), rack.is_some());
         }
     }
 
@@ -633,7 +576,7 @@ mod tests {
             (0, false, 10_000, 0),
             (3, true, 10_000, 0),
         ] {
-            let mut loss = LossState::new(&Config::default(), false);
+            let mut loss = LossState::new(&Config::default());
             (loss.dup_acks, loss.in_recovery) = (dup_acks, in_recovery);
             loss.new_data(1000, flight, 10_000);
             assert_eq!(loss.limited_sent, limited, "{dup_acks} {flight}");

@@ -6,62 +6,53 @@
 //! congestion for a time-out of SRTT + 4 RTTVAR after its retransmission. Each makes room for a
 //! segment, since one has left the network.
 
-use super::state::LossState;
 use crate::flight::Flight;
 use crate::record::{Mark, Record, Recorder};
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 
-impl LossState {
+impl Flight {
     /// Sends again what the base station misses of `[left, right)`. Returns whether there is any.
     #[cold]
     pub(crate) fn on_missing(
         &mut self,
-        flight: &mut Flight,
         now: Instant,
         (left, right): (Offset, Offset),
         recorder: &mut Recorder,
     ) -> bool {
         // The base station repeats itself only after its own time-out.
-        let missed = flight.board.miss(left, right, now, Interval::ZERO);
+        let missed = self.board.miss(left, right, now, Interval::ZERO);
         if missed.is_none() {
             return false;
         }
         recorder.emit(now, Record::Mark(Mark::FastRetransmit));
-        self.force = true;
-        self.nacked_to = self.nacked_to.max(right);
-        flight.restart_timer_for_loss(now);
+        self.loss.force = true;
+        self.loss.nacked_to = self.loss.nacked_to.max(right);
+        self.restart_timer_for_loss(now);
         true
     }
 
     /// Returns whether the first unacknowledged segment went again for a negative acknowledgment,
     /// less than a time-out ago: the peer cannot have acknowledged it yet.
     #[inline]
-    pub(crate) fn repairs_nack(&self, flight: &Flight, now: Instant) -> bool {
-        self.nacked_to > flight.board.una() && !self.in_recovery && is_fresh(flight, now)
+    pub(crate) fn repairs_nack(&self, now: Instant) -> bool {
+        self.loss.nacked_to > self.board.una() && !self.loss.in_recovery && self.is_fresh(now)
     }
 
     /// Processes a duplicate ACK for a segment that is being repaired.
     #[cold]
-    pub(crate) fn on_dup_ack_of_nacked(
-        &mut self,
-        flight: &mut Flight,
-        now: Instant,
-        recorder: &mut Recorder,
-    ) {
+    pub(crate) fn on_dup_ack_of_nacked(&mut self, now: Instant, recorder: &mut Recorder) {
         recorder.emit(now, Record::DupAck);
-        if !self.counts_pipe() {
-            flight.inflation += i64::from(flight.mss);
-            self.repair_end = flight.board.max();
+        if !self.loss.counts_pipe() {
+            self.inflation += i64::from(self.mss);
+            self.loss.repair_end = self.board.max();
         }
     }
-}
-
-#[cold]
-fn is_fresh(flight: &Flight, now: Instant) -> bool {
-    let age = flight.rtt.smooth_bound().unwrap_or_else(|| flight.rto());
-    flight
-        .board
-        .front()
-        .is_some_and(|front| front.is_lost_or_again() && now.since(front.at) < age)
+    #[cold]
+    fn is_fresh(&self, now: Instant) -> bool {
+        let age = self.rtt.smooth_bound().unwrap_or_else(|| self.rto());
+        self.board
+            .front()
+            .is_some_and(|front| front.is_lost_or_again() && now.since(front.at) < age)
+    }
 }

@@ -1,6 +1,6 @@
 //! NewReno: a partial ACK shows the next hole. RFC 6582.
 
-use super::state::{LossState, NewAck, set_by_controller};
+use super::loss::NewAck;
 use crate::config::{Careful, NewRenoExit};
 use crate::flight::{Flight, context};
 use crate::record::Recorder;
@@ -35,31 +35,30 @@ impl NewReno {
     }
     pub(super) fn on_dup_ack(
         &mut self,
-        loss: &mut LossState,
         flight: &mut Flight,
         now: Instant,
         recorder: &mut Recorder,
     ) {
         let mss = i64::from(flight.mss);
-        if loss.in_recovery {
+        if flight.loss.in_recovery {
             flight.inflation += mss; // RFC 6582, 3.2 step 3 (RFC 5681, 3.2 step 4)
-        } else if loss.dup_acks == loss.threshold && self.may_enter(loss, flight) {
-            loss.fast_retransmit(flight, now, recorder); // step 2
+        } else if flight.loss.dup_acks == flight.loss.threshold && self.may_enter(flight) {
+            flight.fast_retransmit(now, recorder); // step 2
             self.partial_acks = 0;
-            flight.inflation = i64::from(loss.threshold) * mss;
+            flight.inflation = i64::from(flight.loss.threshold) * mss;
             flight.restart_timer_for_loss(now);
         }
     }
 
     /// Returns whether three duplicate ACKs mean a loss, or only that a time-out sent again data
     /// that had arrived (RFC 6582, 3.2 step 2; section 4).
-    fn may_enter(&self, loss: &LossState, flight: &Flight) -> bool {
+    fn may_enter(&self, flight: &Flight) -> bool {
         let una = flight.board.una();
-        if una > loss.recover {
+        if una > flight.loss.recover {
             return true;
         }
         match self.careful {
-            Careful::Less => una >= loss.recover,
+            Careful::Less => una >= flight.loss.recover,
             Careful::Plain => false,
             // 4.1: the window is larger than a segment and the ACK before advanced
             // by at most four: not the jump after a retransmitted hole.
@@ -75,26 +74,25 @@ impl NewReno {
     /// Step 3. Returns whether the retransmission timer restarts.
     pub(super) fn on_recovery_ack(
         &mut self,
-        loss: &mut LossState,
         flight: &mut Flight,
         now: Instant,
         new: &NewAck,
         recorder: &mut Recorder,
     ) -> bool {
         let mss = u64::from(flight.mss);
-        if flight.board.una() >= loss.recover {
+        if flight.board.una() >= flight.loss.recover {
             let (in_flight, ssthresh) = (flight.board.flight(), flight.cc.ssthresh());
             let window = match self.exit {
                 NewRenoExit::FlightSize => ssthresh.min(in_flight.max(mss) + mss),
                 NewRenoExit::FlightSizeRfc3782 => ssthresh.min(in_flight + mss),
                 NewRenoExit::Ssthresh => ssthresh,
             };
-            loss.recovered(flight, now, window, recorder);
+            flight.end_recovery(now, window, recorder);
             return true;
         }
         // Partial: deflate by what it acknowledges, add a segment if that was one,
         // and send the next hole again.
-        if !set_by_controller(flight, now, new, None) {
+        if !flight.set_by_controller(now, new, None) {
             flight.inflation -= new.bytes();
             if new.ack.bytes >= mss {
                 flight.inflation += mss as i64;
@@ -103,7 +101,7 @@ impl NewReno {
         let cx = context!(flight, now, new.in_flight);
         flight.cc.on_recovery_ack(&cx, &new.ack);
         flight.board.lose_front();
-        loss.force = true;
+        flight.loss.force = true;
         self.partial_acks += 1;
         self.partial_acks == 1 || !self.impatient
     }

@@ -6,7 +6,6 @@
 //! led back up one ACK at a time instead of by a burst. What is sent stays the
 //! affair of `NextSeg`.
 
-use super::state::LossState;
 use crate::config::PrrBound;
 use crate::flight::Flight;
 
@@ -100,15 +99,10 @@ impl Prr {
     }
     /// Ends an ACK: while recovery lasts, the window becomes what is in the network and what this
     /// ACK lets out (RFC 9937, 6). Returns whether it changed.
-    pub(super) fn after_ack(
-        &mut self,
-        loss: &LossState,
-        flight: &mut Flight,
-        before: Before,
-    ) -> bool {
+    pub(super) fn after_ack(&mut self, flight: &mut Flight, before: Before) -> bool {
         let ssthresh = flight.cc.ssthresh();
         // A controller that has no threshold has no window to come down to.
-        if !loss.in_recovery || ssthresh == u64::MAX {
+        if !flight.loss.in_recovery || ssthresh == u64::MAX {
             return false;
         }
         let board = &flight.board;
@@ -135,11 +129,11 @@ impl Prr {
 
     /// Bounds the window, `window` before, when losses were found without an ACK: one segment
     /// leaves, the rest waits for ACKs.
-    pub(super) fn without_ack(loss: &mut LossState, flight: &mut Flight, window: u64) {
-        if !loss.in_recovery || flight.cc.ssthresh() == u64::MAX {
+    pub(super) fn without_ack(flight: &mut Flight, window: u64) {
+        if !flight.loss.in_recovery || flight.cc.ssthresh() == u64::MAX {
             return;
         }
-        loss.force = true;
+        flight.loss.force = true;
         flight.inflate_to(window.min(flight.board.pipe()));
     }
 }

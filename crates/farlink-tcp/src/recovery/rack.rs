@@ -6,7 +6,6 @@
 //! duplicates, of SACKed bytes and of holes of RFC 6675, on the same scoreboard
 //! and with the same pipe; what is sent and how much is decided as before.
 
-use super::state::LossState;
 use crate::config::{RackConfig, TlpConfig};
 use crate::congestion::Loss;
 use crate::flight::{Flight, context};
@@ -163,7 +162,6 @@ impl Rack {
     /// the ACK echoes.
     pub(super) fn before_ack(
         &mut self,
-        loss: &LossState,
         flight: &mut Flight,
         now: Instant,
         echoed: Option<Instant>,
@@ -174,35 +172,28 @@ impl Rack {
         order.begin(now, echoed, least, fack);
         Some(Before {
             una: flight.board.una(),
-            in_flight: loss.flight_at_loss(flight),
-            recovering: loss.recovering(),
+            in_flight: flight.flight_at_loss(),
+            recovering: flight.loss.recovering(),
         })
     }
 
     /// Updates the estimates by the `news` of an ACK, which may be the probe's (7.4).
     pub(super) fn acknowledged(
         &mut self,
-        loss: &mut LossState,
         flight: &mut Flight,
         now: Instant,
         (before, kind): (Before, AckKind),
         news: News,
     ) {
-        self.probe_acknowledged(loss, flight, now, before, kind);
-        let recovered = before.recovering && !loss.recovering();
+        self.probe_acknowledged(flight, now, before, kind);
+        let recovered = before.recovering && !flight.loss.recovering();
         let (una, max) = (flight.board.una(), flight.board.max());
         self.update(now, news);
         self.adapt(kind.duplicate.is_some(), una, max, recovered);
     }
 
     /// Notes that new data, or with `again` old, left.
-    pub(super) fn on_sent(
-        &mut self,
-        loss: &LossState,
-        flight: &mut Flight,
-        now: Instant,
-        again: bool,
-    ) {
+    pub(super) fn on_sent(&mut self, flight: &mut Flight, now: Instant, again: bool) {
         if self.tlp.due {
             self.tlp.due = false;
             self.tlp.sampled = false;
@@ -211,7 +202,7 @@ impl Rack {
                 self.tlp.repeats = None;
             }
         } else if !again {
-            self.schedule_probe(loss, flight, now);
+            self.schedule_probe(flight, now);
         }
     }
 
@@ -249,14 +240,10 @@ impl Rack {
 
     /// Step 5 of 6.2, and the timer for what is not lost yet. Returns the loss that begins a
     /// recovery, if one does.
-    pub(super) fn detect(
-        &mut self,
-        loss: &LossState,
-        flight: &mut Flight,
-        now: Instant,
-    ) -> Option<Loss> {
-        let recovering = loss.recovering();
-        let hurried = recovering || flight.board.segments_sacked() >= u64::from(loss.threshold);
+    pub(super) fn detect(&mut self, flight: &mut Flight, now: Instant) -> Option<Loss> {
+        let recovering = flight.loss.recovering();
+        let hurried =
+            recovering || flight.board.segments_sacked() >= u64::from(flight.loss.threshold);
         self.window = self.reordering_window(hurried, flight.rtt.srtt());
         let latest = self.latest?;
         let judged = flight
@@ -280,12 +267,12 @@ impl Rack {
             board.front().filter(|_| owned).map(|front| front.at)
         };
         let sent_at = judged.lost.or_else(left_over)?;
-        (!recovering && board.una() >= loss.recover).then_some(Loss { sent_at })
+        (!recovering && board.una() >= flight.loss.recover).then_some(Loss { sent_at })
     }
 
     /// Starts the probe timer anew, or stops it where others see to losses (7.2).
-    pub(super) fn schedule_probe(&self, loss: &LossState, flight: &mut Flight, now: Instant) {
-        let quiet = !loss.recovering()
+    pub(super) fn schedule_probe(&self, flight: &mut Flight, now: Instant) {
+        let quiet = !flight.loss.recovering()
             && flight.board.una() > 0
             && !flight.board.is_empty()
             && flight.board.segments_sacked() == 0
@@ -304,7 +291,6 @@ impl Rack {
     /// Checks whether the ACK is the probe's, and what it means (7.4.2).
     fn probe_acknowledged(
         &mut self,
-        loss: &mut LossState,
         flight: &mut Flight,
         now: Instant,
         before: Before,
@@ -327,9 +313,9 @@ impl Rack {
         // are taken for corruption.
         if let Some(sent_at) = repeats
             && !both_arrived
-            && !loss.recovering()
-            && !loss.reduced_for_mark(before.una)
-            && !loss.assume_corruption
+            && !flight.loss.recovering()
+            && !flight.loss.reduced_for_mark(before.una)
+            && !flight.loss.assume_corruption
         {
             let in_flight = flight.at_most_window(before.in_flight);
             let cx = context!(flight, now, in_flight);
@@ -337,7 +323,7 @@ impl Rack {
             let window = flight.cc.ssthresh().min(flight.cc.cwnd());
             let cx = context!(flight, now, flight.board.flight());
             flight.cc.on_recovered(&cx, window);
-            loss.reduced = true;
+            flight.loss.reduced = true;
         }
     }
 }

@@ -3,9 +3,9 @@
 //! `Update`, `IsLost`, `SetPipe` are the scoreboard's; `NextSeg` is in the order
 //! in which the sender chooses.
 
+use super::loss::NewAck;
 use super::prr::Prr;
 use super::rack::{self, AckKind, Rack};
-use super::state::{LossState, NewAck, front_loss, set_by_controller};
 use crate::config::{PrrBound, RackConfig};
 use crate::congestion::Loss;
 use crate::flight::{Flight, context};
@@ -54,7 +54,6 @@ impl Sack {
     /// Processes an ACK that brought SACK news and acknowledged nothing new (section 2, DupAck).
     pub(super) fn on_dup_ack(
         &mut self,
-        loss: &mut LossState,
         flight: &mut Flight,
         now: Instant,
         recorder: &mut Recorder,
@@ -62,29 +61,28 @@ impl Sack {
         if self.rack.is_some() {
             return; // time tells
         }
-        let in_flight = loss.flight_at_loss(flight); // before the lost leave it
+        let in_flight = flight.flight_at_loss(); // before the lost leave it
         let mss = u64::from(flight.mss);
-        let first_lost = flight.board.judge(loss.threshold, mss);
-        if loss.in_recovery {
+        let first_lost = flight.board.judge(flight.loss.threshold, mss);
+        if flight.loss.in_recovery {
             return;
         }
-        let seen = loss.dup_acks >= loss.threshold || first_lost;
+        let seen = flight.loss.dup_acks >= flight.loss.threshold || first_lost;
         // After a time-out no recovery begins before RecoveryPoint is passed (5.1).
-        if !seen || flight.board.una() < loss.recover {
+        if !seen || flight.board.una() < flight.loss.recover {
             return;
         }
-        let front = front_loss(flight, now);
+        let front = flight.front_loss(now);
         if !first_lost {
             flight.board.lose_front();
         }
-        self.begin(loss, flight, now, (in_flight, front), recorder);
+        self.begin(flight, now, (in_flight, front), recorder);
     }
 
     /// Section 5, step 4, the lost being marked; `in_flight` is what was in flight
     /// before.
     fn begin(
         &mut self,
-        loss: &mut LossState,
         flight: &mut Flight,
         now: Instant,
         (in_flight, lost): (u64, Loss),
@@ -96,10 +94,10 @@ impl Sack {
         } else {
             in_flight
         };
-        if !loss.reduced_for_mark(flight.board.una()) {
-            loss.reduce(flight, now, in_flight, lost, false);
+        if !flight.loss.reduced_for_mark(flight.board.una()) {
+            flight.reduce(now, in_flight, lost, false);
         }
-        loss.enter(flight);
+        flight.enter_recovery();
         self.forget_rescue();
         if let Some(prr) = &mut self.prr {
             prr.enter();
@@ -113,21 +111,22 @@ impl Sack {
 
     pub(super) fn on_recovery_ack(
         &mut self,
-        loss: &mut LossState,
         flight: &mut Flight,
         now: Instant,
         new: &NewAck,
         recorder: &mut Recorder,
     ) {
-        if flight.board.una() >= loss.recover {
+        if flight.board.una() >= flight.loss.recover {
             let window = flight.cc.ssthresh().min(flight.cc.cwnd()); // step A
-            loss.recovered(flight, now, window, recorder);
+            flight.end_recovery(now, window, recorder);
             return;
         }
         if self.rack.is_none() {
-            flight.board.judge(loss.threshold, u64::from(flight.mss)); // step B
+            flight
+                .board
+                .judge(flight.loss.threshold, u64::from(flight.mss)); // step B
         }
-        set_by_controller(flight, now, new, Some(flight.board.pipe()));
+        flight.set_by_controller(now, new, Some(flight.board.pipe()));
         let cx = context!(flight, now, new.in_flight);
         flight.cc.on_recovery_ack(&cx, &new.ack);
     }
@@ -135,7 +134,6 @@ impl Sack {
     /// Ends an ACK that [`Rack::before_ack`] began: losses by time, and the probe.
     pub(super) fn after_ack(
         &mut self,
-        loss: &mut LossState,
         flight: &mut Flight,
         now: Instant,
         (before, kind): (rack::Before, AckKind),
@@ -147,29 +145,28 @@ impl Sack {
         ) else {
             return;
         };
-        rack.acknowledged(loss, flight, now, (before, kind), news);
-        self.detect(loss, flight, now, before.in_flight, recorder);
+        rack.acknowledged(flight, now, (before, kind), news);
+        self.detect(flight, now, before.in_flight, recorder);
         if let Some(rack) = &self.rack
             && (flight.board.una() > before.una || flight.board.segments_sacked() > 0)
         {
-            rack.schedule_probe(loss, flight, now);
+            rack.schedule_probe(flight, now);
         }
     }
 
     /// Checks again segments that were not old enough to be lost.
     pub(super) fn on_reordering_timer(
         &mut self,
-        loss: &mut LossState,
         flight: &mut Flight,
         now: Instant,
         recorder: &mut Recorder,
     ) {
-        let (in_flight, window) = (loss.flight_at_loss(flight), flight.cwnd());
+        let (in_flight, window) = (flight.flight_at_loss(), flight.cwnd());
         let losses = flight.board.losses();
-        self.detect(loss, flight, now, in_flight, recorder);
+        self.detect(flight, now, in_flight, recorder);
         flight.board.losses_without_ack();
         if flight.board.losses() > losses && self.prr.is_some() {
-            Prr::without_ack(loss, flight, window);
+            Prr::without_ack(flight, window);
         }
         flight.restart_timer(now); // 8: after it the time-out is what is left
     }
@@ -177,16 +174,15 @@ impl Sack {
     /// Begins a recovery if RACK finds a loss that needs one.
     fn detect(
         &mut self,
-        loss: &mut LossState,
         flight: &mut Flight,
         now: Instant,
         in_flight: u64,
         recorder: &mut Recorder,
     ) {
         if let Some(rack) = &mut self.rack
-            && let Some(lost) = rack.detect(loss, flight, now)
+            && let Some(lost) = rack.detect(flight, now)
         {
-            self.begin(loss, flight, now, (in_flight, lost), recorder);
+            self.begin(flight, now, (in_flight, lost), recorder);
         }
     }
 }

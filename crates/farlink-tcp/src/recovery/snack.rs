@@ -5,7 +5,7 @@
 //! all is acknowledged that was out when it began, so that the ACKs of what
 //! arrives behind several holes keep new data leaving.
 
-use super::state::{LossState, NewAck};
+use super::loss::NewAck;
 use crate::config::SnackForm;
 use crate::congestion::Loss;
 use crate::flight::{Flight, context};
@@ -13,61 +13,54 @@ use crate::record::{Mark, Record, Recorder};
 use crate::snack::{ScpsCapabilities, Snack};
 use crate::time::Instant;
 
-impl LossState {
+impl Flight {
     /// Sends again the holes that an ACK for the first unacknowledged byte names.
     #[inline(never)] // without SNACK nothing of it need be fetched
-    pub(super) fn on_snack(
-        &mut self,
-        flight: &mut Flight,
-        now: Instant,
-        snack: Snack,
-        recorder: &mut Recorder,
-    ) {
-        let in_flight = self.flight_at_loss(flight);
+    pub(super) fn on_snack(&mut self, now: Instant, snack: Snack, recorder: &mut Recorder) {
+        let in_flight = self.flight_at_loss();
         // A SNACK says nothing of what was sent again less than a round trip ago.
-        let age = flight.rtt.smooth_bound().unwrap_or_else(|| flight.rto());
-        let (una, mss) = (flight.board.una(), u64::from(flight.mss));
+        let age = self.rtt.smooth_bound().unwrap_or_else(|| self.rto());
+        let (una, mss) = (self.board.una(), u64::from(self.mss));
         // The highest tells whether data is lost that left since the last loss.
         let mut highest = None;
         for (left, right) in snack.holes(una, mss) {
-            highest = flight.board.miss(left, right, now, age).or(highest);
+            highest = self.board.miss(left, right, now, age).or(highest);
         }
         let Some(missed) = highest else {
             return;
         };
         // What a time-out sends again is going anyway.
-        if self.after_timeout {
+        if self.loss.after_timeout {
             return;
         }
-        let another = self.in_recovery;
-        if another && missed.start < self.recover {
+        let another = self.loss.in_recovery;
+        if another && missed.start < self.loss.recover {
             return; // of the window that this recovery repairs
         }
         recorder.emit(now, Record::Mark(Mark::FastRetransmit));
         let loss = Loss { sent_at: missed.at };
-        self.reduce(flight, now, in_flight, loss, false);
-        self.enter(flight);
+        self.reduce(now, in_flight, loss, false);
+        self.enter_recovery();
         if !another {
-            flight.inflation = i64::from(self.dup_acks) * i64::from(flight.mss);
+            self.inflation = i64::from(self.loss.dup_acks) * i64::from(self.mss);
         }
-        if let Some(fine) = &mut flight.fine {
+        if let Some(fine) = &mut self.fine {
             fine.check_again();
         }
-        flight.restart_timer_for_loss(now);
+        self.restart_timer_for_loss(now);
     }
 }
 
 /// Processes an ACK of new data while losses are repaired.
 pub(super) fn on_recovery_ack(
-    loss: &mut LossState,
     flight: &mut Flight,
     now: Instant,
     new: &NewAck,
     recorder: &mut Recorder,
 ) {
-    if flight.board.una() >= loss.recover {
+    if flight.board.una() >= flight.loss.recover {
         let window = flight.cc.cwnd();
-        loss.recovered(flight, now, window, recorder);
+        flight.end_recovery(now, window, recorder);
         return;
     }
     flight.inflation = (flight.inflation - new.bytes()).max(0);

@@ -3,27 +3,21 @@
 //! Jacobson 1988; 4.3BSD-Tahoe `tcp_input.c`: SND.NXT goes back to SND.UNA and
 //! slow start begins from one segment.
 
-use super::state::{LossState, front_loss};
 use crate::flight::Flight;
 use crate::record::{Mark, Record, Recorder};
 use crate::time::Instant;
 
 #[inline(never)] // nothing of it need be fetched by others
-pub(super) fn on_dup_ack(
-    loss: &mut LossState,
-    flight: &mut Flight,
-    now: Instant,
-    recorder: &mut Recorder,
-) {
-    if loss.dup_acks != loss.threshold {
+pub(super) fn on_dup_ack(flight: &mut Flight, now: Instant, recorder: &mut Recorder) {
+    if flight.loss.dup_acks != flight.loss.threshold {
         return;
     }
     recorder.emit(now, Record::Mark(Mark::FastRetransmit));
-    if !loss.assume_corruption {
-        let (in_flight, front) = (loss.flight_at_loss(flight), front_loss(flight, now));
-        loss.reduce(flight, now, in_flight, front, false);
+    if !flight.loss.assume_corruption {
+        let (in_flight, front) = (flight.flight_at_loss(), flight.front_loss(now));
+        flight.reduce(now, in_flight, front, false);
         flight.cc.collapse(u64::from(flight.mss)); // slow start, without a time-out
-        loss.reduced = true;
+        flight.loss.reduced = true;
     }
     flight.board.lose_all();
     flight.restart_timer(now);

@@ -111,18 +111,18 @@ impl Sender {
                 return Err(BlockedOn::Idle); // before the handshake only the SYN goes again
             }
             let repair = self.flight.extras.repair.of(&*self.flight.cc);
-            let burst = self.recovery.loss.after_timeout
+            let burst = self.flight.loss.after_timeout
                 && repair.is_some_and(|repair| self.sent_again >= repair.retransmit_limit());
-            let force = self.recovery.loss.force || self.recovery.sends_lost_at_once();
+            let force = self.flight.loss.force || self.recovery.sends_lost_at_once(&self.flight);
             // A FIN is no data: a full segment with one fits a window of a segment.
             let chunk = self.again(sent);
             if !burst && (force || self.used() + u64::from(chunk.len) <= self.flight.cwnd()) {
-                self.recovery.loss.force = false;
+                self.flight.loss.force = false;
                 return Ok((chunk, Some(i)));
             }
             return Err(BlockedOn::Cwnd);
         }
-        self.recovery.loss.force = false;
+        self.flight.loss.force = false;
         if self.flight.board.una() == 0 {
             return if self.early {
                 self.choose_early(now)
@@ -131,7 +131,7 @@ impl Sender {
             };
         }
         let result = self.choose_new(now, 0);
-        if result.is_err() && self.recovery.counts_holes() {
+        if result.is_err() && self.recovery.counts_holes(&self.flight) {
             if self.flight.cwnd() < self.flight.board.pipe() + u64::from(self.flight.mss) {
                 return Err(BlockedOn::Cwnd);
             }
@@ -146,7 +146,7 @@ impl Sender {
                 && self.recovery.may_rescue(self.flight.board.una())
                 && let Some((i, sent)) = self.flight.board.last_hole()
             {
-                self.recovery.rescued();
+                self.recovery.rescued(&self.flight);
                 return Ok((self.again(sent), Some(i)));
             }
         }
@@ -156,7 +156,7 @@ impl Sender {
     /// Returns the bytes charged to a window.
     #[inline(always)] // asked for each segment
     pub(super) fn used(&self) -> u64 {
-        if self.recovery.loss.counts_pipe() {
+        if self.flight.loss.counts_pipe() {
             self.flight.board.pipe()
         } else {
             self.flight.board.flight()
@@ -210,7 +210,7 @@ impl Sender {
         let window = self
             .flight
             .cwnd()
-            .saturating_add(syn + self.recovery.loss.limited_transmit_credit(mss));
+            .saturating_add(syn + self.flight.loss.limited_transmit_credit(mss));
         if self.used() + len > window {
             return Err(BlockedOn::Cwnd);
         }

@@ -1,7 +1,7 @@
 //! Samples of the round trip and of the delivery rate.
 
 use super::Sender;
-use crate::flight::context;
+use crate::flight::{Flight, context};
 use crate::rate::RateSample;
 use crate::record::{Record, Recorder};
 use crate::time::{Instant, Interval};
@@ -19,7 +19,13 @@ impl Sender {
             .rtt
             .window(self.flight.board.una(), self.flight.board.max());
         let rtt = self.flight.rtt.sample(sent, now);
-        self.recovery.sampled(&mut self.flight.rtt, sent, rtt);
+        let Flight {
+            loss,
+            rtt: estimator,
+            ..
+        } = &mut self.flight;
+        loss.spurious.sampled(estimator, sent, rtt);
+        self.recovery.sampled();
         let rto = self.flight.rto();
         recorder.emit(now, Record::Rtt { rtt, rto });
         rtt
@@ -56,7 +62,7 @@ impl Sender {
 
     /// The best guess of what is in the network.
     fn in_network(&self) -> u64 {
-        if self.recovery.loss.sacking {
+        if self.flight.loss.sacking {
             self.flight.board.pipe()
         } else {
             self.flight.board.flight()

@@ -3,6 +3,7 @@
 use super::{Sender, context};
 use crate::congestion::Repair;
 use crate::record::{Mark, Record, Recorder};
+use crate::recovery::vegas;
 use crate::time::{Instant, Interval};
 use crate::timers::Timer;
 
@@ -17,19 +18,18 @@ impl Sender {
         let handshake = flight.board.una() == 0;
         let more = self.buffer.fin().is_none();
         if flight.sends_front_at_timeout() && !handshake {
-            self.recovery.on_fine_timeout(flight, now, recorder);
+            vegas::on_timeout(flight, now, recorder);
             flight.back_off(more);
             flight.start_timer(now);
             return flight.timeouts_in_row;
         }
         recorder.emit(now, Record::Mark(Mark::Timeout));
-        let loss = &self.recovery.loss;
         let in_flight = flight.at_most_window(flight.reduced_from());
-        let reduces = !handshake && !loss.assume_corruption;
-        let again = flight.config().reduce_once && loss.reduced_since(flight.board.una());
+        let reduces = !handshake && !flight.loss.assume_corruption;
+        let again = flight.config().reduce_once && flight.loss.reduced_since(flight.board.una());
         if reduces {
-            self.recovery.begin_by_timeout(flight);
-            let repairing = self.recovery.loss.recovering();
+            flight.begin_episode(true);
+            let repairing = flight.loss.recovering();
             self.frto.on_timeout(flight, repairing);
         }
         self.recovery.lose_at_timeout(flight, now);

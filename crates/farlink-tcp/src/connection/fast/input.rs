@@ -71,7 +71,7 @@ impl Connection {
         self.tx.peer_alive();
         self.tx.set_window(now, start, una, self.scaled(segment));
         if self.agreed.ecn.agreed() {
-            self.tx.recovery.loss.mark_echoed = false;
+            self.tx.flight.loss.mark_echoed = false;
         }
         if let Some(ts) = segment.options.timestamps {
             self.stamps.accepted(now, ts.value, start);
@@ -101,7 +101,7 @@ impl Connection {
         let start = self.rx.nxt();
         self.tx.peer_alive();
         self.tx.set_window(now, start, ack, self.scaled(segment));
-        self.tx.recovery.loss.mark_echoed = false;
+        self.tx.flight.loss.mark_echoed = false;
         self.tx.flight.board.first_sacked = Maybe::NONE;
         self.process_new_ack_inline(now, segment, ack, una);
         if let Some(ts) = segment.options.timestamps {

@@ -53,8 +53,8 @@ impl Sender {
             && end <= self.buffer.end()
             && self.buffer.fin() != Some(end)
             && !self.flight.board.may_have_lost()
-            && !self.recovery.loss.in_recovery
-            && self.recovery.loss.dup_acks == 0
+            && !self.flight.loss.in_recovery
+            && self.flight.loss.dup_acks == 0
             && self.frto == Frto::Off
             && now >= self.paced_until
             && !self.probe
@@ -67,11 +67,11 @@ impl Sender {
             if usable >= self.flight.peer.largest / 2 {
                 return Streamed::Unknown; // a short segment may be worth it
             }
-            self.recovery.loss.force = false;
+            self.flight.loss.force = false;
             self.block(now, BlockedOn::Peer);
             return Streamed::Full;
         }
-        self.recovery.loss.force = false;
+        self.flight.loss.force = false;
         let room = self.flight.cwnd().saturating_sub(self.used());
         if room < mss {
             self.block(now, BlockedOn::Cwnd);

@@ -1,0 +1,115 @@
+//! State of the repair of losses, which all algorithms of recovery share.
+
+use crate::config::{AssumeLoss, Config, Recovery};
+use crate::recovery::Spurious;
+use crate::seq::Offset;
+
+/// State that the algorithms share.
+#[derive(Debug)]
+#[repr(C)] // in this order in memory: what each segment asks for is together
+pub(crate) struct LossState {
+    pub(crate) in_recovery: bool,
+    /// The next retransmission leaves whatever the window says.
+    pub(crate) force: bool,
+    /// Set if a time-out happened since `recover` was passed: what was sent before is sent again.
+    pub(crate) after_timeout: bool,
+    /// The window was reduced since new data said so (CWR).
+    pub(crate) reduced: bool,
+    /// The ACK at hand says that data was marked: nothing grows for it.
+    pub(crate) mark_echoed: bool,
+    pub(crate) limited_transmit: bool,
+    /// Losses are taken for corruption.
+    pub(crate) assume_corruption: bool,
+    /// The scoreboard of RFC 6675 is used.
+    pub(crate) sacking: bool,
+    pub(crate) dup_acks: u32,
+    pub(crate) threshold: u32,
+    /// Bytes in flight that limited transmit let out since the last new ACK. They do not count
+    /// when the window is reduced (RFC 5681, 3.2, step 2).
+    pub(crate) limited_sent: u64,
+    /// Position after the highest byte sent when the last loss was seen
+    /// (`recover` of RFC 6582, `RecoveryPoint` of RFC 6675).
+    pub(crate) recover: Offset,
+    /// Position after the last byte that was out when a marked ACK came (ELN);
+    /// zero when there is nothing to repair.
+    pub(crate) repair_end: Offset,
+    /// Position after the highest byte that a negative acknowledgment named; zero without any.
+    pub(crate) nacked_to: Offset,
+    /// Position after the highest byte sent when the window was last reduced for
+    /// a mark (RFC 3168).
+    pub(crate) marked: Offset,
+    pub(crate) spurious: Spurious,
+}
+
+impl LossState {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            in_recovery: false,
+            force: false,
+            after_timeout: false,
+            reduced: false,
+            mark_echoed: false,
+            limited_transmit: config.limited_transmit,
+            assume_corruption: config.assume_loss == AssumeLoss::Corruption,
+            sacking: matches!(config.recovery, Recovery::Sack { .. }),
+            dup_acks: 0,
+            threshold: config.dupack_threshold,
+            limited_sent: 0,
+            recover: 0,
+            repair_end: 0,
+            nacked_to: 0,
+            marked: 0,
+            spurious: Spurious::default(),
+        }
+    }
+
+    /// Returns whether data outstanding at the last loss is still being repaired.
+    #[inline]
+    pub(crate) fn repairing(&self, una: Offset) -> bool {
+        self.recovering() && una < self.recover
+    }
+
+    /// Returns whether fast recovery or that after a time-out lasts.
+    #[inline]
+    pub(crate) fn recovering(&self) -> bool {
+        self.in_recovery || self.after_timeout
+    }
+
+    /// Returns whether the window is charged with the pipe: SACKed bytes have left the network.
+    /// Outside of recovery this is limited transmit (RFC 6675, 5, step 3).
+    #[inline]
+    pub(crate) fn counts_pipe(&self) -> bool {
+        self.sacking && (self.in_recovery || self.after_timeout || self.limited_transmit)
+    }
+
+    /// Returns the bytes that limited transmit lets out beyond the window (RFC 3042). With SACK the
+    /// pipe does so.
+    #[inline]
+    pub(crate) fn limited_transmit_credit(&self, mss: u64) -> u64 {
+        if self.limited_transmit && !self.in_recovery && !self.sacking {
+            mss * u64::from(self.dup_acks.min(self.threshold - 1))
+        } else {
+            0
+        }
+    }
+
+    /// Counts `len` new bytes that leave with `in_flight` already out and a window of `cwnd`.
+    #[inline]
+    pub(crate) fn new_data(&mut self, len: u64, in_flight: u64, cwnd: u64) {
+        if self.dup_acks > 0 && !self.in_recovery && in_flight + len > cwnd {
+            self.limited_sent += len;
+        }
+    }
+
+    /// Returns whether a loss or a mark in the window of data at `una` has reduced the congestion
+    /// window and is still being handled.
+    pub(crate) fn reduced_since(&self, una: Offset) -> bool {
+        (self.in_recovery && una < self.recover) || una < self.marked
+    }
+
+    /// Returns whether a mark already reduced the window in which the loss at `una` was sent (RFC
+    /// 3168, 6.1.2).
+    pub(crate) fn reduced_for_mark(&self, una: Offset) -> bool {
+        una <= self.marked
+    }
+}

@@ -1,0 +1,114 @@
+//! Actions of the algorithms on a loss.
+
+use crate::config::ReduceFrom;
+use crate::congestion::{Ack, InForce, Loss};
+use crate::flight::{Flight, context};
+use crate::record::{Mark, Record, Recorder};
+use crate::seq::Offset;
+use crate::time::Instant;
+
+/// A new acknowledgment, for recovery.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewAck {
+    /// Bytes in flight before it.
+    pub(crate) in_flight: u64,
+    /// Acknowledged data.
+    pub(crate) ack: Ack,
+    /// First position acknowledged before it.
+    pub(crate) before: Offset,
+}
+
+impl NewAck {
+    /// Returns the acknowledged bytes, for sums with a sign.
+    pub(super) fn bytes(&self) -> i64 {
+        i64::try_from(self.ack.bytes).unwrap_or(i64::MAX)
+    }
+}
+
+impl Flight {
+    /// Returns the base of the reduction after duplicate ACKs, without the data of limited transmit
+    /// (RFC 5681, 3.2 step 2).
+    pub(crate) fn flight_at_loss(&self) -> u64 {
+        let beyond = match self.config().reduce_from {
+            ReduceFrom::Cwnd => 0,
+            _ => self.loss.limited_sent,
+        };
+        self.reduced_from().saturating_sub(beyond)
+    }
+
+    /// Begins a recovery that lasts until all that is out is acknowledged.
+    pub(super) fn enter_recovery(&mut self) {
+        self.loss.in_recovery = true;
+        self.loss.limited_sent = 0;
+        self.loss.recover = self.board.max();
+        self.loss.force = true;
+        self.loss.reduced |= !self.loss.assume_corruption;
+        self.loss.repair_end = 0;
+    }
+
+    pub(super) fn leave_recovery(&mut self) {
+        self.inflation = 0;
+        self.loss.in_recovery = false;
+        self.loss.dup_acks = 0;
+        self.loss.force = false;
+    }
+
+    /// Ends a recovery because the loss is repaired: the window that `window` allows, no inflation.
+    pub(super) fn end_recovery(&mut self, now: Instant, window: u64, recorder: &mut Recorder) {
+        self.leave_recovery();
+        if !self.loss.assume_corruption {
+            let cx = context!(self, now, self.board.flight());
+            self.cc.on_recovered(&cx, window);
+        }
+        recorder.emit(now, Record::Mark(Mark::Recovered));
+    }
+
+    /// Reduces the controller's window for a loss of which nobody told the cause, unless it is
+    /// taken for corruption. `in_flight` is the base.
+    pub(super) fn reduce(&mut self, now: Instant, in_flight: u64, loss: Loss, by_timeout: bool) {
+        if self.loss.assume_corruption {
+            return;
+        }
+        self.begin_episode(by_timeout);
+        let in_flight = self.at_most_window(in_flight);
+        self.cc.on_loss(&context!(self, now, in_flight), &loss);
+    }
+
+    /// Presumes the first unacknowledged segment lost. The controller reduces its window by what
+    /// was in flight, and recovery begins.
+    pub(super) fn fast_retransmit(&mut self, now: Instant, recorder: &mut Recorder) {
+        recorder.emit(now, Record::Mark(Mark::FastRetransmit));
+        let (in_flight, loss) = (self.flight_at_loss(), self.front_loss(now));
+        if !self.loss.reduced_for_mark(self.board.una()) {
+            self.reduce(now, in_flight, loss, false);
+        }
+        self.enter_recovery();
+        self.board.lose_front();
+    }
+    /// The loss of the first unacknowledged segment.
+    pub(super) fn front_loss(&self, now: Instant) -> Loss {
+        Loss {
+            sent_at: self.board.front().map_or(now, |s| s.at),
+        }
+    }
+
+    /// Sets the window that the controller wants after a partial ACK. Returns whether it wants one.
+    pub(super) fn set_by_controller(
+        &mut self,
+        now: Instant,
+        new: &NewAck,
+        pipe: Option<u64>,
+    ) -> bool {
+        let in_force = InForce {
+            window: self.cwnd(),
+            pipe,
+        };
+        let cx = context!(self, now, new.in_flight);
+        let repair = self.extras.repair.of(&*self.cc);
+        let wanted = repair.and_then(|repair| repair.partial_ack_window(&cx, &new.ack, in_force));
+        if let Some(window) = wanted {
+            self.inflate_to(window);
+        }
+        wanted.is_some()
+    }
+}

@@ -1,0 +1,228 @@
+//! Detection and undo of reductions that were not needed (the module [`super::spurious`] has their
+//! state).
+
+use super::spurious::{Adaptation, Episode};
+use crate::config::RtoAlgorithm;
+use crate::congestion::{Ack, Undone};
+use crate::flight::{Flight, context};
+use crate::record::{Mark, Record, Recorder};
+use crate::segment::SackBlocks;
+use crate::seq::{Offset, Seq};
+use crate::time::Instant;
+use std::collections::BTreeMap;
+
+/// The duplicate that the first block of an ACK reports: it lies below the
+/// acknowledgment, or in the second block (RFC 2883, 4).
+pub(crate) fn duplicate_report(
+    blocks: &SackBlocks,
+    isn: Seq,
+    una: Offset,
+    ack: Offset,
+) -> Option<(Offset, Offset)> {
+    let range = |i: usize| {
+        let block = blocks.as_slice().get(i)?;
+        let left = block.left.offset(isn, una)?;
+        let right = block.right.offset(isn, una)?;
+        (left < right).then_some((left, right))
+    };
+    let (left, right) = range(0)?;
+    let below = right <= ack;
+    let inside = || range(1).is_some_and(|(from, to)| from <= left && right <= to);
+    (below || inside()).then_some((left, right))
+}
+
+impl Flight {
+    /// Begins or extends an episode with a loss that is about to reduce the window.
+    pub(crate) fn begin_episode(&mut self, by_timeout: bool) {
+        let detection = self.config().undo;
+        if !detection.any() {
+            return;
+        }
+        let (una, max) = (self.board.una(), self.board.max());
+        if let Some(episode) = &mut self.loss.spurious.episode
+            && una < episode.end
+            // RFC 3522 looks at each time-out that begins a recovery. Where D-SACK
+            // may still undo all of it, it stays one episode.
+            && !(detection.eifel && !detection.dsack && episode.judged)
+        {
+            episode.end = max;
+            episode.by_timeout |= by_timeout;
+            return;
+        }
+        if let Some(undo) = self.extras.undo.of_mut(&mut *self.cc) {
+            undo.remember();
+        }
+        // With SACK a segment may be on its way again already: by NextSeg's rule 3, or
+        // from the recovery before. Then an ACK tells of that retransmission.
+        let mut unreported = BTreeMap::new();
+        let mut retransmitted = None;
+        if !by_timeout && self.loss.sacking {
+            let front = self.board.front().filter(|s| s.is_again());
+            retransmitted = front.map(|s| s.at);
+            if detection.dsack {
+                unreported.extend(self.board.again().map(|s| (s.start, (s.end(), 1))));
+            }
+        }
+        let (rtt, ssthresh) = (&self.rtt, self.cc.ssthresh());
+        self.loss.spurious.episode = Some(Box::new(Episode {
+            end: max,
+            window: self.cc.cwnd(),
+            ssthresh,
+            pipe: (max - una).max(ssthresh),
+            srtt: rtt.srtt().map(|srtt| srtt + rtt.granularity() * 2),
+            deviation: rtt.deviation(),
+            by_timeout,
+            retransmitted,
+            judged: false,
+            unreported,
+        }));
+    }
+
+    /// Judges an episode by an ACK of new data that echoes the timestamp `echo` (Eifel detection,
+    /// RFC 3522, 3.2). `clock` is that of timestamps. Returns whether the window is what it was.
+    #[inline(never)]
+    pub(crate) fn judge_episode(
+        &mut self,
+        now: Instant,
+        ack: &Ack,
+        echo: Option<u32>,
+        clock: impl Fn(Instant) -> u32,
+        recorder: &mut Recorder,
+    ) -> bool {
+        let eifel = self.config().undo.eifel;
+        let Some(episode) = &mut self.loss.spurious.episode else {
+            return false;
+        };
+        if !eifel || episode.judged {
+            return false;
+        }
+        let Some(first) = episode.retransmitted else {
+            return false;
+        };
+        episode.judged = true;
+        if echo.is_none_or(|echo| echo.wrapping_sub(clock(first)) as i32 >= 0) {
+            return false;
+        }
+        let response = episode.by_timeout.then_some(ack.bytes);
+        self.undo(now, response, recorder)
+    }
+
+    /// Notes that `[left, right)` arrived twice, as the peer reports. Returns whether the window is
+    /// what it was.
+    #[inline(never)] // a loss without one need not fetch it
+    pub(crate) fn on_duplicate_report(
+        &mut self,
+        now: Instant,
+        (left, right): (Offset, Offset),
+        recorder: &mut Recorder,
+    ) -> bool {
+        recorder.emit(now, Record::DuplicateReported);
+        if !self.config().undo.dsack {
+            return false;
+        }
+        let Some(episode) = &mut self.loss.spurious.episode else {
+            return false;
+        };
+        if episode.unreported.is_empty() {
+            return false;
+        }
+        let reported: Vec<_> = episode
+            .unreported
+            .range(left..right)
+            .filter(|(_, piece)| piece.0 <= right)
+            .map(|(&start, _)| start)
+            .collect();
+        for start in reported {
+            if let Some(piece) = episode.unreported.get_mut(&start) {
+                piece.1 -= 1;
+                if piece.1 == 0 {
+                    episode.unreported.remove(&start);
+                }
+            }
+        }
+        episode.unreported.is_empty() && self.undo(now, None, recorder)
+    }
+
+    /// Takes an episode back, because the loss was none: nothing is presumed lost any more, and the
+    /// window is what it was. With `response`, that of RFC 4015, 3, steps 4 and 5, to a
+    /// time-out, the window is what is out and so many bytes more, which the ACK acknowledged.
+    /// Returns whether there was an episode.
+    ///
+    /// Linux has no such response (`tcp_try_undo_loss`): window and ssthresh are what they
+    /// were, and the estimator of [`RtoAlgorithm::Linux`] goes on with its samples.
+    pub(crate) fn undo(
+        &mut self,
+        now: Instant,
+        response: Option<u64>,
+        recorder: &mut Recorder,
+    ) -> bool {
+        let Some(episode) = self.loss.spurious.episode.take() else {
+            return false;
+        };
+        recorder.emit(now, Record::Mark(Mark::Undo));
+        self.board.lose_none();
+        let in_flight = self.board.flight();
+        let linux = self.config().rto.algorithm == RtoAlgorithm::Linux;
+        let undone = if let Some(acked) = response.filter(|_| !linux) {
+            self.loss.spurious.adaptation = episode.srtt.map(|srtt| {
+                Box::new(Adaptation {
+                    from: now,
+                    srtt,
+                    deviation: episode.deviation,
+                })
+            });
+            let step = self.config().window.initial.bytes(self.mss).min(acked);
+            Undone {
+                window: in_flight + step,
+                ssthresh: episode.pipe,
+            }
+        } else {
+            Undone {
+                window: episode.window.max(self.cc.cwnd()),
+                ssthresh: episode.ssthresh.max(self.cc.ssthresh()),
+            }
+        };
+        let cx = context!(self, now, in_flight);
+        if let Some(undo) = self.extras.undo.of_mut(&mut *self.cc) {
+            undo.on_spurious(&cx, &undone);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::SackBlock;
+
+    fn report(blocks: &[(u32, u32)], ack: Offset) -> Option<(Offset, Offset)> {
+        let blocks = blocks
+            .iter()
+            .map(|&(left, right)| SackBlock {
+                left: Seq(left),
+                right: Seq(right),
+            })
+            .collect();
+        duplicate_report(&blocks, Seq(0), ack, ack)
+    }
+
+    /// The cases of RFC 2883, 4: below the ACK, inside the second block, neither.
+    #[test]
+    fn the_first_block_tells_a_duplicate() {
+        assert_eq!(report(&[(3000, 3500)], 4000), Some((3000, 3500)));
+        assert_eq!(
+            report(&[(3000, 3500), (4500, 5000)], 4000),
+            Some((3000, 3500))
+        );
+        assert_eq!(
+            report(&[(5000, 5500), (4500, 6000)], 4000),
+            Some((5000, 5500))
+        );
+        assert_eq!(report(&[(4500, 5000)], 4000), None);
+        assert_eq!(report(&[(5500, 6000), (4500, 5000)], 4000), None);
+        // Only the first block does.
+        assert_eq!(report(&[(4500, 5000), (3000, 3500)], 4000), None);
+        assert_eq!(report(&[(3500, 3000)], 4000), None);
+        assert_eq!(report(&[], 4000), None);
+    }
+}
