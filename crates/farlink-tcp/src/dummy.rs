@@ -42,7 +42,7 @@ impl Dummies {
         }
     }
 
-    /// Data left.
+    /// Notes data that left.
     pub(crate) fn data(&mut self, start: Offset, len: u32) {
         self.last = Some((start, len));
     }

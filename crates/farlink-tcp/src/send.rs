@@ -200,7 +200,7 @@ impl Sender {
         }
     }
 
-    /// The window that was closed is not any more.
+    /// Ends the state of a closed window.
     #[cold]
     fn window_opened(&mut self, now: Instant) {
         self.flight.timers.stop(Timer::Persist);
@@ -236,8 +236,7 @@ impl Sender {
         self.flight.board.rate.is_none() && !self.recovery.compares() && self.frto == Frto::Off
     }
 
-    /// Sequence space of nothing but acknowledgments leaves: `None`. Otherwise
-    /// the piece that goes next.
+    /// Returns the piece that leaves next; `None` if nothing but an acknowledgment may leave.
     #[inline(never)] // of a stream it is not asked
     pub(crate) fn next(&mut self, now: Instant) -> Option<Chunk> {
         if self.only_receives(now) {
@@ -319,8 +318,8 @@ impl Sender {
             .on_sent(&mut self.flight, now, index.is_some());
     }
 
-    /// The SYN leaves for the first time, with so many bytes of data, which are
-    /// acknowledged and sent again apart from it.
+    /// Sends the SYN for the first time, with `data` bytes, which are acknowledged and sent again
+    /// apart from it.
     pub(crate) fn send_syn(&mut self, now: Instant, data: u32) {
         let chunk = Chunk {
             start: 0,
@@ -341,8 +340,8 @@ impl Sender {
         }
     }
 
-    /// The peer took the SYN but not all of its data, which goes again at once. It was
-    /// refused and not lost: the window stays (RFC 7413, 4.2.2).
+    /// Sends the data of a SYN again at once, because the peer took the SYN but not all of its data.
+    /// The data was refused and not lost, so that the window stays (RFC 7413, 4.2.2).
     pub(crate) fn syn_data_refused(&mut self) {
         self.flight.board.lose_all();
         self.flight.board.split(self.flight.mss);

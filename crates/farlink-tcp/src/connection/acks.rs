@@ -299,7 +299,7 @@ impl Connection {
         self.record_state(now);
     }
 
-    /// An ACK in SYN-RECEIVED. Returns whether it is of our SYN.
+    /// Processes an ACK in SYN-RECEIVED. Returns whether it is of our SYN.
     #[cold]
     fn ends_handshake(
         &mut self,
@@ -427,7 +427,7 @@ impl Connection {
         self.record_state(now);
     }
 
-    /// State changes that an acknowledged FIN brings.
+    /// Changes the state if our FIN is acknowledged. Returns whether there still is a connection.
     fn after_ack(&mut self, now: Instant) -> bool {
         if self.tx.fin_acknowledged() {
             match self.state {

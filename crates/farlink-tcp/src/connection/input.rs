@@ -18,7 +18,7 @@ const CHALLENGE_EVERY: Interval = Interval::from_millis(500);
 const MIN_MSS: u32 = 28;
 
 impl Connection {
-    /// A segment for this connection arrived, its checksum verified.
+    /// Processes a segment for this connection, whose checksum is verified.
     #[inline(always)] // in one place
     pub fn on_segment(&mut self, now: Instant, segment: &Segment) {
         if !self.fast_on_segment(now, segment) {
@@ -26,7 +26,7 @@ impl Connection {
         }
     }
 
-    /// The general way of a segment.
+    /// Processes any segment: the general way.
     #[inline(never)]
     fn process_segment(&mut self, now: Instant, segment: &Segment) {
         self.idle = false;
@@ -465,7 +465,7 @@ impl Connection {
         }
     }
 
-    /// A challenge ACK (RFC 5961, 3.2, 4.2 and 5.2), of which few leave.
+    /// Sends a challenge ACK (RFC 5961, 3.2, 4.2 and 5.2), of which few leave.
     pub(super) fn challenge(&mut self, now: Instant) {
         if self.may_challenge(now) {
             self.rx.acknowledge_now();
@@ -481,7 +481,7 @@ impl Connection {
         may
     }
 
-    /// The peer has not heard our ACK of its FIN: the wait starts anew (3.10.7.4).
+    /// Starts the wait anew if the peer has not got our ACK of its FIN (3.10.7.4).
     fn fin_in_time_wait(&mut self, now: Instant, flags: Flags) {
         if self.state == State::TimeWait && flags.has(Flags::FIN) {
             self.wait_for_old_segments(now);
@@ -489,7 +489,7 @@ impl Connection {
         }
     }
 
-    /// The SYN goes again; what left after it may still arrive.
+    /// Sends the SYN again; what left after it may still arrive.
     fn lose_syn(&mut self) {
         if self.tx.early {
             self.tx.flight.board.lose_front();

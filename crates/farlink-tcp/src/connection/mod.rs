@@ -108,7 +108,7 @@ struct Agreed {
 }
 
 impl Connection {
-    /// An active open: the SYN leaves with the first [`Self::poll_transmit`].
+    /// Opens actively: the SYN leaves with the first [`Self::poll_transmit`].
     pub fn open(config: Arc<Config>, local_port: u16, remote_port: u16, isn: Seq) -> Self {
         let mut c = Self::new(config, local_port, remote_port, isn, State::SynSent);
         c.active = true;
@@ -116,7 +116,7 @@ impl Connection {
         c
     }
 
-    /// A passive open: waits for a SYN from any port.
+    /// Opens passively: waits for a SYN from any port.
     pub fn listen(config: Arc<Config>, local_port: u16, isn: Seq) -> Self {
         Self::new(config, local_port, 0, isn, State::Listen)
     }
@@ -261,7 +261,7 @@ impl Connection {
         self.tx.flight.board.una().clamp(1, self.tx.buffer.end()) - 1
     }
 
-    /// The round-trip estimator.
+    /// Returns the round-trip estimator.
     pub fn rtt(&self) -> &RttEstimator {
         &self.tx.flight.rtt
     }
@@ -464,7 +464,7 @@ impl Connection {
 
     // Output besides segments, which are in output.rs.
 
-    /// The next thing the application should know.
+    /// Returns the next event for the application.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop()
     }

@@ -18,7 +18,7 @@ const ELN_LEN: u32 = 4;
 const MOST_SNACK: u32 = 16;
 
 impl Connection {
-    /// The next segment to send; `None` when there is nothing to send now.
+    /// Returns the next segment to send; `None` when there is nothing to send now.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         let (mut segment, mut burst) = (Segment::default(), BurstBudget::default());
         self.transmit_into(now, &mut burst, &mut segment)
@@ -48,7 +48,7 @@ impl Connection {
         }
     }
 
-    /// The general way: whatever may have to leave.
+    /// Sends whatever may have to leave: the general way.
     #[inline(never)]
     pub(super) fn transmit(&mut self, now: Instant, out: &mut Segment) -> bool {
         if let Some(reply) = self.reply.take() {
@@ -119,7 +119,7 @@ impl Connection {
         }
     }
 
-    /// Our FIN is on its way: the state that follows (RFC 9293, 3.10.4).
+    /// Enters the state that follows when our FIN leaves (RFC 9293, 3.10.4).
     fn fin_left(&mut self) {
         match self.state {
             State::Established | State::SynReceived => self.state = State::FinWait1,

@@ -76,7 +76,7 @@ impl Stamps {
         (value.wrapping_sub(self.recent) as i32) < 0 && now.since(self.taken) <= LIFE
     }
 
-    /// The peer's SYN has this time stamp.
+    /// Takes over the timestamp of the peer's SYN.
     pub(super) fn synchronize(&mut self, now: Instant, value: u32) {
         (self.recent, self.taken) = (value, now);
     }

@@ -68,7 +68,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Something happened that the application should know.
+    /// Adds an event.
     pub(super) fn push(&mut self, event: Event) {
         self.any = true;
         match event {
@@ -78,7 +78,7 @@ impl Events {
         }
     }
 
-    /// The next thing that it should know.
+    /// Returns the next event.
     #[inline(always)] // after each segment
     pub(super) fn pop(&mut self) -> Option<Event> {
         if self.any { self.next() } else { None }

@@ -8,7 +8,7 @@ use crate::time::Instant;
 use crate::timers::Timer;
 
 impl Connection {
-    /// The time that [`Self::next_timeout`] named has come.
+    /// Processes the timers at the time that [`Self::next_timeout`] named.
     pub fn on_timeout(&mut self, now: Instant) {
         self.idle = false;
         for timer in Timer::ALL {
@@ -18,7 +18,7 @@ impl Connection {
         }
     }
 
-    /// A timer went off, and does not run any more. What ends the connection stops
+    /// Processes a timer that went off, and does not run any more. What ends the connection stops
     /// the others.
     fn expired(&mut self, now: Instant, timer: Timer) {
         match timer {

@@ -65,7 +65,7 @@ impl Frto {
         matches!(self, Self::First { sent: true, .. } | Self::Second { .. })
     }
 
-    /// A segment left, again or for the first time.
+    /// Notes a segment that left, again or for the first time.
     #[inline]
     pub(crate) fn on_sent(&mut self, again: bool) {
         match self {
@@ -75,7 +75,7 @@ impl Frto {
         }
     }
 
-    /// No new segment can leave: if none did, step 3 tells nothing.
+    /// Notes that no new segment can leave. If none did, step 3 tells nothing.
     pub(crate) fn cannot_send(&mut self) {
         if matches!(self, Self::Second { sent: 0, .. }) {
             *self = Self::Off;

@@ -85,7 +85,7 @@ impl Flight {
         self.enter_recovery();
         self.board.lose_front();
     }
-    /// The loss of the first unacknowledged segment.
+    /// Returns the loss of the first unacknowledged segment.
     pub(super) fn front_loss(&self, now: Instant) -> Loss {
         Loss {
             sent_at: self.board.front().map_or(now, |s| s.at),

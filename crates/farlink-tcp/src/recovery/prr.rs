@@ -57,7 +57,7 @@ impl Prr {
         }
     }
 
-    /// Recovery begins.
+    /// Begins a recovery.
     pub(super) fn enter(&mut self) {
         self.starting = true;
         self.delivered = 0;
@@ -71,7 +71,7 @@ impl Prr {
         self.recover_fs = outstanding.max(1);
     }
 
-    /// Something left.
+    /// Counts data that left.
     pub(super) fn sent(&mut self, len: u64) {
         self.out += len;
     }

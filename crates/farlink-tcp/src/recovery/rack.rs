@@ -93,7 +93,7 @@ impl Rack {
         }
     }
 
-    /// A round trip was measured.
+    /// Notes that a round trip was measured.
     #[inline]
     pub(crate) fn sampled(&mut self) {
         self.tlp.sampled = true;
@@ -105,7 +105,7 @@ impl Rack {
         self.tlp.due
     }
 
-    /// Fast or RTO recovery begins (7.1).
+    /// Begins a fast or RTO recovery (7.1).
     pub(super) fn recovery_begins(&mut self) {
         self.tlp.due = false;
         self.tlp.end = None;

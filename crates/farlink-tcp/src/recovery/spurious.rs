@@ -1,5 +1,5 @@
-//! Retransmissions that were not needed: how a sender finds out, and how it
-//! takes the reduction of its window back.
+//! Retransmissions that were not needed: the record by which a sender finds out and takes the
+//! reduction of its window back.
 //!
 //! Three detections: every retransmission of an episode was reported as a
 //! duplicate (RFC 2883 and RFC 3708, as Linux does); the first ACK of new data
@@ -52,7 +52,7 @@ pub(super) struct Adaptation {
 }
 
 impl Spurious {
-    /// `[start, end)` leaves again, and this is looked for.
+    /// Notes that `[start, end)` leaves again, if `detection` looks for that.
     #[inline]
     pub(crate) fn sent_again(
         &mut self,
@@ -69,7 +69,7 @@ impl Spurious {
         }
     }
 
-    /// A round-trip sample of a segment that left at `sent`.
+    /// Uses a round-trip sample of a segment that left at `sent`.
     #[inline]
     pub(crate) fn sampled(&mut self, rtt: &mut RttEstimator, sent: Instant, sample: Interval) {
         if let Some(before) = self.adaptation.take_if(|a| sent >= a.from) {

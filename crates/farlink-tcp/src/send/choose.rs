@@ -35,7 +35,7 @@ impl Sender {
         }
     }
 
-    /// Since when nothing was sent and the retransmission timer was left alone.
+    /// Returns since when nothing was sent and the retransmission timer was left alone.
     pub(crate) fn quiet_since(&self) -> Instant {
         self.last_sent.max(self.flight.timer_restarted)
     }
@@ -56,7 +56,7 @@ impl Sender {
             && self.frto == Frto::Off
     }
 
-    /// Nothing more may leave now.
+    /// Notes the reason why nothing more may leave now.
     #[inline]
     pub(super) fn block(&mut self, now: Instant, on: BlockedOn) {
         self.blocked_on = on;
@@ -227,7 +227,7 @@ impl Sender {
         }
     }
 
-    /// A piece of up to `len` bytes never sent before, the FIN with the last.
+    /// Returns a piece of up to `len` bytes never sent before, the FIN with the last.
     pub(super) fn fresh(&self, len: u32, probe: bool) -> Option<Chunk> {
         let start = self.flight.board.max();
         let len = if probe {
@@ -249,7 +249,7 @@ impl Sender {
         })
     }
 
-    /// The piece that a record stands for.
+    /// Returns the piece that a record stands for.
     pub(super) fn again(&self, sent: Sent) -> Chunk {
         let fin = self.buffer.fin().is_some_and(|fin| sent.end() > fin);
         let syn = sent.start == 0;

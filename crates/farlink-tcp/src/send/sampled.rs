@@ -7,7 +7,7 @@ use crate::record::{Record, Recorder};
 use crate::time::{Instant, Interval};
 
 impl Sender {
-    /// A segment that left at `sent` gives a round-trip sample.
+    /// Takes a round-trip sample of a segment that left at `sent`.
     #[inline]
     pub(super) fn sample(
         &mut self,
@@ -31,7 +31,7 @@ impl Sender {
         rtt
     }
 
-    /// An ACK of nothing new has SACKed something.
+    /// Processes an ACK of nothing new that has SACKed something.
     #[inline]
     pub(crate) fn sacked_only(&mut self, now: Instant, recorder: &mut Recorder) {
         let Some(sent) = self.flight.board.first_sacked.get() else {
@@ -60,7 +60,7 @@ impl Sender {
         self.flight.board.rate.is_some().then(|| self.in_network())
     }
 
-    /// The best guess of what is in the network.
+    /// Returns the best guess of what is in the network.
     fn in_network(&self) -> u64 {
         if self.flight.loss.sacking {
             self.flight.board.pipe()
@@ -69,8 +69,8 @@ impl Sender {
         }
     }
 
-    /// An ACK is done with, which found `prior_flight` bytes in the network:
-    /// the controller gets its sample, if it delivered anything.
+    /// Ends an ACK that found `prior_flight` bytes in the network: the controller gets its sample, if
+    /// the ACK delivered anything.
     #[inline(never)] // nothing of it need be fetched by others
     pub(crate) fn sample_rate(&mut self, now: Instant, prior_flight: u64) {
         let flight = self.in_network();
@@ -97,15 +97,14 @@ impl Sender {
         }
     }
 
-    /// The SYN was acknowledged, which is no sample for the controller.
+    /// Drops the sample of a SYN, which is none for the controller.
     pub(crate) fn skip_sample(&mut self, now: Instant) {
         if let Some(rate) = &mut self.flight.board.rate {
             rate.finish(now);
         }
     }
 
-    /// Nothing more is there to send: what follows is limited by the
-    /// application, unless the window is full or a loss waits for its repair
+    /// Notes that nothing more is there to send: what follows is limited by the application, unless the window is full or a loss waits for its repair
     /// (draft-cheng-iccrg-delivery-rate-estimation-00, 3.4).
     #[inline]
     pub(super) fn application_limits(&mut self) {

@@ -16,7 +16,7 @@ const SPECIAL: Flags = Flags::SYN
     .with(Flags::CWR);
 
 impl Connection {
-    /// Takes a segment that is what was expected. Returns whether it was.
+    /// Processes a segment that is what was expected. Returns whether it was.
     #[inline(always)] // of each segment
     pub(in crate::connection) fn fast_on_segment(
         &mut self,
@@ -49,7 +49,7 @@ impl Connection {
         }
     }
 
-    /// Data that the window takes, at the end that sends nothing itself.
+    /// Processes data that fits the window, at the end that sends nothing itself.
     #[inline(always)] // in one place
     fn fast_data(&mut self, now: Instant, segment: &Segment) -> bool {
         let (una, len) = (self.tx.flight.board.una(), segment.body.len());
@@ -89,7 +89,7 @@ impl Connection {
         true
     }
 
-    /// An ACK of new data that is nothing else.
+    /// Processes an ACK of new data that is nothing else.
     #[inline(always)] // in one place
     fn fast_ack(&mut self, now: Instant, segment: &Segment) -> bool {
         let (una, max) = (self.tx.flight.board.una(), self.tx.flight.board.max());

@@ -17,8 +17,8 @@ impl Connection {
         self.tx.streams() && self.lifetime.is_none() && !self.general_only
     }
 
-    /// Nothing left the sender when it was asked last, and nothing may before
-    /// something else than the next data comes.
+    /// Notes whether nothing may leave before something else than the next data comes, because
+    /// nothing left the sender when it was asked last.
     #[inline]
     pub(super) fn note_idle(&mut self) {
         self.idle = self.predicts

@@ -41,7 +41,7 @@ impl Connection {
         }
     }
 
-    /// An end that only receives: the ACK that is due.
+    /// Sends the ACK that is due of an end that only receives.
     #[inline(always)] // as `build_ack`
     pub(in crate::connection) fn fast_transmit_ack(
         &mut self,

@@ -92,7 +92,7 @@ impl Sender {
         Streamed::Segment(chunk)
     }
 
-    /// Another full segment of a burst, or nothing more because the congestion window is full.
+    /// Sends another full segment of a burst, or nothing more because the congestion window is full.
     /// Nothing else may have happened to the connection since the burst began, so that all else
     /// which [`Self::fast_next`] asks and does is as it was.
     #[inline(always)] // of each segment of a stream but the first that an ACK lets out
@@ -108,7 +108,7 @@ impl Sender {
         Streamed::Segment(self.stream(now))
     }
 
-    /// A full segment of new data leaves.
+    /// Sends a full segment of new data.
     #[inline(always)] // of each segment of a stream
     fn stream(&mut self, now: Instant) -> Chunk {
         let chunk = Chunk {
