@@ -289,7 +289,7 @@ fn every_page_is_of_a_row_and_its_links_lead_somewhere() {
 #[test]
 fn every_value_of_a_profile_sets_its_key() {
     let mut contrary = (variant::lookup("tahoe").unwrap().config)();
-    contrary.recovery = (variant::lookup("sack").unwrap().config)().recovery;
+    contrary.recovery = (variant::lookup("bbr").unwrap().config)().recovery; // with RACK
     contrary.receiver.sack = true;
     contrary.receiver.buffer_max = Some(1 << 20);
     for profile in PROFILES {

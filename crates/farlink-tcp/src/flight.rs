@@ -8,7 +8,7 @@ mod timer;
 mod usage;
 mod window;
 
-use crate::config::{Config, CwndLimit, Sampling};
+use crate::config::{Config, Sampling};
 use crate::congestion::{self, CongestionControl, Extras};
 use crate::maybe::Maybe;
 use crate::rate::RateSampler;
@@ -57,11 +57,6 @@ pub(crate) struct Flight {
     pub(crate) usage: CwndUsage,
     /// Bytes that duplicate and partial ACKs add to the window while recovery lasts.
     pub(crate) inflation: i64,
-    /// Largest congestion window that counts is the peer's largest window.
-    limited_by_peer: bool,
-    cwnd_validation: bool,
-    one_sample: bool,
-    rtt_from_sack: bool,
     pub(crate) rtt: RttEstimator,
     /// Clock of Vegas for the first unacknowledged segment.
     pub(crate) fine: Option<Box<FineTimeout>>,
@@ -87,12 +82,8 @@ impl Flight {
             board,
             cc: congestion::build(config, config.mss),
             timer_restarted: Instant::ZERO,
-            usage: CwndUsage::default(),
+            usage: CwndUsage::new(&config.window),
             inflation: 0,
-            limited_by_peer: config.window.cwnd_limit == CwndLimit::ReceiveWindow,
-            cwnd_validation: config.window.cwnd_validation,
-            one_sample: config.rto.sampling == Sampling::OnePerRtt,
-            rtt_from_sack: config.rto.from_sack,
             rtt: RttEstimator::of(config),
             fine: None,
             extras,
@@ -156,12 +147,12 @@ impl Flight {
             .board
             .first_sacked
             .get()
-            .filter(|_| self.rtt_from_sack && acked.sample_from.is_none());
+            .filter(|_| self.config().rto.from_sack && acked.sample_from.is_none());
         let sent = if sacked.is_some() {
             sacked
         } else if echoed.is_some() {
             echoed
-        } else if self.one_sample {
+        } else if self.config().rto.sampling == Sampling::OnePerRtt {
             match self.timed.get() {
                 Some((end, at)) if to >= end => {
                     self.timed = Maybe::NONE;
@@ -178,7 +169,7 @@ impl Flight {
     /// Times the segment of new data before `end`, which leaves now, unless another is timed.
     #[inline]
     pub(crate) fn time(&mut self, end: Offset, now: Instant) {
-        if self.one_sample && self.timed.is_none() {
+        if self.timed.is_none() && self.config().rto.sampling == Sampling::OnePerRtt {
             self.timed = Maybe::some((end, now));
         }
     }

@@ -245,9 +245,8 @@ impl Connection {
         if recovery.detect_losses(flight, now, (arrival.before, kind), &mut self.recorder) {
             self.record_state(now);
         }
-        let (recovery, flight) = self.tx.parts();
         if let Some(in_flight) = arrival.marked
-            && recovery.on_congestion_mark(flight, now, in_flight)
+            && self.tx.flight.on_congestion_mark(now, in_flight)
         {
             self.record_state(now);
         }

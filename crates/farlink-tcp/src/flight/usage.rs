@@ -6,11 +6,16 @@
 //! lets a window grow in every phase of which half is used, and reduces one of
 //! which less is.
 
+use crate::config::{CwndLimit, WindowConfig};
 use crate::seq::Offset;
 
 /// Use of the congestion window in the last window of data.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct CwndUsage {
+    /// The window grows only while it is in use.
+    pub(super) validates: bool,
+    /// Largest congestion window that counts is the peer's largest window.
+    pub(super) limited_by_peer: bool,
     /// Set if the window was full, or held data back.
     full: bool,
     /// Most bytes in flight.
@@ -20,6 +25,14 @@ pub(crate) struct CwndUsage {
 }
 
 impl CwndUsage {
+    pub(super) fn new(config: &WindowConfig) -> Self {
+        Self {
+            validates: config.cwnd_validation,
+            limited_by_peer: config.cwnd_limit == CwndLimit::ReceiveWindow,
+            ..Self::default()
+        }
+    }
+
     /// Nothing more leaves for now, with `used` bytes in flight up to `max`. The
     /// best use that a window of data saw counts until it is acknowledged.
     pub(crate) fn note(&mut self, full: bool, used: u64, una: Offset, max: Offset) {
@@ -28,6 +41,7 @@ impl CwndUsage {
                 full,
                 most: used,
                 end: max,
+                ..*self
             };
         }
     }

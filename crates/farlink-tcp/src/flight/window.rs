@@ -19,7 +19,7 @@ impl Flight {
     /// Largest congestion window that counts.
     #[inline]
     fn most_cwnd(&self) -> u64 {
-        if self.limited_by_peer {
+        if self.usage.limited_by_peer {
             self.peer.largest
         } else {
             u64::MAX
@@ -35,8 +35,8 @@ impl Flight {
     #[inline(always)] // of each ACK
     pub(crate) fn cwnd_limited(&self) -> bool {
         let slow_start = || self.cc.in_slow_start().then(|| self.cc.cwnd());
-        (!self.cwnd_validation || self.usage.limited(slow_start))
-            && (!self.limited_by_peer || self.cc.cwnd() < self.peer.largest)
+        (!self.usage.validates || self.usage.limited(slow_start))
+            && (!self.usage.limited_by_peer || self.cc.cwnd() < self.peer.largest)
     }
 
     /// Position after the last byte that is sent in the belief that the peer has room for it.

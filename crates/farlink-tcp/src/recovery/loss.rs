@@ -85,6 +85,26 @@ impl Flight {
         self.enter_recovery();
         self.board.lose_front();
     }
+    /// Processes an ACK that says that data was marked, with `in_flight` bytes out before it. The
+    /// window is reduced unless that was done since this window of data left, for a
+    /// mark or a loss (RFC 3168, 6.1.2). Returns whether it was.
+    pub(crate) fn on_congestion_mark(&mut self, now: Instant, in_flight: u64) -> bool {
+        if self.board.una() <= self.loss.marked.max(self.loss.recover) {
+            return false;
+        }
+        let front = self.front_loss(now);
+        let before = self.cc.cwnd();
+        let in_flight = self.at_most_window(in_flight);
+        let cx = context!(self, now, in_flight);
+        self.cc.on_congestion_mark(&cx, &front);
+        if self.cc.cwnd() > before {
+            self.cc.collapse(before); // the least of a loss is more than was left
+        }
+        self.loss.marked = self.board.max();
+        self.loss.reduced = true;
+        true
+    }
+
     /// Returns the loss of the first unacknowledged segment.
     pub(super) fn front_loss(&self, now: Instant) -> Loss {
         Loss {

@@ -364,31 +364,6 @@ impl LossRecovery {
         }
     }
 
-    /// Processes an ACK that says that data was marked, with `in_flight` bytes out before it. The
-    /// window is reduced unless that was done since this window of data left, for a
-    /// mark or a loss (RFC 3168, 6.1.2). Returns whether it was.
-    pub(crate) fn on_congestion_mark(
-        &mut self,
-        flight: &mut Flight,
-        now: Instant,
-        in_flight: u64,
-    ) -> bool {
-        if flight.board.una() <= flight.loss.marked.max(flight.loss.recover) {
-            return false;
-        }
-        let front = flight.front_loss(now);
-        let before = flight.cc.cwnd();
-        let in_flight = flight.at_most_window(in_flight);
-        let cx = context!(flight, now, in_flight);
-        flight.cc.on_congestion_mark(&cx, &front);
-        if flight.cc.cwnd() > before {
-            flight.cc.collapse(before); // the least of a loss is more than was left
-        }
-        flight.loss.marked = flight.board.max();
-        flight.loss.reduced = true;
-        true
-    }
-
     // Reductions that were not needed.
 
     /// Judges a reduction by the timestamp that an ACK of new data echoes. Returns whether it was
