@@ -579,6 +579,17 @@ def test_panels_have_the_places_that_matplotlib_would_give_them(result: fl.Resul
         np.testing.assert_allclose(ours, theirs, atol=0.012)
 
 
+def test_a_title_ends_before_the_next_panel() -> None:
+    with sheet_of("column"):
+        figure = styled(sheet)(3.0)
+    left, right = figure.subplots(1, 2)
+    for axes in (left, right):
+        axes.set_title("linux-cubic simulated: 1.23 Mbit/s, 74 sent again", loc="left")
+    lay_out(figure)
+    assert left._left_title.get_window_extent().x1 < right.bbox.x0
+    assert right._left_title.get_window_extent().x1 < figure.bbox.x1
+
+
 def test_a_legend_of_the_figure_covers_no_panel() -> None:
     figure = sheet(3.0)
     for axes in figure.subplots(1, 2):

@@ -332,6 +332,15 @@ def test_points_that_two_processes_describe_count_once(store: Store, small: Path
     assert len(Store(store.path).query("select * from points")) == 3
 
 
+def test_points_that_another_process_describes_later_are_seen(store: Store, small: Path) -> None:
+    count = "select count(*) from points"
+    point = Point.of(small, tcp="sack")
+    store.describe("one", [point])
+    assert int(store.query(count).iloc[0, 0]) == 1
+    Store(store.path).describe("other", [point])
+    assert int(store.query(count).iloc[0, 0]) == 2
+
+
 def test_files_that_go_while_they_are_listed_are_looked_for_again(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

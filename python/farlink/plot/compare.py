@@ -62,7 +62,7 @@ def draw_pair(comparison: "Comparison") -> Figure:
     )
     handles = {h.get_label(): h for ax in axes.ravel() for h in ax.get_legend_handles_labels()[0]}
     axes[0][0].legend(
-        list(handles.values()), [str(label) for label in handles], loc="lower right", frameon=False
+        list(handles.values()), [str(label) for label in handles], loc="best", frameon=False
     )
     return figure
 

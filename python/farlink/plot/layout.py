@@ -159,7 +159,7 @@ def _fit(axes: "Axes", renderer: "RendererBase") -> bool:
     changed = False
     for text, room in (
         (axes.xaxis.label, axes.bbox.width + 2 * min(axes.bbox.x0, edge - axes.bbox.x1)),
-        (axes._left_title, edge - axes.bbox.x0),  # type: ignore[attr-defined]
+        (axes._left_title, _end_of_title(axes, edge) - axes.bbox.x0),  # type: ignore[attr-defined]
     ):
         # A word less a line, until it fits or there is one word.
         whole = text.get_text()
@@ -177,6 +177,22 @@ def _fit(axes: "Axes", renderer: "RendererBase") -> bool:
             label.set_text(unit)
             changed = True
     return changed
+
+
+def _end_of_title(axes: "Axes", edge: float) -> float:
+    """Return where a title must end: before the next panel of its row, or at the edge."""
+    figure = axes.get_figure(root=True)
+    spec = axes.get_subplotspec()
+    assert figure is not None
+    assert spec is not None
+    nexts = [
+        panel.bbox.x0
+        for panel in figure.axes
+        if (other := panel.get_subplotspec()) is not None
+        and other.rowspan.start == spec.rowspan.start
+        and other.colspan.start >= spec.colspan.stop
+    ]
+    return float(min([edge, *(x - figure.dpi * _PAD for x in nexts)]))
 
 
 _TALLEST = 1.25
