@@ -181,3 +181,31 @@ def test_a_window_is_the_next_power_of_two() -> None:
         131_072,
         131_072,
     ]
+
+
+def test_a_tcp_that_harms_a_size_is_not_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
+    means = {"now": (1e6, 1e6), "greedy": (4e6, 0.9e6), "kind": (1.5e6, 1.2e6)}
+    values = {
+        f"{tcp} {place}": around(mean, 0.001, seed=place)
+        for tcp, pair in means.items()
+        for place, mean in enumerate(pair)
+    }
+    own = work_of(values)
+    own.now = "now"
+    own.deciding = [None, None]  # type: ignore[list-item]
+    pools = []
+
+    def settings(pool: list[Setting]) -> list[Setting]:
+        pools.append([item.tcp for item in pool])
+        return pool
+
+    def of(tcp: str, _: object) -> Setting:
+        return setting(f"{tcp} 0", f"{tcp} 1", tcp=tcp)
+
+    monkeypatch.setattr(work, "CANDIDATES", ("greedy", "kind"))
+    monkeypatch.setattr(own, "_setting", of)
+    monkeypatch.setattr(own, "_settings", settings)
+    _, best, champions = own._choose(of("now", {}))
+    assert pools == [["kind"]]
+    assert best.tcp == "kind"
+    assert {place: item.tcp for place, (item, _) in champions.items()} == {0: "greedy", 1: "kind"}

@@ -333,12 +333,11 @@ def test_points_that_two_processes_describe_count_once(store: Store, small: Path
 
 
 def test_points_that_another_process_describes_later_are_seen(store: Store, small: Path) -> None:
-    count = "select count(*) from points"
     point = Point.of(small, tcp="sack")
     store.describe("one", [point])
-    assert int(store.query(count).iloc[0, 0]) == 1
+    assert len(store.query("select * from points")) == 1
     Store(store.path).describe("other", [point])
-    assert int(store.query(count).iloc[0, 0]) == 2
+    assert len(store.query("select * from points")) == 2
 
 
 def test_files_that_go_while_they_are_listed_are_looked_for_again(
