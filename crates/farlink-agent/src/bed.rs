@@ -329,7 +329,7 @@ impl<A: Agent> Bed<A> {
         let id = PacketId(self.number as u32);
         let verdict = self
             .agent
-            .on_packet(self.now, id, crossing, &mut view, &mut out);
+            .cross(self.now, id, crossing, &mut view, &mut out);
         self.act(out);
         match verdict {
             Verdict::Forward => self.leave(packet),

@@ -52,13 +52,7 @@ impl Agent for Ebsn {
         view: &mut View<'_>,
         _out: &mut Out,
     ) -> Verdict {
-        if crossing == Crossing::Beside {
-            return Verdict::Forward;
-        }
-        let Some(ends) = view.ends(crossing) else {
-            return Verdict::Forward;
-        };
-        let Some(segment) = view.segment() else {
+        let Some((ends, segment)) = view.seen(crossing) else {
             return Verdict::Forward;
         };
         let seen = self

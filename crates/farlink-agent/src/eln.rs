@@ -74,13 +74,7 @@ impl Agent for Eln {
         view: &mut View<'_>,
         out: &mut Out,
     ) -> Verdict {
-        if crossing == Crossing::Beside {
-            return Verdict::Forward;
-        }
-        let Some(ends) = view.ends(crossing) else {
-            return Verdict::Forward;
-        };
-        let Some(segment) = view.segment() else {
+        let Some((ends, segment)) = view.seen(crossing) else {
             return Verdict::Forward;
         };
         let asked = segment.ack;

@@ -207,7 +207,23 @@ pub struct Moved {
 
 /// An agent. What it sends meets no other agent of its node.
 pub trait Agent: Debug + Send {
-    /// A packet crosses the node. It is known as `id` until it goes on.
+    /// Handles a packet that crosses the node. Packets that neither come from the wireless link
+    /// nor go there pass.
+    fn cross(
+        &mut self,
+        now: Instant,
+        id: PacketId,
+        crossing: Crossing,
+        view: &mut View<'_>,
+        out: &mut Out,
+    ) -> Verdict {
+        match crossing {
+            Crossing::Beside => Verdict::Forward,
+            _ => self.on_packet(now, id, crossing, view, out),
+        }
+    }
+
+    /// Handles a packet of the wireless link, known as `id` until it goes on.
     fn on_packet(
         &mut self,
         now: Instant,

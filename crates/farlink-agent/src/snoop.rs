@@ -179,6 +179,22 @@ impl Snoop {
         let Some((decided, masked)) = decided else {
             return Verdict::Forward;
         };
+        let verdict = self.carry_out(decided, ack, view, out);
+        if let (Verdict::Forward, Some(masked)) = (&verdict, masked) {
+            view.rewrite(|segment| segment.options.sack = masked);
+        }
+        verdict
+    }
+
+    /// Counts, notes and carries out the decision on an acknowledgment.
+    fn carry_out(
+        &mut self,
+        decided: OnAck,
+        ack: Seq,
+        view: &mut View<'_>,
+        out: &mut Out,
+    ) -> Verdict {
+        let counts = &mut self.counts;
         match decided {
             OnAck::Suppress | OnAck::Repair(_) => {
                 counts.suppressed += 1;
@@ -202,9 +218,6 @@ impl Snoop {
                 }
             }
             OnAck::Pass => {}
-        }
-        if let Some(masked) = masked {
-            view.rewrite(|segment| segment.options.sack = masked);
         }
         Verdict::Forward
     }
@@ -388,7 +401,7 @@ impl Agent for Snoop {
         view: &mut View<'_>,
         out: &mut Out,
     ) -> Verdict {
-        if crossing == Crossing::Beside || self.connections.is_off() {
+        if self.connections.is_off() {
             return Verdict::Forward;
         }
         let verdict = match crossing {

@@ -209,7 +209,7 @@ impl Play {
         let mut view = View::new(&mut packet);
         let verdict = self
             .agent
-            .on_packet(self.now, PacketId(0), crossing, &mut view, &mut out);
+            .cross(self.now, PacketId(0), crossing, &mut view, &mut out);
         self.act(out);
         match verdict {
             Verdict::Forward if unread && packet == came => self.left.push_back(Left::Same(from)),

@@ -257,11 +257,7 @@ impl Agent for Split {
         view: &mut View<'_>,
         out: &mut Out,
     ) -> Verdict {
-        let from = match crossing {
-            Crossing::FromWireless => 0,
-            Crossing::ToWireless => 1,
-            Crossing::Beside => return Verdict::Forward,
-        };
+        let from = usize::from(crossing == Crossing::ToWireless);
         let Some(ends) = view.ends(crossing) else {
             self.count.fragments += u64::from(view.is_fragment());
             return Verdict::Forward;

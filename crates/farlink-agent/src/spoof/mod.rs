@@ -5,6 +5,7 @@
 //! end has not acknowledged, sends it again by itself, and keeps acknowledgments from the
 //! sender that it has already.
 
+mod ends;
 mod passed;
 mod state;
 mod store;
@@ -12,8 +13,8 @@ mod store;
 use super::connections::{Ends, Limits};
 use super::crossing::Crossing;
 use super::middlebox::{Act, Agent, Leaving, Moved, Out, Verdict};
-use super::view::View;
-use farlink_tcp::{Flags, Instant};
+use super::view::{Path, View};
+use farlink_tcp::{Flags, Instant, Segment};
 use farlink_wire::id::{NodeId, PacketId};
 use farlink_wire::packet::Packet;
 use state::{Becomes, Count, Spoofed};
@@ -123,6 +124,41 @@ impl Spoof {
         self.forget(ends);
     }
 
+    /// Handles a SYN, which passes in any case. The first SYN of a connection makes its state.
+    fn on_syn(
+        &mut self,
+        now: Instant,
+        ends: Ends,
+        crossing: Crossing,
+        (segment, mut path): (&Segment, Path),
+        out: &mut Out,
+    ) {
+        let from_sender = crossing == Crossing::ToWireless;
+        let is_other = |state: &Box<Spoofed>| state.is_other(segment);
+        if from_sender && self.all.get(&ends).is_some_and(is_other) {
+            self.fail(ends);
+        }
+        let begins = !segment.flags.has(Flags::ACK) && self.is_on;
+        if begins && !self.all.contains_key(&ends) {
+            if !self.has_room(now, out) {
+                self.refused += 1;
+                return;
+            }
+            self.opened += 1;
+            let mut ports = (segment.src_port, segment.dst_port);
+            if from_sender {
+                (path, ports) = (path.reverse(), (ports.1, ports.0));
+            }
+            let state = Spoofed::new(path, ports, now);
+            self.all.insert(ends, Box::new(state));
+        }
+        match self.all.get_mut(&ends) {
+            Some(state) if from_sender => state.near_syn(segment),
+            Some(state) => state.far_syn(segment, now),
+            None => {}
+        }
+    }
+
     /// Returns whether there is room for another connection, after long idle ones are removed.
     fn has_room(&mut self, now: Instant, out: &mut Out) -> bool {
         let limits = self.settings.limits;
@@ -172,11 +208,7 @@ impl Agent for Spoof {
         view: &mut View<'_>,
         out: &mut Out,
     ) -> Verdict {
-        let from_sender = match crossing {
-            Crossing::ToWireless => true,
-            Crossing::FromWireless => false,
-            Crossing::Beside => return Verdict::Forward,
-        };
+        let from_sender = crossing == Crossing::ToWireless;
         let Some(ends) = view.ends(crossing) else {
             self.fragments += u64::from(view.is_fragment());
             return Verdict::Forward;
@@ -185,31 +217,8 @@ impl Agent for Spoof {
             return Verdict::Forward;
         };
         let (flags, segment) = (segment.flags, segment.clone());
-        let syn = flags.has(Flags::SYN) && !flags.has(Flags::RST);
-        if syn {
-            let other = self.all.get(&ends).is_some_and(|s| s.is_other(&segment));
-            if from_sender && other {
-                self.fail(ends);
-            }
-            let begins = !flags.has(Flags::ACK) && self.is_on;
-            if begins && !self.all.contains_key(&ends) {
-                if !self.has_room(now, out) {
-                    self.refused += 1;
-                    return Verdict::Forward;
-                }
-                self.opened += 1;
-                let (mut path, mut ports) = (view.path(), (segment.src_port, segment.dst_port));
-                if from_sender {
-                    (path, ports) = (path.reverse(), (ports.1, ports.0));
-                }
-                let state = Spoofed::new(path, ports, now);
-                self.all.insert(ends, Box::new(state));
-            }
-            match self.all.get_mut(&ends) {
-                Some(state) if from_sender => state.near_syn(&segment),
-                Some(state) => state.far_syn(&segment, now),
-                None => {}
-            }
+        if flags.has(Flags::SYN) && !flags.has(Flags::RST) {
+            self.on_syn(now, ends, crossing, (&segment, view.path()), out);
             return Verdict::Forward;
         }
         let Some(state) = self.all.get_mut(&ends) else {
@@ -222,9 +231,9 @@ impl Agent for Spoof {
         let before = state.held();
         let (settings, packets) = (&self.settings, &mut self.packets);
         let becomes = if from_sender {
-            state.take_from_sender(settings, &segment, || view.copy(), now, packets)
+            state.on_sender_segment(settings, &segment, || view.copy(), now, packets)
         } else {
-            state.take_from_far(settings, &segment, now, packets)
+            state.on_far_segment(settings, &segment, now, packets)
         };
         let window = match becomes {
             Becomes::Rewritten => Some(state.window(settings)),

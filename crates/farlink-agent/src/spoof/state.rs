@@ -4,6 +4,7 @@
 use super::super::middlebox::{Act, Note, Out};
 use super::super::view::{Path, View};
 use super::Settings;
+use super::ends::{FarEnd, Fins, Handshake};
 use super::passed::Passed;
 use super::store::{Store, THRESHOLD};
 use farlink_tcp::config::RtoConfig;
@@ -22,11 +23,7 @@ pub(super) struct Spoofed {
     path: Path,
     /// Ports of that way.
     ports: (u16, u16),
-    /// The sender's SYN: its number and options. The options of the far end's.
-    near: Option<(Seq, Options)>,
-    far: Option<Options>,
-    /// The sender has sent more than its SYN: for it the handshake is over.
-    established: bool,
+    handshake: Handshake,
     /// Behind the data that came in order.
     next: Seq,
     /// Behind the data that the sender has an acknowledgment for. Less than `next` if some
@@ -34,17 +31,9 @@ pub(super) struct Spoofed {
     acked: Seq,
     /// Behind what the far end has acknowledged.
     confirmed: Seq,
-    /// Next number and last clock of the far end, and its window.
-    far_next: Seq,
-    far_clock: u32,
-    far_window: u64,
-    /// Time of the sender's only SYN; below it, time of the far end's last new acknowledgment.
-    syn_at: Option<Instant>,
-    moved: Instant,
+    far: FarEnd,
     /// Some of what is kept waits for room there.
     waits: bool,
-    /// ECN flags of the far end's ACKs.
-    far_marks: Flags,
     /// Clock of the sender, of the last data in order.
     clock: u32,
     /// Latest clock of the sender, of any segment.
@@ -62,9 +51,7 @@ pub(super) struct Spoofed {
     rtt: RttEstimator,
     pub(super) deadline: Option<Instant>,
     tries: u32,
-    /// Behind the FIN of the far end and of the sender, and whether it is acknowledged.
-    fins: [Option<Seq>; 2],
-    fins_acked: [bool; 2],
+    fins: Fins,
     /// Time of the last packet, and deadline in the list of timers.
     pub(super) last: Instant,
     pub(super) timer: Option<Instant>,
@@ -105,19 +92,12 @@ impl Spoofed {
         Self {
             path,
             ports,
-            near: None,
-            far: None,
-            established: false,
+            handshake: Handshake::new(now),
             next: Seq::default(),
             acked: Seq::default(),
             confirmed: Seq::default(),
-            far_next: Seq::default(),
-            far_clock: 0,
-            far_window: 0,
-            syn_at: Some(now),
-            moved: now,
+            far: FarEnd::new(now),
             waits: false,
-            far_marks: Flags::default(),
             clock: 0,
             latest: None,
             edge: Seq::default(),
@@ -129,8 +109,7 @@ impl Spoofed {
             rtt: RttEstimator::new(RtoConfig::default()),
             deadline: None,
             tries: 0,
-            fins: [None; 2],
-            fins_acked: [false; 2],
+            fins: Fins::default(),
             last: now,
             timer: None,
             count: Count::default(),
@@ -140,34 +119,37 @@ impl Spoofed {
 
     /// Returns whether this SYN of the sender opens another connection.
     pub(super) fn is_other(&self, syn: &Segment) -> bool {
-        self.near.as_ref().is_some_and(|(isn, _)| *isn != syn.seq)
+        self.handshake
+            .near
+            .as_ref()
+            .is_some_and(|(isn, _)| *isn != syn.seq)
     }
 
     /// The sender's SYN passes.
     pub(super) fn near_syn(&mut self, syn: &Segment) {
-        if self.near.is_some() {
-            self.syn_at = None;
+        if self.handshake.near.is_some() {
+            self.handshake.syn_at = None;
             return;
         }
         let first = syn.seq.at(1);
-        self.near = Some((syn.seq, syn.options.clone()));
+        self.handshake.near = Some((syn.seq, syn.options.clone()));
         (self.next, self.acked, self.confirmed) = (first, first, first);
-        self.edge = first.at(self.far_window);
+        self.edge = first.at(self.far.window);
     }
 
     /// The far end's SYN passes.
     pub(super) fn far_syn(&mut self, syn: &Segment, now: Instant) {
-        if self.far.is_some() {
+        if self.handshake.far.is_some() {
             return;
         }
-        if let (Some(at), true) = (self.syn_at, self.near.is_some()) {
+        if let (Some(at), true) = (self.handshake.syn_at, self.handshake.near.is_some()) {
             self.cache.round_trip(now.since(at));
         }
-        self.far = Some(syn.options.clone());
-        self.far_next = syn.seq.at(1);
-        self.far_window = u64::from(syn.window);
-        self.edge = self.acked.at(self.far_window);
-        self.tick_far(syn);
+        self.handshake.far = Some(syn.options.clone());
+        self.far.next = syn.seq.at(1);
+        self.far.window = u64::from(syn.window);
+        self.edge = self.acked.at(self.far.window);
+        self.far.set_clock(syn);
     }
 
     /// Notes the sender's clock if it is later than the latest (RFC 7323, 5.2).
@@ -180,26 +162,6 @@ impl Spoofed {
         }
     }
 
-    fn is_ready(&self) -> bool {
-        self.near.is_some() && self.far.is_some()
-    }
-
-    fn tick_far(&mut self, segment: &Segment) {
-        if let Some(stamps) = segment.options.timestamps {
-            self.far_clock = stamps.value;
-        }
-    }
-
-    /// Returns an option on which both ends agreed, once both have sent it.
-    fn agreed<T>(&self, of: impl Fn(&Options) -> Option<T>) -> Option<T> {
-        of(&self.near.as_ref()?.1)?;
-        of(self.far.as_ref()?)
-    }
-
-    fn shift(&self) -> u8 {
-        self.agreed(|o| o.window_scale).unwrap_or(0).min(14)
-    }
-
     /// Bytes that the sender has an acknowledgment for, and the far end did not confirm.
     pub(super) fn unconfirmed(&self) -> u64 {
         u64::try_from(self.acked.diff(self.confirmed)).unwrap_or(0)
@@ -210,8 +172,8 @@ impl Spoofed {
         self.cache.bytes()
     }
 
-    /// A segment comes from the sender.
-    pub(super) fn take_from_sender(
+    /// Handles a segment of the sender.
+    pub(super) fn on_sender_segment(
         &mut self,
         settings: &Settings,
         segment: &Segment,
@@ -220,11 +182,11 @@ impl Spoofed {
         out: &mut Vec<Packet>,
     ) -> Becomes {
         self.last = now;
-        self.established = true;
-        self.note_fin(1, segment);
+        self.handshake.established = true;
+        self.fins.on_segment(1, segment);
         self.tick_near(segment);
         let len = segment.body.len();
-        if !self.is_ready() || segment.dummy {
+        if !self.handshake.is_complete() || segment.dummy {
             return Becomes::Goes;
         }
         if len == 0 {
@@ -257,10 +219,7 @@ impl Spoofed {
             }
             return taken;
         }
-        let most = (settings.buffer / SEGMENT_COST).max(64);
-        let fits = self.cache.bytes() + u64::from(len) <= settings.buffer
-            && (self.cache.len() as u64) < most;
-        let in_order = start.diff(self.next) <= 0;
+        let fits = self.has_room(settings, len);
         let passed = end.diff(self.next) <= 0;
         let waits = fits && self.has_to_wait(end);
         if fits {
@@ -272,10 +231,37 @@ impl Spoofed {
         } else {
             self.count.no_room += 1;
         }
+        self.advance(settings, (start, end), fits, out);
+        if self.deadline.is_none() {
+            self.set_timer(now);
+        }
+        if waits || passed && !self.may_be_lost(now) {
+            return taken;
+        }
+        Becomes::Goes
+    }
+
+    /// Returns whether the buffer has room for a segment with so many bytes of data.
+    fn has_room(&self, settings: &Settings, len: u32) -> bool {
+        let most = (settings.buffer / SEGMENT_COST).max(64);
+        self.cache.bytes() + u64::from(len) <= settings.buffer && (self.cache.len() as u64) < most
+    }
+
+    /// Moves what came in order, and what the sender has an acknowledgment for, beyond new data
+    /// (`kept`, or passed only), and answers the sender.
+    fn advance(
+        &mut self,
+        settings: &Settings,
+        (start, end): (Seq, Seq),
+        kept: bool,
+        out: &mut Vec<Packet>,
+    ) {
+        let in_order = start.diff(self.next) <= 0;
         let whole = self.acked == self.next;
         if in_order {
+            let passed = end.diff(self.next) <= 0;
             self.next = self.end_in_order(if passed { self.next } else { end });
-        } else if !fits {
+        } else if !kept {
             self.passed.add(start, end);
         }
         let acked = self.cache.end_of_run(self.acked);
@@ -286,19 +272,12 @@ impl Spoofed {
             // A hole in front of the agent is the sender's to fill.
             self.acknowledge(settings, Some(start), out);
         }
-        if self.deadline.is_none() {
-            self.set_timer(now);
-        }
-        if waits || passed && !self.may_be_lost(now) {
-            return taken;
-        }
-        Becomes::Goes
     }
 
     /// Returns whether data that passed unkept may be missing at the far end: duplicate ACKs say
     /// so, or no new data was acknowledged for a time-out.
     fn may_be_lost(&self, now: Instant) -> bool {
-        self.duplicates >= THRESHOLD || now >= self.moved + self.rtt.rto()
+        self.duplicates >= THRESHOLD || now >= self.far.moved + self.rtt.rto()
     }
 
     /// Returns the end of what came without a hole from `place` on, kept or not.
@@ -320,7 +299,7 @@ impl Spoofed {
 
     /// Right edge of what the far end takes before it has more in order.
     fn far_edge(&self) -> Seq {
-        self.confirmed.at(self.far_window)
+        self.confirmed.at(self.far.window)
     }
 
     /// Returns whether data would arrive at the far end in vain. While all data arrive they may go
@@ -369,8 +348,8 @@ impl Spoofed {
         }
     }
 
-    /// A segment comes from the far end.
-    pub(super) fn take_from_far(
+    /// Handles a segment of the far end.
+    pub(super) fn on_far_segment(
         &mut self,
         settings: &Settings,
         segment: &Segment,
@@ -378,29 +357,29 @@ impl Spoofed {
         out: &mut Vec<Packet>,
     ) -> Becomes {
         self.last = now;
-        self.note_fin(0, segment);
+        self.fins.on_segment(0, segment);
         let flags = segment.flags;
-        if !flags.has(Flags::ACK) || !self.is_ready() {
+        if !flags.has(Flags::ACK) || !self.handshake.is_complete() {
             return Becomes::Goes;
         }
         let end = segment.seq.at(u64::from(segment.seq_len()));
-        if end.diff(self.far_next) >= 0 {
-            self.far_next = end;
-            self.tick_far(segment);
+        if end.diff(self.far.next) >= 0 {
+            self.far.next = end;
+            self.far.set_clock(segment);
         }
-        let window = u64::from(segment.window) << self.shift();
+        let window = u64::from(segment.window) << self.handshake.shift();
         let bare = segment.seq_len() == 0;
         let (ack, before) = (segment.ack, self.acked);
         let mut repeats = false;
         if ack.diff(self.confirmed) >= 0 {
-            let same = window == self.far_window || !segment.options.sack.is_empty();
-            let opens = self.far_window == 0 && window > 0;
-            self.far_window = window;
+            let same = window == self.far.window || !segment.options.sack.is_empty();
+            let opens = self.far.window == 0 && window > 0;
+            self.far.window = window;
             if window == 0 {
                 // It is there, and has no room: there is hope (RFC 9293, 3.8.6.1).
                 self.tries = 0;
             }
-            self.far_marks = Flags(flags.0 & Flags::ECE.0);
+            self.far.marks = Flags(flags.0 & Flags::ECE.0);
             if ack != self.confirmed {
                 self.confirm(ack, now, out);
             } else if opens && !self.cache.is_empty() {
@@ -414,7 +393,7 @@ impl Spoofed {
         }
         // The handshake of a far end that opens is over with its ACK, or with one more if that
         // gets lost on the way to the sender.
-        if !bare || ack.diff(before) > 0 || !self.established {
+        if !bare || ack.diff(before) > 0 || !self.handshake.established {
             return Becomes::Rewritten;
         }
         if ack == before && self.acked != self.next {
@@ -438,8 +417,7 @@ impl Spoofed {
     fn is_worth_telling(&self, settings: &Settings) -> bool {
         let offer = self.offer(settings);
         let known = u64::try_from(self.edge.diff(self.acked)).unwrap_or(0);
-        let mss = self.far.as_ref().and_then(|far| far.mss).unwrap_or(536);
-        let segment = u64::from(mss).min(settings.buffer / 2).max(1);
+        let segment = self.handshake.far_mss().min(settings.buffer / 2).max(1);
         offer >= known + (2 * SEGMENT_COST).max(settings.buffer / 4)
             || known == 0 && offer > 0
             || known < segment && offer >= segment
@@ -453,7 +431,7 @@ impl Spoofed {
                 *place = ack;
             }
         }
-        self.moved = now;
+        self.far.moved = now;
         let confirmed = self.cache.confirm(ack, now);
         self.next = self.end_in_order(self.next);
         self.acked = self.cache.end_of_run(self.acked);
@@ -588,15 +566,15 @@ impl Spoofed {
     /// the buffer, and no more than the far end would take. Where the far window is wider than
     /// the buffer it is the far window, as without the agent, and what has no room passes.
     fn offer(&self, settings: &Settings) -> u64 {
-        let room = settings.buffer.max(self.far_window);
+        let room = settings.buffer.max(self.far.window);
         let free = room.saturating_sub(self.unconfirmed());
-        free.min(self.far_window)
+        free.min(self.far.window)
     }
 
     /// The window field for the sender. What it was told before stays allowed; a field that is
     /// cut to the scale takes less than a unit of that back (RFC 7323, 2.4).
     pub(super) fn window(&mut self, settings: &Settings) -> u16 {
-        let (offer, shift) = (self.offer(settings), self.shift());
+        let (offer, shift) = (self.offer(settings), self.handshake.shift());
         let known = u64::try_from(self.edge.diff(self.acked)).unwrap_or(0);
         // Nothing will come that opens a window closed by the scale alone.
         let least = u64::from(offer > 0 && self.cache.is_empty());
@@ -629,22 +607,25 @@ impl Spoofed {
             None => self.window(settings),
         };
         let mut options = Options::default();
-        if self.agreed(|o| o.timestamps).is_some() {
+        if self.handshake.agreed(|o| o.timestamps).is_some() {
             options.timestamps = Some(Timestamps {
-                value: self.far_clock,
+                value: self.far.clock,
                 echo: self.clock,
             });
         }
-        if let (Some(behind), Some(())) = (hole, self.agreed(|o| o.sack_permitted.then_some(()))) {
+        if let (Some(behind), Some(())) = (
+            hole,
+            self.handshake.agreed(|o| o.sack_permitted.then_some(())),
+        ) {
             options.sack = SackBlocks::from_iter(self.cache.run(self.next, behind));
         }
         let (src_port, dst_port) = self.ports;
         let segment = Segment {
             src_port,
             dst_port,
-            seq: self.far_next,
+            seq: self.far.next,
             ack: self.acked,
-            flags: Flags::ACK.with(self.far_marks),
+            flags: Flags::ACK.with(self.far.marks),
             window,
             options,
             ..Segment::default()
@@ -662,7 +643,7 @@ impl Spoofed {
         let to_sender = Segment {
             src_port,
             dst_port,
-            seq: self.far_next,
+            seq: self.far.next,
             ack: self.acked,
             flags: Flags::RST.with(Flags::ACK),
             ..Segment::default()
@@ -671,22 +652,11 @@ impl Spoofed {
             src_port: dst_port,
             dst_port: src_port,
             seq: self.confirmed,
-            ack: self.far_next,
+            ack: self.far.next,
             ..to_sender.clone()
         };
         out.extend(self.path.packet(to_sender));
         out.extend(self.path.reverse().packet(to_far));
-    }
-
-    fn note_fin(&mut self, from: usize, segment: &Segment) {
-        if segment.flags.has(Flags::FIN) {
-            self.fins[from] = Some(segment.seq.at(u64::from(segment.seq_len())));
-        }
-        if segment.flags.has(Flags::ACK)
-            && let Some(fin) = self.fins[1 - from]
-        {
-            self.fins_acked[1 - from] |= segment.ack.diff(fin) >= 0;
-        }
     }
 
     /// Behind what the far end has acknowledged.
@@ -715,6 +685,6 @@ impl Spoofed {
 
     /// Returns whether both ends have all data.
     pub(super) fn is_over(&self) -> bool {
-        self.fins_acked == [true; 2]
+        self.fins.are_acknowledged()
     }
 }

@@ -122,7 +122,7 @@ impl World {
             let (now, agent) = (self.now, &mut self.agents.all[number].agent);
             let verdict = self.packets.rewrite(packet, |crosses| {
                 let mut view = View::new(crosses);
-                agent.on_packet(now, packet, crossing, &mut view, &mut out)
+                agent.cross(now, packet, crossing, &mut view, &mut out)
             });
             if verdict == Verdict::Hold {
                 self.agents.held.insert(packet, link);
