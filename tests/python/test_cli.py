@@ -655,7 +655,7 @@ def test_of_what_is_not_random_there_is_no_interval(
     )
     tuned = ("--vary", "tcp.initial_window=2|10", "--trials", "2", "--confirm", "2", "--runs", "2")
     wider = ("--set-b", "tcp.initial_window=9", "--runs", "2")
-    for words, said in (
+    for words, text in (
         (("diff", small, small, "--set", clean, *wider), "the 2 runs are"),
         (("sweep", grid, "--out", tmp_path / "sweep"), "the 2 runs of a point are"),
         (("tune", small, "--set", clean, *tuned), "the runs of a setting are"),
@@ -663,7 +663,7 @@ def test_of_what_is_not_random_there_is_no_interval(
         assert farlink(*map(str, words)) == 0
         out = capsys.readouterr().out
         assert "±" not in out
-        assert f"nothing is random: {said} the same" in out
+        assert f"nothing is random: {text} the same" in out
     page = (tmp_path / "sweep" / "index.html").read_text(encoding="utf-8")
     assert "Nothing here is random" in page
     assert "±" not in page

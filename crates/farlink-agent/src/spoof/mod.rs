@@ -134,8 +134,8 @@ impl Spoof {
         out: &mut Out,
     ) {
         let from_sender = crossing == Crossing::ToWireless;
-        let is_other = |state: &Box<Spoofed>| state.is_other(segment);
-        if from_sender && self.all.get(&ends).is_some_and(is_other) {
+        let state = self.all.get(&ends);
+        if from_sender && state.is_some_and(|state| state.is_other(segment)) {
             self.fail(ends);
         }
         let begins = !segment.flags.has(Flags::ACK) && self.is_on;
