@@ -21,7 +21,8 @@ SUFFIXES = (".rs", ".py", ".toml", ".md", ".lock")
 
 # What a run or a reader makes, and what other programs have.
 ELSEWHERE = re.compile(
-    r"(?:\./)?(?:farlink-out|demo|results|\.venv|target)(?:/|$)|satellite\.toml|moving\.toml|a\.toml"
+    r"(?:\./)?(?:farlink-out|demo|results|\.venv|target)(?:/|$)"
+    r"|(?:satellite|moving|a|link|path|figure)\.toml"
 )
 
 

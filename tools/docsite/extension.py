@@ -27,19 +27,19 @@ PAGES = ["docs/*.md", "docs/**/*.md", "examples/*.ipynb", "*.md"]
 FORGE = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]["Repository"]
 
 _SHELF = re.compile(r"^## (.*)\n((?:.*\n)*?)(?=^## |\Z)", re.MULTILINE)
-_LINK = re.compile(r"\]\(([^)#\s]+\.(?:md|ipynb))[)#]")
+_LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+\.(?:md|ipynb))[)#]")
 
 
-def shelves(text: str) -> dict[str, list[str]]:
-    """Return the pages that each shelf of docs/README.md links first, as names of documents."""
-    result: dict[str, list[str]] = {}
+def shelves(text: str) -> dict[str, dict[str, str]]:
+    """Return the documents that each shelf of docs/README.md links first, with their titles."""
+    result: dict[str, dict[str, str]] = {}
     seen: set[str] = set()
     for name, body in _SHELF.findall(text):
-        for link in _LINK.findall(body):
+        for title, link in _LINK.findall(body):
             page = (ROOT / "docs" / link).resolve().relative_to(ROOT).with_suffix("").as_posix()
             if page not in seen:
                 seen.add(page)
-                result.setdefault(name, []).append(page)
+                result.setdefault(name, {})[page] = title
     return result
 
 
@@ -56,11 +56,14 @@ def add_contents(app: Sphinx, page: str, source: list[str]) -> None:
     if page == HOME:
         listed = shelves(source[0])
     else:
-        listed = {"": children(page, app.env.found_docs - placed(app.env))}
+        below = children(page, app.env.found_docs - placed(app.env))
+        listed = {"": dict.fromkeys(below, "")}
     for caption, pages in listed.items():
         if pages:
             options = f":hidden:\n:caption: {caption}\n" if caption else ":hidden:\n"
-            lines = "\n".join(f"/{other}" for other in pages)
+            lines = "\n".join(
+                f"{title} </{other}>" if title else f"/{other}" for other, title in pages.items()
+            )
             source[0] += f"\n\n```{{toctree}}\n{options}\n{lines}\n```\n"
 
 
@@ -98,6 +101,7 @@ def output_text(output: dict[str, Any]) -> str:
         return f"![Output of the cell above](data:image/png;base64,{picture})"
     if "text/html" in data:
         table = re.sub(r"<style.*?</style>", "", "".join(data["text/html"]), flags=re.DOTALL)
+        table = re.sub(r'<table border="1" class="dataframe">', '<table class="docutils">', table)
         return '<div class="table-wrapper output">\n' + re.sub(r"\n\s*\n", "\n", table) + "\n</div>"
     return "```text\n" + "".join(data["text/plain"]).rstrip("\n") + "\n```"
 
