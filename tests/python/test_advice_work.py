@@ -136,7 +136,7 @@ def test_datagrams_beside_a_tcp_do_not_refuse_advice() -> None:
 
 def test_the_best_tcp_of_a_size_is_shown_to_be_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     values = {
-        "wild": [1e5] * 8 + [2.4e6] * 8,  # more in the mean, but not shown
+        "wild": [1e5, 2.4e6] * 8,  # more in the mean, but not shown
         "fast": around(1.2e6, 0.01, seed=1),
         "faster": around(1.3e6, 0.01, seed=2),
         "now": around(1e6, 0.01, seed=4),
