@@ -16,7 +16,6 @@ CRATES = sorted(path.parent.name for path in (ROOT / "crates").glob("*/src"))
 LARGEST_CIRCLE = {
     "farlink-agent": 3,
     "farlink-channel": 3,
-    "farlink-tcp": 3,
     "farlink-wire": 3,
 }
 
