@@ -227,6 +227,7 @@ impl Emulation {
     /// If the system refuses.
     pub fn run(&mut self) -> Result<Report, EmuError> {
         let (_realtime, ran) = realtime::enter(self.poller.mode())?;
+        tracing::debug!(target: "farlink", hosts = self.hosts.len(), scheduling = ?ran, "emulation begins");
         self.priority = ran;
         self.carry()
     }
@@ -268,6 +269,7 @@ impl Emulation {
                 peer.part(clock.now());
             }
         }
+        tracing::debug!(target: "farlink", time = %clock.now().as_secs_f64(), "emulation ends");
         let mut report = self.report(clock.now());
         if let Some(mut captures) = self.captures.take() {
             (report.uncaptured, report.capture_failure) = captures.finish();

@@ -121,6 +121,7 @@ fn start<E>(
         } else {
             Ok(None)
         };
+        tracing::debug!(target: "farlink", host = program.task.host, program = program.task.argv[0], "program started");
         children.push(child);
         if !matches!(ended, Ok(None)) {
             return Ok(ended);

@@ -172,6 +172,7 @@ impl Unit {
     }
 
     fn notice(&self, line: String) {
+        tracing::debug!(target: "farlink", "{line}");
         let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
         notices.push(line);
     }

@@ -21,6 +21,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// The compiled engine of farlink.
 #[pymodule(name = "_farlink")]
 fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    start_log();
     errors::register(m)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(engine, m)?)?;
@@ -48,6 +49,21 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(emulate::execute, m)?)?;
     m.add_function(wrap_pyfunction!(sample_channel, m)?)?;
     Ok(())
+}
+
+/// Prints the log of the engine to stderr, if the environment has `FARLINK_LOG`: a level, or
+/// directives of `tracing-subscriber`.
+fn start_log() {
+    let Ok(directives) = std::env::var("FARLINK_LOG") else {
+        return;
+    };
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::new(directives))
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .without_time();
+    // A program that embeds the module may have a subscriber of its own.
+    let _ = log.try_init();
 }
 
 #[pyfunction]

@@ -25,6 +25,7 @@ mod build;
 mod event_queue;
 mod flow;
 mod live;
+mod log;
 mod metrics;
 mod monitor;
 mod numbers;

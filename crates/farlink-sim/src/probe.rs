@@ -6,7 +6,8 @@
 mod tables;
 
 use crate::flow::EndId;
-use farlink_agent::Note;
+use crate::log;
+use farlink_agent::{Act, Note};
 use farlink_channel::DropCause;
 use farlink_link::Simplex;
 use farlink_link::arq::SentFrame;
@@ -108,7 +109,10 @@ impl Probes {
                 let row = Came::of(at, seq, len, duplicate.into(), out_of_order.into());
                 self.arrivals.push(row);
             }
-            Record::Mark(mark) => self.moments.push(Moment::of(at, mark as u8)),
+            Record::Mark(mark) => {
+                log::mark(at.0, at.1, at.2, mark);
+                self.moments.push(Moment::of(at, mark as u8));
+            }
         }
     }
 
@@ -227,6 +231,9 @@ impl Probes {
 
     /// Agent number `agent` did something; `seq` is its place in the stream.
     pub(crate) fn agent(&mut self, time: Instant, agent: u32, note: &Note, seq: Option<u64>) {
+        if note.act == Act::Reset {
+            log::agent_reset(time, agent, self.flow(note.flow));
+        }
         self.acted.push(Acted {
             time,
             agent,

@@ -4,6 +4,7 @@ use crate::app::Side;
 use crate::build::build;
 use crate::event_queue::Event;
 use crate::flow::{EndId, FlowState};
+use crate::log;
 use crate::metrics::{self, Scope, Values, named};
 use crate::monitor::{Monitor, RunError};
 use crate::probe::{Probes, Table};
@@ -77,9 +78,26 @@ pub(crate) fn run_world(
     monitor: &Monitor,
 ) -> Result<World, RunError> {
     let mut world = build(scenario, run, monitor)?;
-    world.fast_collapse_hops(scenario);
+    if log::is_on() {
+        observe(&mut world, Probes::default());
+    } else {
+        world.fast_collapse_hops(scenario);
+    }
     drive(&mut world, scenario, monitor)?;
     Ok(world)
+}
+
+/// Turns probes on in a world that has not begun.
+fn observe(world: &mut World, mut probes: Probes) {
+    // The numbers of flows in packets: those over TCP first, those over XTP last.
+    let mut flows: Vec<(usize, u32)> = world.order.iter().map(FlowKind::group).zip(0..).collect();
+    flows.sort_unstable();
+    probes.flows = flows.into_iter().map(|(_, number)| number).collect();
+    world.probes = Some(Box::new(probes));
+    for end in &mut world.ends {
+        end.conn.set_tracing(true);
+    }
+    world.watch_agents();
 }
 
 /// Runs without hop fusing. Returns also whether fusing would have been possible.
@@ -207,16 +225,8 @@ pub fn trace(
             .map(|names| names.map(point))
             .collect();
     }
-    // The numbers of flows in packets: those over TCP first, those over XTP last.
-    let mut flows: Vec<(usize, u32)> = world.order.iter().map(FlowKind::group).zip(0..).collect();
-    flows.sort_unstable();
-    probes.flows = flows.into_iter().map(|(_, number)| number).collect();
-    world.probes = Some(Box::new(probes));
-    for end in &mut world.ends {
-        end.conn.set_tracing(true);
-    }
+    observe(&mut world, probes);
     world.links.watch_frames();
-    world.watch_agents();
     drive(&mut world, scenario, monitor)?;
     let outcome = outcome(&world, scenario);
     let mut probes = world.probes.take().unwrap_or_default();

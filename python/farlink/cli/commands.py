@@ -125,7 +125,8 @@ def _application(arguments: list[str]) -> typer.Typer:
         cls=_Sections,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-        epilog="farlink COMMAND --help has the options of a command, and an example.",
+        epilog="farlink COMMAND --help has the options of a command, and an example. "
+        "FARLINK_LOG=debug prints rare events of the engine to stderr, with the simulated time.",
     )
     app.callback()(_options)
     completing = "_FARLINK_COMPLETE" in os.environ

@@ -8,6 +8,7 @@
 use super::World;
 use super::mover::{Coming, Mover, Plan, nearest};
 use crate::event_queue::{Event, Kind};
+use crate::log;
 use farlink_channel::DropCause;
 use farlink_channel::mobility::Point;
 use farlink_tcp::{Instant, Interval};
@@ -108,6 +109,7 @@ impl World {
     fn leave_link(&mut self, number: usize, target: usize) {
         let mover = &mut self.roaming.movers[number];
         let (node, left) = (mover.node, mover.links[mover.at]);
+        log::handoff(self.now, node.0, left, mover.links[target]);
         mover.counts.handoffs += 1;
         (mover.at, mover.is_away) = (target, true);
         let waiting = self.links.close(left);

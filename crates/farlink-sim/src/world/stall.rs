@@ -3,6 +3,7 @@
 use super::{FlowKind, World};
 use crate::app::Side;
 use crate::flow::EndId;
+use crate::log;
 use farlink_tcp::{Instant, Interval};
 use farlink_wire::{LinkId, NodeId};
 
@@ -76,6 +77,7 @@ impl Watch {
             let silence = end.since(seen.since);
             let long = silence >= SHORTEST && silence * 2 >= end.since(began);
             if long && is_under_way(world, slot) {
+                log::stall(end, place, seen.since);
                 stalls.push((place, seen.since, waits_at(world, slot)));
             }
         }
