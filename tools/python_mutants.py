@@ -266,7 +266,7 @@ MUTANTS = [
         JUDGE,
         "if min(statement.p_for, statement.p_against) >= SETTLED",
         "if min(statement.p_for, statement.p_against) >= LEVEL",
-        "settled at the level of all looks together",
+        "settled at the level of all analyses together",
     ),
     Mutant(
         JUDGE,
@@ -290,16 +290,19 @@ MUTANTS = [
         JUDGE,
         "item.at(self.level) for item in",
         "item.verdict for item in",
-        "a look is judged at the level of all looks",
+        "an analysis is judged at the level of all",
     ),
     Mutant(
         JUDGE,
-        "return LEVEL / 2 if place == 0 else LEVEL / 2 / (looks - 1)",
+        "return LEVEL / 2 if place == 0 else LEVEL / 2 / (analyses - 1)",
         "return LEVEL / 2 if place == 0 else LEVEL / 2",
-        "later looks have the level of the first",
+        "later analyses have the level of the first",
     ),
     Mutant(
-        JUDGE, "return LEVEL / 2 if place == 0", "return LEVEL if place == 0", "first look at LEVEL"
+        JUDGE,
+        "return LEVEL / 2 if place == 0",
+        "return LEVEL if place == 0",
+        "first analysis at LEVEL",
     ),
     Mutant(
         JUDGE,
@@ -319,7 +322,9 @@ MUTANTS = [
         "if not self.runs:",
         "what is made of traces gets no more runs",
     ),
-    Mutant(JUDGE, "                    break\n", "                    pass\n", "looks do not end"),
+    Mutant(
+        JUDGE, "                    break\n", "                    pass\n", "analyses do not end"
+    ),
     Mutant(
         JUDGE, "    if claim.untested:\n", "    if not readings:\n", "an untested claim is judged"
     ),

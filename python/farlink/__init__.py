@@ -136,7 +136,7 @@ _MODULES = {
     "overlay",
     "studies",
 }
-"""Those that the documents speak of as `farlink.NAME`."""
+"""Modules that the documents name `farlink.NAME`."""
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 (whatever is asked for)

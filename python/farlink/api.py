@@ -31,8 +31,8 @@ __all__ = [
 ]
 
 Progress = Callable[[float, float, int, int], None]
-"""Told now and then: how many seconds the run that reported last has simulated, and of how many
-(NaN while unknown); how many runs are done, and of how many."""
+"""Called with the simulated seconds of the run that reported last, their total
+(NaN while unknown), the finished runs, and the total of runs."""
 
 _MOST_JOBS = 1024
 _MOST_ROWS = 10_000_000

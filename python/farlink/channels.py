@@ -404,7 +404,7 @@ def preset_map() -> "Figure":
 
 
 def stages() -> dict[str, str]:
-    """Return every key of a channel with what it means."""
+    """Return every key of a channel with its meaning."""
     properties = _schema()["ChannelSpec"]["properties"]
     return {name: _meaning(schema) for name, schema in properties.items()}
 
@@ -460,7 +460,7 @@ def _is_file(what: str) -> bool:
 
 
 def _carrier(down: Mapping[str, object]) -> dict[str, object]:
-    """Return a scenario with one link, which nothing but the channel matters of."""
+    """Return a scenario with one link, of which only the channel matters."""
     return {
         "links": [
             {

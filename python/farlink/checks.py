@@ -1,4 +1,4 @@
-"""Arguments of calls: whether they can be used, and how errors write them."""
+"""Checks of arguments, and their text in error messages."""
 
 import operator
 from typing import SupportsIndex

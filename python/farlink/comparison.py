@@ -23,7 +23,7 @@ CLOSE = 0.05
 """Goodputs whose ratio is within this share of 1, with all of its interval, agree."""
 
 PROFILE = "linux"
-"""The profile of the simulated side where a name has none: the emulated one is a Linux."""
+"""Profile of simulated TCPs named without one, because the emulated side is a Linux."""
 
 _TRIES = 3
 """Times that a run is emulated, until one did not fall behind the clock."""
@@ -37,7 +37,7 @@ BUFFERS = {
     "tcp.receive_window": "80 KiB",
     "tcp.receive_window_max": "40 MiB",
 }
-"""Room of both sides unless it is set. Bytes of data, as profiles count them."""
+"""Default buffers of both sides, in bytes of data as profiles count them."""
 
 _OF_DATA = 1.6
 """Bytes of kernel memory to a byte of data: 2304 for a segment of 1448, rounded. That is the
@@ -54,7 +54,7 @@ class Row:
     simulated: tuple[float, ...]
     emulated: tuple[float, ...]
     late: tuple[tuple[float, float], ...] = ()
-    """Of each emulated run: seconds that half of its packets and 99 % were late by at most."""
+    """Lateness of each emulated run in seconds: median and 99 %."""
     bearable_s: float = emulation.BEHIND_S
     """Lateness of one packet in a hundred from which a run is not judged."""
 
@@ -109,7 +109,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Sides:
-    """What both sides were given."""
+    """Settings of both sides."""
 
     simulated: Mapping[str, str]
     """Keys of `[tcp]` of our TCP."""
@@ -268,7 +268,7 @@ def compare(
 
 
 def _tcp_keys(overrides: Mapping[str, object] | None) -> dict[str, str]:
-    """Return what overrides say of `[tcp]`."""
+    """Return the overrides of `[tcp]`."""
     return {path: value for path, value in source.changes(overrides, None) if _of_tcp(path)}
 
 

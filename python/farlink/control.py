@@ -18,7 +18,7 @@ _FILES = Path("/run/farlink")
 _NAME = re.compile(r"farlink-(\d+)-\d+-\d+-\d+-(.+)\.ctl")
 _PATIENCE_S = 5.0
 _LOOKS = 50
-"""How often an emulation that is there is asked before its refusal is an error."""
+"""Attempts to reach a running emulation before its refusal is an error."""
 _BETWEEN_LOOKS_S = 0.1
 
 
@@ -31,7 +31,7 @@ class Running:
     path: Path
 
     def show(self) -> dict[str, Any]:
-        """Return what its links are set to, and which channels are off."""
+        """Return the settings of its links, and which channels are off."""
         return self._ask({"do": "show"})
 
     def set(self, changes: Sequence[tuple[str, str]]) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Running:
                 return self.stats()
             except FarlinkError as error:
                 refused = error
-            # One that ends does not answer, and is there for a moment more.
+            # An emulation that is ending no longer answers, but its socket exists a moment longer.
             time.sleep(_BETWEEN_LOOKS_S)
             if not _alive(self.path):
                 return None
@@ -138,7 +138,7 @@ def find(which: str | None = None) -> Running:
 
 
 def _rates(now: dict[str, Any], before: dict[str, Any] | None) -> None:
-    """Say how fast each flow was since the look before.
+    """Return the rate of each flow since the previous counters.
 
     Which end of a connection sends is decided anew at each look.
     """

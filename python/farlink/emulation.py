@@ -100,7 +100,7 @@ class Emulated:
 
     @property
     def behind(self) -> bool:
-        """Whether the engine could not keep up with the clock (`BEHIND_S`)."""
+        """Whether the engine fell behind the clock (`BEHIND_S`)."""
         return float(self.data["lateness"]["p99_s"]) > BEHIND_S
 
 
@@ -108,7 +108,7 @@ class Options(TypedDict, total=False):
     """Options of an emulation: the keywords of `emulate` and `transfer`."""
 
     host: str | None
-    """Where the program runs; by default where the first flow goes to."""
+    """Host of the program; by default the destination of the first flow."""
     servers: Sequence[Command]
     """(host, program and arguments) of programs that are started before, and killed after."""
     tcp: str | None
@@ -118,7 +118,7 @@ class Options(TypedDict, total=False):
     seed: int | None
     """As for `run`."""
     seconds: float | None
-    """End after so long, whatever the program does; up to 1e9."""
+    """End after this time in seconds, up to 1e9, even if the program runs on."""
     endpoints: Mapping[str, str] | None
     """Names of hosts that are no kernel but the TCP of this package in user space, each with the
     TCP (`farlink list tcp`) that it is. It answers on ports 7 (echo), 9 (discard) and 19 (data
@@ -130,7 +130,7 @@ class Options(TypedDict, total=False):
     """Host that is this machine itself: the others reach by it, over the links of the scenario,
     what this machine reaches (IPv4, by the kernel's NAT)."""
     force: bool
-    """Attach also what the machine's own connection goes by."""
+    """Attach even the interface of the machine's own connection."""
     plain: bool
     """One packet to each read and write of a device: slower, and what the default, which passes
     several of a connection at once, is compared with."""
@@ -270,13 +270,13 @@ def of_gateways(
 
 
 def check_seconds(seconds: float | None) -> None:
-    """Raise `ScenarioError` if nothing can last that long."""
+    """Raise `ScenarioError` if a duration is out of range."""
     if seconds is not None and not 0 < seconds <= LONGEST_S:
         raise ScenarioError(f"seconds is {seconds:g}; write a time above 0, up to {LONGEST_S:g} s")
 
 
 def _check(function: str, options: Options) -> None:
-    """Refuse what is no option, as Python does for a keyword that is not there."""
+    """Refuse unknown options, as Python does for unknown keywords."""
     for name in options.keys() - Options.__annotations__.keys():
         raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
 
@@ -365,7 +365,7 @@ def _emulate(
 
 
 _SWEEPER = [sys.executable, "-c", "from farlink import _farlink; _farlink.sweep()"]
-"""Program that puts back what a way out changed, if this process is killed."""
+"""Program that restores the settings of an Internet uplink if this process is killed."""
 
 
 def _task(command: Command) -> dict[str, object]:
@@ -452,7 +452,7 @@ def _terminal() -> Iterator[None]:
             yield
         finally:
             if group == os.getpgrp():
-                # Who is not in the foreground would be stopped for asking.
+                # A process in the background would be stopped for it.
                 before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
                 with suppress(OSError):
                     os.tcsetpgrp(terminal, group)

@@ -22,7 +22,7 @@ def lacking(what: str, extra: str) -> ScenarioError:
 
 
 def _packages(extra: str) -> list[str]:
-    """Return what an extra brings, as the metadata of the installed farlink say it."""
+    """Return the packages of an extra, from the metadata of the installed farlink."""
     matches = (_NEED.match(line) for line in metadata.requires("farlink") or [])
     needs = [match.groups() for match in matches if match]
     return [name + bound.strip(" ()").replace(" ", "") for name, bound, of in needs if of == extra]

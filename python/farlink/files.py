@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and names that stay where they belong."""
+"""Files that are written whole or not at all, and names that stay inside their folder."""
 
 import errno
 import os
@@ -33,11 +33,11 @@ __all__ = [
 ]
 
 TEMPORARY = ".farlink-"
-"""What the names of unfinished files and folders begin with."""
+"""Prefix of the names of unfinished files and folders."""
 
 _LONGEST_NAME = 100
 _STALE_S = 60
-"""Age from which an unfinished file that no process holds is taken for one that was left."""
+"""Age in seconds above which an unfinished file without a process counts as abandoned."""
 
 _WINDOWS = os.name == "nt"
 _DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?|.*\.", re.IGNORECASE)
@@ -173,7 +173,7 @@ def check_directory(path: Path) -> None:
 
 
 def reason(error: Exception) -> str:
-    """Return what the system says of an error, as the end of a sentence."""
+    """Return the system's text of an error, as the end of a sentence."""
     return (getattr(error, "strerror", None) or str(error)).lower()
 
 
@@ -265,7 +265,7 @@ def _copy(temporary: Path, stream: Path | int) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what farlink began in a folder and a process that was killed left there."""
+    """Remove unfinished files of killed farlink processes from a folder."""
     if folder in _SWEPT:
         return
     _SWEPT.add(folder)

@@ -16,14 +16,14 @@ __all__ = ["KINDS", "sentences", "table"]
 KINDS = {
     name: name.replace("_", " ").replace("timeouts", "time-outs") for name in registry.limits()
 }
-"""What a transfer waits for, as metrics and traces name it, and in words."""
+"""Limits of a transfer, by the name in metrics and traces, in words."""
 
 _SHOWN = 0.005
-"""A limit with no greater share under any TCP has no column."""
+"""Share below which a limit has no column."""
 _MOST = 0.5
-"""A limit with more of the time than this is what limits the transfer."""
+"""Share of the time above which a limit is the main one."""
 _FULL = 0.95
-"""A link that is used more than this is full."""
+"""Utilisation above which a link counts as full."""
 
 _ALL = {
     2: "both",
@@ -79,7 +79,7 @@ class _Shares:
 
     @property
     def kind(self) -> str | None:
-        """Kind that limits it for most of the time; None if nothing does."""
+        """Limit that holds for most of the time; None without one."""
         return self.greatest if self.shares[self.greatest] > _MOST else None
 
 
@@ -151,7 +151,7 @@ def _share(group: Sequence[_Shares], kind: str) -> str:
 
 
 def _bound(group: Sequence[_Shares]) -> str:
-    """Say what the windows and round trips of a group come to, as bit/s of a flow."""
+    """Return the rate of a flow (bit/s) that follows from the windows and round trips."""
     windows = [window for row in group for window in row.windows]
     trips = [float(f"{trip:.3g}") for row in group for trip in row.round_trips if trip > 0]
     if not trips or min(windows) != max(windows):

@@ -19,7 +19,7 @@ PORT = 47_800
 _FARTHEST = 1e12
 
 Notice = Callable[[str], None]
-"""What is called with each line for whoever watches: who joined, left, was lost."""
+"""Function called with a line when a gateway joins, leaves or is lost."""
 
 
 def key(text: str | None) -> str:
@@ -114,7 +114,7 @@ def gateway(
 
 
 def places(text: str) -> list[tuple[float, float, float]]:
-    """Read where a gateway is: "X,Y" in metres, or @FILE with rows of seconds, X and Y."""
+    """Read the position of a gateway: "X,Y" in metres, or @FILE with rows of seconds, X and Y."""
     if not text.startswith("@"):
         numbers = _numbers(text, 2)
         if numbers is None:

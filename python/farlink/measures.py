@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["AGENT", "PARTS", "Row", "rows_of", "text_of", "unit_of", "values_of"]
 
 AGENT = ["agent", "at", "wireless"]
-"""What tells one agent from another: its kind, its node and the link that it looks after."""
+"""Keys of an agent: its kind, its node and its wireless link."""
 
 PARTS = {
     "results": "flow",
@@ -23,7 +23,7 @@ PARTS = {
     "agents": "agent",
     "handoffs": "handoff",
 }
-"""What the rows of each part of a result are of."""
+"""Scope of the rows of each part of a result."""
 
 _LABELS = {
     "flow": ["flow"],

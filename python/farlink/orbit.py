@@ -292,7 +292,7 @@ def _elements(tle: str | Path) -> list[Elements]:
 
 
 class _Satellites:
-    """Satellites whose places are asked for, in km, in a frame that turns with the Earth."""
+    """Positions of satellites in km, in a frame that turns with the Earth."""
 
     def __init__(self, elements: Sequence[Elements], start: datetime | None) -> None:
         try:

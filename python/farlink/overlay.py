@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["MEASURES", "Overlay", "Verdict", "overlay"]
 
 PROFILE = "linux"
-"""The profile of a TCP whose name has none: what is captured is mostly a Linux."""
+"""Profile of TCPs named without one, because most captures are of a Linux."""
 
 MEASURES = {
     "goodput": ("goodput", "bit/s"),
@@ -33,7 +33,7 @@ MEASURES = {
     "rtt_p95": ("95 % of the round trips below", "s"),
     "flight_max": ("largest flight", "B"),
 }
-"""What is held against each other, as `Capture.summary` counts it: name and unit."""
+"""Compared measures, as `Capture.summary` counts them: name and unit."""
 
 _CLOSE = 0.05
 """What differs by no more than this share fits, whatever the runs spread."""

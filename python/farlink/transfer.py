@@ -26,7 +26,7 @@ from pathlib import Path
 PORT = 5001
 BLOCK = 1 << 16
 PATIENCE_S = 10.0
-"""How long `fetch` goes on trying to connect, and waits for the end of its connection."""
+"""Seconds for which `fetch` tries to connect, and waits for the end of its connection."""
 CLOSED = 7
 """State of a connection that is over (TCP_CLOSE of the kernel's tcp_states.h)."""
 
@@ -138,7 +138,7 @@ def wait_for_the_end(connection: socket.socket) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Do what the command line says."""
+    """Run the server or the client of the command line."""
     # Ctrl-C ends it without a word: the emulation that it is part of has one.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     options = {"--output": "", "--counters": "", "--ip": "", "--memory": ""}

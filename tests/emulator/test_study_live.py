@@ -13,7 +13,7 @@ import pytest
 from test_emulate import NAMES, pytestmark  # noqa: F401  (skips without the right)
 from test_endings import heeds_signals  # noqa: F401  (of all tests)
 
-from farlink.studies.lab import Lab
+from farlink.studies.cache import SimulationCache
 from farlink.studies.live import emulate
 from farlink.studies.study import Registry, Study
 
@@ -63,7 +63,7 @@ def test_kernels_and_our_tcp_give_live_numbers_and_verdicts(tmp_path: Path) -> N
     study = Study.of(RECORD, Registry())
     claims = list(study.claims.values())
     lines: list[str] = []
-    live = emulate(study, Lab(runs=2), claims, store=tmp_path, tell=lines.append)
+    live = emulate(study, SimulationCache(runs=2), claims, store=tmp_path, tell=lines.append)
     assert len(lines) == 4
     assert [item.sender for item in live.rows][::2] == ["kernel, reno", "farlink"]
     for row in live.rows:
@@ -73,7 +73,7 @@ def test_kernels_and_our_tcp_give_live_numbers_and_verdicts(tmp_path: Path) -> N
             assert row.live.mean == row.matched.mean == 0
     assert [judgement.claim.id for judgement in live.judgements] == ["faster"]
     assert "= " in live.judgements[0].key
-    again = emulate(study, Lab(runs=2), claims, store=tmp_path, tell=lines.append)
+    again = emulate(study, SimulationCache(runs=2), claims, store=tmp_path, tell=lines.append)
     assert len(lines) == 4
     assert [item.live.mean for item in again.rows] == [item.live.mean for item in live.rows]
 

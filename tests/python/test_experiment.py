@@ -239,13 +239,13 @@ def _bits(values: Sequence[float] | np.typing.NDArray[np.float64]) -> bytes:
 
 
 def test_a_study_goes_on_from_its_store(tmp_path: Path) -> None:
-    from farlink.studies.lab import Cell, Lab
+    from farlink.studies.cache import Cell, SimulationCache
 
     # Flows not in the order of their names: a store sorts numbers by name.
     tree = tomllib.loads(fl.scenarios()["geo-mixed"])
     cell = Cell("mixed", {**tree, "duration": "10 s", "flows": tree["flows"][::-1]})
-    held, first = Lab(runs=2), Lab(runs=2, store=tmp_path / "store")
-    again = Lab(runs=3, store=tmp_path / "store")
+    held, first = SimulationCache(runs=2), SimulationCache(runs=2, store=tmp_path / "store")
+    again = SimulationCache(runs=3, store=tmp_path / "store")
     first.prefetch([cell])
     for place in (0, 1, 2):
         wanted = held.flow(cell, "goodput_over_run", flow=place).values.tolist()

@@ -12,10 +12,10 @@ from farlink.studies.judge import (
     Compared,
     Finding,
     Ground,
+    InterimAnalyses,
     Judgement,
-    Looks,
     judge,
-    look,
+    level_of,
     summary,
 )
 from farlink.studies.quantity import (
@@ -86,16 +86,16 @@ def test_a_number_that_is_off_says_by_how_much() -> None:
     assert Finding(YES, NO).off is None
 
 
-def test_looks_are_taken_until_it_is_decided() -> None:
+def test_judge_adds_runs_until_a_claim_is_decided() -> None:
     """Evidence that is enough for one look at the whole level is not for the first of three."""
     seen: list[int] = []
 
     def make(p_for: float) -> Callable[[int], Finding]:
-        def look(runs: int) -> Finding:
+        def analyse(runs: int) -> Finding:
             seen.append(runs)
             return Finding(YES if runs == 40 else Evidence(p_for, 0.9, ("x",)), None)
 
-        return look
+        return analyse
 
     judgement = judge(claim(), {"x": make(LEVEL / 3)}, [10, 20, 40]).findings["x"]
     assert seen == [10]
@@ -106,9 +106,9 @@ def test_looks_are_taken_until_it_is_decided() -> None:
     assert judgement.verdict is Verdict.REPRODUCED
 
 
-def test_what_is_settled_is_so_at_every_look() -> None:
-    assert min(look(len(LOOKS), place) for place in range(len(LOOKS))) >= SETTLED
-    assert sum(look(len(LOOKS), place) for place in range(len(LOOKS))) <= LEVEL
+def test_settled_parts_are_decided_at_every_analysis() -> None:
+    assert min(level_of(len(LOOKS), place) for place in range(len(LOOKS))) >= SETTLED
+    assert sum(level_of(len(LOOKS), place) for place in range(len(LOOKS))) <= LEVEL
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ class Cells:
 
 
 def judged(cells: Cells) -> str:
-    return judge(claim(), {"x": Looks(cells.find).look}, [10, 20, 40]).status
+    return judge(claim(), {"x": InterimAnalyses(cells.find).analyse}, [10, 20, 40]).status
 
 
 def test_only_what_is_open_gets_more_runs() -> None:
@@ -237,7 +237,7 @@ def test_what_is_of_traces_gets_more_runs_as_a_whole() -> None:
         a, b = random.normal(1, 1, (2, runs))
         return Finding(Quantity(a, "a") > Quantity(b, "b", cells=["b"]), None)
 
-    judge(claim(), {"x": Looks(find).look}, [10, 20, 40])
+    judge(claim(), {"x": InterimAnalyses(find).analyse}, [10, 20, 40])
     assert seen == [(10, {}), (20, {"b": 20}), (40, {"b": 40})]
 
 
@@ -256,7 +256,7 @@ LAWS: Mapping[str, Callable[[np.random.Generator], Values]] = {
 @pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize("samples", [100, pytest.param(2000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", LAWS)
-def test_looks_keep_the_level(name: str, samples: int) -> None:
+def test_interim_analyses_keep_the_level(name: str, samples: int) -> None:
     """Samples without a difference are called different one time in forty, over all looks.
 
     That goes for a part beside others that hold, which keep their first runs, too.

@@ -10,8 +10,8 @@ import pytest
 from farlink import cli, studies
 from farlink.comparison import _tree
 from farlink.errors import ScenarioError
-from farlink.studies.lab import Lab
-from farlink.studies.live import LiveLab, LiveRow, NotLiveError, Plan, Point, _Asked, judged
+from farlink.studies.cache import SimulationCache
+from farlink.studies.live import LiveCache, LiveRow, NotLiveError, Plan, Point, _Asked, judged
 from farlink.studies.live_run import Run
 from farlink.studies.model import Model
 from farlink.studies.quantity import Quantity
@@ -56,7 +56,7 @@ def study(**live: Any) -> Study:  # noqa: ANN401 (any value of TOML)
 
     @registry.function("longest")
     def longest(model: Model, rate: float) -> float:
-        return float(model.lab.trace(model.cell(rate), "cwnd")["cwnd"].max())
+        return float(model.cache.trace(model.cell(rate), "cwnd")["cwnd"].max())
 
     @registry.function("broken")
     def broken(_model: Model) -> float:
@@ -73,17 +73,17 @@ def run(goodput: float, timeouts: float = 0, packets: float = 30) -> Run:
     return Run({"goodput": goodput, "timeouts": timeouts}, links, 1e-4)
 
 
-def lab(of: Study, **runs: list[Run]) -> LiveLab:
-    model = of.model(Lab(runs=2))
+def cache(of: Study, **runs: list[Run]) -> LiveCache:
+    model = of.model(SimulationCache(runs=2))
     measured = {model.cell(int(name[1:])).key: got for name, got in runs.items()}
-    return LiveLab(6, 1, measured)
+    return LiveCache(6, 1, measured)
 
 
 def test_claims_are_judged_on_live_numbers_and_on_nothing_else() -> None:
     """Left out are claims that need another point, a trace, what the emulator counts otherwise,
     and those that need no measurement at all."""
     of = study()
-    live = lab(
+    live = cache(
         of,
         r1=[run(10 + k / 10) for k in range(6)],
         r2=[run(20 + k / 10) for k in range(6)],
@@ -100,7 +100,7 @@ def test_claims_are_judged_on_live_numbers_and_on_nothing_else() -> None:
 
 def test_live_runs_that_scatter_decide_nothing() -> None:
     of = study()
-    live = lab(of, r1=[run(x) for x in (10, 30, 20)], r2=[run(x) for x in (20, 10, 35)])
+    live = cache(of, r1=[run(x) for x in (10, 30, 20)], r2=[run(x) for x in (20, 10, 35)])
     (item,) = judged(of, [of.claims["order"]], live)
     assert item.status == "undecided"
 
@@ -108,7 +108,7 @@ def test_live_runs_that_scatter_decide_nothing() -> None:
 def test_a_live_lab_simulates_nothing() -> None:
     of = study()
     with pytest.raises(NotLiveError):
-        of.model(lab(of)).measure("thr", 1)
+        of.model(cache(of)).measure("thr", 1)
 
 
 def test_lists_of_a_point_are_all_combinations() -> None:
@@ -137,7 +137,7 @@ def test_a_wrong_live_table_is_told(live: dict[str, Any], message: str) -> None:
 def test_who_sends_is_simulated_with_its_own_settings() -> None:
     """A kernel as the profile of Linux; what a kernel lacks is sent by the study's own TCP."""
     of = studies.find("west1997")
-    model = of.model(Lab(runs=2))
+    model = of.model(SimulationCache(runs=2))
     table = {"scheme": "snoop", "err": "bit64k"}
     kernel = _Asked(Point(table, "reno"), model, 7)
     assert kernel.scenario["tcp"] == {"profile": "linux", "variant": "reno"}
@@ -182,9 +182,9 @@ def test_a_comparison_keeps_agents() -> None:
 @pytest.mark.parametrize("name", ["west1997", "vatne2006"])
 def test_live_points_of_studies_are_scenarios(name: str) -> None:
     of = studies.find(name)
-    model = of.model(Lab(runs=2))
+    model = of.model(SimulationCache(runs=2))
     for point in Plan.of(of).points:
-        assert model.lab.text(model.cell(**point.settings))
+        assert model.cache.text(model.cell(**point.settings))
 
 
 def test_a_study_without_live_points_says_so() -> None:

@@ -15,9 +15,9 @@ import farlink as fl
 from farlink import cli, studies
 from farlink.studies import index
 from farlink.studies.archive import StudyResult
+from farlink.studies.cache import Cell, SimulationCache
 from farlink.studies.draw import draw, numbers
-from farlink.studies.judge import Finding, Ground, Judgement, judge, look, summary
-from farlink.studies.lab import Cell, Lab
+from farlink.studies.judge import Finding, Ground, Judgement, judge, level_of, summary
 from farlink.studies.model import Change, Model
 from farlink.studies.page import document, grounds, render, sentence
 from farlink.studies.quantity import LEVEL, Quantity, Verdict, fact
@@ -179,7 +179,7 @@ def claims(*names: str, **keys: Mapping[str, object]) -> list[dict[str, object]]
 
 @pytest.fixture(scope="module")
 def whole() -> StudyResult:
-    return run_study(toy(), Lab(runs=8), readings=True)
+    return run_study(toy(), SimulationCache(runs=8), readings=True)
 
 
 # Records.
@@ -211,9 +211,9 @@ def test_causes_name_readings_that_exist(name: str) -> None:
         for place, text in texts
         for reading in re.findall(r"\b[Rr]eadings? `?([a-z0-9]+(?:-[A-Za-z0-9]+)+)", text)
     ]
-    assert [pair for pair in named if pair[1] not in study.plan.readings] == []
+    assert [pair for pair in named if pair[1] not in study.plan.interpretations] == []
     for claim in study.claims.values():
-        assert set(claim.shown_by) <= study.plan.readings.keys(), claim.id
+        assert set(claim.shown_by) <= study.plan.interpretations.keys(), claim.id
 
 
 def test_gaps_are_told() -> None:
@@ -278,7 +278,7 @@ def test_a_function_is_registered_once() -> None:
 
 
 def test_a_point_sets_what_its_factors_say() -> None:
-    model = toy().model(Lab(runs=2))
+    model = toy().model(SimulationCache(runs=2))
     cell = model.cell(0.1, delay=5, side="b")
     assert cell.label == "loss 0.1, delay 5, side b"
     assert cell.scenario["links"][0]["down"] == {
@@ -304,17 +304,17 @@ def test_a_wrong_point_is_refused(
     args: tuple[float, ...], factors: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(fl.ScenarioError, match=message):
-        toy().model(Lab(runs=2)).cell(*args, **factors)
+        toy().model(SimulationCache(runs=2)).cell(*args, **factors)
 
 
 def test_measures_are_of_flows_links_and_arithmetic() -> None:
-    lab = Lab(runs=2)
-    model = toy().model(lab)
+    cache = SimulationCache(runs=2)
+    model = toy().model(cache)
     cell = model.cell(0.2)
-    again, sent = (lab.flow(cell, f"segments_{name}") for name in ("retransmitted", "sent"))
+    again, sent = (cache.flow(cell, f"segments_{name}") for name in ("retransmitted", "sent"))
     assert list(model.share(0.2).values) == list((again / sent).values)
     assert list(model.used(0.0).values) == list(
-        lab.link(model.cell(0.0, delay=40), "link", "down", "utilisation").values
+        cache.link(model.cell(0.0, delay=40), "link", "down", "utilisation").values
     )
     with pytest.raises(AttributeError):
         _ = model.unknown
@@ -322,12 +322,12 @@ def test_measures_are_of_flows_links_and_arithmetic() -> None:
 
 def test_changes_reach_every_point() -> None:
     study = toy()
-    lab = Lab(runs=2)
-    slow = study.model(lab, study.plan.readings["40 ms"])
+    cache = SimulationCache(runs=2)
+    slow = study.model(cache, study.plan.interpretations["40 ms"])
     assert slow.cell(0.0, delay=5).scenario["links"][0]["down"]["delay"] == "40 ms"
-    clean = study.model(lab, study.plan.mutants["no loss"])
+    clean = study.model(cache, study.plan.controls["no loss"])
     assert "channel" not in clean.cell(0.2).scenario["links"][0]["down"]
-    none = study.model(lab, study.plan.mutants["constants"])
+    none = study.model(cache, study.plan.controls["constants"])
     assert list(none.thr(0.2).values) == [5e5, 5e5]
     assert (none.names["rate"]() > 0).verdict is Verdict.NOT_REPRODUCED
     assert (none.names["rate"]() <= 0).verdict is Verdict.NOT_REPRODUCED
@@ -404,7 +404,9 @@ def test_a_run_makes_everything(whole: StudyResult) -> None:
 
 def test_quick_has_fewer_points_and_one_setting() -> None:
     steps: list[Step] = []
-    result = run_study(toy(), Lab(runs=6, quick=True), only=["fig1.1"], watch=steps.append)
+    result = run_study(
+        toy(), SimulationCache(runs=6, quick=True), only=["fig1.1"], watch=steps.append
+    )
     curves = result.made["fig1.1"].content
     assert isinstance(curves, Curves)
     assert curves.x == [0.0, 20.0]
@@ -416,29 +418,29 @@ def test_quick_has_fewer_points_and_one_setting() -> None:
 
 
 def test_cells_share_their_runs() -> None:
-    lab = Lab(runs=2)
+    cache = SimulationCache(runs=2)
     item, twice = Cell("x", _scenario()), Cell("x", _scenario(), runs=2)
-    few = list(lab.flow(item, "goodput").values)
-    many = list(lab.flow(twice, "goodput").values)
-    assert lab.simulated_runs == 4
+    few = list(cache.flow(item, "goodput").values)
+    many = list(cache.flow(twice, "goodput").values)
+    assert cache.simulated_runs == 4
     assert len(many) == 4
     assert many[:2] == few
-    assert list(lab.flow(item, "goodput").values) == few
-    assert len(Lab(runs=2, quick=True).flow(twice, "goodput").values) == 2
+    assert list(cache.flow(item, "goodput").values) == few
+    assert len(SimulationCache(runs=2, quick=True).flow(twice, "goodput").values) == 2
 
 
 def test_numbers_of_links_and_traces() -> None:
-    lab = Lab(runs=2)
+    cache = SimulationCache(runs=2)
     cell = Cell("x", _scenario())
-    assert lab.link(cell, "a-b", "down", "packets").mean > 30
+    assert cache.link(cell, "a-b", "down", "packets").mean > 30
     with pytest.raises(KeyError, match="x: a run has no link b-a down packets"):
-        lab.link(cell, "b-a", "down", "packets")
+        cache.link(cell, "b-a", "down", "packets")
     with pytest.raises(KeyError, match="x: a run has no flow 0 goodpud"):
-        lab.flow(cell, "goodpud")
-    events = lab.events
-    assert lab.trace(cell, "cwnd", run=1)["cwnd"].max() > 0
-    assert lab.events > events
-    assert lab.events > 0
+        cache.flow(cell, "goodpud")
+    events = cache.events
+    assert cache.trace(cell, "cwnd", run=1)["cwnd"].max() > 0
+    assert cache.events > events
+    assert cache.events > 0
 
 
 def _scenario() -> dict[str, Any]:
@@ -451,16 +453,16 @@ def _scenario() -> dict[str, Any]:
 
 
 def test_a_plan_goes_as_far_as_numbers_are_not_needed() -> None:
-    lab = Lab(runs=2)
+    cache = SimulationCache(runs=2)
 
-    def needs_numbers(lab: Lab) -> None:
-        model = toy().model(lab)
+    def needs_numbers(cache: SimulationCache) -> None:
+        model = toy().model(cache)
         model.thr(0.0)
-        lab.trace(Cell("x", _scenario()), "cwnd")
+        cache.trace(Cell("x", _scenario()), "cwnd")
         model.thr(0.2)
 
-    assert [cell.label for cell in lab.planned(needs_numbers)] == ["loss 0"]
-    assert lab.simulated_runs == 0
+    assert [cell.label for cell in cache.planned(needs_numbers)] == ["loss 0"]
+    assert cache.simulated_runs == 0
 
 
 def test_what_goes_wrong_is_told_and_the_rest_goes_on() -> None:
@@ -468,7 +470,7 @@ def test_what_goes_wrong_is_told_and_the_rest_goes_on() -> None:
         figures={"fig1.10": _broken}, tables=REGISTRY.tables, functions={"rate": _broken}
     )
     study = Study.of(RECORD, registry)
-    result = run_study(study, Lab(runs=2), only=["fig1.10", "sec2.rate", "table"])
+    result = run_study(study, SimulationCache(runs=2), only=["fig1.10", "sec2.rate", "table"])
     assert result.failures == [
         "fig1.10: KeyError: 'no such thing'",
         "toy2020.sec2.rate: KeyError: 'no such thing'",
@@ -480,7 +482,7 @@ def test_what_goes_wrong_is_told_and_the_rest_goes_on() -> None:
 
 def test_a_wrong_scenario_is_a_failure_of_its_claim() -> None:
     rows = claims("loss_hurts", "loss_helps", loss_helps={"order": "thr(7.0) > 0"})
-    result = run_study(toy(claim=rows, mutant=[]), Lab(runs=6), only=["fig1.1"])
+    result = run_study(toy(claim=rows, mutant=[]), SimulationCache(runs=6), only=["fig1.1"])
     assert result.verdicts["verdict"].tolist() == ["reproduced", "failed"]
     (line,) = result.failures
     assert line.startswith("toy2020.fig1.1.loss_helps: ScenarioError: ")
@@ -491,30 +493,32 @@ def test_an_undecided_claim_gets_more_runs() -> None:
     """Runs are doubled until it is decided, at most twice; the level of all looks is kept."""
     rows = claims("loss_hurts", loss_hurts={"order": "thr(0.02, side='b') > thr(0.02)"})
     result = run_study(
-        toy(claim=rows, mutant=[], reading=[]), Lab(runs=2), only=["fig1.1.loss_hurts"]
+        toy(claim=rows, mutant=[], reading=[]), SimulationCache(runs=2), only=["fig1.1.loss_hurts"]
     )
     (values,) = result.judgements[0].findings.values()
     assert values.runs == 8
     rows[0]["looks"] = [1, 3, 9]
     longer = run_study(
-        toy(claim=rows, mutant=[], reading=[]), Lab(runs=2), only=["fig1.1.loss_hurts"]
+        toy(claim=rows, mutant=[], reading=[]), SimulationCache(runs=2), only=["fig1.1.loss_hurts"]
     )
     assert longer.judgements[0].findings["as chosen"].runs == 18
-    assert [look(3, k) for k in range(3)] == [LEVEL / 2, LEVEL / 4, LEVEL / 4]
-    assert look(1, 0) == LEVEL
+    assert [level_of(3, k) for k in range(3)] == [LEVEL / 2, LEVEL / 4, LEVEL / 4]
+    assert level_of(1, 0) == LEVEL
 
 
 def test_a_reading_can_be_the_one_that_counts() -> None:
-    result = run_study(toy(), Lab(runs=2), only=["sec2.twice"], reading="40 ms", readings=True)
+    result = run_study(
+        toy(), SimulationCache(runs=2), only=["sec2.twice"], reading="40 ms", readings=True
+    )
     assert [reading.id for reading in result.readings] == ["40 ms", "as chosen"]
     assert "--reading '40 ms' --readings" in result.command
     with pytest.raises(fl.ScenarioError, match="no such reading; write 'as chosen', '40 ms'"):
-        run_study(toy(), Lab(runs=2), reading="4 ms")
+        run_study(toy(), SimulationCache(runs=2), reading="4 ms")
 
 
 def test_wrong_models_show_what_a_claim_is_worth(tmp_path: Path) -> None:
-    lab = Lab(runs=6, quick=True)
-    result = run_study(toy(), lab, only=["fig1.1", "sec2"], mutants=True)
+    cache = SimulationCache(runs=6, quick=True)
+    result = run_study(toy(), cache, only=["fig1.1", "sec2"], mutants=True)
     clean, none = result.mutations
     assert "toy2020.fig1.1.loss_hurts" in clean.turned(result.judgements)
     assert clean.unnoticed == ["toy2020.sec2.rate"]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from farlink.studies.cache import SimulationCache
 from farlink.studies.judge import Finding
-from farlink.studies.lab import Lab
 from farlink.studies.page import render
 from farlink.studies.quantity import Evidence
 from farlink.studies.runner import run_study
@@ -72,7 +72,7 @@ def toy(*, causes: list[dict[str, str]] | None = None, **keys: object) -> Study:
 def test_what_does_not_reproduce_is_judged_under_the_reading_that_shows_why(
     tmp_path: Path,
 ) -> None:
-    result = run_study(toy(), Lab(runs=6), causes=True)
+    result = run_study(toy(), SimulationCache(runs=6), causes=True)
     slow, fast = result.judgements
     assert slow.status == "not reproduced"
     assert slow.cause == "The link is short."
@@ -95,7 +95,7 @@ def test_what_does_not_reproduce_is_judged_under_the_reading_that_shows_why(
 
 
 def test_without_the_runs_the_page_names_the_reading() -> None:
-    result = run_study(toy(), Lab(runs=2))
+    result = run_study(toy(), SimulationCache(runs=2))
     assert result.judgements[0].shown == [("far", "", "")]
     assert "--causes" not in result.command
     assert "<b>far</b>" in render(result, {})

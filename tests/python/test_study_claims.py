@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from farlink import studies
+from farlink.studies.cache import SimulationCache
 from farlink.studies.judge import Finding
-from farlink.studies.lab import Lab
 from farlink.studies.quantity import Quantity, Verdict
 
 FITTED = [
@@ -91,7 +91,7 @@ def test_a_claim_asks_for_what_is_printed(
     verdict: Verdict,
 ) -> None:
     study = studies.find(id.partition(".")[0])
-    names = {**study.model(Lab(runs=8)).names, **given}
+    names = {**study.model(SimulationCache(runs=8)).names, **given}
     claim = study.claims[id]
     order, number = (
         None if statement is None else statement.evidence(names)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from farlink.studies import find
-from farlink.studies.lab import Lab
+from farlink.studies.cache import SimulationCache
 from farlink.studies.leung1998.words import said
 from farlink.studies.model import Change, Model
 
@@ -16,7 +16,7 @@ FUNCTIONS = STUDY.registry.functions
 @pytest.fixture(scope="module")
 def model() -> Model:
     """The model as chosen."""
-    return STUDY.model(Lab(runs=2))
+    return STUDY.model(SimulationCache(runs=2))
 
 
 def test_record_and_code_fit() -> None:
@@ -24,7 +24,7 @@ def test_record_and_code_fit() -> None:
     assert len(STUDY.claims) == 187
     assert len(STUDY.figures) == 60
     assert len([name for name in STUDY.tables if name.startswith("table")]) == 10
-    assert len(STUDY.plan.mutants) >= 10
+    assert len(STUDY.plan.controls) >= 10
 
 
 def test_a_window_over_the_satellite_is_a_round_trip(model: Model) -> None:
@@ -64,17 +64,19 @@ def test_sizes_of_cells_and_times_exclude_each_other(model: Model) -> None:
 
 def test_the_mobile_link_carries_its_rate_less_headers(model: Model) -> None:
     """Without loss 512 of 552 bytes of 2400 a second."""
-    plan = STUDY.plan.mutants
-    clean = STUDY.model(Lab(runs=2), plan["no fades"])
+    plan = STUDY.plan.controls
+    clean = STUDY.model(SimulationCache(runs=2), plan["no fades"])
     rate = FUNCTIONS["T"](clean, "5.4", "reno", speed=75, plr_bad=0.05, mtws=4)
     assert rate.mean == pytest.approx(2226.1, rel=0.01)
 
 
-@pytest.mark.parametrize("change", [*STUDY.plan.readings.values(), *STUDY.plan.mutants.values()])
+@pytest.mark.parametrize(
+    "change", [*STUDY.plan.interpretations.values(), *STUDY.plan.controls.values()]
+)
 def test_readings_and_wrong_models_change_something(model: Model, change: Change) -> None:
     if change.id == "as chosen" or change.constants:
         return
-    changed = STUDY.model(Lab(runs=2), change)
+    changed = STUDY.model(SimulationCache(runs=2), change)
     points: list[tuple[str, str, dict[str, Any]]] = [
         ("4.7", "reno", {"plr": 0.02, "ete": 0.5}),
         ("4.6.1", "vegas", {"plr": 0.01, "mtws": 88}),
@@ -90,7 +92,7 @@ def test_readings_and_wrong_models_change_something(model: Model, change: Change
         for scene, tcp, over in points
     ]
     for cell, _ in cells:
-        changed.lab.text(cell)
+        changed.cache.text(cell)
     assert any(a.key != b.key for a, b in cells)
 
 
@@ -101,7 +103,7 @@ def test_the_internet_takes_18_ms_on_average(model: Model) -> None:
 
 
 def test_a_handoff_stops_data_and_acks_together(model: Model) -> None:
-    apart = STUDY.model(Lab(runs=2), STUDY.plan.readings["separate-handoffs"])
+    apart = STUDY.model(SimulationCache(runs=2), STUDY.plan.interpretations["separate-handoffs"])
     for item, shared in ((model, True), (apart, None)):
         cell = item.cell("reno", **said(item, "5.6.1 a", "reno", {"a": 140}))
         links: Any = cell.scenario["links"]

@@ -3,7 +3,7 @@
 import pytest
 
 from farlink.studies import find
-from farlink.studies.lab import Lab
+from farlink.studies.cache import SimulationCache
 from farlink.studies.model import Model
 from farlink.studies.omueti2007.fairness import _six
 
@@ -13,7 +13,7 @@ STUDY = find("omueti2007")
 @pytest.fixture(scope="module")
 def model() -> Model:
     """The model as chosen, where nothing is random: two runs are as good as ten."""
-    return STUDY.model(Lab(runs=2))
+    return STUDY.model(SimulationCache(runs=2))
 
 
 def test_record_and_code_fit() -> None:
@@ -21,7 +21,7 @@ def test_record_and_code_fit() -> None:
     assert len(STUDY.claims) == 39
     assert len(STUDY.figures) == 19
     assert len(STUDY.tables) == 9
-    assert len(STUDY.plan.mutants) >= 10
+    assert len(STUDY.plan.controls) >= 10
 
 
 def test_a_window_of_64_kb_bounds_the_download(model: Model) -> None:
@@ -52,36 +52,36 @@ def test_errors_are_both_ways_but_under_a_reading(model: Model) -> None:
         ways = (satellite["down"], satellite["up"])
         return [way.get("channel", {}).get("ber", 0.0) for way in ways]
 
-    data_only = STUDY.model(Lab(runs=2), STUDY.plan.readings["errors-in-data"])
+    data_only = STUDY.model(SimulationCache(runs=2), STUDY.plan.interpretations["errors-in-data"])
     assert rates(model) == [1e-6, 1e-6]
     assert rates(data_only) == [1e-6, 0.0]
 
 
 def test_mutants_change_what_they_name() -> None:
-    base = STUDY.model(Lab(runs=2))
-    for mutant in STUDY.plan.mutants.values():
-        assert mutant.turns, mutant.id
-        if mutant.constants:
+    base = STUDY.model(SimulationCache(runs=2))
+    for control in STUDY.plan.controls.values():
+        assert control.turns, control.id
+        if control.constants:
             continue
-        wrong = STUDY.model(Lab(runs=2), mutant)
+        wrong = STUDY.model(SimulationCache(runs=2), control)
         table = {"app": "http", "congested": True}
         cells = [m.cell("adalr_sack", "d", 1e-6, **table).scenario for m in (base, wrong)]
-        assert cells[0] != cells[1], mutant.id
+        assert cells[0] != cells[1], control.id
 
 
 def test_every_reading_and_wrong_model_fits_pages_and_the_six_connections() -> None:
     """A size of the file is none of pages, and a path of keys is no key."""
-    for change in (*STUDY.plan.readings.values(), *STUDY.plan.mutants.values()):
-        model = STUDY.model(Lab(runs=2), change)
+    for change in (*STUDY.plan.interpretations.values(), *STUDY.plan.controls.values()):
+        model = STUDY.model(SimulationCache(runs=2), change)
         for cell in (
             model.cell("adalr_sack", "n", app="http", congested=True),
             _six(model, "adalr"),
         ):
-            assert model.lab.text(cell)
+            assert model.cache.text(cell)
 
 
 def test_the_buffer_of_a_reading_is_that_of_the_congested_gateway_only() -> None:
-    model = STUDY.model(Lab(runs=2), STUDY.plan.readings["buffer-4-packets"])
+    model = STUDY.model(SimulationCache(runs=2), STUDY.plan.interpretations["buffer-4-packets"])
     service = [
         model.cell("sack", "n", congested=item).scenario["links"][1]["down"]
         for item in (True, False)

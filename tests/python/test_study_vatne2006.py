@@ -5,7 +5,7 @@ import math
 import pytest
 
 from farlink.studies import find
-from farlink.studies.lab import Lab
+from farlink.studies.cache import SimulationCache
 from farlink.studies.model import Model
 
 STUDY = find("vatne2006")
@@ -15,7 +15,7 @@ FUNCTIONS = STUDY.registry.functions
 @pytest.fixture(scope="module")
 def model() -> Model:
     """The model as chosen."""
-    return STUDY.model(Lab(runs=3))
+    return STUDY.model(SimulationCache(runs=3))
 
 
 def test_record_and_code_fit() -> None:
@@ -24,7 +24,7 @@ def test_record_and_code_fit() -> None:
     assert len([name for name in STUDY.figures if name.startswith("graph")]) == 29
     assert len(STUDY.figures) - 29 == 13
     assert len(STUDY.tables) == 6
-    assert len(STUDY.plan.mutants) >= 10
+    assert len(STUDY.plan.controls) >= 10
 
 
 def test_table_5_follows_but_for_its_misprints(model: Model) -> None:
@@ -44,7 +44,7 @@ def test_losses_are_those_of_the_chain(model: Model) -> None:
 def test_a_window_of_reno_is_halved_and_one(model: Model) -> None:
     assert FUNCTIONS["after_duplicates"](model) == 0.5
     assert FUNCTIONS["after_timeout"](model) == 1
-    tahoe = STUDY.model(Lab(runs=2), STUDY.plan.mutants["Tahoe for Reno"])
+    tahoe = STUDY.model(SimulationCache(runs=2), STUDY.plan.controls["Tahoe for Reno"])
     assert math.isnan(FUNCTIONS["after_duplicates"](tahoe)) or (
         FUNCTIONS["after_duplicates"](tahoe) != 0.5
     )
@@ -53,13 +53,15 @@ def test_a_window_of_reno_is_halved_and_one(model: Model) -> None:
 def test_turning_angles_are_wrapped_normal(model: Model) -> None:
     assert FUNCTIONS["sharp"](model, 0).mean == pytest.approx(0.204, abs=0.012)
     assert FUNCTIONS["sharp"](model, 1.5).mean == pytest.approx(0.084, abs=0.01)
-    variance = STUDY.model(Lab(runs=3), STUDY.plan.readings["turning-as-variance"])
+    variance = STUDY.model(
+        SimulationCache(runs=3), STUDY.plan.interpretations["turning-as-variance"]
+    )
     assert FUNCTIONS["behind"](variance, 0.5).mean == pytest.approx(0.0263, abs=0.005)
 
 
 def test_readings_of_the_channel_change_it(model: Model) -> None:
     def fading(id: str) -> dict[str, object]:  # noqa: A002
-        changed = STUDY.model(Lab(runs=2), STUDY.plan.readings[id])
+        changed = STUDY.model(SimulationCache(runs=2), STUDY.plan.interpretations[id])
         scenario = changed.cell("newreno", 8, 0.05).scenario
         return dict(scenario["links"][0]["down"]["channel"]["rayleigh"])
 
@@ -70,7 +72,7 @@ def test_readings_of_the_channel_change_it(model: Model) -> None:
 
 def test_readings_of_westwood_name_kernels() -> None:
     def control(id: str) -> object:  # noqa: A002
-        changed = STUDY.model(Lab(runs=2), STUDY.plan.readings[id])
+        changed = STUDY.model(SimulationCache(runs=2), STUDY.plan.interpretations[id])
         assert "control" not in changed.cell("newreno", 2, 0.03).scenario["tcp"]
         return changed.cell("westwood", 2, 0.03).scenario["tcp"].get("control")
 
@@ -86,10 +88,10 @@ def test_readings_of_westwood_name_kernels() -> None:
 
 def test_whole_numbers_of_a_kernel_decide_who_is_ahead() -> None:
     """A jiffy's bytes are cut to whole numbers: the estimate falls as HZ rises (row 2, 30 ms)."""
-    lab = Lab(runs=2)
+    cache = SimulationCache(runs=2)
 
     def ratio(id: str) -> float:  # noqa: A002
-        model = STUDY.model(lab, STUDY.plan.readings[id])
+        model = STUDY.model(cache, STUDY.plan.interpretations[id])
         return model.thr("newreno", 2, 0.03).mean / model.thr("westwood", 2, 0.03).mean
 
     ids = ["westwood-exact", "as chosen", "westwood-hz-250", "westwood-hz-512", "westwood-hz-1000"]

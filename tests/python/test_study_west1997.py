@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from farlink.studies.cache import SimulationCache
 from farlink.studies.expression import Expression
-from farlink.studies.lab import Lab
 from farlink.studies.model import Model
 from farlink.studies.quantity import Quantity
 from farlink.studies.study import Table
@@ -16,7 +16,7 @@ from farlink.studies.west1997.tables import bands
 
 @pytest.fixture(scope="module")
 def west() -> Model:
-    return STUDY.model(Lab(runs=2, jobs=1, quick=True))
+    return STUDY.model(SimulationCache(runs=2, jobs=1, quick=True))
 
 
 def value(model: Model, text: str) -> Quantity:
@@ -34,8 +34,8 @@ def test_the_testbeds_without_errors_are_those_of_the_report(west: Model) -> Non
 
 def test_errors_come_as_often_as_the_bytes_of_packets_say(west: Model) -> None:
     # 1402 packets of 1500 bytes, one error in 64 KiB: 32.1.
-    lab = Lab(runs=40, jobs=1, quick=True)
-    losses = STUDY.model(lab).losses("snoop", "bit64k").mean
+    cache = SimulationCache(runs=40, jobs=1, quick=True)
+    losses = STUDY.model(cache).losses("snoop", "bit64k").mean
     assert losses == pytest.approx(1402 * 1500 / 65536, abs=3 * math.sqrt(32 / 40))
 
 
@@ -43,7 +43,7 @@ def test_every_scheme_runs_to_the_end_over_both_links(west: Model) -> None:
     for scheme in STUDY.plan.factors["scheme"].values:
         for net in ("lan", "low"):
             cell = west.cell(scheme, "bit64k", net=net, size="100 kB")
-            assert west.lab.flow(cell, "completed").mean == 1, scheme
+            assert west.cache.flow(cell, "completed").mean == 1, scheme
 
 
 @pytest.mark.parametrize(
@@ -62,15 +62,15 @@ def test_definitions_hold_exactly(west: Model, claim: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mutant", "claim"),
+    ("control", "claim"),
     [
         ("NewReno for Reno", "s2.newreno_one_reduction"),
         ("NewReno leaves with what is in flight", "s2.newreno_equals_reno_single_loss"),
         ("fast retransmit off", "s2.newreno_one_reduction"),
     ],
 )
-def test_a_wrong_model_of_recovery_is_noticed(mutant: str, claim: str) -> None:
-    model = STUDY.model(Lab(runs=2, quick=True), STUDY.plan.mutants[mutant])
+def test_a_wrong_model_of_recovery_is_noticed(control: str, claim: str) -> None:
+    model = STUDY.model(SimulationCache(runs=2, quick=True), STUDY.plan.controls[control])
     order = STUDY.claims[f"west1997.{claim}"].order
     assert order is not None
     assert order.evidence(model.names).p_against == 0.0
@@ -78,12 +78,12 @@ def test_a_wrong_model_of_recovery_is_noticed(mutant: str, claim: str) -> None:
 
 def test_hooks_of_readings_and_wrong_models_change_what_they_say(west: Model) -> None:
     def cell(change: str, *args: str, **factors: object) -> dict[str, object]:
-        known = {**STUDY.plan.readings, **STUDY.plan.mutants}
-        return dict(STUDY.model(west.lab, known[change]).cell(*args, **factors).scenario)
+        known = {**STUDY.plan.interpretations, **STUDY.plan.controls}
+        return dict(STUDY.model(west.cache, known[change]).cell(*args, **factors).scenario)
 
     plain = dict(west.cell("ackp", "burst6", net="low").scenario)
     assert plain["tcp"]["ackp_timer"] == "6 s"
-    for change in [*STUDY.plan.readings, *STUDY.plan.mutants]:
+    for change in [*STUDY.plan.interpretations, *STUDY.plan.controls]:
         cells = [
             (cell(change, scheme, err, **more), dict(west.cell(scheme, err, **more).scenario))
             for scheme in ("reno", "snoop", "ackp")
@@ -96,7 +96,7 @@ def test_hooks_of_readings_and_wrong_models_change_what_they_say(west: Model) ->
         silent = change in unseen
         assert all(item == other for item, other in cells) == silent, change
         for item, _ in cells:
-            west.lab.text(STUDY.model(west.lab).cell("reno", "none").__class__(change, item))
+            west.cache.text(STUDY.model(west.cache).cell("reno", "none").__class__(change, item))
 
 
 def test_published_numbers_leave_open_what_twenty_runs_do() -> None:

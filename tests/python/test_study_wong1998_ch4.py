@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from farlink.studies.cache import SimulationCache
 from farlink.studies.expression import Expression
-from farlink.studies.lab import Lab
 from farlink.studies.ladder import Arrow, Note, draw
 from farlink.studies.model import Model
 from farlink.studies.quantity import Evidence, Quantity, Verdict
@@ -22,7 +22,7 @@ SEGMENT_BITS = 4 * 1024 + 960
 
 @pytest.fixture(scope="module")
 def wong() -> Model:
-    return STUDY.model(Lab(runs=2, jobs=1))
+    return STUDY.model(SimulationCache(runs=2, jobs=1))
 
 
 MAC_S = 0.010
@@ -32,8 +32,8 @@ def of(wong: Model, measure: str, *args: object, **factors: object) -> Quantity:
     """Return a measure that the record does not name, of the flow or of the radio link."""
     cell = wong.cell(*args, **factors)
     if measure in ("frames_sent", "drops"):
-        return wong.lab.link(cell, "radio", "down", measure)
-    return wong.lab.flow(cell, measure)
+        return wong.cache.link(cell, "radio", "down", measure)
+    return wong.cache.flow(cell, measure)
 
 
 def test_throughput_without_losses_is_that_of_the_radio_link(wong: Model) -> None:
@@ -75,7 +75,7 @@ def test_reliable_links_lose_nothing(wong: Model) -> None:
 
 
 def test_data_from_the_mobile_go_up(wong: Model) -> None:
-    other = STUDY.model(wong.lab, STUDY.plan.readings["mobile-sends"])
+    other = STUDY.model(wong.cache, STUDY.plan.interpretations["mobile-sends"])
     there = wong.thr("none", 0.0, data="100 kB").mean
     assert other.thr("none", 0.0, data="100 kB").mean == pytest.approx(there, rel=0.02)
     assert other.frames_per_segment("none", 0.0, data="100 kB").mean == pytest.approx(5, abs=0.05)
@@ -207,21 +207,21 @@ def test_ids_of_chapter_4_are_made_and_judged() -> None:
     assert STUDY.gaps == []
 
 
-def _evaluate(stated: Expression, lab: Lab) -> object:
-    return stated.value(STUDY.model(lab).names)
+def _evaluate(stated: Expression, cache: SimulationCache) -> object:
+    return stated.value(STUDY.model(cache).names)
 
 
 def test_every_expression_can_be_planned() -> None:
     """No claim asks for a factor, measure or value that there is not."""
-    lab = Lab(runs=2)
+    cache = SimulationCache(runs=2)
     for claim in STUDY.claims.values():
         for stated in (claim.order, claim.number):
             if stated is None or stated.names & STUDY.registry.functions.keys():
                 continue
-            cells = lab.planned(partial(_evaluate, stated))
+            cells = cache.planned(partial(_evaluate, stated))
             assert cells, claim.id
-            lab.text(cells[0])
-            lab.text(cells[-1])
+            cache.text(cells[0])
+            cache.text(cells[-1])
 
 
 def test_figure_4_8_excludes_a_backoff_that_lasts_until_a_sample() -> None:
@@ -233,9 +233,9 @@ def test_figure_4_8_excludes_a_backoff_that_lasts_until_a_sample() -> None:
     """
     lost = 1 - 0.9**5
     least = 2 * lost / (1 - 2 * lost)
-    lab = Lab(runs=2, jobs=1)
-    chosen = STUDY.model(lab)
-    lasting = STUDY.model(lab, STUDY.plan.readings["backoff-until-sample"])
+    cache = SimulationCache(runs=2, jobs=1)
+    chosen = STUDY.model(cache)
+    lasting = STUDY.model(cache, STUDY.plan.interpretations["backoff-until-sample"])
     assert least == pytest.approx(4.53, abs=0.01)
     assert chosen.e2e("none", 0.1).mean == pytest.approx(least, rel=0.2)
     assert lasting.e2e("none", 0.06).mean < 5 < lasting.e2e("none", 0.075).mean

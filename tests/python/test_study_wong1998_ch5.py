@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from farlink.studies.cache import SimulationCache
 from farlink.studies.judge import Judgement
-from farlink.studies.lab import Lab
 from farlink.studies.model import Change, Model
 from farlink.studies.runner import StudyRunner
 from farlink.studies.study import Drawing
@@ -17,12 +17,12 @@ from farlink.studies.wong1998.registry import REGISTRY
 from farlink.studies.wong1998.tables import amount, chances
 
 LOSS = {"c25_5pct": 0.05, "c25_2pct": 0.02, "c5_5pct": 0.05}
-CHANGES = {**STUDY.plan.readings, **STUDY.plan.mutants}
+CHANGES = {**STUDY.plan.interpretations, **STUDY.plan.controls}
 
 
 @pytest.fixture(scope="module")
 def wong() -> Model:
-    return STUDY.model(Lab(runs=2, jobs=2))
+    return STUDY.model(SimulationCache(runs=2, jobs=2))
 
 
 @pytest.mark.parametrize(("setting", "loss"), LOSS.items())
@@ -45,7 +45,7 @@ def test_tables_agree_row_by_row(id: str, wong: Model) -> None:  # noqa: A002
 
 def test_a_row_that_differs_is_told(wong: Model) -> None:
     change = Change("w", "", sets={"links.radio.arq.window": 12})
-    table = REGISTRY.tables["table3.4"](STUDY.model(wong.lab, change))
+    table = REGISTRY.tables["table3.4"](STUDY.model(wong.cache, change))
     assert table.agrees == [True, True, False]
 
 
@@ -73,32 +73,32 @@ def test_points_of_the_figures_are_what_they_say(wong: Model) -> None:
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_each_reading_and_wrong_model_runs_and_changes_something(name: str, wong: Model) -> None:
-    other = STUDY.model(wong.lab, CHANGES[name])
+    other = STUDY.model(wong.cache, CHANGES[name])
     points = [{"ll": ll, "per": 0.3} for ll in ("mdlp", "lapb", "none")]
     points.append({"ll": "rlp", "per": 0.3, "mrd": 3, "seq": False, "inet": "c5_5pct"})
     cells = [(wong.cell(**point), other.cell(**point)) for point in points]
     changed = any(a.scenario != b.scenario for a, b in cells) or bool(other.change.constants)
     assert changed == (name != "as chosen")
     for _, cell in cells:
-        wong.lab.text(cell)  # it is valid
+        wong.cache.text(cell)  # it is valid
 
 
 def test_errors_by_bit_lose_full_frames_as_before(wong: Model) -> None:
-    cell = STUDY.model(wong.lab, STUDY.plan.readings["by-bit"]).cell("rlp", 0.5)
+    cell = STUDY.model(wong.cache, STUDY.plan.interpretations["by-bit"]).cell("rlp", 0.5)
     ber = cell.scenario["links"][-1]["down"]["channel"]["ber"]
     assert math.isclose(1 - (1 - ber) ** FULL_FRAME_BITS, 0.5)
 
 
 def test_a_model_of_constants_leaves_hardly_a_claim_green() -> None:
     """At most a tenth, and none that cannot be judged: nothing is simulated for it."""
-    lab = Lab(runs=10)
-    runner = StudyRunner(STUDY, lab, [])
-    constants = STUDY.plan.mutants["constants"]
+    cache = SimulationCache(runs=10)
+    runner = StudyRunner(STUDY, cache, [])
+    constants = STUDY.plan.controls["constants"]
     results = [runner.judge_once(Judgement(claim), constants) for claim in STUDY.claims.values()]
     words = [match.status for match in results]
     assert "failed" not in words
     assert words.count("reproduced") <= len(words) / 10
-    assert lab.simulated_runs == 0
+    assert cache.simulated_runs == 0
 
 
 def test_chances_of_independent_runs() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from farlink.studies import find, today
-from farlink.studies.lab import Lab
+from farlink.studies.cache import SimulationCache
 from farlink.studies.quantity import Quantity
 
 QUESTIONS = today.questions()
@@ -16,21 +16,24 @@ QUESTIONS = today.questions()
 def test_each_study_is_asked_and_each_scenario_resolves() -> None:
     studies = {id.partition("-")[0] for id in QUESTIONS}  # noqa: A001
     assert studies == {"west1997", "wong1998", "leung1998", "omueti2007", "vatne2006"}
-    lab = Lab(runs=2)
+    cache = SimulationCache(runs=2)
     for question in QUESTIONS.values():
         place, mechanism = next(iter(question.place)), next(iter(question.mechanism))
         for stack in question.stack:
-            assert lab.text(question.cell(place, mechanism, stack))
+            assert cache.text(question.cell(place, mechanism, stack))
         for item in question.place:
-            assert lab.text(question.cell(item, mechanism, next(iter(question.stack))))
+            assert cache.text(question.cell(item, mechanism, next(iter(question.stack))))
 
 
 def test_the_stack_of_its_time_is_that_of_the_study() -> None:
     """A question's TCP of its time equals that of the study, to the key."""
     ours = QUESTIONS["omueti2007"].cell("BER 1e-6", "", "ADaLR of 2007")
-    assert ours.scenario == find("omueti2007").model(Lab()).cell("adalr_sack", "d", 1e-6).scenario
+    assert (
+        ours.scenario
+        == find("omueti2007").model(SimulationCache()).cell("adalr_sack", "d", 1e-6).scenario
+    )
     day = QUESTIONS["vatne2006-satellite"].cell("as calibrated", "", "Vegas of 2006")
-    theirs = find("vatne2006").model(Lab()).cell("vegas", 0, 0, place="day1")
+    theirs = find("vatne2006").model(SimulationCache()).cell("vegas", 0, 0, place="day1")
     assert day.scenario == theirs.scenario
 
 

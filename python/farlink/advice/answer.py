@@ -25,7 +25,7 @@ class Option:
     overrides: Mapping[str, str | int]
     goodput: Estimate
     gain: Estimate
-    """Run by run, above the present setting."""
+    """Gain of paired runs above the present setting."""
     round_trip: Estimate
     """Mean of a run's round trips."""
     retransmitted: Estimate
@@ -41,12 +41,12 @@ class Option:
 
 @dataclass(frozen=True)
 class SizeResult:
-    """One size of transfer: what it is, and what the options give for it."""
+    """Size of transfer, and the options' results for it."""
 
     label: str
     bytes: int | None
     decides: bool
-    """Whether the setting was chosen for it, too; others are told beside."""
+    """Whether the setting was chosen for this size, too; other sizes are shown for comparison."""
     options: tuple[Option, ...]
     """Gains are above the present setting at this size."""
     tried: Mapping[str, Estimate] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Beside:
     ours: Estimate
     other: Estimate
     change: Estimate
-    """Of the other's goodput, against the present setting in our place."""
+    """Change of the other transfer's goodput, compared with the present setting in our place."""
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,13 @@ class Advice:
     remedies: tuple[Option, ...]
     """Link ARQ, proxy and spoofing, with the setting advised; none where the ends are fixed."""
     fixed: tuple[Option, ...]
-    """The same with the ends as they are now. Gains are above the present setting."""
+    """Remedies with the ends as they are now; gains above the present setting."""
     sizes: tuple[SizeResult, ...]
     beside: tuple[Beside, ...]
     other: str
     """TCP of the transfer beside."""
     delays: Mapping[str, tuple[Estimate, Estimate]]
-    """Of the call beside each: its mean and 99 % delay; "nothing else" is the empty link."""
+    """Mean and 99 % delay of the call beside each transfer; "nothing else" is the empty link."""
     window: int
     """Bytes of the receive window that is advised."""
     initial_window: int

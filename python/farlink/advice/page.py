@@ -135,7 +135,7 @@ def _method(advice: "Advice") -> str:
 
 
 def _answers(advice: "Advice") -> Iterator[str]:
-    """Answer first: what to set, at which price, for which sizes, beside whom."""
+    """Return the answer: settings, their price, their sizes, and their effect on others."""
     best, now = advice.best, advice.present
     if advice.tcps:
         yield _setting_answer(advice)

@@ -24,14 +24,14 @@ __all__ = [
 _PACKET = 1500
 
 _CALL = {"app": "cbr", "rate": "64 kbit/s", "packet": "200 B"}
-"""About a telephone call: fifty datagrams a second, rounded."""
+"""Keys of a telephone call: fifty datagrams a second, rounded."""
 
 _AT_LEAST_S = 60.0
 _ROUND_TRIPS = 100
-"""The call lasts so long, and as many round trips."""
+"""Least length of the call in seconds, and in round trips."""
 
 _FRAMES = {"lapb": 127, "mdlp": 63}
-"""Most frames that the link protocols can have on their way, by their numbers modulo 128."""
+"""Largest windows of the link protocols in frames (sequence numbers modulo 128)."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Bottleneck:
     direction: str
     rate_bit_s: float | None
     delay_s: float
-    """One way, over all links of the path."""
+    """Delay in seconds, one way, over all links of the path."""
     queue: int | None
-    """Bytes, None without a limit."""
+    """Queue in bytes, None without a limit."""
     channel: Mapping[str, Any]
     between: tuple[str, str]
     """Node on the side of the sender, and the other."""
@@ -160,13 +160,13 @@ _SHORT, _MIDDLE, _LONG, _LEAST_LONG = 0.1, 3.0, 100.0, 10.0
 """Transfers in round trips' worth of data (bandwidth-delay products)."""
 
 _LEAST = (15_000, 150_000, 1_500_000)
-"""Bytes of the three at least: 10, 100 and 1,000 segments."""
+"""Least bytes of the three transfers: 10, 100 and 1,000 segments."""
 
 _ENOUGH = 20_000_000
-"""Bytes of the long one from which ten bandwidth-delay products do."""
+"""Bytes above which the long transfer has ten bandwidth-delay products only."""
 
 _ALIKE = 2.5
-"""Sizes that are less than this factor apart are one."""
+"""Factor below which two sizes count as the same."""
 
 
 def sizes(
@@ -281,7 +281,7 @@ def with_arq(tree: Mapping[str, Any], path: Bottleneck) -> Iterator[tuple[str, d
 
 
 def with_proxy(tree: Mapping[str, Any], path: Bottleneck) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Put something before the link: a proxy that splits connections, one that spoofs, and snoop.
+    """Return the scenario with a proxy before the link: splitting, spoofing, and snoop.
 
     The proxy is PEPsal, with Hybla on the link. Spoofing acknowledges in the far end's name. Snoop
     leaves connections whole: it keeps what the link has not delivered yet, and sends again what the

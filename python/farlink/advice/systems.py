@@ -9,7 +9,7 @@ _USUAL_MAX = 6 * 2**20
 """Linux' greatest receive buffer unless it is set, tcp_rmem[2] (net/ipv4/tcp.c, tcp_init)."""
 
 _SSH = 2 * 2**20
-"""What a channel of OpenSSH has on its way at most (channels.h, CHAN_SES_WINDOW_DEFAULT)."""
+"""Window of a channel of OpenSSH (channels.h, CHAN_SES_WINDOW_DEFAULT)."""
 
 _WINDOWS_MAX = 16 * 2**20
 """Greatest window of Windows' autotuning at the level "normal"."""
@@ -27,7 +27,7 @@ class Block:
 def systems(tcp: str, window: int, initial: int, wanted: bool) -> Iterator[Block]:  # noqa: FBT001
     """Return what to set for a TCP, a receive window in bytes and an initial window in segments.
 
-    If nothing is `wanted` only the way to look at what there is.
+    If nothing is `wanted`, only the commands that print the present values.
     """
     algorithm = tcp.rpartition("-")[2]
     if not wanted:

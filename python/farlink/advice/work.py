@@ -86,7 +86,7 @@ class Work:
     refused: list[str] = field(default_factory=list)
 
     def advice(self, tcp: str | None, notes: tuple[str, ...]) -> Advice:
-        """Simulate all of it."""
+        """Simulate and choose; returns the page's content."""
         self._read(tcp)
         self._say(f"what limits {self.now} now")
         present = self._setting(self.now, {})
@@ -209,7 +209,7 @@ class Work:
         settings = self._race(self._settings(pool), present, (self.runs + 1) // 2)
         kind = [setting for setting in settings if not self._harms(setting, present)] or settings
         best = kind[0]
-        # Of settings that are not told apart take the least: a smaller window is kinder.
+        # Among settings without a significant difference the smallest window wins.
         near = [item for item in kind if self._near(item, best)]
         return tcps, min(near, key=lambda item: (item.size, kind.index(item))), champions
 
@@ -250,13 +250,13 @@ class Work:
         return apart.low is not None and apart.low > 0
 
     def _near(self, setting: Setting, best: Setting) -> bool:
-        """Whether the runs do not tell a setting from the best, or only within 1 %."""
+        """Return whether a setting differs from the best insignificantly, or by less than 1 %."""
         ours, theirs = self._common(setting, best)
         apart = paired_difference(theirs, ours)
         return apart.low is None or apart.low <= 0 or (apart.mean or 0.0) <= math.log(1.01)
 
     def _harms(self, setting: Setting, present: Setting) -> bool:
-        """Whether a size is shown to be slower than now by more than `_HARM`."""
+        """Return whether a size is significantly slower than now, by more than `_HARM`."""
         places = range(len(self.deciding))
         return any(self._gain(setting, present, place)[2] < -_HARM for place in places)
 
@@ -346,7 +346,7 @@ class Work:
         return entries
 
     def _remedies(self, setting: Setting) -> list[tuple[str, Setting]]:
-        """Return what could stand between the ends, with these ends."""
+        """Return the gain of link ARQ, proxies and snoop with these ends."""
         entries = []
         trees = [list(self._with(size.tree)) for size in (*self.deciding, *self.beside)]
         for place, (what, _) in enumerate(trees[0]):
@@ -479,7 +479,7 @@ class Work:
         return (*sentences, f"of its time: {text}" if text else "")
 
     def _delays(self, tcps: Sequence[str], best: Setting) -> dict[str, tuple[Estimate, Estimate]]:
-        """Return what a small call sees beside the transfer, and alone."""
+        """Return the delays of a small call beside the transfer, and alone."""
         beside, alone = with_call(self.tree, self.path, _CALL)
         runs = max(3, self.runs // 2)
         wanted = {"nothing else": Point.of(alone)}
@@ -541,7 +541,7 @@ class Work:
 
 
 def _waste(best: Option, options: Sequence[Option]) -> tuple[str, ...]:
-    """Say so where the setting was chosen by its goodput alone, and others pay for it."""
+    """Return a warning where the setting gains goodput at the cost of other flows."""
     again = best.retransmitted.mean or 0.0
     if again <= _MUCH_AGAIN:
         return ()
@@ -563,7 +563,7 @@ def _waste(best: Option, options: Sequence[Option]) -> tuple[str, ...]:
 
 
 _MUCH_AGAIN = 0.1
-"""Share of segments sent again from which on the page says so."""
+"""Share of retransmitted segments above which the page warns."""
 
 
 def _own_tcp(given: str | Path | Mapping[str, object], point: Point) -> str | None:

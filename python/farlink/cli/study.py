@@ -197,7 +197,10 @@ def _list(study: "Study", only: list[str] | None) -> None:
     text.console(sys.stdout).print(table)
     if only is None:
         changes = _table("reading or wrong model", "kind", "what it changes")
-        for kind, entry in (("reading", study.plan.readings), ("mutant", study.plan.mutants)):
+        for kind, entry in (
+            ("reading", study.plan.interpretations),
+            ("mutant", study.plan.controls),
+        ):
             for match in entry.values():
                 changes.add_row(match.id, kind, match.doc)
         text.console(sys.stdout).print(changes)

@@ -1,4 +1,4 @@
-"""Files of a store that cannot be read: which file, and how the store is mended."""
+"""Damaged files of a store: their names, and the repair of the store."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Designs: which levels of the factors meet."""
+"""Designs: combinations of the levels of factors."""
 
 import itertools
 from collections.abc import Mapping, Sequence

@@ -59,7 +59,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Factor:
-    """Something that is varied, with its levels or the range that they are drawn from."""
+    """Factor of a sweep, with its levels or the range that they are drawn from."""
 
     name: str
     levels: tuple[Level, ...] = ()
@@ -82,7 +82,7 @@ class Factor:
         )
 
     def shown(self, level: Level) -> Value:
-        """Return a level as tables have it: a number in `unit` where all are numbers."""
+        """Return a level as tables show it: a number in `unit` where all are numbers."""
         number, unit = _measured(level.value)
         if number is None or unit != self.unit or isinstance(level.value, bool):
             return level.label
@@ -102,7 +102,7 @@ class Factor:
 
 
 def read_factor(name: str, value: object, reading: Reading) -> Factor:
-    """Read a factor out of a sweep file; see docs/sweeps.md.
+    """Read a factor of a sweep file; see docs/sweeps.md.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def _level(value: Any, paths: tuple[str, ...]) -> Level:  # noqa: ANN401 (whatev
 
 
 def level_label(value: object) -> str:
-    """Return how a level is called."""
+    """Return the label of a level."""
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Numbers of runs: a row per run, and what each number in it is."""
+"""Numbers of runs: a row per run, with the meaning of each column."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Column = tuple[str, str, str]
 link ("satellite.down") or agent that it is of, and its measure."""
 
 OF_DATAGRAMS = ("datagrams_sent", "datagrams_lost", "datagrams_received")
-"""Measures that tell flows of datagrams from those over TCP, and their loss rate."""
+"""Measures that only flows of datagrams have, and their loss rate."""
 
 Layout = tuple[Column, ...]
 

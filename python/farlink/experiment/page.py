@@ -144,7 +144,7 @@ def is_random(result: "SweepResult") -> bool:
 
 
 def verdict(low: float, high: float) -> str:
-    """Say what the interval of a difference shows."""
+    """Return the verdict from the interval of a difference."""
     if math.isnan(low):
         return "one run: no interval"
     if low > 0:

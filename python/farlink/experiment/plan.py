@@ -1,4 +1,4 @@
-"""The plan of a sweep: what its file says, read and checked, and the points that follow."""
+"""Plan of a sweep: its file, read and checked, and the resulting points."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ _MOST_POINTS = 1_000_000
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure that the file declares: what its axes, colours and panels are."""
+    """Figure that the file declares: its axes, colours and panels."""
 
     x: str
     y: str

@@ -1,4 +1,4 @@
-"""Design points: a scenario with everything said, and the factors that made it so."""
+"""Design points: a resolved scenario with its named factors."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ Factor = str | int | float | bool
 """Level of a factor, as people read it."""
 
 _SAYS_NOTHING = ("name", "description")
-"""Keys of a scenario that no number hangs on."""
+"""Keys of a scenario without effect on its numbers."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Reading a tree of settings: what is wrong is said with its place and what to write instead."""
+"""Reader of a tree of settings; errors name the place and the right form."""
 
 import difflib
 from collections.abc import Mapping, Sequence

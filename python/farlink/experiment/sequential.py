@@ -1,4 +1,4 @@
-"""As many runs as a precision needs, with the level of the interval kept.
+"""Number of runs for a precision, with the level of the interval kept.
 
 Whoever looks after every run and stops when the interval is narrow enough stops too often when
 it is narrow by chance: his 95 % interval misses more than 5 %. Here one looks at a few numbers of
@@ -26,7 +26,7 @@ Student's t is too far from skewed samples, and rare losses may not have come ye
 runs are taken for a point without chance."""
 
 _STEP = math.sqrt(2)
-"""Each look has so many times the runs of the one before."""
+"""Ratio of the runs of one look to those of the look before."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Rule:
 
     @cached_property
     def looks(self) -> list[int]:
-        """Numbers of runs after which one looks."""
+        """Numbers of runs of the looks."""
         entries = [self.least]
         while entries[-1] < self.most:
             entries.append(min(self.most, math.ceil(entries[-1] * _STEP)))
@@ -76,7 +76,7 @@ class Rule:
         return _level(tuple(self.looks))
 
     def next_look(self, runs: int) -> int | None:
-        """Return the runs of the first look after so many; None after the last."""
+        """Return the runs of the next look after `runs`; None after the last."""
         return next((look for look in self.looks if look > runs), None)
 
     def half_width(self, deviation: float, runs: int) -> float:

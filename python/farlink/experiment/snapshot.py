@@ -1,7 +1,7 @@
-"""One look at a store: the parts that count at an instant, and views of their rows.
+"""Snapshot of a store: the parts that count at an instant, and views of their rows.
 
-A query and the runs that its rows belong to must come from the same look, because another
-process may add or merge parts between two looks.
+A query and the runs that its rows belong to must come from the same snapshot, because another
+process may add or merge parts between two snapshots.
 """
 
 from collections.abc import Mapping, Sequence

@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 class _MergedError(Exception):
-    """Files of a look are gone, because another process merged them."""
+    """Files of a snapshot are gone, because another process merged them."""
 
 
 @dataclass
@@ -120,7 +120,7 @@ class Store:
         return cls(Path(path))
 
     def covered(self) -> dict[str, Ranges]:
-        """Return which runs there are, by the key of their point: to look at, not to change."""
+        """Return the stored runs by the key of their point, read-only."""
         return self._look().covered
 
     def describe(self, experiment: str, points: Iterable[Point]) -> None:
@@ -184,7 +184,7 @@ class Store:
         return self._read(lambda duck, _: question(duck))
 
     def _read(self, question: "Callable[[duckdb.DuckDBPyConnection, Snapshot], T]") -> T:
-        """Answer a question out of one look."""
+        """Return the answer of a function to a single snapshot."""
 
         def attempt() -> T:
             import duckdb
@@ -270,7 +270,7 @@ class Store:
         return name
 
     def _look(self) -> Snapshot:
-        """Return what there is now."""
+        """Return a snapshot of the present files."""
         return self._between_merges(self._look_once)
 
     def _look_once(self) -> Snapshot:

@@ -107,7 +107,7 @@ class SweepResult:
 
     @property
     def factors(self) -> list[str]:
-        """Names of what was varied."""
+        """Names of the factors."""
         return [factor.name for factor in self.plan.factors]
 
     @cached_property
@@ -450,7 +450,7 @@ def asked_of(plan: Plan) -> list[str]:
 
 
 class _Field:
-    """The points of a plan on their way to as many runs as they need."""
+    """Points of a plan, with the runs that each still needs."""
 
     def __init__(
         self, plan: Plan, lab: Experiment, progress: Callable[[State], None] | None
@@ -488,7 +488,7 @@ class _Field:
         return runs, reached
 
     def _check(self) -> None:
-        """Refuse a measure that is not there as soon as one run tells what there is."""
+        """Refuse an unknown measure as soon as one run shows the known ones."""
         first = self._plan.points[0]
         self._lab.simulate([(first, 1)])
         layout = self._lab.numbers(first).layout

@@ -37,7 +37,7 @@ SUM = "farlink-crc32"
 """Key of a footer: bytes before the footer, and their CRC-32."""
 
 _GROUP = 1 << 17
-"""Rows of a group from which on it is not filled with the next measure."""
+"""Rows of a row group above which the next measure starts a new group."""
 
 
 class BrokenRowsError(ValueError):
@@ -217,7 +217,7 @@ def to_numbers(rows: "pa.Table", covered: Mapping[str, Ranges]) -> list[Numbers]
 
 
 def of_points(experiment: str, points: Iterable[Point]) -> "pa.Table":
-    """Return a row per point: what it is."""
+    """Return a row per point, with its factors and scenario."""
     import pyarrow as pa
 
     points = list(points)
@@ -244,8 +244,8 @@ def _level(value: object) -> str:
 def write(rows: "pa.Table", path: Path) -> None:
     """Write a table as Parquet, with the CRC-32 of all before the footer in the footer.
 
-    Groups of rows end where the measure does, once they are long enough: who asks for one
-    measure reads its groups alone.
+    Starts a new row group when the measure changes, once the group is large enough. A query for one
+    measure reads only its own groups then.
     """
     import pyarrow.parquet as pq
 

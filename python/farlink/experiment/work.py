@@ -55,7 +55,7 @@ def simulate(
     groups: object = None
     layout: Layout = ()
     for part, measures in zip(parts, outcome, strict=True):
-        # One layout for all that have the same: it is read, and sent, once.
+        # Runs with the same layout share it, so that it is read and sent once.
         if measures.groups != groups:
             groups = measures.groups
             layout = _layout(measures.groups)

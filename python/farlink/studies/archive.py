@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from farlink import _farlink, folder
+from farlink.studies.controls import NegativeControl
 from farlink.studies.judge import FAILED, Judgement, summary
 from farlink.studies.live import Live
 from farlink.studies.model import AS_CHOSEN, Change
-from farlink.studies.mutants import Mutation
 from farlink.studies.study import Curves, Drawing, Item, Study, Table
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class StudyResult:
     events: int
     simulated_runs: int
     wall_s: float
-    mutations: Sequence[Mutation] = ()
+    mutations: Sequence[NegativeControl] = ()
     causes: bool = False
     live: Live | None = None
     version: str = field(default_factory=_farlink.version)

@@ -25,12 +25,12 @@ def curves(model: Model, data: Mapping[str, Any]) -> Curves:
     """
     measure, x = model.plan.measures[data["y"]], data["x"]
     over = data["over"]
-    points = model.lab.points(model.plan.constants[over] if isinstance(over, str) else over)
+    points = model.cache.points(model.plan.constants[over] if isinstance(over, str) else over)
     series: Mapping[str, Mapping[str, Any]] = data["series"]
     results: Sequence[Mapping[str, Any]] = [
         {**measure.sets, **case, x: point} for case in series.values() for point in points
     ]
-    model.lab.prefetch(model.cell(**settings) for settings in results)
+    model.cache.prefetch(model.cell(**settings) for settings in results)
     scale = data.get("x_scale", 1.0)
     return Curves(
         x=[scale * point for point in points],

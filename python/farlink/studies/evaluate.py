@@ -1,15 +1,15 @@
 """Findings of claims, and contents of figures and tables, computed from simulated runs.
 
-Each is a function of the record and a lab alone. With a lab that simulates nothing they give the
-cells that they need (`plan`), with the real one what the runs say (`runner`).
+Each is a function of the record and a cache alone. `plan` calls it with a cache that simulates
+nothing to list the cells it needs, and `runner` with the real cache for its result.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from farlink.studies.cache import SimulationCache
 from farlink.studies.curves import curves
 from farlink.studies.judge import Compared, Finding
-from farlink.studies.lab import Lab
 from farlink.studies.model import Change
 from farlink.studies.quantity import Quantity
 from farlink.studies.select import Work
@@ -18,9 +18,9 @@ from farlink.studies.study import Claim, Curves, Drawing, Study, Table
 __all__ = ["content", "finding", "has_content"]
 
 
-def finding(study: Study, claim: Claim, change: Change, lab: Lab) -> Finding:
+def finding(study: Study, claim: Claim, change: Change, cache: SimulationCache) -> Finding:
     """Return the evidence on a claim under a change of the model."""
-    names = study.model(lab, change).names
+    names = study.model(cache, change).names
     order, number = (
         None if item is None else item.evidence(names) for item in (claim.order, claim.number)
     )
@@ -43,9 +43,11 @@ def has_content(study: Study, work: Work) -> bool:
     return computed or "content" not in work.item.data
 
 
-def content(study: Study, work: Work, change: Change, lab: Lab) -> Curves | Drawing | Table:
+def content(
+    study: Study, work: Work, change: Change, cache: SimulationCache
+) -> Curves | Drawing | Table:
     """Return the content of a figure or table under a change of the model."""
-    model = study.model(lab, change)
+    model = study.model(cache, change)
     if "series" in work.item.data:
         return curves(model, work.item.data)
     functions: Mapping[str, Callable[[Any], Curves | Drawing | Table]] = (

@@ -1,7 +1,7 @@
 """Judging claims: what the runs say of each, and the sum of it.
 
-A claim states an order, a number, or both. Looks are taken with more and more runs until it is
-decided; each look spends a part of the level, so that all together keep it.
+A claim states an order, a number, or both. Interim analyses have more and more runs until it is
+decided; each spends a part of the level, so that all together keep it.
 """
 
 import enum
@@ -18,10 +18,10 @@ __all__ = [
     "Compared",
     "Finding",
     "Ground",
+    "InterimAnalyses",
     "Judgement",
-    "Looks",
     "judge",
-    "look",
+    "level_of",
     "summary",
 ]
 
@@ -69,7 +69,7 @@ class Finding:
     runs
         Runs of a point that it rests on.
     level
-        The one-sided level of the look that decided, or of the last.
+        The one-sided level of the analysis that decided, or of the last.
     """
 
     order: Evidence | None
@@ -207,17 +207,17 @@ class Judgement:
 
 
 @dataclass
-class Looks:
-    """Looks at a claim, one after another: the later ones with more runs of what is open alone.
+class InterimAnalyses:
+    """Interim analyses of a claim: the later ones have more runs of the open parts alone.
 
-    A part that was sure enough at one look for the level of the last (`SETTLED`) keeps the
-    runs that it has. So each part is judged at most once with each number of runs, at the
-    level of that look, as if all had got them.
+    A part whose p-value at one analysis is below the level of the last (`SETTLED`) keeps its runs.
+    So each part is judged at most once with each number of runs, at the level of that analysis, as
+    if all parts had these runs.
 
     Parameters
     ----------
     find
-        Makes a finding with so many runs of everything, and more of some cells.
+        Returns a finding with a number of runs of everything, and more of some cells.
     """
 
     find: Callable[[int, Mapping[str, int]], Finding]
@@ -225,8 +225,8 @@ class Looks:
     more: dict[str, int] = field(default_factory=dict)
     open: frozenset[str] = frozenset()
 
-    def look(self, runs: int) -> Finding:
-        """Look with so many runs of what is open."""
+    def analyse(self, runs: int) -> Finding:
+        """Return a finding with `runs` runs of the open parts."""
         if not self.runs or NO_CELL in self.open:
             # What is made of traces has as many runs as everything else.
             self.runs = runs
@@ -236,20 +236,20 @@ class Looks:
         return finding
 
 
-def look(looks: int, place: int) -> float:
-    """Return the level of one of several looks: half of `LEVEL` first, the rest evenly.
+def level_of(analyses: int, place: int) -> float:
+    """Return the level of one of several analyses: half of `LEVEL` first, the rest evenly.
 
     The chance that any of them is wrong is at most the sum (Bonferroni).
     """
-    if looks == 1:
+    if analyses == 1:
         return LEVEL
-    return LEVEL / 2 if place == 0 else LEVEL / 2 / (looks - 1)
+    return LEVEL / 2 if place == 0 else LEVEL / 2 / (analyses - 1)
 
 
 def judge(
     claim: Claim,
     readings: Mapping[str, Callable[[int], Finding]],
-    looks: Sequence[int],
+    analyses: Sequence[int],
     decided: "Callable[[Finding], bool] | None" = None,
 ) -> Judgement:
     """Judge a claim under each reading, the first of which counts, with runs until decided.
@@ -260,8 +260,8 @@ def judge(
         What is judged; with `untested` it is not.
     readings
         Makes a finding with so many runs of a point, by name of the reading.
-    looks
-        Numbers of runs to look at, in order.
+    analyses
+        Numbers of runs of the interim analyses, in order.
     decided
         Whether no more runs are wanted; by default where the verdict is one.
 
@@ -276,9 +276,9 @@ def judge(
     findings = {}
     try:
         for name, make in readings.items():
-            for place, runs in enumerate(looks):
+            for place, runs in enumerate(analyses):
                 finding = make(runs)
-                level = look(len(looks), place)
+                level = level_of(len(analyses), place)
                 findings[name] = Finding(finding.order, finding.number, finding.rows, runs, level)
                 if enough(findings[name]):
                     break

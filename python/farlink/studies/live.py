@@ -20,8 +20,8 @@ import numpy as np
 from farlink import emulation, registry
 from farlink.comparison import PROFILE, Row
 from farlink.errors import ScenarioError
+from farlink.studies.cache import Cell, SimulationCache
 from farlink.studies.judge import Finding, Judgement, judge
-from farlink.studies.lab import Cell, Lab
 from farlink.studies.live_run import Job, Run, check_allowed, run_all
 from farlink.studies.model import Model
 from farlink.studies.quantity import Quantity, paired, short
@@ -31,7 +31,7 @@ from farlink.trace import Trace
 __all__ = [
     "TOGETHER",
     "Live",
-    "LiveLab",
+    "LiveCache",
     "LiveRow",
     "NotLiveError",
     "Plan",
@@ -234,8 +234,8 @@ class Live:
         return Table(columns, rows)
 
 
-class LiveLab(Lab):
-    """A lab whose numbers were measured with real packets; it simulates nothing."""
+class LiveCache(SimulationCache):
+    """A cache whose numbers were measured with real packets; it simulates nothing."""
 
     def __init__(self, runs: int, seed: int, measured: Mapping[str, Sequence[Run]]) -> None:
         super().__init__(runs=runs, seed=seed)
@@ -267,10 +267,10 @@ class LiveLab(Lab):
         raise NotLiveError(f"a trace of {cell.label}, run {run}")
 
 
-def judged(study: Study, claims: Sequence[Claim], lab: LiveLab) -> list[Judgement]:
+def judged(study: Study, claims: Sequence[Claim], cache: LiveCache) -> list[Judgement]:
     """Judge the claims that need live numbers and no others, each with one look."""
     entries = []
-    names = study.model(lab).names
+    names = study.model(cache).names
 
     def finding(claim: Claim) -> Finding:
         order, number = (
@@ -281,18 +281,18 @@ def judged(study: Study, claims: Sequence[Claim], lab: LiveLab) -> list[Judgemen
     for claim in claims:
         if claim.untested:
             continue
-        before = lab.asked
+        before = cache.asked
         try:
             first = finding(claim)
         except NotLiveError:
             continue
         except Exception as error:
             # Of a claim that is none of the live ones it does not matter what is wrong with it.
-            if lab.asked > before:
+            if cache.asked > before:
                 entries.append(Judgement(claim, failure=f"{type(error).__name__}: {error}"))
             continue
-        if lab.asked > before:
-            entries.append(judge(claim, {"live": partial(_given, first)}, [lab.runs]))
+        if cache.asked > before:
+            entries.append(judge(claim, {"live": partial(_given, first)}, [cache.runs]))
     return entries
 
 
@@ -302,14 +302,14 @@ def _given(finding: Finding, _runs: int) -> Finding:
 
 def emulate(
     study: Study,
-    lab: Lab,
+    cache: SimulationCache,
     claims: Sequence[Claim],
     *,
     runs: int | None = None,
     store: Path | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Live:
-    """Emulate the live points of a study, simulate them in `lab`, and judge claims on them.
+    """Emulate the live points of a study, simulate them in `cache`, and judge claims on them.
 
     Raises
     ------
@@ -320,11 +320,11 @@ def emulate(
     """
     started = time.perf_counter()
     plan = Plan.of(study)
-    count = runs if runs is not None else (_RUNS_QUICK if lab.quick else plan.runs)
+    count = runs if runs is not None else (_RUNS_QUICK if cache.quick else plan.runs)
     if not 2 <= count <= 1000:
         raise ScenarioError(f"--live-runs is {count}; write 2 to 1000: one run decides nothing")
-    model = study.model(lab)
-    asked = [_Asked(point, model, lab.seed) for point in plan.points]
+    model = study.model(cache)
+    asked = [_Asked(point, model, cache.seed) for point in plan.points]
     check_allowed(asked[0].scenario)
     jobs = [
         Job(request.label, request.scenario, run, request.kernel, plan.late_s)
@@ -341,9 +341,9 @@ def emulate(
     rows = [
         row
         for request, got in zip(asked, of, strict=True)
-        for row in request.rows(plan.measures, lab, study, got)
+        for row in request.rows(plan.measures, cache, study, got)
     ]
-    live = LiveLab(count, lab.seed, measured)
+    live = LiveCache(count, cache.seed, measured)
     return Live(
         plan.doc,
         f"{platform.system()} {platform.release()}",
@@ -382,11 +382,11 @@ class _Asked:
         return f"kernel, {self.kernel}" if self.kernel else "farlink"
 
     def rows(
-        self, measures: Sequence[str], lab: Lab, study: Study, runs: Sequence[Run]
+        self, measures: Sequence[str], cache: SimulationCache, study: Study, runs: Sequence[Run]
     ) -> list[LiveRow]:
         """Return what was measured, and what is simulated of the same."""
-        live = study.model(LiveLab(len(runs), lab.seed, {self.matched.key: runs}))
-        ours = study.model(lab)
+        live = study.model(LiveCache(len(runs), cache.seed, {self.matched.key: runs}))
+        ours = study.model(cache)
         late = max(run.late_p99_s for run in runs)
         rows = []
         for name in measures:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from farlink.errors import ScenarioError
-from farlink.studies.lab import Cell, Lab
+from farlink.studies.cache import Cell, SimulationCache
 from farlink.studies.quantity import Nothing, Quantity
 
 __all__ = ["Change", "Factor", "Measure", "Model", "Plan", "put"]
@@ -158,8 +158,8 @@ class Plan:
     factors: Mapping[str, Factor]
     measures: Mapping[str, Measure]
     constants: Mapping[str, Any]
-    readings: Mapping[str, Change]
-    mutants: Mapping[str, Change]
+    interpretations: Mapping[str, Change]
+    controls: Mapping[str, Change]
 
     @classmethod
     def of(cls, record: Mapping[str, Any], hooks: Mapping[str, Hook]) -> "Plan":
@@ -198,13 +198,13 @@ class Plan:
             factors=factors,
             measures=measures,
             constants=record.get("constants", {}),
-            readings={AS_CHOSEN.id: AS_CHOSEN, **changes["reading"]},
-            mutants=changes["mutant"],
+            interpretations={AS_CHOSEN.id: AS_CHOSEN, **changes["reading"]},
+            controls=changes["mutant"],
         )
 
 
 def _runs(point: Mapping[str, Any]) -> int:
-    """Return how many times the runs of the lab each point gets; more where runs are short."""
+    """Return how many times the runs of the cache each point gets; more where runs are short."""
     runs = point.get("runs", 1)
     if not isinstance(runs, int) or runs < 1:
         raise ValueError(f"point: runs is {runs!r}, and must be a whole number from 1")
@@ -221,20 +221,20 @@ def _entry(kind: type[Any], name: str, row: Mapping[str, Any], named: str = "nam
 
 
 class Model:
-    """A plan in a lab under one reading: cells and quantities by what a point says.
+    """A plan in a cache under one reading: cells and quantities by what a point says.
 
     Measures are attributes, and take the factors of a point: `model.thr("rlp", 0.3, mrd=5)`.
     """
 
     def __init__(
         self,
-        lab: Lab,
+        cache: SimulationCache,
         plan: Plan,
         change: Change = AS_CHOSEN,
         hooks: Mapping[str, Hook] | None = None,
         functions: "Mapping[str, Callable[[Model], Any]] | None" = None,
     ) -> None:
-        self.lab = lab
+        self.cache = cache
         self.plan = plan
         self.change = change
         names = ["" if change.plain else plan.hook, change.hook]
@@ -278,15 +278,15 @@ class Model:
         measure = self.plan.measures[name]
         cell = self._cell({**measure.sets, **self._said(measure.args, args, factors)})
         if name in self.change.constants:
-            value = Quantity([self.change.constants[name]] * self.lab.count(cell), name)
+            value = Quantity([self.change.constants[name]] * self.cache.count(cell), name)
         else:
-            value = _Of(self.lab, cell, self.change).value(measure.of)
+            value = _Of(self.cache, cell, self.change).value(measure.of)
         return value.named(f"{name}({cell.label})", measure.unit or None)
 
     def of_cell(self, name: str, cell: Cell) -> Quantity:
         """Return a measure of a scenario that is no point of the plan, run by run."""
         measure = self.plan.measures[name]
-        value = _Of(self.lab, cell, self.change).value(measure.of)
+        value = _Of(self.cache, cell, self.change).value(measure.of)
         return value.named(f"{name}({cell.label})", measure.unit or None)
 
     def _said(
@@ -327,7 +327,7 @@ class Model:
 class _Of:
     """Arithmetic of measures of a cell."""
 
-    lab: Lab
+    cache: SimulationCache
     cell: Cell
     change: Change
 
@@ -353,9 +353,9 @@ class _Of:
         parts = [self.change.swapped(part) for part in _dotted(node)]
         match parts:
             case [flow, metric]:
-                return self.lab.flow(self.cell, metric, flow=self._place(flow))
+                return self.cache.flow(self.cell, metric, flow=self._place(flow))
             case [link, direction, metric]:
-                return self.lab.link(self.cell, link, direction, metric)
+                return self.cache.link(self.cell, link, direction, metric)
         raise ScenarioError(f"{ast.unparse(node)!r} is no measure of a flow or a link")
 
     def _place(self, name: str) -> int:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from farlink import files
 from farlink.pictures import optional
 from farlink.plot.style import save
+from farlink.studies.controls import NegativeControl
 from farlink.studies.draw import numbers
 from farlink.studies.judge import UNTESTED, Finding, Ground, Judgement, summary
-from farlink.studies.mutants import Mutation
 from farlink.studies.quantity import Evidence, Verdict, short
 from farlink.studies.study import STRENGTHS, Claim, Curves, Drawing, Item, Table
 
@@ -222,11 +222,11 @@ def sentence(rows: Sequence[tuple[str, Mapping[str, int], int]]) -> str:
     )
 
 
-def _mutation(mutation: Mutation, result: "StudyResult") -> dict[str, Any]:
+def _mutation(mutation: NegativeControl, result: "StudyResult") -> dict[str, Any]:
     turned = mutation.turned(result.judgements)
     return {
-        "id": mutation.mutant.id,
-        "doc": mutation.mutant.doc,
+        "id": mutation.control.id,
+        "doc": mutation.control.doc,
         "turned": turned,
         "undecided": mutation.opened(result.judgements),
         "green": [name for name in mutation.green if not result.study.claims[name].calibration],

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from farlink.studies.cache import Cell, SimulationCache
 from farlink.studies.evaluate import content, finding
-from farlink.studies.lab import Cell, Lab
 from farlink.studies.model import Change
 from farlink.studies.select import Work
 from farlink.studies.study import Claim, Study
@@ -27,20 +27,20 @@ class Batch:
 
 
 def batches(
-    study: Study, lab: Lab, interpretations: Sequence[Change], work: Sequence[Work]
+    study: Study, cache: SimulationCache, interpretations: Sequence[Change], work: Sequence[Work]
 ) -> list[Batch]:
     """Cut figures, tables and claims into batches that keep all threads busy."""
     planned = [Batch()]
     counted: dict[str, int] = {}
     for part in work:
-        if planned[-1].runs >= _BATCH * lab.jobs:
+        if planned[-1].runs >= _BATCH * cache.jobs:
             planned.append(Batch())
         batch = planned[-1]
-        cells = _cells(study, lab, interpretations, part)
+        cells = _cells(study, cache, interpretations, part)
         batch.work.append(part)
         batch.cells += cells
         for cell in cells:
-            key, runs = cell.key, lab.count(cell)
+            key, runs = cell.key, cache.count(cell)
             known = counted.get(key, 0)
             batch.new += known == 0
             batch.runs += max(runs - known, 0)
@@ -48,13 +48,15 @@ def batches(
     return planned
 
 
-def _cells(study: Study, lab: Lab, interpretations: Sequence[Change], part: Work) -> list[Cell]:
+def _cells(
+    study: Study, cache: SimulationCache, interpretations: Sequence[Change], part: Work
+) -> list[Cell]:
     claim = part.item
     if not isinstance(claim, Claim):
-        return lab.planned(partial(content, study, part, interpretations[0]))
+        return cache.planned(partial(content, study, part, interpretations[0]))
     if claim.untested:
         return []
     cells = []
     for change in interpretations:
-        cells += lab.planned(partial(finding, study, claim, change))
+        cells += cache.planned(partial(finding, study, claim, change))
     return cells

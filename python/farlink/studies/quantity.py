@@ -90,7 +90,7 @@ class Evidence:
     few
         Whether what is undecided rests on hardly any events.
     open
-        Cells (keys of `farlink.studies.lab.Cell`) of the comparisons that are not settled:
+        Cells (keys of `farlink.studies.cache.Cell`) of the comparisons that are not settled:
         what more runs would help.
     sampled
         Whether it rests on runs; false for a fact, which is computed or scripted.

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from farlink.errors import FarlinkError, ScenarioError
 from farlink.studies import find
 from farlink.studies.archive import Made, StudyResult
+from farlink.studies.cache import Cell, SimulationCache
+from farlink.studies.controls import NegativeControl, worth_asking
 from farlink.studies.evaluate import content, finding, has_content
-from farlink.studies.judge import Finding, Judgement, Looks, judge
-from farlink.studies.lab import Cell, Lab
+from farlink.studies.judge import Finding, InterimAnalyses, Judgement, judge
 from farlink.studies.live import Live, emulate
 from farlink.studies.model import Change
-from farlink.studies.mutants import Mutation, worth_asking
 from farlink.studies.plan import batches
 from farlink.studies.select import Work, select
 from farlink.studies.study import Claim, Study
@@ -126,19 +126,19 @@ def study(
     ids = [only] if isinstance(only, str) else only
     if live_runs is not None and not live:
         raise ScenarioError("--live-runs has no effect without --live; leave it out")
-    lab = _lab(runs, seed, jobs, progress, store, executor, quick=quick)
+    cache = _cache(runs, seed, jobs, progress, store, executor, quick=quick)
     record = find(name)
-    real = _emulate(record, lab, ids, live_runs, store, tell) if live else None
+    real = _emulate(record, cache, ids, live_runs, store, tell) if live else None
     if real is not None and ids is None:
         ids = [judgement.claim.id for judgement in real.judgements]
     more: dict[str, Any] = {"reading": reading, "readings": readings, "causes": causes}
-    result = run_study(record, lab, only=ids, mutants=mutants, watch=watch, **more)
+    result = run_study(record, cache, only=ids, mutants=mutants, watch=watch, **more)
     return replace(result, live=real)
 
 
 def _emulate(
     study: Study,
-    lab: Lab,
+    cache: SimulationCache,
     only: Sequence[str] | None,
     runs: int | None,
     store: str | Path | None,
@@ -146,10 +146,10 @@ def _emulate(
 ) -> Live:
     claims = [part.item for part in select(study, only) if isinstance(part.item, Claim)]
     kept = None if store is None else Path(store) / "live"
-    return emulate(study, lab, claims, runs=runs, store=kept, tell=tell)
+    return emulate(study, cache, claims, runs=runs, store=kept, tell=tell)
 
 
-def _lab(
+def _cache(
     runs: int | None,
     seed: int,
     jobs: int | None,
@@ -158,7 +158,7 @@ def _lab(
     executor: "Executor | None",
     *,
     quick: bool,
-) -> Lab:
+) -> SimulationCache:
     count = runs if runs is not None else (RUNS_QUICK if quick else RUNS)
     threads = jobs if jobs is not None else (os.cpu_count() or 1)
     if not 2 <= count <= _MOST_RUNS:
@@ -167,12 +167,12 @@ def _lab(
         raise ScenarioError(f"jobs is {threads}; write 1 to {_MOST_JOBS}")
     if not 0 <= seed <= _MOST_SEED:
         raise ScenarioError(f"seed is {seed}; write 0 to {_MOST_SEED}")
-    return Lab(count, seed, threads, quick, progress, store, executor)
+    return SimulationCache(count, seed, threads, quick, progress, store, executor)
 
 
 def run_study(
     study: Study,
-    lab: Lab,
+    cache: SimulationCache,
     *,
     only: Sequence[str] | None = None,
     reading: str | None = None,
@@ -181,13 +181,13 @@ def run_study(
     mutants: bool = False,
     watch: Callable[[Step], None] | None = None,
 ) -> StudyResult:
-    """Run a study in a lab; see `study`."""
+    """Run a study with the runs of a cache; see `study`."""
     started = time.perf_counter()
     interpretations = _interpretations(study, reading, every=readings)
-    runner = StudyRunner(study, lab, interpretations)
+    runner = StudyRunner(study, cache, interpretations)
     made: dict[str, Made] = {}
     judgements = []
-    planned = batches(study, lab, interpretations, select(study, only, quick=lab.quick))
+    planned = batches(study, cache, interpretations, select(study, only, quick=cache.quick))
     total = sum(batch.runs for batch in planned)
     done = 0
     for batch in planned:
@@ -203,23 +203,25 @@ def run_study(
             else:
                 made[work.item.id] = runner.make(work)
     mutations = []
-    for mutant in study.plan.mutants.values() if mutants else ():
+    for control in study.plan.controls.values() if mutants else ():
         if watch is not None:
-            watch(Step([f"wrong model {mutant.id!r}"], 0, 0, done, total))
-        asked = [judgement for judgement in judgements if worth_asking(mutant, judgement)]
-        mutations.append(Mutation(mutant, [runner.judge_once(item, mutant) for item in asked]))
-        lab.forget_traces()
+            watch(Step([f"wrong model {control.id!r}"], 0, 0, done, total))
+        asked = [judgement for judgement in judgements if worth_asking(control, judgement)]
+        mutations.append(
+            NegativeControl(control, [runner.judge_once(item, control) for item in asked])
+        )
+        cache.forget_traces()
     return StudyResult(
         study=study,
         only=only,
-        runs=lab.runs,
-        seed=lab.seed,
-        quick=lab.quick,
+        runs=cache.runs,
+        seed=cache.seed,
+        quick=cache.quick,
         made=made,
         judgements=judgements,
         readings=interpretations,
-        events=lab.events,
-        simulated_runs=lab.simulated_runs,
+        events=cache.events,
+        simulated_runs=cache.simulated_runs,
         wall_s=time.perf_counter() - started,
         mutations=mutations,
         causes=causes,
@@ -228,7 +230,7 @@ def run_study(
 
 def _interpretations(study: Study, first: str | None, *, every: bool) -> list[Change]:
     """Return the interpretation that counts, and with `every` the others."""
-    known = dict(study.plan.readings)
+    known = dict(study.plan.interpretations)
     if first is not None and first not in known:
         names = ", ".join(repr(name) for name in known)
         raise ScenarioError(f"--reading {first}: {study.id} has no such reading; write {names}")
@@ -238,20 +240,20 @@ def _interpretations(study: Study, first: str | None, *, every: bool) -> list[Ch
 
 @dataclass(frozen=True)
 class StudyRunner:
-    """Simulation, figures and verdicts of a study in a lab; the first interpretation counts."""
+    """Simulation, figures and verdicts of a study; the first interpretation counts."""
 
     study: Study
-    lab: Lab
+    cache: SimulationCache
     interpretations: Sequence[Change]
 
     def simulate(self, cells: Sequence[Cell]) -> None:
         """Simulate cells; a wrong scenario is an error of the figure or claim that needs it."""
         with suppress(FarlinkError):
-            self.lab.prefetch(cell for cell in cells if self._is_valid(cell))
+            self.cache.prefetch(cell for cell in cells if self._is_valid(cell))
 
     def _is_valid(self, cell: Cell) -> bool:
         try:
-            self.lab.text(cell)
+            self.cache.text(cell)
         except ScenarioError:
             return False
         return True
@@ -261,49 +263,49 @@ class StudyRunner:
         if not has_content(self.study, work):
             return Made(work.item)
         try:
-            return Made(work.item, content(self.study, work, self.interpretations[0], self.lab))
+            return Made(work.item, content(self.study, work, self.interpretations[0], self.cache))
         except Exception as error:
             return Made(work.item, failure=f"{type(error).__name__}: {error}")
 
     def judge(self, claim: Claim) -> Judgement:
         """Judge a claim with runs until decided; under further interpretations with one look."""
         first, *others = self.interpretations
-        looks = [self.lab.runs * k for k in claim.looks[: 1 if self.lab.quick else None]]
-        judgement = judge(claim, {first.id: self._looks(claim, first)}, looks)
+        looks = [self.cache.runs * k for k in claim.looks[: 1 if self.cache.quick else None]]
+        judgement = judge(claim, {first.id: self._analyses(claim, first)}, looks)
         if claim.untested or judgement.failure or not others:
             return judgement
 
-        rest = judge(claim, {other.id: self._looks(claim, other) for other in others}, looks[:1])
+        rest = judge(claim, {other.id: self._analyses(claim, other) for other in others}, looks[:1])
         findings = {**judgement.findings, **rest.findings}
         return Judgement(claim, findings, rest.failure)
 
     def explain(self, judgement: Judgement) -> Judgement:
         """Judge what does not reproduce under the readings that show why, with one look each."""
         claim = judgement.claim
-        known = self.study.plan.readings
+        known = self.study.plan.interpretations
         shown = [name for name in claim.shown_by if name not in judgement.findings]
         if not judgement.fails or not shown:
             return judgement
-        ways = {name: self._looks(claim, known[name]) for name in shown}
-        rest = judge(claim, ways, [self.lab.runs])
+        ways = {name: self._analyses(claim, known[name]) for name in shown}
+        rest = judge(claim, ways, [self.cache.runs])
         return Judgement(claim, {**judgement.findings, **rest.findings}, rest.failure)
 
     def judge_once(self, judgement: Judgement, change: Change) -> Judgement:
         """Judge a claim under a wrong model, with one look."""
         claim = judgement.claim
-        return judge(claim, {change.id: self._looks(claim, change)}, [self.lab.runs])
+        return judge(claim, {change.id: self._analyses(claim, change)}, [self.cache.runs])
 
-    def _looks(self, claim: Claim, change: Change) -> Callable[[int], Finding]:
-        return Looks(partial(self._find, claim, change)).look
+    def _analyses(self, claim: Claim, change: Change) -> Callable[[int], Finding]:
+        return InterimAnalyses(partial(self._find, claim, change)).analyse
 
     def _find(self, claim: Claim, change: Change, runs: int, more: Mapping[str, int]) -> Finding:
         """Find what so many runs say of a claim, and more of some cells, by their keys."""
-        lab = self.lab
-        before = lab.runs, lab.more
-        lab.runs, lab.more = runs, dict(more)
+        cache = self.cache
+        before = cache.runs, cache.more
+        cache.runs, cache.more = runs, dict(more)
         try:
             of = partial(finding, self.study, claim, change)
-            self.simulate([*lab.planned(of), *(lab.cell(key) for key in more)])
-            return of(lab)
+            self.simulate([*cache.planned(of), *(cache.cell(key) for key in more)])
+            return of(cache)
         finally:
-            lab.runs, lab.more = before
+            cache.runs, cache.more = before

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from farlink.studies.cache import SimulationCache
 from farlink.studies.expression import Expression
-from farlink.studies.lab import Lab
 from farlink.studies.model import AS_CHOSEN, Change, Hook, Model, Plan
 from farlink.studies.quantity import Quantity
 
@@ -312,11 +312,11 @@ class Study:
                 raise ValueError(f"{claim.id}: the record has no figure {claim.figure!r}")
             if claim.shown_by and not claim.cause:
                 raise ValueError(f"{claim.id}: shown_by, and no cause")
-            if missing := set(claim.shown_by) - plan.readings.keys():
+            if missing := set(claim.shown_by) - plan.interpretations.keys():
                 raise ValueError(f"{claim.id}: no reading {', '.join(sorted(missing))}")
-        for mutant in plan.mutants.values():
-            if missing := set(mutant.turns) - {claim.id for claim in claims}:
-                raise ValueError(f"mutant {mutant.id}: no claim {', '.join(sorted(missing))}")
+        for control in plan.controls.values():
+            if missing := set(control.turns) - {claim.id for claim in claims}:
+                raise ValueError(f"mutant {control.id}: no claim {', '.join(sorted(missing))}")
         return cls(
             id=record["study"]["id"],
             record=record,
@@ -328,9 +328,9 @@ class Study:
             registry=registry,
         )
 
-    def model(self, lab: Lab, change: Change = AS_CHOSEN) -> Model:
-        """Return the model of the study in a lab, under a reading or with a wrong change."""
-        return Model(lab, self.plan, change, self.registry.hooks, self.registry.functions)
+    def model(self, cache: SimulationCache, change: Change = AS_CHOSEN) -> Model:
+        """Return the model of the study in a cache, under a reading or with a wrong change."""
+        return Model(cache, self.plan, change, self.registry.hooks, self.registry.functions)
 
     @property
     def gaps(self) -> list[str]:

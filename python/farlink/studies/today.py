@@ -26,7 +26,7 @@ from farlink import files, pictures
 from farlink.errors import FarlinkError, ScenarioError
 from farlink.stats import Estimate, mean_ci95
 from farlink.studies import find
-from farlink.studies.lab import Cell, Lab
+from farlink.studies.cache import Cell, SimulationCache
 from farlink.studies.model import put
 from farlink.studies.quantity import Quantity, short
 
@@ -73,7 +73,7 @@ class Question:
         """Return the scenario of a place, a mechanism and a stack."""
         lines = [self.place[place], self.mechanism[mechanism], self.stack[stack]]
         if self.study:
-            model = find(self.study).model(Lab())
+            model = find(self.study).model(SimulationCache())
             point = {
                 key: value for message in lines for key, value in message.get("point", {}).items()
             }
@@ -134,13 +134,13 @@ def _cells(question: Question) -> Iterator[tuple[tuple[str, str, str], Cell]]:
                 yield (place, mechanism, stack), question.cell(place, mechanism, stack)
 
 
-def answer(question: Question, lab: Lab) -> Answer:
+def answer(question: Question, cache: SimulationCache) -> Answer:
     """Simulate what a question asks for."""
     cells = dict(_cells(question))
-    lab.prefetch(cells.values())
+    cache.prefetch(cells.values())
     values = {}
     for key, cell in cells.items():
-        quantity = lab.flow(cell, question.measure)
+        quantity = cache.flow(cell, question.measure)
         values[key] = Quantity(quantity.values * question.scale, cell.label, question.unit)
     gains = [gain for of, over in question.gains for gain in _gains(values, of, over)]
     return Answer(question, values, gains)
@@ -302,15 +302,17 @@ def _main(options: argparse.Namespace) -> int:
         if not any(id.startswith(word) for id in known):  # noqa: A001
             raise ScenarioError(f"--only {word}: there are {', '.join(known)}")
     asked = [q for q in known.values() if not words or any(q.id.startswith(w) for w in words)]
-    lab = Lab(runs=options.runs, seed=options.seed, jobs=options.jobs, store=options.store)
+    cache = SimulationCache(
+        runs=options.runs, seed=options.seed, jobs=options.jobs, store=options.store
+    )
     out = Path(options.out)
     pages = []
     code = 0
     for question in asked:
-        answered = answer(question, lab)
+        answered = answer(question, cache)
         pages.append(_markdown(answered))
         files.write_text(out / f"{question.id}.csv", _csv(answered))
-        scenarios = {cell.label: json.loads(lab.text(cell)) for _, cell in _cells(question)}
+        scenarios = {cell.label: json.loads(cache.text(cell)) for _, cell in _cells(question)}
         files.write_text(out / f"{question.id}.json", json.dumps(scenarios, indent=1))
         try:
             _draw(answered, out / f"{question.id}.png")

@@ -1,4 +1,4 @@
-"""The best setting of a scenario for a goal, confirmed on runs that it was not chosen by."""
+"""Best setting of a scenario for a goal, confirmed on fresh runs."""
 
 import json
 import warnings
@@ -65,10 +65,10 @@ class Tuned:
     default: Mapping[str, Level]
     runs: int
     best_value: Estimate
-    """Of the best setting, over runs that had no part in its choice."""
+    """Value of the best setting over fresh runs, which had no part in its choice."""
     default_value: Estimate
     gain: Estimate
-    """Of the best above the default, run by run, over the same runs."""
+    """Gain of the best over the default, paired over the same fresh runs."""
     front: tuple[Trial, ...] = ()
     """With several goals: the settings that none beats in all of them."""
     front_values: tuple[tuple[Estimate, ...], ...] = ()
@@ -275,7 +275,7 @@ class _Search:
         )
 
     def check(self) -> None:
-        """Both ends of each range must be settings that there can be."""
+        """Raise `ScenarioError` unless both ends of each range are valid settings."""
         for knob in self.knobs:
             for share in (0.0, 1.0):
                 self.point({knob.path: knob.at(share)})

@@ -63,7 +63,7 @@ class Objective:
         return self.goals[0][0].more if len(self.goals) == 1 else True
 
     def values(self, lab: Experiment, point: Point, base: Point, runs: int) -> Array:
-        """Return what each run of a point is worth: infinitely bad where it has no value.
+        """Return the value of each run of a point; infinitely bad where it has none.
 
         A run that did not end has no time, for example.
         """

@@ -1,4 +1,4 @@
-"""Knobs: which settings may be turned, and how far."""
+"""Varied keys of a search, and their ranges."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -150,7 +150,7 @@ def knobs(vary: Mapping[str, object], tcp: Sequence[str] | None) -> list[Knob]:
 
 
 def shown(level: Level) -> str:
-    """Write a level for people."""
+    """Return a level as text for people."""
     size = units.parse_size(level) if isinstance(level, str) else None
     if size is not None and size >= 1:
         factor, unit = units.prefixed(size, "B")

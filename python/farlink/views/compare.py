@@ -56,7 +56,7 @@ def show(comparison: "comparison.Comparison", out: "Sink") -> None:
 
 
 def _sides(comparison: "comparison.Comparison") -> str:
-    """Say what both sides were given."""
+    """Return the settings of both sides as a line."""
     sides = comparison.sides
     ours = ", ".join(f"{key.removeprefix('tcp.')} {item}" for key, item in sides.simulated.items())
     theirs = ", ".join(f"{key} {item}" for key, item in sides.emulated.items())

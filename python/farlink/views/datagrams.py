@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 __all__ = ["balances"]
 
 _MOST_LINES = 8
-"""With more flows than this a line tells of the rest together."""
+"""Lines of flows; one more line sums the rest."""
 
 _CAUSE = "lost_"
 

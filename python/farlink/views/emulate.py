@@ -17,7 +17,7 @@ __all__ = ["tables"]
 
 
 def tables(done: "emulation.Emulated", out: "Sink") -> None:
-    """Print what the links carried and lost, where all packets are, and how late they were."""
+    """Print the counters of links and hosts, the fate of all packets, and their lateness."""
     data = done.data
     out.print(_links(data["links"]))
     _hosts(data, out)

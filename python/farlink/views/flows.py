@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Column", "table"]
 
 _MOST_ROWS = 24
-"""With more flows than this over all TCPs, a row is a TCP and tells of how its flows differ."""
+"""Flows of all TCPs above which a row is a TCP, with the spread of its flows."""
 
 
 @dataclass(frozen=True)

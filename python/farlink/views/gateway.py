@@ -7,7 +7,7 @@ __all__ = ["line"]
 
 
 def line(row: Mapping[str, Any]) -> str:
-    """Tell what a gateway did, and what its tunnel adds to the delays of the scenario."""
+    """Return a gateway's counters, and the delay that its tunnel adds to the scenario."""
     own = row["gateway"]
     if not own["joined"]:
         return f"gateway {row['host']} never joined; {own['away']:,} packets for it were lost"

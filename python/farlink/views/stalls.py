@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 __all__ = ["lines"]
 
 _MOST_LINES = 8
-"""With more flows than this a line tells of the rest together."""
+"""Lines of flows; one more line sums the rest."""
 
 
 def lines(result: "Result") -> list[str]:
-    """Say of each flow that starved since when nothing arrived, and where most of it waits."""
+    """Return a line per starved flow: since when nothing arrived, and where most of it waits."""
     rows = [row for row in result.rows("results") if _times(row)]
     if not rows:
         return []

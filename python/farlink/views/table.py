@@ -200,7 +200,7 @@ def _of_flows(result: "Result") -> list[str]:
 
 
 def _fairness(result: "Result") -> list[str]:
-    """Say how evenly the flows of each TCP shared."""
+    """Return the fairness among the flows of each TCP, as a line."""
     index = {row["tcp"]: mean_ci95(values_of(row, "jain")) for row in result.rows("fairness")}
     if result.runs_are_alike:
         index = {tcp: _of_one_run(estimate) for tcp, estimate in index.items()}

@@ -25,7 +25,7 @@ def _draw(model: Model, title: str, of: str, panels: list[_Panel]) -> Drawing:
     tables = {}
     for ax, (scene, tcp, over) in zip(axes, panels, strict=True):
         cell = traced_cell(model, scene, tcp, over)
-        table = sent(model.lab.probe(cell), of)
+        table = sent(model.cache.probe(cell), of)
         y = "cwnd" if of == "cwnd" else "seq"
         style = "steps-post" if of == "cwnd" else "default"
         ax.plot(table["time"], table[y] / 1000, color=DATA, lw=0.8, drawstyle=style)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from farlink.studies.lab import Cell
+from farlink.studies.cache import Cell
 from farlink.studies.leung1998.registry import REGISTRY
 from farlink.studies.leung1998.words import said
 from farlink.studies.model import Model
@@ -78,16 +78,16 @@ def _conversations(
     share of its segments that the router drops.
     """
     cell = _with_conversations(model, users, tcp, over)
-    lab = model.lab
+    cache = model.cache
     if what == "loss":
-        drops = lab.link(cell, "internet", "down", "drops_congestion")
-        result = drops / lab.link(cell, "internet", "down", "packets")
+        drops = cache.link(cell, "internet", "down", "drops_congestion")
+        result = drops / cache.link(cell, "internet", "down", "packets")
     elif what == "busy":
-        result = lab.link(cell, "internet", "down", "utilisation")
+        result = cache.link(cell, "internet", "down", "utilisation")
     elif what == "file":
-        result = lab.flow(cell, "goodput") / 8000
+        result = cache.flow(cell, "goodput") / 8000
     else:
-        result = lab.flow(cell, "lost_congestion") / lab.flow(cell, "segments_sent")
+        result = cache.flow(cell, "lost_congestion") / cache.flow(cell, "segments_sent")
     unit = "KB/s" if what == "file" else ""
     return result.named(f"{what}({cell.label})", unit)
 

@@ -62,9 +62,9 @@ def _search(
         if np.isnan(at.values).all():
             continue
         tree: Any = model.cell(tcp, **said(model, scene, tcp, over)).scenario
-        trials, runs, confirm = (8, 2, 3) if model.lab.quick else (30, 4, 12)
+        trials, runs, confirm = (8, 2, 3) if model.cache.quick else (30, 4, 12)
         tuned = tune(
-            {**tree, "seed": model.lab.seed}, vary, trials=trials, runs=runs, confirm=confirm
+            {**tree, "seed": model.cache.seed}, vary, trials=trials, runs=runs, confirm=confirm
         )
         level = tuned.best.levels
         gain = tuned.gain

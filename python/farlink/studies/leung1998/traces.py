@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from farlink.studies.lab import Cell
+from farlink.studies.cache import Cell
 from farlink.studies.leung1998.registry import REGISTRY
 from farlink.studies.leung1998.words import said
 from farlink.studies.model import Model
@@ -145,6 +145,6 @@ _OF: dict[str, Callable[[Cell, Trace], float]] = {
 def _traced(model: Model, what: str, scene: str, tcp: str, **over: Any) -> Quantity:  # noqa: ANN401
     """Return a number of traces, run by run, of forty runs at most."""
     cell = traced_cell(model, scene, tcp, over)
-    runs = min(model.lab.runs, _MOST_RUNS)
-    values = [_OF[what](cell, model.lab.probe(cell, run)) for run in range(runs)]
+    runs = min(model.cache.runs, _MOST_RUNS)
+    values = [_OF[what](cell, model.cache.probe(cell, run)) for run in range(runs)]
     return Quantity(values, f"{what}({cell.label})")

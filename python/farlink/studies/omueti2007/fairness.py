@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from farlink.studies.lab import Cell
+from farlink.studies.cache import Cell
 from farlink.studies.model import Model, put
 from farlink.studies.omueti2007.registry import REGISTRY
 from farlink.studies.quantity import Quantity
@@ -56,7 +56,7 @@ def _link(
 
 def _rates(model: Model, kind: str) -> list[Quantity]:
     cell = _six(model, kind)
-    return [model.lab.flow(cell, "goodput", flow=i) for i in range(len(_DELAYS_MS))]
+    return [model.cache.flow(cell, "goodput", flow=i) for i in range(len(_DELAYS_MS))]
 
 
 def _sum(of: list[Quantity]) -> Quantity:

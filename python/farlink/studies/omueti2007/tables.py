@@ -66,7 +66,7 @@ for _id in ("table8", "table9"):
 
 def _resolved(model: Model, ack: str = "n", **factors: Any) -> dict[str, Any]:  # noqa: ANN401
     cell = model.cell("sack", ack, **factors)
-    scenario: dict[str, Any] = json.loads(model.lab.text(cell))
+    scenario: dict[str, Any] = json.loads(model.cache.text(cell))
     return scenario
 
 

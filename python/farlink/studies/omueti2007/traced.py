@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from farlink.studies.lab import Cell
+from farlink.studies.cache import Cell
 from farlink.studies.model import Model
 from farlink.studies.omueti2007.registry import REGISTRY
 from farlink.studies.quantity import Evidence, Quantity, fact
@@ -19,12 +19,12 @@ _BIN_S = 10.0
 
 def _same(model: Model, value: float, label: str) -> Quantity:
     """Return what is the same in each run: nothing here is random."""
-    return Quantity([value] * model.lab.runs, label)
+    return Quantity([value] * model.cache.runs, label)
 
 
 def _rate(model: Model, cell: Cell) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return times and the bits a second that the satellite link carries to the receiver."""
-    table = model.lab.trace(cell, "throughput")
+    table = model.cache.trace(cell, "throughput")
     table = table[(table["link"] == "satellite") & (table["direction"] == "down")]
     return table["time"].to_numpy(), table["throughput"].to_numpy()
 
@@ -32,7 +32,7 @@ def _rate(model: Model, cell: Cell) -> tuple[NDArray[np.float64], NDArray[np.flo
 @REGISTRY.function("late_share")
 def late_share(model: Model, tcp: str, ack: str) -> Quantity:
     """Return the share of the link's rate in the last quarter of TCP-ADaLR's download."""
-    end = model.lab.flow(model.cell("adalr_sack", ack), "duration").mean
+    end = model.cache.flow(model.cell("adalr_sack", ack), "duration").mean
     time, rate = _rate(model, model.cell(tcp, ack))
     late = (time > 0.75 * end) & (time < 0.98 * end)
     return _same(model, float(np.mean(rate[late])) / _RATE, f"late share({tcp}, {ack})")
@@ -42,7 +42,7 @@ def late_share(model: Model, tcp: str, ack: str) -> Quantity:
 def _rho_is(model: Model, rtt: float, rho: float) -> Evidence:
     """Say whether rho is that, but for what a packet takes, on a path of this round trip in s."""
     cell = model.cell("adalr_sack", "n", rtt=rtt / 2, fast=True, size="20 kB")
-    table = model.lab.trace(cell, "control")
+    table = model.cache.trace(cell, "control")
     table = table[(table["quantity"] == "rho") & table["value"].notna()]
     result = float(table["value"].iloc[-1])
     return fact(math.isclose(result, rho, rel_tol=1e-5), f"rho({rtt:g} s) is {result:.6g}")
@@ -52,10 +52,10 @@ def _rho_is(model: Model, rtt: float, rho: float) -> Evidence:
 def _at_once(model: Model, tcp: str) -> Quantity:
     """Return the most segments that are sent again at one instant after a time-out."""
     cell = model.cell(tcp, "n", outage="window", size="4 MiB")
-    sent = model.lab.trace(cell, "segments")
+    sent = model.cache.trace(cell, "segments")
     sent = sent[(sent["side"] == "from") & sent["retransmission"]]
     most = sent.groupby("time").size().max()
-    return Quantity([float(most)] * model.lab.runs, f"sent again at once({tcp})", "segments")
+    return Quantity([float(most)] * model.cache.runs, f"sent again at once({tcp})", "segments")
 
 
 @REGISTRY.function("later")
@@ -63,7 +63,7 @@ def _later(model: Model, k: int) -> Quantity:
     """Return how much later the k-th time-out in a row comes than with SACK, in s."""
     times = []
     for tcp in ("adalr_sack", "sack"):
-        marks = model.lab.trace(model.cell(tcp, "n", outage="minute", size="4 MiB"), "marks")
+        marks = model.cache.trace(model.cell(tcp, "n", outage="minute", size="4 MiB"), "marks")
         outs = marks[(marks["kind"] == "timeout") & (marks["side"] == "from")]["time"].to_numpy()
         times.append(float(outs[k - 1] - outs[0]))
     return _same(model, times[0] - times[1], f"later({k})")
@@ -91,7 +91,7 @@ def _fig10(model: Model) -> Curves:
 
 
 def _received(model: Model, tcp: str, at: NDArray[np.float64], *, congested: bool) -> list[float]:
-    table = model.lab.trace(model.cell(tcp, "n", congested=congested), "delivered")
+    table = model.cache.trace(model.cell(tcp, "n", congested=congested), "delivered")
     table = table[table["side"] == "to"]
     return list(np.interp(at, table["time"], table["bytes"]))
 

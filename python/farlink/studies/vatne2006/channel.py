@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from farlink.api import trajectory
 from farlink.channels import channel
-from farlink.studies.lab import Cell
+from farlink.studies.cache import Cell
 from farlink.studies.model import Model
 from farlink.studies.quantity import Evidence, Quantity, fact
 from farlink.studies.study import Table
@@ -144,8 +144,8 @@ def _turns(model: Model, turning: float) -> list[NDArray[np.float64]]:
     link = {"name": "radio", "between": ["a", "b"], "down": down}
     flow = {"from": "a", "to": "b", "app": "file", "size": "1 kB"}
     rows = []
-    for run in range(model.lab.runs):
-        scenario = {"links": [link], "flows": [flow], "seed": model.lab.seed}
+    for run in range(model.cache.runs):
+        scenario = {"links": [link], "flows": [flow], "seed": model.cache.seed}
         path = trajectory(scenario, run=run, duration=4000)
         heading = np.arctan2(path["y1"].diff()[1:], path["x1"].diff()[1:])
         turn = np.diff(heading)

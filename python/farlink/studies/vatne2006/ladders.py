@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from farlink.studies.lab import Cell
+from farlink.studies.cache import Cell
 from farlink.studies.model import Model
 from farlink.studies.quantity import Evidence, Quantity, fact
 from farlink.studies.study import Curves
@@ -32,7 +32,7 @@ def _count_of(model: Model, payload: int) -> float:
     flows = [{**tree["flows"][0], "size": "1 MB"}]
     tcp = {**tree["tcp"], "mss": f"{payload} B", "receive_window": "64 KiB"}
     cell = Cell(f"payload {payload}", {**tree, "flows": flows, "tcp": tcp})
-    return model.lab.flow(cell, "segments_sent").mean
+    return model.cache.flow(cell, "segments_sent").mean
 
 
 def _reno(model: Model, fate: dict[str, Any]) -> Cell:
@@ -49,13 +49,13 @@ def _reno(model: Model, fate: dict[str, Any]) -> Cell:
 
 
 def _values(model: Model, cell: Cell, name: str) -> tuple[Any, Any]:
-    table = model.lab.trace(cell, name)
+    table = model.cache.trace(cell, name)
     table = table[table["side"] == "from"]
     return table["time"].to_numpy(), table[name].to_numpy()
 
 
 def _mark(model: Model, cell: Cell, kind: str) -> float:
-    marks = model.lab.trace(cell, "marks")
+    marks = model.cache.trace(cell, "marks")
     at = marks[(marks["side"] == "from") & (marks["kind"] == kind)]["time"]
     return float(at.iloc[0]) if len(at) else math.nan
 
@@ -116,7 +116,7 @@ def _graph1(model: Model) -> Curves:
         {"scripted_loss": {"packets": [100]}, "outage": {"start": "3 s", "duration": "300 ms"}},
     )
     (t, cwnd), (_, threshold) = (_values(model, cell, name) for name in ("cwnd", "ssthresh"))
-    runs = model.lab.runs
+    runs = model.cache.runs
     series = {
         name: [Quantity([float(v)] * runs, name) if math.isfinite(v) else None for v in values]
         for name, values in {"cwnd": cwnd / _DATA, "ssthresh": threshold / _DATA}.items()

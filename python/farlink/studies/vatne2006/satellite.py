@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from farlink.studies.lab import Cell
+from farlink.studies.cache import Cell
 from farlink.studies.model import Model
 from farlink.studies.quantity import Quantity
 from farlink.studies.study import Curves
@@ -64,13 +64,13 @@ def _spurious(model: Model, share: float) -> Quantity:
     """Count segments that came twice where silences of a share of a round trip are all there is."""
     cell = model.cell("newreno", 0, 0, place="day1", clean=True)
     if not share or model.change.hook == "no_silence":
-        return model.lab.flow(cell, "segments_duplicate")
+        return model.cache.flow(cell, "segments_duplicate")
     (link,) = cell.scenario["links"]
     length = f"{share * _ROUND_TRIP_S:g} s"
     outage = {"start": "20 s", "duration": length, "period": "17 s", "packets": "hold"}
     link = {**link, "down": {**link["down"], "channel": {"outage": outage}}}
     silent = Cell(f"silences of {share:g} round trips", {**cell.scenario, "links": [link]})
-    return model.lab.flow(silent, "segments_duplicate")
+    return model.cache.flow(silent, "segments_duplicate")
 
 
 def _bars(model: Model, measure: str, label: str, scale: float = 1.0) -> Curves:

@@ -8,7 +8,7 @@ import numpy as np
 from farlink.plot.sheet import sheet, styled
 from farlink.plot.style import DATA, LOSS
 from farlink.plot.style import title as heading
-from farlink.studies.lab import Cell
+from farlink.studies.cache import Cell
 from farlink.studies.model import Model
 from farlink.studies.study import Drawing
 from farlink.studies.west1997.registry import REGISTRY
@@ -19,14 +19,14 @@ __all__: list[str] = []
 
 def _nearest(model: Model, cell: Cell, seconds: float) -> int:
     """Return the run whose transfer time is nearest the published one."""
-    times = model.lab.flow(cell, "duration").values
+    times = model.cache.flow(cell, "duration").values
     return int(np.argmin(np.abs(times - seconds)))
 
 
 @styled
 def _draw(model: Model, cell: Cell, title: str, seconds: float, note: str) -> Drawing:
     run = _nearest(model, cell, seconds)
-    trace = model.lab.probe(cell, run)
+    trace = model.cache.probe(cell, run)
     sent, drops = sender(trace, "segments"), trace.table("drops").dropna(subset=["seq"])
     drops = drops[drops["time"] > 0]
     marks = sender(trace, "marks")
@@ -41,9 +41,9 @@ def _draw(model: Model, cell: Cell, title: str, seconds: float, note: str) -> Dr
     axes.set_ylabel("sequence number (MB)")
     axes.legend(loc="lower right", frameon=False)
     heading(figure, title)
-    took = float(model.lab.flow(cell, "duration").values[run])
+    took = float(model.cache.flow(cell, "duration").values[run])
     text = (
-        f"Seed {model.lab.seed}, run {run}: {took:.2f} s, {len(drops)} losses, "
+        f"Seed {model.cache.seed}, run {run}: {took:.2f} s, {len(drops)} losses, "
         f"{len(stalls)} time-outs. {note}"
     )
     return Drawing(figure, {"segments": sent, "drops": drops}, text)

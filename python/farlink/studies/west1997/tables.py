@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from farlink.studies.cache import Cell
 from farlink.studies.expression import FUNCTIONS
-from farlink.studies.lab import Cell
 from farlink.studies.model import Model
 from farlink.studies.quantity import Quantity
 from farlink.studies.study import Table
@@ -119,8 +119,8 @@ def _schemes(model: Model) -> Table:
         for net in ("lan", "low"):
             # As many runs as are asked for: a table of all is no claim.
             cells = [replace(model.cell(scheme, err, net=net), runs=1) for err in ERRORS]
-            results = [model.lab.flow(cell, "goodput") / 8192 for cell in cells]
-            results.append(model.lab.flow(cells[-1], "timeouts"))
+            results = [model.cache.flow(cell, "goodput") / 8192 for cell in cells]
+            results.append(model.cache.flow(cells[-1], "timeouts"))
             rows.append([scheme, net, *(match.named("", "").text for match in results)])
     columns = ["scheme", "link", *(f"{err} (KB/s)" for err in ERRORS), "expirations, burst6"]
     return Table(
@@ -155,7 +155,7 @@ def connections(model: Model, scheme: str, err: str, lossy: int = CONNECTIONS) -
 
 def of_all(model: Model, cell: Cell, first: int, last: int) -> Quantity:
     """Return the throughput of some of the transfers together, in KB/s."""
-    values = [model.lab.flow(cell, "goodput", flow=k) / 8192 for k in range(first, last)]
+    values = [model.cache.flow(cell, "goodput", flow=k) / 8192 for k in range(first, last)]
     total = values[0]
     for value in values[1:]:
         total = total + value
@@ -170,7 +170,7 @@ def _connections(model: Model) -> Table:
         for err in ("none", "bit64k", "burst6"):
             all_lossy = connections(model, scheme, err)
             half = connections(model, scheme, err, CONNECTIONS // 2)
-            shares = [model.lab.flow(all_lossy, "goodput", flow=k) for k in range(CONNECTIONS)]
+            shares = [model.cache.flow(all_lossy, "goodput", flow=k) for k in range(CONNECTIONS)]
             least = min(share.mean for share in shares) / max(share.mean for share in shares)
             rows.append(
                 [

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from farlink.studies.lab import Cell
+from farlink.studies.cache import Cell
 from farlink.studies.model import Model
 from farlink.studies.quantity import Evidence, Quantity, fact
 from farlink.studies.west1997.registry import REGISTRY
@@ -37,8 +37,8 @@ def sender(trace: "Trace", name: str) -> "pd.DataFrame":
 
 
 def _of_runs(model: Model, cell: Cell, label: str, of: "Callable[[Trace], float]") -> Quantity:
-    runs = range(min(RUNS, model.lab.runs))
-    values = [model.lab.read(cell, run, of, label) for run in runs]
+    runs = range(min(RUNS, model.cache.runs))
+    values = [model.cache.read(cell, run, of, label) for run in runs]
     return Quantity(values, f"{label}({cell.label})")
 
 
@@ -166,7 +166,7 @@ def scripted(
         if numbers:
             channel = {"scripted_loss": {"packets": list(numbers), "min_size": "100 B"}}
             tree["links"][link]["down"]["channel"] = channel
-    return model.lab.probe(Cell(f"{scheme}, {window} segments, {lost} {wired} lost", tree))
+    return model.cache.probe(Cell(f"{scheme}, {window} segments, {lost} {wired} lost", tree))
 
 
 @REGISTRY.function("same_as_reno")
@@ -257,7 +257,7 @@ def _regained_s(model: Model, packets: int, round_ms: float) -> float:
         rate = {"rate": "10 Mbit/s", "delay": f"{round_ms / 2:g} ms", "queue": "unlimited"}
         link[direction] = rate
     link["down"] = {**link["down"], "channel": {"scripted_loss": {"packets": [packets // 2]}}}
-    trace = model.lab.probe(Cell(f"{packets} packets, {round_ms:g} ms", tree))
+    trace = model.cache.probe(Cell(f"{packets} packets, {round_ms:g} ms", tree))
     windows = sender(trace, "cwnd")
     (start, *_) = _marks(trace, "recovery_exit")
     full = windows[(windows["time"] > start) & (windows["cwnd"] >= packets * MSS)]
@@ -324,7 +324,7 @@ def _only_the_timer(model: Model) -> Evidence:
     """Return whether partial ACKs leave all that the sender sends, samples or opens unchanged."""
     entries = []
     for scheme in ("snoop", "ackp"):
-        trace = model.lab.probe(model.cell(scheme, "none", size="200 kB"))
+        trace = model.cache.probe(model.cell(scheme, "none", size="200 kB"))
         segments, windows = sender(trace, "segments"), sender(trace, "cwnd")
         entries.append(
             (
@@ -345,5 +345,5 @@ def _partials_unasked(model: Model) -> int:
     tree = copy.deepcopy(dict(cell.scenario))
     flow = tree["flows"][0]
     tree["flows"] = [flow, {**flow, "name": "old", "tcp": {"ackp": "off"}}]
-    agent = model.lab.probe(Cell("one sender without ACKP", tree)).table("agent")
+    agent = model.cache.probe(Cell("one sender without ACKP", tree)).table("agent")
     return int(np.sum((agent["action"] == "partial") & (agent["flow"] == "old")))

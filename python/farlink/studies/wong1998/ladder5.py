@@ -4,7 +4,7 @@ import copy
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from farlink.studies.lab import Cell
+from farlink.studies.cache import Cell
 from farlink.studies.ladder import Arrow, Note, Panel, draw_panels
 from farlink.studies.model import Model
 from farlink.studies.study import Drawing
@@ -39,7 +39,7 @@ def _play(model: Model, *, best_effort: bool) -> "tuple[pd.DataFrame, int]":
         {"name": "later", **packets, "datagrams": 2, "start": "3.2 s"},
     ]
     how = "modified" if best_effort else "original"
-    trace = model.lab.probe(Cell(f"MDLP, {how}", scenario))
+    trace = model.cache.probe(Cell(f"MDLP, {how}", scenario))
     table = trace.table("frames")
     came = sum(flow["metrics"]["datagrams_received"] for flow in trace.outcome["flows"])
     return table[table["link"] == "radio"].reset_index(drop=True), int(came)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from farlink.studies.lab import Cell
+from farlink.studies.cache import Cell
 from farlink.studies.ladder import Arrow, Note, draw
 from farlink.studies.model import Model
 from farlink.studies.quantity import Evidence, every, fact
@@ -65,13 +65,13 @@ def play(model: Model, script: Script) -> "Trace":
     down: list[int] = []
     up: list[int] = []
     for loss in script.losses:
-        trace = model.lab.probe(_scripted(model, script, down, up))
+        trace = model.cache.probe(_scripted(model, script, down, up))
         first = FRAGMENTS * _transmission(trace, loss)
         down += range(first + 1, first + 1 + FRAGMENTS)
     for loss in script.ack_losses:
-        trace = model.lab.probe(_scripted(model, script, down, up))
+        trace = model.cache.probe(_scripted(model, script, down, up))
         up.append(_ack_of(trace, loss))
-    return model.lab.probe(_scripted(model, script, down, up))
+    return model.cache.probe(_scripted(model, script, down, up))
 
 
 def _scripted(model: Model, script: Script, down: list[int], up: list[int]) -> Cell:
@@ -307,7 +307,7 @@ def _frames(model: Model, lost: list[int], t205: float) -> "pd.DataFrame":
     ends = {"from": "fixed", "to": "mobile"}
     scenario["flows"] = [{"name": "packets", **ends, **packets}, {"name": "late", **ends, **late}]
     name = f"MDLP, T205 {t205:g} s, frames {lost} lost"
-    table = model.lab.trace(Cell(name, scenario), "frames")
+    table = model.cache.trace(Cell(name, scenario), "frames")
     return table[(table["link"] == "radio") & (table["time"] < _END_S)].reset_index(drop=True)
 
 

@@ -3,7 +3,7 @@
 import math
 from itertools import pairwise
 
-from farlink.studies.lab import Cell
+from farlink.studies.cache import Cell
 from farlink.studies.model import Model
 from farlink.studies.quantity import Quantity
 from farlink.studies.wong1998.registry import REGISTRY
@@ -62,7 +62,7 @@ def probe(model: Model, setting: str) -> Cell:
 @REGISTRY.function("datagram_loss")
 def _datagram_loss(model: Model, setting: str) -> Quantity:
     """Share of the datagrams that a day of congestion loses."""
-    return model.lab.flow(probe(model, setting), "loss_rate")
+    return model.cache.flow(probe(model, setting), "loss_rate")
 
 
 @REGISTRY.function("congestion_length")
@@ -74,8 +74,8 @@ def _congestion_length(model: Model, setting: str) -> Quantity:
     """
     cell = probe(model, setting)
     lost = [
-        model.lab.read(cell, run, _mean_congestion, "congestion_length", forget=True)
-        for run in range(model.lab.runs)
+        model.cache.read(cell, run, _mean_congestion, "congestion_length", forget=True)
+        for run in range(model.cache.runs)
     ]
     return Quantity(lost, f"mean length of a congestion({setting})", "s")
 

@@ -63,8 +63,8 @@ def _published(id: str) -> Sequence[Sequence[str]]:  # noqa: A002
 
 def _resolved(model: Model, ll: str) -> dict[str, Any]:
     # As the study states it, before the hook writes RLP's minimum as the time from a frame's end.
-    plain = Model(model.lab, model.plan, replace(model.change, plain=True, hook=""))
-    scenario: dict[str, Any] = json.loads(model.lab.text(plain.cell(ll, 0.1)))
+    plain = Model(model.cache, model.plan, replace(model.change, plain=True, hook=""))
+    scenario: dict[str, Any] = json.loads(model.cache.text(plain.cell(ll, 0.1)))
     return scenario
 
 
@@ -141,7 +141,7 @@ def _congestion(model: Model) -> Table:
         duration, periods = congestion_of(model, setting)
         alpha, beta = 1 / (1 / periods - duration), 1 / duration
         loss = loss_of(model, setting)
-        measured = model.lab.flow(probe(model, setting), "loss_rate")
+        measured = model.cache.flow(probe(model, setting), "loss_rate")
         ours = f"{duration:g} s, {periods:g} periods/s"
         words = [f"{alpha:.3g}/s", f"{beta:.3g}/s", f"{loss:.3%}"]
         rows.append([printed, percent, ours, *words, (100 * measured).named("", "%").text])

@@ -1,6 +1,6 @@
 """Traces of runs of chapter 4: where they come from, and what is looked for in them.
 
-The published figures each show a piece of one random run. Here the runs of the lab are
+The published figures each show a piece of one random run. Here the runs of the cache are
 searched for what shows the same.
 """
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from farlink.studies.lab import Cell
+from farlink.studies.cache import Cell
 from farlink.studies.model import Model
 from farlink.studies.quantity import Quantity
 
@@ -86,8 +86,8 @@ class Run:
     """The traces of a run that the figures look at."""
 
     def __init__(self, model: Model, cell: Cell, run: int) -> None:
-        self.seed, self.run = model.lab.seed, run
-        self._probe = model.lab.probe(cell, run)
+        self.seed, self.run = model.cache.seed, run
+        self._probe = model.cache.probe(cell, run)
 
     def end(self, name: str, side: str = "from") -> "pd.DataFrame":
         """Return a trace of one end of the flow."""
@@ -126,16 +126,16 @@ def high(model: Model, *, seq: bool) -> Cell:
 
 def runs(model: Model, cell: Cell) -> Iterator[Run]:
     """Return the traced runs of a cell."""
-    return (Run(model, cell, k) for k in range(model.lab.runs))
+    return (Run(model, cell, k) for k in range(model.cache.runs))
 
 
 def per_run(model: Model, cell: Cell, label: str, measure: Callable[[Run], float]) -> Quantity:
     """Measure each run of a cell; `label` tells a measure from all others."""
 
     def of(run: int) -> float:
-        return model.lab.read(cell, run, lambda _: measure(Run(model, cell, run)), label)
+        return model.cache.read(cell, run, lambda _: measure(Run(model, cell, run)), label)
 
-    return Quantity([of(run) for run in range(model.lab.runs)], f"{label}({cell.label})")
+    return Quantity([of(run) for run in range(model.cache.runs)], f"{label}({cell.label})")
 
 
 def within(table: "pd.DataFrame", start: float, end: float) -> "pd.DataFrame":

@@ -1,6 +1,6 @@
 """Chapter 4 from traces of single runs: figures 4.2, 4.4, 4.5, 4.6, 4.12 and 4.13.
 
-The published figures each show a piece of one random run. Here the runs of the lab are
+The published figures each show a piece of one random run. Here the runs of the cache are
 searched for the first piece that shows the same; the figure says which it is.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from farlink.plot import style
 from farlink.plot.sheet import halo, points, styled
-from farlink.studies.lab import Cell
+from farlink.studies.cache import Cell
 from farlink.studies.model import Model
 from farlink.studies.study import Drawing
 from farlink.studies.wong1998.registry import REGISTRY

@@ -11,7 +11,7 @@ from farlink.studies.judge import Judgement
 from farlink.studies.model import Change
 from farlink.studies.quantity import Verdict
 
-__all__ = ["Mutation", "worth_asking"]
+__all__ = ["NegativeControl", "worth_asking"]
 
 _GREEN = (Verdict.REPRODUCED.value, Verdict.ORDER_ONLY.value)
 _REFUTED = (Verdict.NOT_REPRODUCED.value, Verdict.TIE.value, Verdict.ORDER_ONLY.value)
@@ -19,10 +19,10 @@ _OPEN = (Verdict.UNDECIDED.value, Verdict.FEW_EVENTS.value)
 
 
 @dataclass(frozen=True)
-class Mutation:
+class NegativeControl:
     """A wrong model and what claims are worth under it."""
 
-    mutant: Change
+    control: Change
     judgements: Sequence[Judgement]
 
     @property
@@ -38,7 +38,7 @@ class Mutation:
     @property
     def unnoticed(self) -> list[str]:
         """Claims that the record names for this model and that hold under it all the same."""
-        return [name for name in self.mutant.turns if name in self.green]
+        return [name for name in self.control.turns if name in self.green]
 
     def turned(self, right: Sequence[Judgement]) -> list[str]:
         """Return the claims that hold under the right model and that these runs refute here.
@@ -62,9 +62,9 @@ class Mutation:
         ]
 
 
-def worth_asking(mutant: Change, right: Judgement) -> bool:
+def worth_asking(control: Change, right: Judgement) -> bool:
     """Return whether a wrong model judges a claim: one that holds otherwise, or is named.
 
     A model that simulates nothing costs nothing: there all are.
     """
-    return bool(mutant.constants) or right.status in _GREEN or right.claim.id in mutant.turns
+    return bool(control.constants) or right.status in _GREEN or right.claim.id in control.turns

@@ -1,4 +1,4 @@
-"""The laboratory of a study: asks an experiment for the numbers of cells, and makes traces.
+"""Simulation cache of a study: numbers of cells from an experiment, and traces.
 
 A cell is a scenario with everything said. Each is simulated once however many figures
 and claims ask for it (`farlink.experiment`); run k of all cells has the same random numbers.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from farlink.experiment.execute import Executor
     from farlink.experiment.store import Store
 
-__all__ = ["Cell", "Lab"]
+__all__ = ["Cell", "SimulationCache"]
 
 _Point = TypeVar("_Point")
 
@@ -48,7 +48,7 @@ class Cell:
     scenario
         The tree of the scenario.
     runs
-        How many runs it needs, of those that the lab makes by default: a factor, such
+        How many runs it needs, of those that the cache makes by default: a factor, such
         as 2 where what counts is rare.
     """
 
@@ -64,8 +64,8 @@ class Cell:
 
 
 @dataclass
-class Lab:
-    """Runs cells and remembers what came out.
+class SimulationCache:
+    """Numbers and traces of cells, each simulated once.
 
     Parameters
     ----------
@@ -133,14 +133,13 @@ class Lab:
             self._points[key] = Point(text, {"cell": cell.label})
         return self._points[key]
 
-    def planned(self, make: "Callable[[Lab], object]") -> list[Cell]:
-        """Return the cells that a function of a lab will ask for, as far as can be told.
+    def planned(self, make: "Callable[[SimulationCache], object]") -> list[Cell]:
+        """Return the cells that a function of a cache will request, as far as a dry run shows.
 
-        It is called with a lab whose numbers are all NaN. One that needs a trace, or cannot
-        go on without numbers, has told of the cells up to there, and what is still
-        missing is simulated when it is asked for.
+        The function is called with a cache whose numbers are all NaN. If it needs a trace or real
+        numbers, the dry run ends there, and later cells are simulated on request.
         """
-        plan = _Plan(runs=self.runs, seed=self.seed, quick=self.quick)
+        plan = _DryRun(runs=self.runs, seed=self.seed, quick=self.quick)
         with suppress(Exception), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             make(plan)
@@ -269,10 +268,10 @@ def _link(name: "_Name") -> str:
     return ".".join(str(part) for part in name[1:-1])
 
 
-class _Plan(Lab):
-    """A lab that simulates nothing and remembers what it was asked for."""
+class _DryRun(SimulationCache):
+    """Cache that simulates nothing and records the requested cells."""
 
-    def __init__(self, **options: Any) -> None:  # noqa: ANN401 (those of Lab)
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401 (those of the base)
         super().__init__(**options)
         self.cells: list[Cell] = []
 
