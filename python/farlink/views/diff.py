@@ -44,7 +44,7 @@ def show(difference: "Diff", out: "Sink") -> None:
     )
     estimates = (item for row in difference.rows for item in (row.a, row.b))
     if difference.runs > 1 and not any(item.has_spread for item in estimates):
-        what = f"nothing is random: the {difference.runs} runs are the same"
+        what = f"{difference.runs} runs, {how}; nothing random happened: the runs are the same"
     else:
         what = f"{difference.runs} runs, {how}; mean ± half of the 95 % interval"
     out.print(

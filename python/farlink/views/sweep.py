@@ -27,7 +27,7 @@ def show(result: "SweepResult", out: "Sink") -> None:
     total = sum(result.runs)
     what = f"mean ± half of the 95 % interval (Student's t) of {_runs(result)} a point"
     if not is_random(result):
-        what = f"nothing is random: the {_runs(result)} of a point are the same"
+        what = f"nothing random happened: the {_runs(result)} of a point are the same"
     out.print(
         f"{result.plan.name}, seed {result.plan.seed}: {what}; {len(rows):,} points, "
         f"{total:,} runs, {result.simulated_runs:,} of them simulated now, "

@@ -78,7 +78,7 @@ def show(tuned: "Tuned", out: "Sink") -> None:
         soft_wrap=True,
     )
     if tuned.gain.n > 1 and not (tuned.best_value.has_spread or tuned.default_value.has_spread):
-        out.print("nothing is random: the runs of a setting are the same", soft_wrap=True)
+        out.print("nothing random happened: the runs of a setting are the same", soft_wrap=True)
     failed = tuned.best_value.n < tuned.default_value.n or tuned.gain.n < tuned.default_value.n
     if failed:
         out.print("some runs had no value (not ended): they are left out here", soft_wrap=True)
