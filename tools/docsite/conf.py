@@ -34,5 +34,6 @@ html_show_copyright = False
 html_show_sourcelink = False
 html_copy_source = False
 html_use_index = False
+html_theme_options = {"light_css_variables": {"color-code-background": "#f5f6f8"}}
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-dark"

@@ -133,6 +133,19 @@ class ForgeLinks(SphinxTransform):  # type: ignore[misc]
             node.replace_self(link)
 
 
+def add_access(
+    _app: Sphinx, _page: str, _template: str, context: dict[str, Any], _tree: nodes.Node | None
+) -> None:
+    """Let the keyboard scroll code and tables, and give captions of the contents a level."""
+    for element in ("<pre>", '<div class="table-wrapper', '<div style="overflow-x:auto"'):
+        wider = element.replace("<pre", '<pre tabindex="0"').replace("<div", '<div tabindex="0"')
+        context["body"] = context.get("body", "").replace(element, wider)
+    tree = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = tree.replace(
+        'role="heading"', 'role="heading" aria-level="2"'
+    )
+
+
 def write_entry(app: Sphinx, failure: Exception | None) -> None:
     """Write index.html, which leads from the root of the site to the home page."""
     if failure is None:
@@ -150,5 +163,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_source_parser(NotebookParser)
     app.add_transform(ForgeLinks)
     app.connect("source-read", add_contents)
+    app.connect("html-page-context", add_access, priority=900)
     app.connect("build-finished", write_entry)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
