@@ -733,3 +733,10 @@ def test_from_python() -> None:
     assert repr(result).startswith("<farlink.StudyResult wong1998: ")
     assert result.verdicts["strength"].tolist() == ["strong"]
     assert result.figures == {}
+
+
+def test_the_former_name_of_a_models_cache_warns() -> None:
+    model = Model.__new__(Model)
+    cache = model.cache = SimulationCache.__new__(SimulationCache)
+    with pytest.warns(DeprecationWarning, match=r"model\.cache"):
+        assert model.lab is cache

@@ -7,6 +7,7 @@ what is measured at a point, `[constants]` are lists and numbers that expression
 
 import ast
 import copy
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -240,6 +241,12 @@ class Model:
         names = ["" if change.plain else plan.hook, change.hook]
         self._hooks = [(hooks or {})[name] for name in names if name]
         self._functions = functions or {}
+
+    @property
+    def lab(self) -> SimulationCache:
+        """Former name of `cache`."""
+        warnings.warn("model.lab is model.cache now", DeprecationWarning, stacklevel=2)
+        return self.cache
 
     @property
     def names(self) -> Mapping[str, Any]:
