@@ -1,24 +1,11 @@
 //! Per-connection state of an agent: bounded in number, and removed at the end of a connection.
 
-use super::crossing::Crossing;
+use super::crossing::{Crossing, Ends};
 use super::middlebox::{Leaving, Moved};
 use farlink_tcp::{Flags, Instant, Interval, Segment, Seq};
 use farlink_wire::id::NodeId;
-use farlink_wire::node_of;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::net::IpAddr;
-
-/// Address and port of both ends of a connection: first the end on the wireless side.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Ends(pub [(IpAddr, u16); 2]);
-
-impl Ends {
-    /// Returns whether the end on the wireless side has an address of this node.
-    pub fn wireless_is(&self, host: NodeId) -> bool {
-        node_of(self.0[0].0) == Some(host)
-    }
-}
 
 /// Limits of the state in number and time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -378,6 +365,7 @@ impl<S: Default> Seen<S> {
 mod tests {
     use super::*;
     use farlink_tcp::Body;
+    use std::net::IpAddr;
 
     impl Kept for u32 {}
 

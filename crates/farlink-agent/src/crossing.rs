@@ -1,4 +1,8 @@
-//! Direction of a packet at an agent.
+//! Connection and direction of a packet at an agent.
+
+use farlink_wire::id::NodeId;
+use farlink_wire::node_of;
+use std::net::IpAddr;
 
 /// Direction in which a packet crosses the agent's node, seen from the wireless link that the agent
 /// serves.
@@ -10,4 +14,15 @@ pub enum Crossing {
     FromWireless,
     /// Between two other links.
     Beside,
+}
+
+/// Address and port of both ends of a connection: first the end on the wireless side.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Ends(pub [(IpAddr, u16); 2]);
+
+impl Ends {
+    /// Returns whether the end on the wireless side has an address of this node.
+    pub fn wireless_is(&self, host: NodeId) -> bool {
+        node_of(self.0[0].0) == Some(host)
+    }
 }

@@ -19,8 +19,8 @@ mod spoof;
 mod timers;
 mod view;
 
-pub use connections::{Connections, Ends, Kept, Limits};
-pub use crossing::Crossing;
+pub use connections::{Connections, Kept, Limits};
+pub use crossing::{Crossing, Ends};
 pub use ebsn::Ebsn;
 pub use eln::Eln;
 pub use middlebox::{Act, Action, Agent, Injection, Leaving, Moved, Note, Out, Sent, Tag, Verdict};

@@ -1,7 +1,6 @@
 //! A packet as an agent sees it: one header of TCP and IP, whether simulated or bytes.
 
-use super::connections::Ends;
-use super::crossing::Crossing;
+use super::crossing::{Crossing, Ends};
 use farlink_tcp::{IpVersion, Segment};
 use farlink_wire::id::{FlowId, NodeId};
 use farlink_wire::packet::{HOST_TTL, Ip, Packet, Payload, Raw};

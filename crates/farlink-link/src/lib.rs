@@ -11,6 +11,5 @@ mod link;
 pub mod mac;
 
 pub use link::{
-    Arrival, Due, Fate, Link, LinkConfig, LinkStats, Links, LowFate, Offered, Outcome, QueueLimit,
-    Simplex,
+    Arrival, Due, Fate, Link, LinkConfig, LinkStats, Links, Offered, Outcome, QueueLimit, Simplex,
 };

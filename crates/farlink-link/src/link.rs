@@ -18,18 +18,18 @@ use farlink_tcp::{Ecn, Instant, Priority};
 use farlink_wire::id::{ById, Direction, Id, LinkId, NodeId, PacketId};
 use farlink_wire::packets::{Label, Packets};
 pub use fate::{Fate, Outcome};
-pub use simplex::{LowFate, Simplex};
+pub use simplex::Simplex;
 use std::ops::{Index, IndexMut};
 
 /// Reply of a link to an offered packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Offered {
     /// In flight behind other packets of its direction.
-    Flies,
+    InFlight,
     /// In flight, and the next packet of its direction to arrive, at this time.
-    FliesFirst(Instant),
-    /// Arrives at the far end at this time and may be forwarded early, as in [`Outcome::HandsOn`].
-    HandsOn(Instant),
+    FirstInFlight(Instant),
+    /// Arrives at the far end at this time and may be forwarded early, as in [`Outcome::ForwardEarly`].
+    ForwardEarly(Instant),
     /// Too long for the link ([`Simplex::mtu`]). The packet stays with its owner.
     TooLong,
     /// The link has no other end at present; it stays with its owner.
@@ -79,6 +79,25 @@ struct Arq {
     /// The call that counts; others are stale.
     due: Instant,
     outputs: Vec<Output>,
+}
+
+impl Arq {
+    /// Offers a packet to the protocol. Returns its fate if the queue in front of the window is
+    /// full.
+    fn offer(
+        &mut self,
+        now: Instant,
+        from: usize,
+        number: PacketId,
+        len: u32,
+        tag: Tag,
+    ) -> Option<Fate> {
+        let refused = self.link.offer(now, from, number.0, len, tag).is_err();
+        refused.then_some(Fate::Lost {
+            cause: DropCause::Congestion,
+            at: now,
+        })
+    }
 }
 
 impl Link {
@@ -163,12 +182,12 @@ impl Links {
 
     /// An agent looks after a direction: it hears when packets leave the transmitter, and
     /// may send some `ahead` of all that wait.
-    pub fn look_after(&mut self, id: LinkId, ahead: bool) {
+    pub fn attach_agent(&mut self, id: LinkId, ahead: bool) {
         if let Some(arq) = self.arq_mut(id) {
             arq.link.tell();
             return;
         }
-        self.directions[id].tell(ahead);
+        self.directions[id].report_departures(ahead);
     }
 
     /// Returns whether the direction exists.
@@ -212,25 +231,25 @@ impl Links {
     ) -> Offered {
         let over = &mut self[id];
         if label.is_low() || !over.only_queues(label.ip_len) {
-            return self.offer_with_care(now, id, packet, packets, outcomes);
+            return self.offer_general(now, id, packet, packets, outcomes);
         }
-        let fate = over.take(now, label.ip_len, Priority::Normal, label.data);
+        let fate = over.enqueue(now, label.ip_len, Priority::Normal, label.data);
         if let Some(at) = fate.plain() {
-            return if over.hands_on() {
-                Offered::HandsOn(at)
-            } else if over.flies(packet, at) {
-                Offered::FliesFirst(at)
+            return if over.forwards_early() {
+                Offered::ForwardEarly(at)
+            } else if over.push_in_flight(packet, at) {
+                Offered::FirstInFlight(at)
             } else {
-                Offered::Flies
+                Offered::InFlight
             };
         }
-        self.meet(now, id, packet, fate, packets, outcomes);
+        self.apply_fate(now, id, packet, fate, packets, outcomes);
         Offered::Decided
     }
 
     /// Offers a packet to a direction that does more than to queue it.
     #[cold]
-    fn offer_with_care(
+    fn offer_general(
         &mut self,
         now: Instant,
         id: LinkId,
@@ -240,81 +259,40 @@ impl Links {
     ) -> Offered {
         let from = id.direction() as usize;
         let over = &self.directions[id];
-        if over.is_closed {
+        if over.handover.is_closed {
             return Offered::Closed;
         }
-        let ahead = over.overtaken && packets.takes_ahead(number);
-        let behind = over.holds_normal() && !over.shares && !ahead;
+        let ahead = over.features.may_overtake && packets.takes_ahead(number);
+        let behind = over.holds_normal() && !over.medium.is_shared && !ahead;
         if behind && over.low_due(false).is_some_and(|at| at <= now) {
             // What waited has left the queue as this one comes, as on a link of one class.
             self.advance(now, id, Due::Low, packets, outcomes);
         }
-        let nobody_else = !self[id].shares || !self[id.reverse()].waits();
+        let medium_idle = !self[id].medium.is_shared || !self[id.reverse()].has_waiting();
         let over = &mut self.directions[id];
         let arq = &mut self.arq[id.link() as usize];
         let packet = packets.get_mut(number);
-        if let Some(mtu) = over.mtu
-            && packet.ip_len() > mtu.bytes
-        {
+        if over.mtu.is_some_and(|mtu| packet.ip_len() > mtu.bytes) {
             return Offered::TooLong;
         }
         let priority = packet.priority();
-        let data = packet.has_data();
-        // The queue in front of a protocol has one class.
-        let is_low = priority == Priority::Low && over.has_priorities();
-        let waits_apart = arq.is_none() && (over.keeps || !ahead && (is_low || over.overtaken));
-        let in_turn = !waits_apart || over.keeps && !is_low;
-        let markable = packet.ecn().markable() && (arq.is_some() || !is_low || ahead);
-        let mut congested = |over: &mut Simplex, len: u32| match arq {
-            Some(arq) => arq.link.congested(from, len),
-            None => over.congested(now, len),
-        };
-        // What others overtake in the queue is not sent in the order of the queue.
-        let mut len = over.prepare(packet, in_turn);
-        let mut mark = markable && congested(over, len);
-        if mark && over.compression.is_some() {
-            // The header that goes is the one with the mark.
-            packet.set_ecn(Ecn::Ce);
-            len = over.prepare(packet, in_turn);
-            mark = congested(over, len);
-        }
-        if waits_apart {
-            if !is_low || ahead {
-                while let Some(last) = over.push_out(now, len) {
-                    outcomes.push(Outcome::Lost(id, last, DropCause::Congestion, now));
+        let class = over.classify(priority, ahead, arq.is_some());
+        let markable = packet.ecn().markable() && (arq.is_some() || !class.is_low || ahead);
+        // Packets that others overtake are not sent in the order of the queue.
+        let in_turn = !class.deferred || over.features.defers_dequeue && !class.is_low;
+        let (len, mark) = over.prepare_marked(packet, in_turn, |over, len| {
+            markable
+                && match arq {
+                    Some(arq) => arq.link.congested(from, len),
+                    None => over.congested(now, len),
                 }
-            }
-            let what = Simplex::what(len, data, priority, ahead);
-            let waits = over.wait(now, what, number, nobody_else);
-            if !matches!(waits, LowFate::Decided(fate) if fate.refused()) {
-                if mark {
-                    packet.set_ecn(Ecn::Ce);
-                    over.count_mark();
-                }
-                over.commit(number);
-            }
-            if let LowFate::Decided(fate) = waits {
-                self.occupied(id, fate);
-                self.meet(now, id, number, fate, packets, outcomes);
-            }
-            return Offered::Decided;
-        }
+        });
         let fate = if let Some(arq) = arq {
-            let tag = Tag::of(packet);
-            match arq.link.offer(now, from, number.0, len, tag) {
-                Ok(()) => None,
-                Err(_) => Some(Fate::Lost {
-                    cause: DropCause::Congestion,
-                    at: now,
-                }),
-            }
+            arq.offer(now, from, number, len, Tag::of(packet))
         } else {
-            if over.low_watched {
-                while let Some(last) = over.push_out(now, len) {
-                    outcomes.push(Outcome::Lost(id, last, DropCause::Congestion, now));
-                }
-            }
-            Some(over.take(now, len, priority, data))
+            over.enqueue_in_class(now, class, (number, packet, len), medium_idle, |last| {
+                outcomes.push(Outcome::Lost(id, last, DropCause::Congestion, now));
+            })
         };
         if !fate.is_some_and(Fate::refused) {
             if mark {
@@ -327,21 +305,22 @@ impl Links {
             over.commit(number);
         }
         if let Some(fate) = fate {
-            self.meet(now, id, number, fate, packets, outcomes);
+            self.occupy_medium(id, fate);
+            self.apply_fate(now, id, number, fate, packets, outcomes);
         }
         Offered::Decided
     }
 
-    /// A direction began to send what it was offered, unless it refused it.
-    fn occupied(&mut self, id: LinkId, fate: Fate) {
-        if self[id].shares && !fate.refused() {
-            let until = self[id].takes_medium();
-            self[id.reverse()].leaves_medium(until);
+    /// Occupies the shared medium of a direction, unless it refused the packet.
+    fn occupy_medium(&mut self, id: LinkId, fate: Fate) {
+        if self[id].medium.is_shared && !fate.refused() {
+            let until = self[id].occupy_medium();
+            self[id.reverse()].yield_medium(until);
         }
     }
 
     /// Handles the fate of an offered packet.
-    fn meet(
+    fn apply_fate(
         &mut self,
         now: Instant,
         id: LinkId,
@@ -351,7 +330,7 @@ impl Links {
         outcomes: &mut Vec<Outcome>,
     ) {
         let over = &mut self[id];
-        if over.tells && !fate.refused() {
+        if over.features.reports_departures && !fate.refused() {
             outcomes.push(Outcome::Left(id, number, over.left_at()));
         }
         let (at, corrupt, copies, overtakes) = match fate {
@@ -379,9 +358,9 @@ impl Links {
                 compression.copied(number, copy);
             }
             outcomes.push(Outcome::Copied(copy));
-            over.launch(id, copy, at, overtakes, outcomes);
+            over.emit_arrival(id, copy, at, overtakes, outcomes);
         }
-        over.launch(id, number, at, overtakes, outcomes);
+        over.emit_arrival(id, number, at, overtakes, outcomes);
     }
 
     /// The first packet in flight in a direction arrives.
@@ -414,7 +393,7 @@ impl Links {
     /// A link may lose its other end from now on.
     pub fn may_close(&mut self, link: u32) {
         for direction in Direction::BOTH {
-            self[LinkId::new(link, direction)].keep();
+            self[LinkId::new(link, direction)].defer_dequeue();
         }
     }
 
@@ -464,7 +443,8 @@ impl Links {
     /// Must be called after each input to the link.
     pub fn deadline(&mut self, id: LinkId) -> Option<(Due, Instant)> {
         let Some(arq) = &mut self.arq[id.link() as usize] else {
-            let other_waits = self.directions[id].shares && self.directions[id.reverse()].waits();
+            let other_waits =
+                self.directions[id].medium.is_shared && self.directions[id.reverse()].has_waiting();
             let due = self.directions[id].low_due(other_waits)?;
             let watched = self.watched(id);
             if self.directions[watched].low_watched {
@@ -482,7 +462,7 @@ impl Links {
 
     /// The direction that keeps whether a call was asked for: one of two that share a medium.
     fn watched(&self, id: LinkId) -> LinkId {
-        if self[id].shares {
+        if self[id].medium.is_shared {
             LinkId::new(id.link(), Direction::Down)
         } else {
             id
@@ -505,15 +485,15 @@ impl Links {
                 let watched = self.watched(id);
                 self[watched].low_watched = false;
                 let mut id = id;
-                if self[id].shares
-                    && self[id.reverse()].waits()
-                    && !(self[id].waits() && self[id].has_turn())
+                if self[id].medium.is_shared
+                    && self[id.reverse()].has_waiting()
+                    && !(self[id].has_waiting() && self[id].has_turn())
                 {
                     id = id.reverse();
                 }
                 let (number, fate) = self[id].start_low(now)?;
-                self.occupied(id, fate);
-                self.meet(now, id, number, fate, packets, outcomes);
+                self.occupy_medium(id, fate);
+                self.apply_fate(now, id, number, fate, packets, outcomes);
                 Some(id)
             }
             Due::Arq => self.advance_arq(now, id, outcomes).then_some(id),

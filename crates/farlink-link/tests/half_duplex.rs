@@ -23,7 +23,7 @@ fn links(queue: QueueLimit) -> Links {
     let mut links = Links::default();
     links.push(Link::new(simplex(1), simplex(0)).half_duplex());
     // An agent at one end sends some packets ahead of the queue.
-    links.look_after(LinkId::new(0, Direction::Down), true);
+    links.attach_agent(LinkId::new(0, Direction::Down), true);
     links
 }
 
@@ -110,7 +110,7 @@ fn play(offers: &[Offer], room: u32) -> (Fates, Links) {
         }
         for outcome in outcomes.drain(..) {
             match outcome {
-                Outcome::Flies(id, at) => {
+                Outcome::FirstInFlight(id, at) => {
                     arrivals.insert((at.as_nanos(), id));
                 }
                 Outcome::Left(..) => {}

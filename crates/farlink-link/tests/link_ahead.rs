@@ -20,7 +20,7 @@ fn links(queue: QueueLimit, agent: Option<bool>) -> Links {
     links.push(Link::new(simplex().with_end(NodeId(1)), simplex()));
     assert_eq!(LinkId::new(0, Direction::Down), DOWN);
     if let Some(ahead) = agent {
-        links.look_after(DOWN, ahead);
+        links.attach_agent(DOWN, ahead);
     }
     links
 }
@@ -75,7 +75,8 @@ fn play(mut links: Links, packets: &[(u64, u32, bool)]) -> Fates {
             if ahead {
                 held.send_ahead(id);
             }
-            if let Offered::FliesFirst(at) = links.offer(at, DOWN, id, &mut held, &mut outcomes) {
+            if let Offered::FirstInFlight(at) = links.offer(at, DOWN, id, &mut held, &mut outcomes)
+            {
                 arrivals.insert(at.as_nanos());
             }
         } else {
@@ -87,7 +88,7 @@ fn play(mut links: Links, packets: &[(u64, u32, bool)]) -> Fates {
         }
         for outcome in outcomes.drain(..) {
             match outcome {
-                Outcome::Flies(_, at) => {
+                Outcome::FirstInFlight(_, at) => {
                     arrivals.insert(at.as_nanos());
                 }
                 Outcome::Left(_, packet, at) => fates.left.push((at.as_nanos(), packet.0)),

@@ -111,7 +111,7 @@ pub(crate) fn run_unfused(
     fused.fast_collapse_hops(scenario);
     let mut world = build(scenario, run, monitor)?;
     drive(&mut world, scenario, monitor)?;
-    let hops = fused.links.each().any(|(_, link)| link.hands_on());
+    let hops = fused.links.each().any(|(_, link)| link.forwards_early());
     Ok((outcome(&world, scenario), hops))
 }
 

@@ -2,153 +2,23 @@
 //! 768), with their checksums.
 
 use crate::fragment::Piece;
-use crate::id::NodeId;
 use crate::packet::{Ip, Packet, Payload};
-use arrayvec::ArrayVec;
 use etherparse::{IpNumber, TcpHeader, TcpSlice, UdpHeader};
-use farlink_tcp::{
-    Body, Ecn, Extra, FastOpenCookie, Flags, IpVersion, Options, Priority, SackBlock, SackBlocks,
-    Segment, Seq, Timestamps,
-};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use farlink_tcp::{Body, Ecn, Flags, IpVersion, Options, Priority, Segment, Seq};
 
+mod address;
+mod error;
 mod ip;
+mod options;
 mod rewrite;
 mod wireless;
 
-pub use ip::is_tcp_fragment;
+pub use address::{Addresses, IpFields, address_of, node_address, node_address6, node_of};
+pub use error::WireError;
+pub use ip::{MAX_IPV4_LEN, is_tcp_fragment};
+pub use options::MAX_OPTIONS_LEN;
+use options::{options_bytes, parse_options, word};
 pub use rewrite::rewrite;
-
-/// Most bytes of options that a TCP header holds: its length field counts up to
-/// fifteen words of four bytes, five of which are fixed.
-pub const MAX_OPTIONS_LEN: u32 = 40;
-
-/// Most bytes of an IPv4 datagram: its length field has 16 bits.
-pub const MAX_IPV4_LEN: u32 = 65_535;
-
-/// Source and destination of a packet on the wire.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Addresses {
-    /// Source address.
-    pub src: IpAddr,
-    /// Destination address, of the same version.
-    pub dst: IpAddr,
-}
-
-impl Addresses {
-    /// Returns the addresses of the packet's nodes in the version of its header.
-    pub fn of(packet: &Packet) -> Self {
-        let version = packet.ip.version();
-        Self {
-            src: address_of(packet.src, version),
-            dst: address_of(packet.dst, version),
-        }
-    }
-}
-
-/// The address of a node in this version of IP.
-pub fn address_of(node: NodeId, version: IpVersion) -> IpAddr {
-    match version {
-        IpVersion::V4 => node_address(node).into(),
-        IpVersion::V6 => node_address6(node).into(),
-    }
-}
-
-/// The address of a node: 10.0.0.1 for the first, and so on. Unique for the
-/// first 2^24 - 2 nodes.
-pub fn node_address(node: NodeId) -> Ipv4Addr {
-    let [_, x, y, z] = node.0.wrapping_add(1).to_be_bytes();
-    Ipv4Addr::new(10, x, y, z)
-}
-
-/// The IPv6 address of a node: fd66:6172:6c6b::1 for the first, and so on, of a network of its own
-/// (RFC 4193).
-pub fn node_address6(node: NodeId) -> Ipv6Addr {
-    let [high, low] = [
-        node.0.wrapping_add(1) >> 16,
-        node.0.wrapping_add(1) & 0xffff,
-    ];
-    Ipv6Addr::new(0xfd66, 0x6172, 0x6c6b, 0, 0, 0, high as u16, low as u16)
-}
-
-/// The node whose address this is, if there are enough nodes for one.
-pub fn node_of(address: impl Into<IpAddr>) -> Option<NodeId> {
-    let number = match address.into() {
-        IpAddr::V4(own) => u32::from(own).wrapping_sub(u32::from(node_address(NodeId(0)))),
-        IpAddr::V6(own) => {
-            let number = u128::from(own).wrapping_sub(u128::from(node_address6(NodeId(0))));
-            u32::try_from(number).ok()?
-        }
-    };
-    Some(NodeId(number))
-}
-
-/// The fields of an IP header that this program uses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct IpFields {
-    /// Source and destination address.
-    pub addresses: Addresses,
-    /// Identification; IPv6 has none but in fragments.
-    pub ident: u16,
-    /// Hops it may still take.
-    pub ttl: u8,
-}
-
-/// Why a packet has no bytes, or bytes are no packet.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum WireError {
-    /// The datagram would be longer than its length field can say.
-    #[error("a datagram of {0} bytes does not fit IP, whose length field ends at 65535")]
-    TooLong(u32),
-    /// Addresses of another version than the packet.
-    #[error("addresses of another version of IP than the packet's")]
-    Addresses,
-    /// More options than a TCP header holds.
-    #[error("{0} bytes of options do not fit a TCP header, which ends at 40")]
-    TooManyOptions(u32),
-    /// No IPv4 header.
-    #[error("no IPv4 header: {0}")]
-    Ipv4(String),
-    /// No IPv6 header.
-    #[error("no IPv6 header: {0}")]
-    Ipv6(String),
-    /// The length field does not fit the header or the bytes there are.
-    #[error("IPv4 total length {total} does not fit: header {header} bytes, {available} present")]
-    Ipv4Length {
-        /// Total length field.
-        total: usize,
-        /// Bytes of the header.
-        header: usize,
-        /// Bytes there are.
-        available: usize,
-    },
-    /// A changed IPv4 header.
-    #[error("wrong IPv4 header checksum")]
-    Ipv4Checksum,
-    /// A fragment that no header can describe: its place is no multiple of 8.
-    #[error("a fragment at byte {0} of its datagram, which is no multiple of 8")]
-    FragmentOffset(u32),
-    /// A part of a datagram.
-    #[error("a fragment, not a whole datagram")]
-    Fragment,
-    /// Something else than TCP inside.
-    #[error("protocol {0}, not TCP (6)")]
-    NotTcp(u8),
-    /// No TCP header.
-    #[error("no TCP header: {0}")]
-    Tcp(String),
-    /// A changed segment.
-    #[error("wrong TCP checksum")]
-    TcpChecksum,
-    /// An option whose length cannot be.
-    #[error("TCP option {kind} at byte {at} of the options has a wrong length")]
-    Option {
-        /// Kind of the option.
-        kind: u8,
-        /// Start, counted from the first byte of the options.
-        at: usize,
-    },
-}
 
 /// The bytes of a packet. A body of which only the length is known is zeros; a
 /// packet marked corrupt has one bit of its segment flipped, so that its TCP
@@ -313,57 +183,6 @@ fn tcp_header(segment: &Segment) -> Result<TcpHeader, WireError> {
     Ok(header)
 }
 
-const END: u8 = 0;
-const NOP: u8 = 1;
-const MSS: u8 = 2;
-const WINDOW_SCALE: u8 = 3;
-const SACK_PERMITTED: u8 = 4;
-const SACK: u8 = 5;
-const TIMESTAMPS: u8 = 8;
-const FAST_OPEN: u8 = 34;
-
-/// The options as [`Options::wire_len`] counts them, each aligned to four bytes.
-fn options_bytes(options: &Options) -> ArrayVec<u8, { MAX_OPTIONS_LEN as usize }> {
-    let mut out = ArrayVec::new();
-    let mut put = |bytes: &[u8]| out.extend(bytes.iter().copied());
-    if let Some(mss) = options.mss {
-        let [high, low] = mss.to_be_bytes();
-        put(&[MSS, 4, high, low]);
-    }
-    match (options.sack_permitted, options.timestamps) {
-        (true, Some(_)) => put(&[SACK_PERMITTED, 2]),
-        (true, None) => put(&[NOP, NOP, SACK_PERMITTED, 2]),
-        (false, Some(_)) => put(&[NOP, NOP]),
-        (false, None) => {}
-    }
-    if let Some(timestamps) = options.timestamps {
-        put(&[TIMESTAMPS, 10]);
-        put(&timestamps.value.to_be_bytes());
-        put(&timestamps.echo.to_be_bytes());
-    }
-    if let Some(shift) = options.window_scale {
-        put(&[NOP, WINDOW_SCALE, 3, shift]);
-    }
-    let blocks = options.sack.as_slice();
-    if !blocks.is_empty() {
-        put(&[NOP, NOP, SACK, 2 + 8 * blocks.len() as u8]);
-        for block in blocks {
-            put(&block.left.0.to_be_bytes());
-            put(&block.right.0.to_be_bytes());
-        }
-    }
-    match options.extra {
-        Extra::CookieRequest => put(&[NOP, NOP, FAST_OPEN, 2]),
-        Extra::Cookie(FastOpenCookie(cookie)) => {
-            put(&[NOP, NOP, FAST_OPEN, 10]);
-            put(&cookie.to_be_bytes());
-        }
-        Extra::None | Extra::Snack(_) => {}
-    }
-    wireless::put(options, &mut put);
-    out
-}
-
 /// The packet that these bytes are. Checksums and lengths are verified; bytes
 /// behind the datagram (padding of a frame) and unknown options are skipped, as
 /// are options and extensions of the IP header.
@@ -434,73 +253,6 @@ fn read(
         },
     };
     Ok((fields, segment, whole))
-}
-
-/// An option whose length is not what its kind has, or points out of the header,
-/// makes the segment malformed (RFC 9293, 3.1, MUST-7).
-fn parse_options(bytes: &[u8]) -> Result<Options, WireError> {
-    let mut options = Options::default();
-    let mut at = 0;
-    while let Some(&kind) = bytes.get(at) {
-        match kind {
-            END => break,
-            NOP => {
-                at += 1;
-                continue;
-            }
-            _ => {}
-        }
-        let wrong = WireError::Option { kind, at };
-        let len = match bytes.get(at + 1) {
-            Some(&len) if len >= 2 => usize::from(len),
-            _ => return Err(wrong),
-        };
-        let Some(value) = bytes.get(at + 2..at + len) else {
-            return Err(wrong);
-        };
-        match (kind, value) {
-            (MSS, &[high, low]) => options.mss = Some(u16::from_be_bytes([high, low])),
-            (WINDOW_SCALE, &[shift]) => options.window_scale = Some(shift),
-            (SACK_PERMITTED, []) => options.sack_permitted = true,
-            (SACK, _) if !value.is_empty() && value.len().is_multiple_of(8) => {
-                options.sack = value
-                    .chunks_exact(8)
-                    .map(|block| SackBlock {
-                        left: Seq(word(block)),
-                        right: Seq(word(&block[4..])),
-                    })
-                    .collect::<SackBlocks>();
-            }
-            (TIMESTAMPS, _) if value.len() == 8 => {
-                options.timestamps = Some(Timestamps {
-                    value: word(value),
-                    echo: word(&value[4..]),
-                });
-            }
-            (FAST_OPEN, _) => take_fast_open(&mut options, value),
-            (MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS, _) => return Err(wrong),
-            _ => wireless::take(&mut options, kind, value, wrong)?,
-        }
-        at += len;
-    }
-    Ok(options)
-}
-
-/// A cookie of another server's length asks for one of ours; a length that none has
-/// is ignored (RFC 7413, 4.1.1).
-fn take_fast_open(options: &mut Options, value: &[u8]) {
-    match (<[u8; 8]>::try_from(value), value.len()) {
-        (Ok(cookie), _) => {
-            options.extra = Extra::Cookie(FastOpenCookie(u64::from_be_bytes(cookie)));
-        }
-        (_, 0 | 4 | 6 | 10 | 12 | 14 | 16) => options.extra = Extra::CookieRequest,
-        _ => {}
-    }
-}
-
-/// The number in the first four bytes.
-fn word(bytes: &[u8]) -> u32 {
-    u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@
 
 mod relay;
 
-use super::connections::{Ends, Limits};
-use super::crossing::Crossing;
+use super::connections::Limits;
+use super::crossing::{Crossing, Ends};
 use super::middlebox::{Agent, Leaving, Moved, Out, Verdict};
 use super::view::{Path, View};
 use farlink_tcp::{Config, Flags, Instant, Interval, IpVersion, Segment, Seq, Stats};

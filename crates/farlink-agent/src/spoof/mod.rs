@@ -10,8 +10,8 @@ mod passed;
 mod state;
 mod store;
 
-use super::connections::{Ends, Limits};
-use super::crossing::Crossing;
+use super::connections::Limits;
+use super::crossing::{Crossing, Ends};
 use super::middlebox::{Act, Agent, Leaving, Moved, Out, Verdict};
 use super::view::{Path, View};
 use farlink_tcp::{Flags, Instant, Segment};

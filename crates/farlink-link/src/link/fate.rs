@@ -59,10 +59,10 @@ impl Fate {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// A packet is the first in flight: [`super::Links::arrive`] is to be called then.
-    Flies(LinkId, Instant),
+    FirstInFlight(LinkId, Instant),
     /// A packet reaches the far end then, and may be handed on now:
-    /// [`super::Simplex::takes_ahead_from`]; where it is not, [`super::Simplex::flies`].
-    HandsOn(LinkId, PacketId, Instant),
+    /// [`super::Simplex::admits_early_from`]; where it is not, [`super::Simplex::push_in_flight`].
+    ForwardEarly(LinkId, PacketId, Instant),
     /// A packet arrives outside the order of the others.
     Overtakes(LinkId, PacketId, Instant),
     /// A packet is at the far end, now.

@@ -59,7 +59,7 @@ impl World {
             for direction in Direction::BOTH {
                 let id = LinkId::new(wireless, direction);
                 if self.links[id].to() != node {
-                    self.links.look_after(id, agent.goes_ahead());
+                    self.links.attach_agent(id, agent.goes_ahead());
                 }
             }
         }

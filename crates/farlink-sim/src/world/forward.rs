@@ -57,11 +57,11 @@ impl World {
         before: usize,
     ) {
         match offered {
-            Offered::Flies => {}
-            Offered::FliesFirst(at) => {
+            Offered::InFlight => {}
+            Offered::FirstInFlight(at) => {
                 self.queue.push(Event::new(at, Kind::Arrival, link.0, 0));
             }
-            Offered::HandsOn(at) => self.fast_forward_early(link, packet, at),
+            Offered::ForwardEarly(at) => self.fast_forward_early(link, packet, at),
             Offered::TooLong => self.too_long(node, link, packet),
             Offered::Closed => self.nobody_there(node, link, packet),
             Offered::Decided => {
@@ -85,7 +85,7 @@ impl World {
         let before = outcomes.len();
         let packets = &mut self.packets;
         let offered = self.links.offer(now, link, packet, packets, outcomes);
-        if let Offered::FliesFirst(at) = offered {
+        if let Offered::FirstInFlight(at) = offered {
             self.queue.push(Event::new(at, Kind::Arrival, link.0, 0));
         }
         if offered == Offered::Closed {
@@ -120,10 +120,12 @@ impl World {
         while let Some(&outcome) = self.outcomes.get(next) {
             next += 1;
             match outcome {
-                Outcome::Flies(link, at) => {
+                Outcome::FirstInFlight(link, at) => {
                     self.queue.push(Event::new(at, Kind::Arrival, link.0, 0));
                 }
-                Outcome::HandsOn(link, packet, at) => self.fast_forward_early(link, packet, at),
+                Outcome::ForwardEarly(link, packet, at) => {
+                    self.fast_forward_early(link, packet, at);
+                }
                 Outcome::Overtakes(link, packet, at) => {
                     self.serial = self.serial.wrapping_add(1);
                     let event = Event::new(at, Kind::Reordered, link.0, self.serial);

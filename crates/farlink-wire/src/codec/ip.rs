@@ -1,13 +1,17 @@
 //! Headers of IP as bytes: IPv4 (RFC 791) and IPv6 (RFC 8200), with the pseudo-headers of
 //! what they carry.
 
-use super::{Addresses, IpFields, WireError};
+use super::address::{Addresses, IpFields};
+use super::error::WireError;
 use crate::fragment::{FRAGMENT_HEADER_LEN, Piece, write_fragment_fields};
 use crate::ipv6;
 use crate::packet::{Ip, Packet};
 use etherparse::checksum::Sum16BitWords;
 use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice};
 use std::net::IpAddr;
+
+/// Most bytes of an IPv4 datagram: its length field has 16 bits.
+pub const MAX_IPV4_LEN: u32 = 65_535;
 
 /// Most bytes that follow a header of IPv6: its length field has 16 bits.
 const MAX_IPV6_PAYLOAD: u32 = 65_535;
@@ -27,7 +31,7 @@ pub(super) fn write_header(
     let (whole, class) = (packet.whole_len(), packet.priority().dscp());
     match (packet.ip, addresses.src, addresses.dst) {
         (Ip::V4 | Ip::V4Whole, IpAddr::V4(src), IpAddr::V4(dst)) => {
-            if whole > super::MAX_IPV4_LEN {
+            if whole > MAX_IPV4_LEN {
                 return Err(WireError::TooLong(whole));
             }
             let mut header = Ipv4Header {

@@ -1,7 +1,8 @@
 //! Headers of a real packet, changed in their place.
 
+use super::error::WireError;
 use super::ip::segment_at;
-use super::{END, MAX_OPTIONS_LEN, NOP, WireError, options_bytes, parse_options};
+use super::options::{END, MAX_OPTIONS_LEN, NOP, options_bytes, parse_options};
 use crate::packet::Raw;
 use farlink_tcp::{Options, Segment};
 

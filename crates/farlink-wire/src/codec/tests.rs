@@ -2,13 +2,16 @@
 
 use super::*;
 use crate::fragment::IPV4_HEADER_LEN;
-use crate::id::FlowId;
+use crate::id::{FlowId, NodeId};
 use crate::packet::Datagram;
 use etherparse::Ipv4HeaderSlice;
 use etherparse::checksum::Sum16BitWords;
 use farlink_tcp::segment::{MAX_SACK_BLOCKS, TCP_HEADER_LEN};
-use farlink_tcp::{RareOptions, ScpsCapabilities, Snack};
+use farlink_tcp::{
+    Extra, FastOpenCookie, RareOptions, SackBlock, ScpsCapabilities, Snack, Timestamps,
+};
 use proptest::prelude::*;
+use std::net::Ipv4Addr;
 use std::num::NonZeroU16;
 
 fn options() -> impl Strategy<Value = Options> {

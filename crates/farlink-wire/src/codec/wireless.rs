@@ -1,6 +1,7 @@
 //! Options of SCPS-TP (CCSDS 714.0-B) and of wireless links (west1997).
 
-use super::{NOP, WireError};
+use super::error::WireError;
+use super::options::NOP;
 use farlink_tcp::{Extra, Options, ScpsCapabilities, Snack};
 use std::num::NonZeroU16;
 

@@ -7,37 +7,45 @@ use super::Simplex;
 use farlink_tcp::Instant;
 use farlink_wire::id::PacketId;
 
+/// State of a direction whose other end may move.
+#[derive(Debug, Default)]
+pub(in crate::link) struct Handover {
+    /// Set while the direction has no other end.
+    pub(in crate::link) is_closed: bool,
+    /// Arrivals up to this time were in flight when the other end was removed.
+    cut_until: Option<Instant>,
+}
+
 impl Simplex {
     /// Prepares the direction to lose its other end.
-    pub(in crate::link) fn keep(&mut self) {
-        self.keeps = true;
-        self.note();
+    pub(in crate::link) fn defer_dequeue(&mut self) {
+        self.features.defers_dequeue = true;
+        self.update_flags();
     }
 
     /// Removes the other end. Returns the waiting packets in the order in which they would have
     /// left.
     pub(in crate::link) fn close(&mut self) -> Vec<PacketId> {
-        self.is_closed = true;
+        self.handover.is_closed = true;
         self.keep_order();
         if !self.in_flight.is_empty() {
-            self.cut_until = Some(self.last_arrival);
+            self.handover.cut_until = Some(self.propagation.last_arrival);
         }
-        self.give_back()
+        self.drain_waiting()
     }
 
     /// Restores the other end. Later packets arrive behind those that were cut off.
     pub(in crate::link) fn reopen(&mut self) {
-        self.is_closed = false;
-        if let Some(cut) = self.cut_until {
-            self.last_arrival = self
-                .last_arrival
-                .max(Instant::from_nanos(cut.as_nanos() + 1));
+        self.handover.is_closed = false;
+        if let Some(cut) = self.handover.cut_until {
+            let after = Instant::from_nanos(cut.as_nanos() + 1);
+            self.propagation.last_arrival = self.propagation.last_arrival.max(after);
         }
     }
 
     /// Returns whether a packet that arrives at `now` was in flight when the other end was removed.
     pub(in crate::link) fn is_cut(&self, now: Instant) -> bool {
-        self.is_closed || self.cut_until.is_some_and(|until| now <= until)
+        self.handover.is_closed || self.handover.cut_until.is_some_and(|until| now <= until)
     }
 }
 
@@ -52,7 +60,7 @@ mod tests {
     fn link() -> Simplex {
         let config = LinkConfig::plain(8_000_000, Interval::from_millis(10));
         let mut link = Simplex::new(config, Channel::default());
-        link.keep();
+        link.defer_dequeue();
         link
     }
 
@@ -64,12 +72,12 @@ mod tests {
     #[test]
     fn what_was_on_the_way_arrives_nowhere() {
         let mut link = link();
-        link.flies(PacketId(0), at(11_000_000));
+        link.push_in_flight(PacketId(0), at(11_000_000));
         assert!(link.close().is_empty(), "it has left the queue");
         assert!(link.is_cut(at(11_000_000)) && link.is_cut(at(12_000_000)));
         link.reopen();
         assert!(link.is_cut(at(11_000_000)) && !link.is_cut(at(11_000_001)));
-        assert_eq!(link.last_arrival, at(11_000_001));
+        assert_eq!(link.propagation.last_arrival, at(11_000_001));
     }
 
     /// With nothing on the way nothing is cut off once it is open again.

@@ -12,27 +12,40 @@
 //! the other direction sends over the same medium, or the link may lose its other end, everything
 //! waits so.
 
-use super::{AHEAD, LENGTH, LOW, Simplex};
+use super::Simplex;
+use super::queue::{AHEAD, LENGTH, LOW, pack, priority};
 use crate::link::fate::Fate;
 use farlink_channel::DropCause;
 use farlink_tcp::{Instant, Priority};
 use farlink_wire::id::PacketId;
+use farlink_wire::packet::Packet;
+use std::collections::VecDeque;
 
 /// A packet of the low class that waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Waiting {
+struct Waiting {
     packet: PacketId,
     /// Packed length and flags of the packet.
     what: u32,
 }
 
-/// Fate of a low-priority packet that was handed to the link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LowFate {
-    /// In transmission, or lost.
-    Decided(Fate),
-    /// Waits until the transmitter has nothing else to do.
-    Waits,
+/// The low class.
+#[derive(Debug, Default)]
+pub(super) struct LowClass {
+    waiting: VecDeque<Waiting>,
+    /// IP bytes of the waiting packets.
+    pub(super) bytes: u64,
+}
+
+/// Class and order of an offered packet.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::link) struct Class {
+    /// Set if the packet joins the low class.
+    pub(in crate::link) is_low: bool,
+    /// Set if an agent sends the packet ahead of all that wait.
+    pub(in crate::link) ahead: bool,
+    /// Set if the packet's departure is decided when the transmitter is free.
+    pub(in crate::link) deferred: bool,
 }
 
 impl Simplex {
@@ -42,53 +55,93 @@ impl Simplex {
         self.config.priorities
     }
 
+    /// Returns the class of a packet. The queue in front of a link-layer protocol has one class
+    /// for all.
+    pub(in crate::link) fn classify(&self, priority: Priority, ahead: bool, arq: bool) -> Class {
+        let is_low = priority == Priority::Low && self.has_priorities();
+        let overtaken = !ahead && (is_low || self.features.may_overtake);
+        Class {
+            is_low,
+            ahead,
+            deferred: !arq && (self.features.defers_dequeue || overtaken),
+        }
+    }
+
+    /// Admits a packet of `len` bytes, after the loss of waiting packets for which it leaves no
+    /// room. Returns the packet's fate unless the packet waits for a later decision.
+    pub(in crate::link) fn enqueue_in_class(
+        &mut self,
+        now: Instant,
+        class: Class,
+        (number, packet, len): (PacketId, &Packet, u32),
+        medium_idle: bool,
+        mut lose: impl FnMut(PacketId),
+    ) -> Option<Fate> {
+        let pushes_out = if class.deferred {
+            !class.is_low || class.ahead
+        } else {
+            self.low_watched
+        };
+        while pushes_out && let Some(last) = self.push_out(now, len) {
+            lose(last);
+        }
+        let (priority, data) = (packet.priority(), packet.has_data());
+        if !class.deferred {
+            return Some(self.enqueue(now, len, priority, data));
+        }
+        let packed = pack(len, data, priority, class.ahead);
+        self.enqueue_deferred(now, packed, number, medium_idle)
+    }
+
     /// Packets and IP bytes that wait in the low class.
     #[inline]
     pub fn low_queued(&self) -> (u32, u64) {
-        (self.low_waiting, self.low_bytes)
+        (self.low_waiting, self.low.bytes)
     }
 
     /// Hands over packet number `packet`, of low priority and `ip_len` bytes, at
     /// `now`. It takes no place of a normal packet and joins the end of its class.
-    pub fn offer_low(&mut self, now: Instant, ip_len: u32, packet: PacketId) -> LowFate {
-        self.wait(now, ip_len | LOW, packet, true)
+    pub fn offer_low(&mut self, now: Instant, ip_len: u32, packet: PacketId) -> Option<Fate> {
+        self.enqueue_deferred(now, ip_len | LOW, packet, true)
     }
 
     /// Hands over a packet that others may overtake as long as it waits: of `what` length,
     /// and what it is. It goes at once if nothing is being sent or waits, `nor` elsewhere.
-    pub(in crate::link) fn wait(
+    pub(in crate::link) fn enqueue_deferred(
         &mut self,
         now: Instant,
         what: u32,
         packet: PacketId,
         nor: bool,
-    ) -> LowFate {
+    ) -> Option<Fate> {
         let ip_len = what & LENGTH;
         let (packets, bytes) = self.queued(now);
         let is_low = what & LOW != 0 && self.config.priorities;
         let behind = if what & AHEAD != 0 {
-            self.low.partition_point(|entry| entry.what & AHEAD != 0)
+            self.low
+                .waiting
+                .partition_point(|entry| entry.what & AHEAD != 0)
         } else if is_low || !self.config.priorities {
-            self.low.len()
+            self.low.waiting.len()
         } else {
             let before = |entry: &Waiting| entry.what & LOW == 0 || entry.what & AHEAD != 0;
-            self.low.partition_point(before)
+            self.low.waiting.partition_point(before)
         };
         if self.is_free(now) && behind == 0 && nor {
-            return LowFate::Decided(self.send(now, what));
+            return Some(self.send(now, what));
         }
         if self.config.queue.is_full(packets, bytes, ip_len) {
             self.count_drop(DropCause::Congestion, priority(what));
-            return LowFate::Decided(Fate::Lost {
+            return Some(Fate::Lost {
                 cause: DropCause::Congestion,
                 at: now,
             });
         }
-        self.low.insert(behind, Waiting { packet, what });
+        self.low.waiting.insert(behind, Waiting { packet, what });
         self.low_waiting += 1;
-        self.low_bytes += u64::from(ip_len);
-        self.queue_max = self.queue_max.max(packets + 1);
-        LowFate::Waits
+        self.low.bytes += u64::from(ip_len);
+        self.counts.queue_max = self.counts.queue_max.max(packets + 1);
+        None
     }
 
     /// A normal packet of `ip_len` bytes is about to be handed over at `now`:
@@ -106,9 +159,9 @@ impl Simplex {
             // Nothing to push out, no need to, or all of it would not be enough.
             return None;
         }
-        let last = self.low.pop_back()?;
+        let last = self.low.waiting.pop_back()?;
         self.low_waiting -= 1;
-        self.low_bytes -= u64::from(last.what & LENGTH);
+        self.low.bytes -= u64::from(last.what & LENGTH);
         self.count_drop(DropCause::Congestion, Priority::Low);
         Some(last.packet)
     }
@@ -118,7 +171,7 @@ impl Simplex {
         if !self.holds_normal() {
             return self.low_queued();
         }
-        let last = self.low.iter().rev();
+        let last = self.low.waiting.iter().rev();
         let is_low =
             |waiting: &&Waiting| waiting.what & (LOW | AHEAD) == LOW && self.config.priorities;
         let low = last.take_while(is_low);
@@ -135,26 +188,30 @@ impl Simplex {
 
     /// Returns whether packets of normal priority wait with those of low priority.
     pub(in crate::link) fn holds_normal(&self) -> bool {
-        self.overtaken || self.keeps
+        self.features.may_overtake || self.features.defers_dequeue
     }
 
     /// Removes all waiting packets, in the order in which they would have left.
-    pub(super) fn give_back(&mut self) -> Vec<PacketId> {
-        (self.low_waiting, self.low_bytes) = (0, 0);
-        self.low.drain(..).map(|entry| entry.packet).collect()
+    pub(super) fn drain_waiting(&mut self) -> Vec<PacketId> {
+        (self.low_waiting, self.low.bytes) = (0, 0);
+        self.low
+            .waiting
+            .drain(..)
+            .map(|entry| entry.packet)
+            .collect()
     }
 
     /// Returns whether a packet waits for [`Self::start_low`].
     #[inline]
-    pub(in crate::link) fn waits(&self) -> bool {
-        !self.low.is_empty()
+    pub(in crate::link) fn has_waiting(&self) -> bool {
+        !self.low.waiting.is_empty()
     }
 
     /// Returns when the transmitter, or the medium, is free for the low class, if a packet waits in
     /// it (or in that of the other direction) and no normal packet comes before.
     #[inline]
     pub fn low_due(&self, other_waits: bool) -> Option<Instant> {
-        (self.waits() || other_waits).then_some(self.medium_free_at())
+        (self.has_waiting() || other_waits).then_some(self.medium_free_at())
     }
 
     /// The transmitter takes the first of the low class at `now`, if it is free:
@@ -165,20 +222,11 @@ impl Simplex {
         if !self.is_free(now) {
             return None;
         }
-        let first = self.low.pop_front()?;
+        let first = self.low.waiting.pop_front()?;
         self.low_waiting -= 1;
-        self.low_bytes -= u64::from(first.what & LENGTH);
+        self.low.bytes -= u64::from(first.what & LENGTH);
         let fate = self.send(now, first.what);
         Some((first.packet, fate))
-    }
-}
-
-/// The priority of a packet that waits.
-pub(super) fn priority(what: u32) -> Priority {
-    if what & LOW == 0 {
-        Priority::Normal
-    } else {
-        Priority::Low
     }
 }
 
@@ -217,7 +265,7 @@ mod tests {
     #[test]
     fn a_low_packet_finds_an_idle_link_as_any_other() {
         let mut link = link(QueueLimit::Packets(1));
-        let LowFate::Decided(fate) = link.offer_low(at(0), 1500, PacketId(7)) else {
+        let Some(fate) = link.offer_low(at(0), 1500, PacketId(7)) else {
             panic!("it need not wait");
         };
         assert_eq!((left(fate), link.low_due(false)), (1, None));
@@ -230,8 +278,8 @@ mod tests {
     fn normal_packets_that_come_later_go_first() {
         let mut link = link(QueueLimit::Unlimited);
         assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 1);
-        assert_eq!(link.offer_low(at(0), 1500, PacketId(7)), LowFate::Waits);
-        assert_eq!(link.offer_low(at(0), 1500, PacketId(8)), LowFate::Waits);
+        assert_eq!(link.offer_low(at(0), 1500, PacketId(7)), None);
+        assert_eq!(link.offer_low(at(0), 1500, PacketId(8)), None);
         assert_eq!(link.low_due(false), Some(at(1)));
         assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 2);
         // Of what comes as the transmitter becomes free, normal packets are first.
@@ -251,16 +299,13 @@ mod tests {
         let mut link = link(QueueLimit::Packets(3));
         link.offer(at(0), 1500, Priority::Normal);
         link.offer(at(0), 1500, Priority::Normal);
-        assert_eq!(link.offer_low(at(0), 1500, PacketId(7)), LowFate::Waits);
-        assert_eq!(link.offer_low(at(0), 1500, PacketId(8)), LowFate::Waits);
+        assert_eq!(link.offer_low(at(0), 1500, PacketId(7)), None);
+        assert_eq!(link.offer_low(at(0), 1500, PacketId(8)), None);
         let refused = Fate::Lost {
             cause: DropCause::Congestion,
             at: at(0),
         };
-        assert_eq!(
-            link.offer_low(at(0), 1500, PacketId(9)),
-            LowFate::Decided(refused)
-        );
+        assert_eq!(link.offer_low(at(0), 1500, PacketId(9)), Some(refused));
         assert_eq!(link.push_out(at(0), 1500), Some(PacketId(8)));
         assert_eq!(link.push_out(at(0), 1500), None);
         assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 3);
@@ -279,7 +324,7 @@ mod tests {
         let mut link = link(QueueLimit::Bytes(2000));
         link.offer(at(0), 1500, Priority::Normal);
         for packet in 0..4 {
-            assert_eq!(link.offer_low(at(0), 500, PacketId(packet)), LowFate::Waits);
+            assert_eq!(link.offer_low(at(0), 500, PacketId(packet)), None);
         }
         assert_eq!(link.push_out(at(0), 2001), None);
         assert_eq!(link.push_out(at(0), 900), Some(PacketId(3)));
@@ -316,9 +361,9 @@ mod tests {
                 let time = Instant::from_nanos(now);
                 if low {
                     match link.offer_low(time, len, PacketId(number)) {
-                        LowFate::Decided(Fate::Lost { .. }) => lost.push(number),
-                        LowFate::Decided(fate) => left.push((fate, PacketId(number))),
-                        LowFate::Waits => {}
+                        Some(Fate::Lost { .. }) => lost.push(number),
+                        Some(fate) => left.push((fate, PacketId(number))),
+                        None => {}
                     }
                     continue;
                 }
@@ -467,7 +512,7 @@ mod tests {
         );
         // The transmitter is idle only when nothing waits: all is sent when it
         // would be first in, first out.
-        assert_eq!(link.free_at, plain.free_at);
+        assert_eq!(link.transmitter.free_at, plain.transmitter.free_at);
         assert_eq!(link.stats().busy, plain.stats().busy);
     }
 

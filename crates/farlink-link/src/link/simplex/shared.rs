@@ -9,11 +9,21 @@
 use super::Simplex;
 use farlink_tcp::Instant;
 
+/// Medium that both directions may share.
+#[derive(Debug, Default)]
+pub(in crate::link) struct Medium {
+    pub(in crate::link) is_shared: bool,
+    /// Set if this direction was the last of the two to send.
+    sent_last: bool,
+    /// End of the other direction's transmission.
+    busy_until: Instant,
+}
+
 impl Simplex {
     /// The other direction sends over the same medium from now on.
     pub(in crate::link) fn share(&mut self) {
-        (self.shares, self.keeps) = (true, true);
-        self.note();
+        (self.medium.is_shared, self.features.defers_dequeue) = (true, true);
+        self.update_flags();
     }
 
     /// Returns whether no direction sends at `now`.
@@ -25,23 +35,23 @@ impl Simplex {
     /// Returns when the medium becomes free, as far as is known.
     #[inline]
     pub(in crate::link) fn medium_free_at(&self) -> Instant {
-        self.free_at.max(self.taken_until)
+        self.transmitter.free_at.max(self.medium.busy_until)
     }
 
     /// Returns whether this direction sends next, if the other direction has packets too.
     pub(in crate::link) fn has_turn(&self) -> bool {
-        !self.sent_last
+        !self.medium.sent_last
     }
 
     /// Occupies the medium. Returns the end of the transmission.
-    pub(in crate::link) fn takes_medium(&mut self) -> Instant {
-        self.sent_last = true;
-        self.free_at
+    pub(in crate::link) fn occupy_medium(&mut self) -> Instant {
+        self.medium.sent_last = true;
+        self.transmitter.free_at
     }
 
     /// The other direction began to send.
-    pub(in crate::link) fn leaves_medium(&mut self, until: Instant) {
-        self.sent_last = false;
-        self.taken_until = until;
+    pub(in crate::link) fn yield_medium(&mut self, until: Instant) {
+        self.medium.sent_last = false;
+        self.medium.busy_until = until;
     }
 }

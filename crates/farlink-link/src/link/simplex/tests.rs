@@ -29,8 +29,8 @@ fn a_link_is_small() {
 /// in the first three.
 #[test]
 fn what_every_packet_asks_lies_together() {
-    assert!(offset_of!(Simplex, cares) < 64 && offset_of!(Simplex, waiting) == 64);
-    assert!(offset_of!(Simplex, counts) == 128 && offset_of!(Simplex, is_special) < 192);
+    assert!(offset_of!(Simplex, has_slow_path) < 64 && offset_of!(Simplex, queue) == 64);
+    assert!(offset_of!(Simplex, counts) == 128 && offset_of!(Simplex, channel) <= 192);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_change_holds_from_then_on_and_keeps_the_order() {
     let first = arrival(link.offer(Instant::ZERO, 256, Priority::Normal)).unwrap();
     assert_eq!(first, 251_000_000);
     let arrives = Instant::from_nanos(first);
-    link.flies(PacketId(0), arrives);
+    link.push_in_flight(PacketId(0), arrives);
     let mut config = *link.config();
     (config.delay, config.rate) = (Interval::from_millis(10), 4_096_000);
     link.set_config(config);

@@ -92,12 +92,12 @@ fn an_agent_that_is_off_for_good_costs_nothing() {
     let off = r#"{ "at": "base", "wireless": "radio", "kind": "snoop", "enabled": false }"#;
     let off = with(&lossy, off);
     assert_eq!(json(&off), json(&lossy));
-    let hands_on = |scenario: &Expanded| {
+    let any_forwards_early = |scenario: &Expanded| {
         let mut world = build::build(scenario, 0, &monitor).unwrap();
         world.fast_collapse_hops(scenario);
-        world.links.each().any(|(_, link)| link.hands_on())
+        world.links.each().any(|(_, link)| link.forwards_early())
     };
-    assert!(hands_on(&lossy) && hands_on(&off));
+    assert!(any_forwards_early(&lossy) && any_forwards_early(&off));
     let mut world = build::build(&off, 0, &monitor).unwrap();
     world.switch_agent(0, true);
     while world.completion.unfinished > 0 && world.step() {}

@@ -56,13 +56,13 @@ impl World {
         };
         for (id, &feeder) in feeders.each() {
             if let Feeder::Link(from) = feeder
-                && self.links[from].may_hand_on()
-                && self.links[id].may_take_ahead()
+                && self.links[from].may_forward_early()
+                && self.links[id].may_admit_early()
             {
-                self.links[from].hand_on();
-                self.links[id].take_all_ahead_from(from);
+                self.links[from].forward_early();
+                self.links[id].admit_early_from(from);
                 if fed[from] == Feeder::Link(id) {
-                    self.links[from].hand_all_onto(id);
+                    self.links[from].forward_all_early_to(id);
                 }
             }
         }
@@ -110,15 +110,15 @@ impl World {
     pub(crate) fn fast_forward_early(&mut self, link: LinkId, packet: PacketId, at: Instant) {
         let label = self.packets.label(packet);
         let (mut link, mut at) = (link, at);
-        while self.links[link].hands_on() {
-            let next = match self.links[link].hands_all_onto() {
+        while self.links[link].forwards_early() {
+            let next = match self.links[link].forwards_all_early_to() {
                 Some(next) => next,
                 None => match self.fast_next_early(link, label.dst) {
                     Some(next) => next,
                     None => break,
                 },
             };
-            let Some(arrives) = self.links[next].take_ahead(self.now, at, label) else {
+            let Some(arrives) = self.links[next].fast_admit(self.now, at, label) else {
                 self.serial = self.serial.wrapping_add(1).max(1);
                 let event = Event::new(at, Kind::Arrival, link.0, self.serial);
                 self.queue.push_with(event, packet.0);
@@ -127,7 +127,7 @@ impl World {
             self.events += 1;
             (link, at) = (next, arrives);
         }
-        if self.links[link].flies(packet, at) {
+        if self.links[link].push_in_flight(packet, at) {
             self.queue.push(Event::new(at, Kind::Arrival, link.0, 0));
         }
     }
@@ -137,7 +137,7 @@ impl World {
     fn fast_next_early(&self, link: LinkId, dst: NodeId) -> Option<LinkId> {
         let node = self.links[link].to();
         let next = self.nodes[node].next_hop(dst);
-        (dst != node && self.links[next].takes_ahead_from(link)).then_some(next)
+        (dst != node && self.links[next].admits_early_from(link)).then_some(next)
     }
 
     /// Handles the arrival of a packet at the router whose next link had no room for it.
@@ -157,7 +157,7 @@ impl World {
         let has_come =
             |from: LinkId, at: Instant| Event::new(at, Kind::Arrival, from.0, 0) <= *last;
         for id in self.links.ids() {
-            let early = self.links[id].settle(now, has_come);
+            let early = self.links[id].fast_roll_back(now, has_come);
             self.events -= early as u64;
         }
     }

@@ -22,8 +22,8 @@ pub(in crate::world) fn fast_offer(
 ) -> Option<(Offered, usize)> {
     let before = outcomes.len();
     match links.offer_labelled(now, link, packet, packets, outcomes) {
-        Offered::Flies => None,
-        Offered::FliesFirst(at) => {
+        Offered::InFlight => None,
+        Offered::FirstInFlight(at) => {
             queue.push(Event::new(at, Kind::Arrival, link.0, 0));
             None
         }

@@ -1,0 +1,188 @@
+//! Hops without an event: a direction admits packets before their arrival.
+//!
+//! If all packets of a link come from one other link, in order, and nothing else observes its
+//! state, a packet's arrival time is known as soon as the link before has admitted it. The link
+//! then admits the packet at once, with that time. Admitted packets are remembered until they have
+//! left the transmitter, so that the end of a run can undo those that have not arrived
+//! ([`Simplex::fast_roll_back`]).
+//!
+//! General way: [`Simplex::enqueue`] at the arrival time. `runs_with_and_without_fused_hops_are_equal`
+//! of farlink-sim runs random scenarios both ways and compares all results to the bit.
+
+use super::super::Simplex;
+use super::super::queue::{DATA, LENGTH};
+use crate::link::config::QueueLimit;
+use farlink_tcp::{Instant, Interval, Priority};
+use farlink_wire::id::LinkId;
+use farlink_wire::packets::Label;
+use std::collections::VecDeque;
+
+/// The fastest link whose packets leave at different times: the shortest, 40 bytes, takes more
+/// than a nanosecond.
+const FASTEST: u64 = 100_000_000_000;
+
+/// Packets that a direction forwards early.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) enum EarlyForwarding {
+    /// None.
+    Off,
+    /// Each packet, if its next link admits it early.
+    Each,
+    /// All packets, to one direction that admits them early.
+    All,
+}
+
+/// A packet that was admitted before its arrival.
+#[derive(Clone, Copy, Debug)]
+struct EarlyPacket {
+    /// Arrival time.
+    comes: Instant,
+    /// Time at which the packet will have left the transmitter.
+    leaves: Instant,
+    /// Packed description, as in the queue.
+    packet: u32,
+    /// Most packets that had waited at once before it came.
+    queue_max: u32,
+}
+
+/// Packets that a direction admitted before their arrival.
+#[derive(Debug)]
+pub(in super::super) struct EarlyAdmissions {
+    /// The direction of the link before that all comes from.
+    from: LinkId,
+    taken: VecDeque<EarlyPacket>,
+}
+
+impl Simplex {
+    /// Returns whether packets arrive unchanged, in the order of handover and each at its own time,
+    /// so that another link may admit them early.
+    pub fn may_forward_early(&self) -> bool {
+        !self.features.carries_frames
+            && !self.features.defers_dequeue
+            && self.compression.is_none()
+            && self.pace.is_none()
+            && self.channel.is_without_delay()
+            && self.config.rate <= FASTEST
+            && self.config.delay > Interval::ZERO
+    }
+
+    /// Returns whether the direction may admit packets early: the fate of a packet must depend on
+    /// earlier packets only.
+    pub fn may_admit_early(&self) -> bool {
+        self.may_forward_early()
+            && self.channel_is_transparent
+            && self.background.is_none()
+            && self.mtu.is_none()
+            && self.config.mark == QueueLimit::Unlimited
+    }
+
+    /// Forwards packets early where the next link admits them early.
+    pub fn forward_early(&mut self) {
+        self.early = EarlyForwarding::Each;
+    }
+
+    /// Forwards all packets early to this direction, which admits them early.
+    pub fn forward_all_early_to(&mut self, next: LinkId) {
+        self.early = EarlyForwarding::All;
+        self.onto = next;
+    }
+
+    /// Returns the direction that admits all forwarded packets early, if there is one.
+    #[inline]
+    pub fn forwards_all_early_to(&self) -> Option<LinkId> {
+        (self.early == EarlyForwarding::All).then_some(self.onto)
+    }
+
+    /// Returns whether packets are forwarded early.
+    #[inline]
+    pub fn forwards_early(&self) -> bool {
+        self.early != EarlyForwarding::Off
+    }
+
+    /// Admits packets early from now on, all of them from one direction of a link.
+    pub fn admit_early_from(&mut self, from: LinkId) {
+        self.admitted_early = Some(Box::new(EarlyAdmissions {
+            from,
+            taken: VecDeque::new(),
+        }));
+    }
+
+    /// Returns whether packets that arrive over `from` are admitted early.
+    #[inline]
+    pub fn admits_early_from(&self, from: LinkId) -> bool {
+        self.admitted_early
+            .as_ref()
+            .is_some_and(|early| early.from == from)
+    }
+
+    /// Admits a packet at `now` that will arrive at `comes`. Returns its arrival time at the far
+    /// end, or `None` if the queue will be full. Nothing is counted then, and the caller calls
+    /// [`Self::count_drop`] at `comes`.
+    #[inline]
+    pub fn fast_admit(&mut self, now: Instant, comes: Instant, label: Label) -> Option<Instant> {
+        let waiting = self.normal_queued(comes);
+        let queue_max = self.counts.queue_max;
+        let data = if label.data { DATA } else { 0 };
+        let packet = label.ip_len | data;
+        if !self.admit::<true>(comes, packet, waiting) {
+            return None;
+        }
+        if let Some(early) = &mut self.admitted_early {
+            let taken = &mut early.taken;
+            while taken.front().is_some_and(|first| first.leaves <= now) {
+                taken.pop_front();
+            }
+            taken.push_back(EarlyPacket {
+                comes,
+                leaves: self.transmitter.free_at,
+                packet,
+                queue_max,
+            });
+        }
+        self.propagate(comes, packet, Priority::Normal).plain()
+    }
+
+    /// Undoes the admission of packets that have not arrived at the end of a run. Returns their
+    /// number.
+    pub fn fast_roll_back(
+        &mut self,
+        now: Instant,
+        has_come: impl Fn(LinkId, Instant) -> bool,
+    ) -> usize {
+        let Some(early) = self.admitted_early.take() else {
+            return 0;
+        };
+        let EarlyAdmissions { from, taken } = *early;
+        let arrived = taken.partition_point(|entry| has_come(from, entry.comes));
+        let sending = |entry: &EarlyPacket| {
+            let bytes = (entry.packet & LENGTH) + self.config.overhead;
+            self.config.sending(self.config.coded(bytes))
+        };
+        let start = |entry: &EarlyPacket| entry.leaves.as_nanos() - sending(entry).as_nanos();
+        let starts: Vec<_> = taken
+            .iter()
+            .map(|entry| Instant::from_nanos(start(entry)))
+            .collect();
+        for (entry, &starts) in taken.iter().zip(&starts).skip(arrived) {
+            self.counts.packets -= 1;
+            self.counts.bytes -= u64::from(entry.packet & LENGTH);
+            self.counts.data -= u64::from(entry.packet & DATA != 0);
+            self.counts.busy -= entry.leaves.since(starts).as_nanos();
+        }
+        if let Some(first) = taken.get(arrived) {
+            self.counts.queue_max = first.queue_max;
+        }
+        self.queue.waiting.clear();
+        self.queue.bytes = 0;
+        self.transmitter.free_at = self.transmitter.free_at.min(now);
+        for (entry, &starts) in taken.iter().zip(&starts).take(arrived) {
+            self.transmitter.free_at = entry.leaves;
+            if starts > now {
+                self.queue.push(starts, entry.packet);
+            } else {
+                self.transmitter.packet = entry.packet;
+            }
+        }
+        taken.len() - arrived
+    }
+}

@@ -1,0 +1,62 @@
+//! Queue in front of a transmitter: first in, first out.
+
+use crate::link::config::QueueLimit;
+use farlink_tcp::{Instant, Priority, Ring};
+
+/// Packed description of a packet in the queue and in the transmitter: IP length and flags (ahead,
+/// other traffic, data, low priority).
+pub(super) const LENGTH: u32 = (1 << 28) - 1;
+/// Flag of a packet that waits in front of those without the flag.
+pub(super) const AHEAD: u32 = 1 << 28;
+pub(super) const OTHER: u32 = 1 << 29;
+pub(super) const DATA: u32 = 1 << 30;
+pub(super) const LOW: u32 = 1 << 31;
+
+/// Waiting packets, in the order of their departure.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Queue {
+    /// Start of transmission and description of each packet.
+    pub(super) waiting: Ring<(Instant, u32)>,
+    /// IP bytes of the waiting packets.
+    pub(super) bytes: u64,
+    /// Limit of the parameters.
+    pub(super) limit: QueueLimit,
+}
+
+impl Queue {
+    pub(super) fn new(limit: QueueLimit) -> Self {
+        Self {
+            waiting: Ring::new(),
+            bytes: 0,
+            limit,
+        }
+    }
+
+    /// Appends a packet whose transmission starts then.
+    #[inline(always)] // as `Simplex::enqueue`
+    pub(super) fn push(&mut self, starts: Instant, packet: u32) {
+        self.waiting.push_back((starts, packet));
+        self.bytes += u64::from(packet & LENGTH);
+    }
+}
+
+/// Packs the description of a packet: its length and flags.
+pub(super) fn pack(ip_len: u32, data: bool, priority: Priority, ahead: bool) -> u32 {
+    let first = if ahead { AHEAD } else { 0 };
+    let kind = match (priority, data) {
+        (Priority::Low, _) => LOW,
+        (Priority::Normal, true) => DATA,
+        (Priority::Normal, false) => 0,
+    };
+    ip_len | kind | first
+}
+
+/// The priority of a packet that waits.
+pub(super) fn priority(what: u32) -> Priority {
+    if what & LOW == 0 {
+        Priority::Normal
+    } else {
+        Priority::Low
+    }
+}
