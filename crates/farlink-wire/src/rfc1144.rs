@@ -242,18 +242,23 @@ impl Compressor {
     }
 }
 
-/// The compressed header of a packet whose connection had this header before, if
-/// the differences can say it (RFC 1144, 3.2.3).
-fn changes(before: &[u8], now: &[u8], slot: Option<u8>) -> Option<Compressed> {
+/// Returns whether two headers have the same fields among those that a compressed header omits.
+fn same_constants(before: &[u8], now: &[u8]) -> bool {
     let tcp = tcp_at(now);
     // Version and length, type of service; fragment word; time to live.
-    let same = before.len() == now.len()
+    before.len() == now.len()
         && before[..2] == now[..2]
         && before[6..9] == now[6..9]
         && before[tcp + 12] >> 4 == now[tcp + 12] >> 4
         && before[20..tcp] == now[20..tcp]
-        && before[tcp + 20..] == now[tcp + 20..];
-    if !same {
+        && before[tcp + 20..] == now[tcp + 20..]
+}
+
+/// The compressed header of a packet whose connection had this header before, if
+/// the differences can say it (RFC 1144, 3.2.3).
+fn changes(before: &[u8], now: &[u8], slot: Option<u8>) -> Option<Compressed> {
+    let tcp = tcp_at(now);
+    if !same_constants(before, now) {
         return None;
     }
     let difference = |at| word(now, tcp + at).wrapping_sub(word(before, tcp + at));

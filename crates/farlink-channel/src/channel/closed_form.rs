@@ -61,6 +61,18 @@ pub struct Derived {
     pub source: &'static str,
 }
 
+impl From<(&'static str, &'static str, f64, &'static str)> for Derived {
+    fn from(row: (&'static str, &'static str, f64, &'static str)) -> Self {
+        let (name, unit, value, source) = row;
+        Self {
+            name,
+            unit,
+            value,
+            source,
+        }
+    }
+}
+
 impl DelayDistribution {
     /// Every packet is delayed by as much.
     pub fn constant(seconds: f64) -> Self {

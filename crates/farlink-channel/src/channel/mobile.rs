@@ -168,6 +168,23 @@ impl Changing {
         self.kept_bytes += u64::from(bytes);
         Some(sent)
     }
+
+    /// Figures of the handoffs.
+    fn derived(&self) -> [Derived; 3] {
+        let [normal, handoff] = self.chain.means();
+        let share = self.chain.shares()[1];
+        [
+            (
+                "mean_time_between_handoffs",
+                "s",
+                normal,
+                "1/a, Leung 1998, equation 7",
+            ),
+            ("mean_handoff", "s", handoff, "1/b, Leung 1998, equation 8"),
+            ("handoff_share", "probability", share, "(1/b) / (1/a + 1/b)"),
+        ]
+        .map(Derived::from)
+    }
 }
 
 /// Fading at work.
@@ -331,6 +348,55 @@ impl Fades {
             }
         }
     }
+
+    /// Figures of the fades, and of packets of 1500 bytes that are sent one after another, each in
+    /// `sending`.
+    fn derived(&self, sending: Interval, code: Option<BlockCode>) -> Vec<Derived> {
+        let [good, bad] = self.chain.means();
+        let (rate, share) = (1.0 / (good + bad), self.chain.shares()[1]);
+        let sampling = Sampling {
+            bytes: 1500,
+            spacing: sending,
+        };
+        let chain = self.chain_of_packets(sampling, sending);
+        let touched = chain.shares[1] + chain.shares[2];
+        let mut rows = Vec::from(
+            [
+                ("fade_rate", "Hz", rate, "Leung 1998, equation 10"),
+                ("mean_fade", "s", bad, "1/d, Leung 1998, equation 9"),
+                (
+                    "mean_time_between_fades",
+                    "s",
+                    good,
+                    "1/c, Leung 1998, equation 11",
+                ),
+                (
+                    "fade_share",
+                    "probability",
+                    share,
+                    "(1/d) / (1/c + 1/d), of time",
+                ),
+                (
+                    "bad_share_1500_bytes",
+                    "probability",
+                    touched,
+                    "of packets of 1500 B, by the rule for fades",
+                ),
+            ]
+            .map(Derived::from),
+        );
+        if let Some(code) = code {
+            let loss = (0..3).map(|state| chain.shares[state] * chain.loss[state]);
+            rows.push(Derived::from((
+                "fade_loss_1500_bytes",
+                "probability",
+                loss.sum(),
+                "of packets of 1500 B, by bit errors that the code does not correct",
+            )));
+            rows.push(code.derived());
+        }
+        rows
+    }
 }
 
 /// A chain of packets with its losses.
@@ -409,76 +475,14 @@ impl Process for Mobile {
     }
 
     fn derived(&self) -> Vec<Derived> {
-        let mut out = Vec::new();
-        let mut push = |name, unit, value, source| {
-            out.push(Derived {
-                name,
-                unit,
-                value,
-                source,
-            });
-        };
+        let mut rows = Vec::new();
         if let Some(changing) = &self.changing {
-            let [normal, handoff] = changing.chain.means();
-            push(
-                "mean_time_between_handoffs",
-                "s",
-                normal,
-                "1/a, Leung 1998, equation 7",
-            );
-            push("mean_handoff", "s", handoff, "1/b, Leung 1998, equation 8");
-            push(
-                "handoff_share",
-                "probability",
-                changing.chain.shares()[1],
-                "(1/b) / (1/a + 1/b)",
-            );
+            rows.extend(changing.derived());
         }
         if let Some(fades) = &self.fades {
-            let [good, bad] = fades.chain.means();
-            push(
-                "fade_rate",
-                "Hz",
-                1.0 / (good + bad),
-                "Leung 1998, equation 10",
-            );
-            push("mean_fade", "s", bad, "1/d, Leung 1998, equation 9");
-            push(
-                "mean_time_between_fades",
-                "s",
-                good,
-                "1/c, Leung 1998, equation 11",
-            );
-            push(
-                "fade_share",
-                "probability",
-                fades.chain.shares()[1],
-                "(1/d) / (1/c + 1/d), of time",
-            );
-            let spacing = self.sending(1500);
-            let sampling = Sampling {
-                bytes: 1500,
-                spacing,
-            };
-            let chain = fades.chain_of_packets(sampling, spacing);
-            push(
-                "bad_share_1500_bytes",
-                "probability",
-                chain.shares[1] + chain.shares[2],
-                "of packets of 1500 B, by the rule for fades",
-            );
-            if let Some(code) = self.code {
-                let loss = (0..3).map(|state| chain.shares[state] * chain.loss[state]);
-                push(
-                    "fade_loss_1500_bytes",
-                    "probability",
-                    loss.sum(),
-                    "of packets of 1500 B, by bit errors that the code does not correct",
-                );
-                out.push(code.derived());
-            }
+            rows.extend(fades.derived(self.sending(1500), self.code));
         }
-        out
+        rows
     }
 
     fn clone_box(&self) -> Box<dyn Process> {

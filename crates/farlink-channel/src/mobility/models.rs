@@ -123,6 +123,38 @@ pub(super) struct State {
     begun: Option<(Point, f64)>,
 }
 
+impl State {
+    /// Returns the duration of the pause before the next leg, if the node pauses.
+    fn pause(&mut self, pause: Span, stream: &mut Stream) -> Option<f64> {
+        let pauses = self.pauses && pause.high > 0.0;
+        self.pauses = !pauses;
+        pauses.then(|| pause.draw(stream))
+    }
+
+    /// Returns the leg to the end of the step, or to the border, which reflects the angles.
+    fn reflected(&mut self, area: Area, from: Point) -> (Point, f64) {
+        let mut angle = self.angle.unwrap_or(self.mean_angle);
+        let heading = if self.speed < 0.0 { angle + PI } else { angle };
+        let pace = libm::fabs(self.speed);
+        let border = seconds_to_border(area, from, heading, pace);
+        let seconds = self.left.min(border);
+        let to = moved(from, heading, pace * seconds);
+        self.left -= seconds;
+        if border < self.left + seconds {
+            // Reflected where it leaves: at the sides in x, else in y.
+            let near = 1e-9 * (area.width + area.height);
+            let side = to.x <= near || to.x >= area.width - near;
+            let out = libm::cos(heading);
+            let sideways = side && (out > 0.0) == (to.x > area.width / 2.0);
+            let mirror = |angle: f64| if sideways { PI - angle } else { -angle };
+            angle = mirror(angle);
+            self.mean_angle = mirror(self.mean_angle);
+        }
+        self.angle = Some(angle);
+        (to, seconds)
+    }
+}
+
 /// Draws of a leg that leads outside before its angle is taken from all alike:
 /// narrow turning at a border would look for ever.
 const TRIES: u32 = 10_000;
@@ -196,10 +228,9 @@ impl Model {
         }
         match *self {
             Self::Waypoint { speed, pause } | Self::Trip { speed, pause } => {
-                if std::mem::take(&mut state.pauses) && pause.high > 0.0 {
-                    return (from, pause.draw(stream));
+                if let Some(seconds) = state.pause(pause, stream) {
+                    return (from, seconds);
                 }
-                state.pauses = true;
                 let to = area.any(stream);
                 (to, from.distance(to) / speed.draw(stream))
             }
@@ -226,10 +257,9 @@ impl Model {
                 (moved(from, angle, speed * seconds), seconds)
             }
             Self::Direction { speed, pause } => {
-                if std::mem::take(&mut state.pauses) && pause.high > 0.0 {
-                    return (from, pause.draw(stream));
+                if let Some(seconds) = state.pause(pause, stream) {
+                    return (from, seconds);
                 }
-                state.pauses = true;
                 let angle = inward(area, from, stream);
                 let speed = speed.draw(stream);
                 let seconds = seconds_to_border(area, from, angle, speed);
@@ -242,35 +272,17 @@ impl Model {
                 speed_deviation,
                 angle_deviation,
             } => {
-                let mut angle = state.angle.unwrap_or(state.mean_angle);
                 if state.left <= 0.0 {
                     let fresh = libm::sqrt(1.0 - memory * memory);
-                    state.speed = memory * state.speed
-                        + (1.0 - memory) * speed
-                        + fresh * speed_deviation * stream.normal();
-                    angle = memory * angle
-                        + (1.0 - memory) * state.mean_angle
-                        + fresh * angle_deviation * stream.normal();
+                    let mut blend = |last, mean, deviation: f64| {
+                        memory * last + (1.0 - memory) * mean + fresh * deviation * stream.normal()
+                    };
+                    state.speed = blend(state.speed, speed, speed_deviation);
+                    let angle = state.angle.unwrap_or(state.mean_angle);
+                    state.angle = Some(blend(angle, state.mean_angle, angle_deviation));
                     state.left = step;
                 }
-                let heading = if state.speed < 0.0 { angle + PI } else { angle };
-                let pace = libm::fabs(state.speed);
-                let border = seconds_to_border(area, from, heading, pace);
-                let seconds = state.left.min(border);
-                let to = moved(from, heading, pace * seconds);
-                state.left -= seconds;
-                if border < state.left + seconds {
-                    // Reflected where it leaves: at the sides in x, else in y.
-                    let near = 1e-9 * (area.width + area.height);
-                    let side = to.x <= near || to.x >= area.width - near;
-                    let out = libm::cos(heading);
-                    let sideways = side && (out > 0.0) == (to.x > area.width / 2.0);
-                    let mirror = |angle: f64| if sideways { PI - angle } else { -angle };
-                    angle = mirror(angle);
-                    state.mean_angle = mirror(state.mean_angle);
-                }
-                state.angle = Some(angle);
-                (to, seconds)
+                state.reflected(area, from)
             }
         }
     }
