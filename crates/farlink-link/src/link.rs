@@ -184,7 +184,7 @@ impl Links {
     /// may send some `ahead` of all that wait.
     pub fn attach_agent(&mut self, id: LinkId, ahead: bool) {
         if let Some(arq) = self.arq_mut(id) {
-            arq.link.tell();
+            arq.link.report_departures();
             return;
         }
         self.directions[id].report_departures(ahead);

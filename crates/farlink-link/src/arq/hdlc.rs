@@ -29,7 +29,7 @@ impl GiveUp {
     }
 
     /// Returns whether re-establishing the link keeps the queue.
-    pub(super) fn keeps(self) -> bool {
+    pub(super) fn keeps_queue(self) -> bool {
         matches!(self, Self::BestEffort(_))
     }
 }
@@ -103,11 +103,11 @@ impl Station {
 
     /// Returns whether frames of the old numbering must be ignored.
     pub(super) fn deaf(&self) -> bool {
-        self.awaiting_ua && !self.give_up.keeps()
+        self.awaiting_ua && !self.give_up.keeps_queue()
     }
 
-    pub(super) fn keeps(&self) -> bool {
-        self.give_up.keeps()
+    pub(super) fn keeps_queue(&self) -> bool {
+        self.give_up.keeps_queue()
     }
 
     pub(super) fn awaiting_ua(&self) -> bool {
@@ -272,7 +272,7 @@ impl Station {
     /// Forgets what was owed; without best effort, also what was to be sent.
     fn renew(&mut self, outcomes: &mut Vec<Outcome>) {
         self.retries = 0;
-        if !self.give_up.keeps() {
+        if !self.give_up.keeps_queue() {
             self.send.reset(outcomes);
             self.final_due = false;
             self.acknowledged();
@@ -282,7 +282,7 @@ impl Station {
     /// The peer re-establishes the link. The caller renews the receiving side.
     pub(super) fn on_sabme(&mut self, outcomes: &mut Vec<Outcome>) {
         self.ua_due = true;
-        if !self.give_up.keeps() {
+        if !self.give_up.keeps_queue() {
             self.renew(outcomes);
             if !self.awaiting_ua {
                 self.retry_at = Instant::MAX;
@@ -295,7 +295,7 @@ impl Station {
     pub(super) fn on_ua(&mut self, nr: u8, outcomes: &mut Vec<Outcome>) -> Answer {
         let waited = std::mem::take(&mut self.awaiting_ua);
         if !waited {
-            return if self.give_up.keeps() {
+            return if self.give_up.keeps_queue() {
                 Answer::None
             } else {
                 Answer::Renewed
@@ -303,7 +303,7 @@ impl Station {
         }
         self.sabme_due = false;
         self.retry_at = Instant::MAX;
-        if self.give_up.keeps() {
+        if self.give_up.keeps_queue() {
             if let Some(number) = self.send.find_ack(nr) {
                 self.send.release(number, outcomes);
             }

@@ -97,7 +97,7 @@ impl Lapb {
         if self.station.awaiting_ua() {
             return None;
         }
-        let number = self.station.send.take()?;
+        let number = self.station.send.pop_next()?;
         let poll = std::mem::take(&mut self.poll_due);
         Some(self.station.information(number, nr, poll))
     }
@@ -159,7 +159,7 @@ impl Lapb {
         self.rejecting = false;
         self.reject_due = false;
         self.poll_due = false;
-        if !self.station.keeps() {
+        if !self.station.keeps_queue() {
             self.expected = 0;
         }
     }

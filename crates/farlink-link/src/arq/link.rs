@@ -188,7 +188,7 @@ pub struct SentFrame {
 
 /// A packet that the link holds.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+struct CarriedPacket {
     packet: u32,
     /// The sender, frames on their way and the receiver.
     holders: u32,
@@ -210,7 +210,7 @@ struct Half {
     mac: Mac,
     in_flight: VecDeque<(Instant, Frame)>,
     last_arrival: Instant,
-    held: Vec<Held>,
+    held: Vec<CarriedPacket>,
     free: Vec<u32>,
     outstanding: u64,
     changed_at: Instant,
@@ -229,7 +229,7 @@ pub struct ArqLink {
     /// Sent frames, if recorded.
     sent: Option<Vec<SentFrame>>,
     /// Set if departures of frames with packets are reported.
-    tells: bool,
+    reports_departures: bool,
     /// Direction that sent last, where both share a medium.
     sent_last: Option<usize>,
 }
@@ -264,7 +264,7 @@ impl ArqLink {
             }),
             outcomes: Vec::new(),
             sent: None,
-            tells: false,
+            reports_departures: false,
             sent_last: None,
         })
     }
@@ -274,9 +274,9 @@ impl ArqLink {
         self.sent_last = Some(1);
     }
 
-    /// From now on it tells when frames with a packet leave.
-    pub fn tell(&mut self) {
-        self.tells = true;
+    /// Reports from now on when frames with a packet leave.
+    pub fn report_departures(&mut self) {
+        self.reports_departures = true;
     }
 
     /// Keeps every frame that is sent from now on.
@@ -379,11 +379,11 @@ impl ArqLink {
             };
             half.frames.competing += u64::from(entity.unacknowledged().any(recovering));
         }
-        let token = half.hold(Held {
+        let token = half.store(CarriedPacket {
             packet,
             holders: 1,
             tag,
-            ..Held::default()
+            ..CarriedPacket::default()
         });
         entity.offer(Item { token, len: ip_len });
         self.feed(now, from);
@@ -478,7 +478,7 @@ impl ArqLink {
                 lost: passage.verdict != Verdict::Pass,
             });
         }
-        if self.tells && frame.carries() {
+        if self.reports_departures && frame.carries() {
             let held = &half.held[frame.item.token as usize];
             outputs.push(Output::Sent {
                 from,
@@ -558,7 +558,7 @@ impl ArqLink {
 impl Half {
     /// Gives a packet a token.
     #[inline]
-    fn hold(&mut self, held: Held) -> u32 {
+    fn store(&mut self, held: CarriedPacket) -> u32 {
         if let Some(token) = self.free.pop() {
             self.held[token as usize] = held;
             token

@@ -134,7 +134,7 @@ impl Mdlp {
         if self.polling {
             return None;
         }
-        let number = self.station.send.take()?;
+        let number = self.station.send.pop_next()?;
         Some(self.station.information(number, nr, false))
     }
 
@@ -160,7 +160,7 @@ impl Mdlp {
             FrameKind::Sabme => {
                 self.station.on_sabme(outcomes);
                 self.renew(outcomes);
-                if self.station.keeps() {
+                if self.station.keeps_queue() {
                     self.receiving.skip_all(outcomes);
                 }
             }
@@ -242,7 +242,7 @@ impl Mdlp {
     /// Forgets what was asked for; without best effort, also what is held.
     fn renew(&mut self, outcomes: &mut Vec<Outcome>) {
         self.srej_due.clear();
-        if !self.station.keeps() {
+        if !self.station.keeps_queue() {
             self.receiving.reset(outcomes);
             self.resend.clear();
             self.polling = false;

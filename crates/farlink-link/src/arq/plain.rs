@@ -20,7 +20,7 @@ impl Default for Plain {
 
 impl Plain {
     pub(super) fn poll_frame(&mut self, outcomes: &mut Vec<Outcome>) -> Option<Frame> {
-        let number = self.send.take_new()?;
+        let number = self.send.pop_new()?;
         let item = self.send.item(number);
         self.send.release(number + 1, outcomes);
         Some(Frame {

@@ -92,7 +92,7 @@ impl Rlp {
         if self.status_due && !self.status_sent {
             return Some(self.status_frame());
         }
-        let Some(number) = self.take_again().or_else(|| self.send.take_new()) else {
+        let Some(number) = self.pop_retransmission().or_else(|| self.send.pop_new()) else {
             return self.status_due.then(|| self.status_frame());
         };
         self.status_sent = false;
@@ -117,7 +117,7 @@ impl Rlp {
 
     /// The first frame that is to be sent again.
     #[inline]
-    fn take_again(&mut self) -> Option<u64> {
+    fn pop_retransmission(&mut self) -> Option<u64> {
         if self.again == 0 {
             return None;
         }

@@ -110,9 +110,9 @@ impl Sending {
 
     /// The first frame of those gone back to, or a new one if the window is open.
     #[inline]
-    pub(super) fn take(&mut self) -> Option<u64> {
+    pub(super) fn pop_next(&mut self) -> Option<u64> {
         if self.next == self.top {
-            return self.take_new();
+            return self.pop_new();
         }
         let number = self.next;
         self.next += 1;
@@ -121,7 +121,7 @@ impl Sending {
 
     /// A new frame, if the window is open and a packet waits.
     #[inline]
-    pub(super) fn take_new(&mut self) -> Option<u64> {
+    pub(super) fn pop_new(&mut self) -> Option<u64> {
         if !self.is_open() {
             return None;
         }

@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 struct Waiting {
     packet: PacketId,
     /// Packed length and flags of the packet.
-    what: u32,
+    packed: u32,
 }
 
 /// The low class.
@@ -105,48 +105,48 @@ impl Simplex {
         self.enqueue_deferred(now, ip_len | LOW, packet, true)
     }
 
-    /// Hands over a packet that others may overtake as long as it waits: of `what` length,
-    /// and what it is. It goes at once if nothing is being sent or waits, `nor` elsewhere.
+    /// Enqueues a packet that others may overtake as long as the packet waits; `packed` is its
+    /// length with flags. Sends the packet at once if nothing is being sent or waits and the other
+    /// direction leaves the medium idle.
     pub(in crate::link) fn enqueue_deferred(
         &mut self,
         now: Instant,
-        what: u32,
+        packed: u32,
         packet: PacketId,
-        nor: bool,
+        medium_idle: bool,
     ) -> Option<Fate> {
-        let ip_len = what & LENGTH;
+        let ip_len = packed & LENGTH;
         let (packets, bytes) = self.queued(now);
-        let is_low = what & LOW != 0 && self.config.priorities;
-        let behind = if what & AHEAD != 0 {
+        let is_low = packed & LOW != 0 && self.config.priorities;
+        let behind = if packed & AHEAD != 0 {
             self.low
                 .waiting
-                .partition_point(|entry| entry.what & AHEAD != 0)
+                .partition_point(|entry| entry.packed & AHEAD != 0)
         } else if is_low || !self.config.priorities {
             self.low.waiting.len()
         } else {
-            let before = |entry: &Waiting| entry.what & LOW == 0 || entry.what & AHEAD != 0;
+            let before = |entry: &Waiting| entry.packed & LOW == 0 || entry.packed & AHEAD != 0;
             self.low.waiting.partition_point(before)
         };
-        if self.is_free(now) && behind == 0 && nor {
-            return Some(self.send(now, what));
+        if self.is_free(now) && behind == 0 && medium_idle {
+            return Some(self.send(now, packed));
         }
         if self.config.queue.is_full(packets, bytes, ip_len) {
-            self.count_drop(DropCause::Congestion, priority(what));
+            self.count_drop(DropCause::Congestion, priority(packed));
             return Some(Fate::Lost {
                 cause: DropCause::Congestion,
                 at: now,
             });
         }
-        self.low.waiting.insert(behind, Waiting { packet, what });
+        self.low.waiting.insert(behind, Waiting { packet, packed });
         self.low_waiting += 1;
         self.low.bytes += u64::from(ip_len);
         self.counts.queue_max = self.counts.queue_max.max(packets + 1);
         None
     }
 
-    /// A normal packet of `ip_len` bytes is about to be handed over at `now`:
-    /// the number of the low packet that leaves the queue for it, the latest
-    /// first. To be called until it gives none.
+    /// Removes the latest low packet if a normal packet of `ip_len` bytes that comes at `now` needs
+    /// its room. Must be called until the result is `None`.
     pub fn push_out(&mut self, now: Instant, ip_len: u32) -> Option<PacketId> {
         let (packets, bytes) = self.queued(now);
         let (low_packets, low_bytes) = self.low_priority_queued();
@@ -161,7 +161,7 @@ impl Simplex {
         }
         let last = self.low.waiting.pop_back()?;
         self.low_waiting -= 1;
-        self.low.bytes -= u64::from(last.what & LENGTH);
+        self.low.bytes -= u64::from(last.packed & LENGTH);
         self.count_drop(DropCause::Congestion, Priority::Low);
         Some(last.packet)
     }
@@ -173,9 +173,9 @@ impl Simplex {
         }
         let last = self.low.waiting.iter().rev();
         let is_low =
-            |waiting: &&Waiting| waiting.what & (LOW | AHEAD) == LOW && self.config.priorities;
+            |waiting: &&Waiting| waiting.packed & (LOW | AHEAD) == LOW && self.config.priorities;
         let low = last.take_while(is_low);
-        let lengths = low.map(|waiting| u64::from(waiting.what & LENGTH));
+        let lengths = low.map(|waiting| u64::from(waiting.packed & LENGTH));
         lengths.fold((0, 0), |(packets, bytes), len| (packets + 1, bytes + len))
     }
 
@@ -224,8 +224,8 @@ impl Simplex {
         }
         let first = self.low.waiting.pop_front()?;
         self.low_waiting -= 1;
-        self.low.bytes -= u64::from(first.what & LENGTH);
-        let fate = self.send(now, first.what);
+        self.low.bytes -= u64::from(first.packed & LENGTH);
+        let fate = self.send(now, first.packed);
         Some((first.packet, fate))
     }
 }

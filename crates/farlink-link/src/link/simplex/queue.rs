@@ -53,8 +53,8 @@ pub(super) fn pack(ip_len: u32, data: bool, priority: Priority, ahead: bool) -> 
 }
 
 /// The priority of a packet that waits.
-pub(super) fn priority(what: u32) -> Priority {
-    if what & LOW == 0 {
+pub(super) fn priority(packed: u32) -> Priority {
+    if packed & LOW == 0 {
         Priority::Normal
     } else {
         Priority::Low

@@ -50,7 +50,7 @@ struct EarlyPacket {
 pub(in super::super) struct EarlyAdmissions {
     /// The direction of the link before that all comes from.
     from: LinkId,
-    taken: VecDeque<EarlyPacket>,
+    packets: VecDeque<EarlyPacket>,
 }
 
 impl Simplex {
@@ -103,7 +103,7 @@ impl Simplex {
     pub fn admit_early_from(&mut self, from: LinkId) {
         self.admitted_early = Some(Box::new(EarlyAdmissions {
             from,
-            taken: VecDeque::new(),
+            packets: VecDeque::new(),
         }));
     }
 
@@ -128,11 +128,11 @@ impl Simplex {
             return None;
         }
         if let Some(early) = &mut self.admitted_early {
-            let taken = &mut early.taken;
-            while taken.front().is_some_and(|first| first.leaves <= now) {
-                taken.pop_front();
+            let packets = &mut early.packets;
+            while packets.front().is_some_and(|first| first.leaves <= now) {
+                packets.pop_front();
             }
-            taken.push_back(EarlyPacket {
+            packets.push_back(EarlyPacket {
                 comes,
                 leaves: self.transmitter.free_at,
                 packet,
@@ -152,30 +152,30 @@ impl Simplex {
         let Some(early) = self.admitted_early.take() else {
             return 0;
         };
-        let EarlyAdmissions { from, taken } = *early;
-        let arrived = taken.partition_point(|entry| has_come(from, entry.comes));
+        let EarlyAdmissions { from, packets } = *early;
+        let arrived = packets.partition_point(|entry| has_come(from, entry.comes));
         let sending = |entry: &EarlyPacket| {
             let bytes = (entry.packet & LENGTH) + self.config.overhead;
             self.config.sending(self.config.coded(bytes))
         };
         let start = |entry: &EarlyPacket| entry.leaves.as_nanos() - sending(entry).as_nanos();
-        let starts: Vec<_> = taken
+        let starts: Vec<_> = packets
             .iter()
             .map(|entry| Instant::from_nanos(start(entry)))
             .collect();
-        for (entry, &starts) in taken.iter().zip(&starts).skip(arrived) {
+        for (entry, &starts) in packets.iter().zip(&starts).skip(arrived) {
             self.counts.packets -= 1;
             self.counts.bytes -= u64::from(entry.packet & LENGTH);
             self.counts.data -= u64::from(entry.packet & DATA != 0);
             self.counts.busy -= entry.leaves.since(starts).as_nanos();
         }
-        if let Some(first) = taken.get(arrived) {
+        if let Some(first) = packets.get(arrived) {
             self.counts.queue_max = first.queue_max;
         }
         self.queue.waiting.clear();
         self.queue.bytes = 0;
         self.transmitter.free_at = self.transmitter.free_at.min(now);
-        for (entry, &starts) in taken.iter().zip(&starts).take(arrived) {
+        for (entry, &starts) in packets.iter().zip(&starts).take(arrived) {
             self.transmitter.free_at = entry.leaves;
             if starts > now {
                 self.queue.push(starts, entry.packet);
@@ -183,6 +183,6 @@ impl Simplex {
                 self.transmitter.packet = entry.packet;
             }
         }
-        taken.len() - arrived
+        packets.len() - arrived
     }
 }
