@@ -13,7 +13,7 @@ CRATES = sorted(path.parent.name for path in (ROOT / "crates").glob("*/src"))
 
 # A reader keeps two files in mind that lead to each other. Larger circles are exceptions, and must
 # not grow.
-LARGEST_CIRCLE = {"farlink-agent": 3}
+LARGEST_CIRCLE: dict[str, int] = {}
 
 COMMENT = re.compile(r"//[^\n]*|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 SCOPE = re.compile(r"\bpub\([^)]*\)")

@@ -160,6 +160,37 @@ fn what_it_cannot_deliver_ends_the_connection() {
     assert!(lost >= arrived);
 }
 
+/// The state of a host's connections goes with the host to the agent of its next link, which then
+/// delivers the data; an agent that loses the state resets both ends.
+#[test]
+fn transfers_or_resets_the_connections_of_a_host_that_leaves() {
+    for how in [Leaving::Transfer, Leaving::Lose] {
+        let mut bed = bed([0, 500_000], false, "sack");
+        bed.run(at(2000));
+        let ends = *bed.agent.all.keys().next().unwrap();
+        let host = (0..8).map(NodeId).find(|&node| ends.wireless_is(node));
+        let (unconfirmed, mut out) = (counter(&bed.agent, "bytes_unconfirmed"), Out::default());
+        assert!(unconfirmed > 0);
+        let moved = bed.agent.on_leave(at(2000), host.unwrap(), how, &mut out);
+        assert!(bed.agent.all.is_empty() && bed.agent.timers.is_empty());
+        assert_eq!(counter(&bed.agent, "bytes_held"), 0);
+        if how == Leaving::Lose {
+            assert!(moved.is_none());
+            assert_eq!(out.actions.len(), 2);
+            assert_eq!(counter(&bed.agent, "bytes_lost"), unconfirmed);
+        } else {
+            let moved = moved.unwrap();
+            assert!(moved.bytes >= unconfirmed && out.actions.is_empty());
+            let mut next = spoof();
+            next.on_join(at(2000), moved, &mut out);
+            assert_eq!(counter(&next, "bytes_unconfirmed"), unconfirmed);
+            bed.agent = next;
+            bed.run(at(LONG));
+            assert!(bed.is_done());
+        }
+    }
+}
+
 /// A byte in each segment: what is kept takes no more memory than the buffer.
 #[test]
 fn small_segments_are_bounded_too() {
