@@ -172,7 +172,7 @@ pub(super) fn taken<S: Subject>(table: &[Measure<S>], view: &S::View<'_>) -> Val
     Values(values.into_boxed_slice())
 }
 
-/// Values of one flow or direction, in the order of [`metrics`]; `None` where
+/// Values of one flow or direction, in the order of [`super::metrics`]; `None` where
 /// there was nothing to measure.
 ///
 /// A run of a thousand flows has a hundred thousand of them, more than all its
