@@ -181,7 +181,7 @@ class Row:
 
     @cached_property
     def judged(self) -> list[Judged]:
-        """All cells and anchors that are held to something."""
+        """All cells and anchors that have a reference."""
         results = [judge(self.name, result) for result in self.cells.values()]
         return [result for result in results if result is not None] + list(self._anchored())
 

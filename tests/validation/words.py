@@ -143,7 +143,10 @@ def matrix(row: Row) -> str:
     head = ["segments", "RTT", *(f"{100 * loss:g} %{' b' * bool(b)}" for b, loss in kinds)]
     text = f"Status: **{row.word}**. "
     wrong = [entry for entry in row.judged if not entry.agrees]
-    text += f"{len(row.judged)} cells and cases are held to something, {len(wrong)} differ.\n"
+    text += (
+        f"Of the {len(row.judged)} cells and cases that have a reference, {len(wrong)} are outside "
+        "its band.\n"
+    )
     for flows in FLOWS:
         lines = [
             [f"{window:,}", f"{rtt} ms"]

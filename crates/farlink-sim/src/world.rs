@@ -531,7 +531,7 @@ impl World {
         }
     }
 
-    /// The time of a flow is over, finished or not.
+    /// Stops a flow when its configured duration ends, whether or not its transfer is complete.
     fn stop(&mut self, flow: FlowId) {
         self.finish(flow);
         for end in EndId::both(flow) {

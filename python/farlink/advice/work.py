@@ -600,7 +600,10 @@ def _is_tcp(flow: Mapping[str, Any]) -> bool:
 
 
 def server_name(name: str) -> str:
-    """Return the TCP that ends keep: the kernel's of that name where no profile is written."""
+    """Return the full name of the TCP that `--server` names: "cubic" is "linux-cubic".
+
+    A name with a profile, or one that Linux lacks, stays as it is.
+    """
     profile, variant = source.split(name)
     known = source.profiles()["linux"]["tcp"]
     return f"linux-{variant}" if profile is None and variant in known else name

@@ -172,7 +172,11 @@ def fit_full(lost: Array) -> LossFit:
 def _forward(
     p: float, r: float, h: float, k: float, lengths: Array, kinds: Array, longest: int
 ) -> float:
-    """Return the log-likelihood of the runs, given the first packet's state is stationary."""
+    """Return the log-likelihood of the outcomes, conditional on that of the first packet.
+
+    `lengths` and `kinds` describe runs of equal outcomes. The first packet's state has the
+    stationary distribution.
+    """
     move = np.array([[1 - p, p], [r, 1 - r]])
     powers = [_Powers(np.diag(out) @ move, longest) for out in ([k, h], [1 - k, 1 - h])]
     good, bad = r / (p + r), p / (p + r)

@@ -205,7 +205,7 @@ class Plan:
 
 
 def _runs(point: Mapping[str, Any]) -> int:
-    """Return how many times the runs of the cache each point gets; more where runs are short."""
+    """Return the factor by which a point multiplies the number of runs (key `runs`, default 1)."""
     runs = point.get("runs", 1)
     if not isinstance(runs, int) or runs < 1:
         raise ValueError(f"point: runs is {runs!r}, and must be a whole number from 1")

@@ -314,7 +314,7 @@ def every(*parts: Evidence | Iterable[Evidence]) -> Evidence:
 
 
 def some(*parts: Evidence | Iterable[Evidence]) -> Evidence:
-    """Evidence that one of these holds at least; `ValueError` without any."""
+    """Evidence that at least one of `parts` holds; `ValueError` if `parts` is empty."""
     flat = _flat(parts)
     surest, mildest = (
         min(flat, key=lambda item: item.p_for),
@@ -343,13 +343,13 @@ def fact(holds: bool, detail: str) -> Evidence:  # noqa: FBT001 (the fact itself
 def best(
     candidates: Mapping[_Key, Quantity], allowed: Sequence[_Key], *, margin: float = 0.01
 ) -> Evidence:
-    """Evidence that the largest mean is that of one of those allowed, or as good as it.
+    """Evidence that an allowed candidate has the largest mean, within `margin`.
 
-    Where an optimum is flat which candidate comes out on top is chance. So it holds if an
-    allowed one is significantly above `1 - margin` times every one that is not allowed, and
-    fails if `1 - margin` times one that is not allowed is significantly above every
-    allowed one. Where all are equal none is best: an allowed one must also be above one that
-    is not by more than the margin.
+    On a flat optimum chance decides which candidate is largest. So the claim holds if an allowed
+    candidate is significantly above `1 - margin` times every other candidate. It fails if
+    `1 - margin` times another candidate is significantly above every allowed one. If all
+    candidates are equal none is best: an allowed candidate must also exceed another one by more
+    than the margin.
     """
     inside = [q for key, q in candidates.items() if key in allowed]
     outside = [q for key, q in candidates.items() if key not in allowed]

@@ -18,7 +18,8 @@ pub(super) struct Flow {
     pub(super) acked: Option<(Seq, u16)>,
     /// Duplicates of it that came.
     dups: u32,
-    /// Duplicates that are still to come of what passed behind a repair.
+    /// Duplicate ACKs still expected from the packets cached behind a retransmitted one; the agent
+    /// suppresses them.
     expected: u32,
     /// The sender sent what was acknowledged: it did not hear of that, and the next
     /// duplicate tells it.

@@ -550,8 +550,10 @@ impl Spoofed {
         true
     }
 
-    /// Marks all kept data for retransmission, paced by acknowledgments; data in flight too
-    /// after a time-out without any acknowledgment.
+    /// Marks cached segments lost, so that ACKs of the far end release their retransmission. After
+    /// a time-out these include segments in flight, otherwise only those sent at least the shortest
+    /// RTT ago. Leaves out SACKed segments and those that wait for the far end's window. Resends
+    /// the first segment at once if it is marked or the timer has expired.
     fn repeat_all(&mut self, act: Act, timed_out: bool, now: Instant, out: &mut Vec<Packet>) {
         self.recover = self.hold_back();
         self.duplicates = 0;

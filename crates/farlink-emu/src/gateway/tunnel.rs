@@ -31,7 +31,8 @@ pub(super) struct Tunnel {
     key: Key,
     hello: Hello,
     limits: Limits,
-    /// Place of the host as the unit first named it. The host is built from it and cannot change.
+    /// Node number, number of nodes and MTU from the unit's first `Welcome`. The host is built from
+    /// these values and cannot be rebuilt for others.
     place: Option<(u32, u32, u32)>,
     session: Option<(u32, Session)>,
     previous: Option<(u32, Session)>,

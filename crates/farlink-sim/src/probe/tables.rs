@@ -364,8 +364,9 @@ pub fn columns_of(table: &str) -> Vec<TraceColumn> {
     entry.map_or_else(Vec::new, |(_, common, own, _)| [common, &own].concat())
 }
 
-/// Every trace: the tables, but for two. The sender's state is a trace for each of its
-/// columns, and what links delivered is shown as a throughput over intervals of time.
+/// Returns all traces, one for each table with two exceptions. The table `state` gives one trace
+/// for each of its columns. The table `deliveries` gives the trace `throughput`, averaged over bins
+/// of time.
 pub fn traces() -> Vec<TraceKind> {
     let mut traces = Vec::new();
     for (table, common, own, when) in all() {

@@ -64,7 +64,8 @@ const DUP_ACKS: &[Word] = &[
     ),
 ];
 
-/// The word for whether an ACK waits as one of data in order does.
+/// Returns the value of a key for ACK timing: "delayed" if the rules of delayed ACKs for in-order
+/// data apply, else "immediate".
 fn delayed(waits: bool) -> Value {
     Value::Choice(if waits { "delayed" } else { "immediate" })
 }

@@ -26,8 +26,8 @@ impl NewAck {
 }
 
 impl Flight {
-    /// Returns the base of the reduction after duplicate ACKs, without the data of limited transmit
-    /// (RFC 5681, 3.2 step 2).
+    /// Returns the bytes from which ssthresh is computed when ACKs show a loss or a mark. Data sent
+    /// by limited transmit is subtracted (RFC 5681, 3.2, step 2), except with [`ReduceFrom::Cwnd`].
     pub(crate) fn flight_at_loss(&self) -> u64 {
         let beyond = match self.config().reduce_from {
             ReduceFrom::Cwnd => 0,

@@ -230,7 +230,8 @@ mod tests {
         let grown = [(4, 2), (5, 2), (6, 2)];
         assert_eq!(sends(PrrBound::Conservative, false), kept);
         assert_eq!(sends(PrrBound::SlowStart, false), grown);
-        // RFC 9937: as the first until an ACK of new data shows no further loss.
+        // RFC 9937 sends as PRR-CRB does at ACKs without SafeACK, and as PRR-SSRB does at ACKs with
+        // it.
         assert_eq!(sends(PrrBound::SafeAck, false), kept);
         assert_eq!(sends(PrrBound::SafeAck, true), grown);
     }

@@ -100,8 +100,8 @@ impl SnackForm {
 mod tests {
     use super::*;
 
-    /// A form that is off, or not known to the peer, is not agreed; the short one if
-    /// the peer knows no more.
+    /// SNACK is off if this end has it off or the peer lacks the short form. The long form is
+    /// agreed only if both ends have it, otherwise the short form.
     #[test]
     fn what_is_agreed_is_what_both_can_do() {
         let peer = |bits| ScpsCapabilities {

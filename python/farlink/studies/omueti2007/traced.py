@@ -18,7 +18,7 @@ _BIN_S = 10.0
 
 
 def _same(model: Model, value: float, label: str) -> Quantity:
-    """Return what is the same in each run: nothing here is random."""
+    """Return a quantity with this value in every run; the scenarios are deterministic."""
     return Quantity([value] * model.cache.runs, label)
 
 

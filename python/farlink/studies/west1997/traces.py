@@ -53,10 +53,11 @@ def _last_before(table: "pd.DataFrame", column: str, time: float, default: float
 
 
 def _stalls(trace: "Trace") -> Iterator[tuple[int, bool, bool]]:
-    """Per time-out: duplicate ACKs for the missing segment, and what led to it.
+    """Yield for each time-out the duplicate ACKs for the missing segment, and two flags.
 
-    Whether two losses or more lay within a window of the segment since the time-out before; and
-    whether, besides, the window had room for three duplicates before, and had none left.
+    The first flag: since the previous time-out at least two losses lay within a window of that
+    segment. The second flag: besides, cwnd had room for three duplicate ACKs since then, and had
+    no such room just before the time-out.
     """
     acks, windows = sender(trace, "acks"), sender(trace, "cwnd")
     drops = trace.table("drops").dropna(subset=["seq"])

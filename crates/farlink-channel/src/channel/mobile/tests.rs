@@ -321,8 +321,8 @@ fn a_channel_without_handoffs_or_losses_is_left_out() {
     assert!(!mobile(Some(handoffs(Forwarding::Drop)), None).is_inert());
 }
 
-/// Packets kept during a handoff leave one after another behind the handoff, up to `limit` to the
-/// byte. A packet that arrives after the last of them has left does not wait.
+/// Packets kept during a handoff are sent one after another when it ends. At most `limit` bytes are
+/// kept at a time. A packet that arrives after the last kept packet has left is not delayed.
 #[test]
 fn kept_packets_leave_one_by_one_behind_the_handoff() {
     let s = ms(1.0);
