@@ -303,10 +303,10 @@ keys! {
             *rack = bool::of(v).then(|| rack.unwrap_or_default());
         };
     }, needs SACK;
-    /// The reordering window is the least round-trip time over this
-    /// (RFC 8985, 6.2: 4), times a multiple that D-SACK raises.
+    /// Divisor in RACK's reordering window: the minimum round-trip time over this number
+    /// (RFC 8985, 6.2: 4), times a multiplier that D-SACK raises.
     rack_reo_divisor: Kind::Count(1, 1_000) => (|c| rack(c).map(|rack| &mut rack.reo_divisor)), needs RACK;
-    /// Recoveries without a D-SACK after which that multiple is 1 again
+    /// Recoveries without a D-SACK after which that multiplier is 1 again
     /// (RFC 8985, 6.2: 16).
     rack_reo_persist: Kind::Count(1, 1_000_000) => (|c| rack(c).map(|rack| &mut rack.reo_persist)), needs RACK;
     /// Time for which the least round-trip time counts.
