@@ -187,6 +187,34 @@ def test_a_foreign_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "no such file" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("results/s/results.csv", b"goodput\nx,y\n"),
+        ("results/s/sweep.json", b"{}"),
+        ("results/s/sweep.json", b"[]"),
+        ("results/run/result.json", b"{}"),
+        ("results/run/sack/cwnd.parquet", b""),
+    ],
+)
+def test_a_forged_result_is_one_line(
+    packed: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    data: bytes,
+) -> None:
+    def forge(content: dict[str, bytes]) -> None:
+        content[name] = data
+        relisted(content)
+
+    bad = changed(packed, tmp_path / "b.zip", forge)
+    code = code_of("verify", "--quiet", str(bad))
+    # A table that can be read has other numbers; all else is no result.
+    assert code == (1 if name.endswith(".csv") else 2)
+    assert len(capsys.readouterr().err.splitlines()) == code - 1
+
+
 @pytest.mark.parametrize("command", ["farlink study wong1998 --out /etc", "rm -rf x --store y"])
 def test_a_study_of_a_foreign_command_is_not_run(
     packed: Path, tmp_path: Path, command: str

@@ -430,9 +430,9 @@ fn attach_kernel(
         let control = Control::open()?;
         control.mtu(device, config.mtu)?;
         control.queue(device, DEVICE_QUEUE)?;
-        // Of the emulated network and no other: the rest is the namespace's own.
+        // Addresses of the emulated network alone: all others are the namespace's own.
         control.address(device, node_address(node), attach::network(nodes).1)?;
-        // Of the device that is farlink's own alone; without IPv6 there are no such files.
+        // Settings of farlink's own device alone; without IPv6 there are no such files.
         for (key, value) in QUIET {
             let _ = set(&format!("ipv6/conf/{device}/{key}"), value);
         }

@@ -61,7 +61,7 @@ pub struct ExpandedLink {
     pub header_compression: Option<rfc1144::Config>,
 }
 
-/// One direction of a link.
+/// Direction of a link.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DirectionSpec {
     /// Rate of the transmitter in bit/s; of a trace its mean.

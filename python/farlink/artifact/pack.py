@@ -99,11 +99,11 @@ def _entry(path: Path) -> _Entry:
 
 
 def _command(kind: str, data: bytes) -> str:
-    """Return the command that makes a result again, from the folder that it is packed in."""
+    """Return the command that made a result, or for a run makes it again from its folder."""
     document = json.loads(data)
     if kind == "study":
         return str(document["command"])
-    return "farlink run result.json" if kind == "run" else f"farlink sweep ({document['name']})"
+    return "farlink run result.json" if kind == "run" else f"farlink sweep {document['name']}.toml"
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from farlink import _farlink, api
 from farlink.artifact.archive import Archive
 from farlink.artifact.pack import KINDS
-from farlink.errors import ScenarioError
+from farlink.errors import FarlinkError, ScenarioError
 
 if TYPE_CHECKING:
     from farlink.experiment.points import Point
@@ -116,7 +116,14 @@ def verify(
         if tell:
             tell(f"{item.folder}: {item.command}")
         with tempfile.TemporaryDirectory(prefix="farlink-verify-") as place:
-            _AGAIN[item.kind](packed, item, Path(place), jobs)
+            try:
+                _AGAIN[item.kind](packed, item, Path(place), jobs)
+            except FarlinkError:
+                raise
+            except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+                raise ScenarioError(
+                    f"{path}: {item.folder} is no result of this kind; pack it again"
+                ) from error
         items.append(item)
     return Verification(
         items, packed.altered, str(packed.head.get("farlink")),

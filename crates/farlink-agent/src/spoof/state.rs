@@ -441,7 +441,7 @@ impl Spoofed {
         (self.duplicates, self.tries) = (0, 0);
         self.set_timer(now);
         if confirmed.early || self.recover.is_some_and(|recover| ack.diff(recover) >= 0) {
-            // All data has arrived: no further copy is needed.
+            // No further copy is needed, because all data has arrived.
             self.recover = None;
             for kept in self.cache.iter_mut() {
                 kept.lost = false;

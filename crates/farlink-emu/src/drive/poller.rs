@@ -71,7 +71,7 @@ impl Poller {
             self.wait_with_timer(clock, next, events)
         };
         match waited {
-            // What came meanwhile enters before more leaves.
+            // Packets that arrived meanwhile enter before more leave.
             Err(nix::Error::EINTR) => Ok(self.look(clock.now(), events).unwrap_or(0)),
             waited => waited,
         }
@@ -89,7 +89,7 @@ impl Poller {
     /// Reads the timer after it went off.
     pub(super) fn clear(&mut self) {
         self.armed = Instant::ZERO;
-        // It is not there to be read if it was armed anew meanwhile.
+        // A timer that was armed anew meanwhile has no expiration to read.
         let _ = self.timer.wait();
     }
 

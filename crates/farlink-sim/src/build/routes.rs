@@ -8,7 +8,7 @@ use farlink_wire::{ById, Direction, Id, LinkId, NodeId};
 
 /// Nodes with a route to every destination that some flow has, or `everywhere`.
 ///
-/// All that goes to a node with a single link goes to its neighbour first, so the routes to it are
+/// Packets to a node with a single link go to its neighbour first, so the routes to the node are
 /// those to the neighbour, but for the last hop. Paths are searched to nodes with several links
 /// only, and among these: hosts cost no search, however many there are.
 pub(crate) fn nodes(

@@ -9,7 +9,7 @@ use serde::Serialize;
 pub enum Scope {
     /// A flow.
     Flow,
-    /// One direction of a link.
+    /// Direction of a link.
     Link,
     /// A run as a whole.
     Run,

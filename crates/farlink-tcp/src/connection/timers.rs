@@ -25,7 +25,7 @@ impl Connection {
             Timer::User | Timer::FinWait2 => self.end(now, CloseReason::TimedOut),
             Timer::KeepAlive => self.on_keepalive(now),
             Timer::DelayedAck => self.rx.acknowledge_now(),
-            // What they held back is asked for again now.
+            // Segments that these timers held back may leave now.
             Timer::Pacing | Timer::Dummy => {}
             Timer::Reordering => {
                 let recovery = &mut self.tx.recovery;

@@ -65,8 +65,8 @@ impl Flight {
     /// `FlightSize` (RFC 5681, 2) includes what is SACKed, and after a SACK
     /// recovery or a time-out it may be several windows: a part of it would then
     /// be a rise, where RFC 5681, 4.3, wants cwnd and ssthresh lowered once more.
-    /// The same goes for what left in the place of segments that duplicates told
-    /// to have arrived: it is not more in the network. Linux and 4.4BSD reduce from
+    /// Segments that left in the place of those that duplicate ACKs reported do not count either,
+    /// because the network holds no more data for them. Linux and 4.4BSD reduce from
     /// cwnd; RFC 9438, 4.6, knows both.
     pub(crate) fn at_most_window(&self, bytes: u64) -> u64 {
         if self.config().reduce_from == ReduceFrom::FlightSizeUnbounded {

@@ -1,9 +1,9 @@
 //! Loss recovery: when a loss is seen, what is sent again, when it is over.
 //!
-//! One file an algorithm. Each gets duplicate and new acknowledgments and works on the [`Flight`]
-//! and on its [`LossState`](crate::flight::LossState). It returns what else is to be done: whether a timer
-//! restarts, whether a reduction was taken back. What the loss does to the window is the
-//! congestion controller's affair.
+//! Each algorithm has a file. An algorithm gets duplicate and new acknowledgments and works on the
+//! [`Flight`] and on its [`LossState`](crate::flight::LossState). It returns what else is to be
+//! done: whether a timer restarts, whether a reduction was taken back. What the loss does to the
+//! window is the congestion controller's affair.
 
 mod eln;
 pub(crate) mod frto;
@@ -183,7 +183,7 @@ impl LossRecovery {
         }
     }
 
-    // What leaves.
+    // Segments that leave.
 
     /// Notes that `len` bytes of data leave, with `again` for another time.
     pub(crate) fn on_sent(&mut self, flight: &mut Flight, now: Instant, again: bool) {

@@ -120,8 +120,7 @@ impl Prr {
             ssthresh,
             mss: u64::from(flight.mss),
         };
-        // Where this is nothing at first, the fast retransmit leaves all the same:
-        // recovery forces it.
+        // The fast retransmit leaves even if PRR allows nothing at first, because recovery forces it.
         let window = news.pipe + self.on_ack(news);
         flight.inflate_to(window);
         true

@@ -29,7 +29,7 @@ impl Flight {
         let Some(missed) = highest else {
             return;
         };
-        // What a time-out sends again is going anyway.
+        // A time-out sends these segments again anyway.
         if self.loss.after_timeout {
             return;
         }

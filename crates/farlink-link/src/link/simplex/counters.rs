@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 /// The counters that every packet moves.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
-    // Those that move together are not beside each other: to add to both at once takes more
-    // instructions than to each.
+    // Counters that move together are kept apart, because the compiler would add to both at once,
+    // which takes more instructions.
     pub(super) packets: u64,
     pub(super) busy: u64,
     pub(super) bytes: u64,

@@ -28,7 +28,7 @@ pub(in super::super) enum EarlyForwarding {
     Off,
     /// Each packet, if its next link admits it early.
     Each,
-    /// All packets, to one direction that admits them early.
+    /// Every packet goes to one direction, which admits it early.
     All,
 }
 
