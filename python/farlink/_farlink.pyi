@@ -1,6 +1,6 @@
 """The compiled engine. Texts are JSON unless said otherwise; farlink.api is its one user."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypedDict
 
 Progress = Callable[[float, float, int, int], None]
@@ -17,9 +17,24 @@ class RunError(FarlinkError):
     """A run could not be finished."""
 
 class Columns:
-    """Columns of one length, by the C data interface of Arrow (`pyarrow.record_batch`)."""
+    """Columns of one length with their names; `farlink.columns` makes arrays of them."""
 
-    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
+    def __init__(
+        self, columns: Sequence[tuple[str, str, bytes, bytes | None, list[str] | None]]
+    ) -> None:
+        """Build columns from name, type in NumPy, bytes, a byte of presence per row, texts."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    def names(self) -> list[str]:
+        """Return the names of the columns."""
+
+    def select(self, names: Sequence[str]) -> Columns:
+        """Return some columns, in this order."""
+
+    def column(self, name: str) -> tuple[str, bytes, bytes | None, list[str] | None]:
+        """Return type, bytes, a byte of presence per row (None: all present) and texts."""
 
 class Measures:
     """The measures of runs of one scenario: a row of numbers for each run."""
@@ -100,3 +115,15 @@ def sample_channel(
     spacing_ns: int | None,
     run: int,
 ) -> ChannelSample: ...
+def to_parquet(
+    columns: Columns, metadata: Sequence[tuple[str, str]], ends: Sequence[int]
+) -> bytes: ...
+def from_parquet(
+    data: bytes,
+    columns: Sequence[str],
+    filter: Mapping[str, Sequence[str]],  # noqa: A002
+) -> Columns: ...
+def parquet_footer(data: bytes) -> tuple[int, dict[str, str], list[str]]: ...
+def beta_reg(a: float, b: float, x: float) -> float: ...
+def gamma_lr(a: float, x: float) -> float: ...
+def gamma_ur(a: float, x: float) -> float: ...

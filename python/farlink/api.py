@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from farlink import _farlink, resultfile, source
+from farlink import _farlink, columns, resultfile, source
 from farlink.checks import text_of, whole
 from farlink.errors import Interrupted, ScenarioError
 from farlink.result import Result
@@ -165,10 +165,7 @@ def trajectory(
     where = source.find(scenario)
     text = next(iter(where.resolve(None, source.changes(overrides, seed)).values()))
     name = link if link is not None else str(json.loads(text)["links"][0]["name"])
-    import pyarrow as pa
-
-    columns = _farlink.trajectory(text, run, name, step, duration)
-    return cast("pd.DataFrame", pa.record_batch(columns).to_pandas())
+    return columns.frame(_farlink.trajectory(text, run, name, step, duration))
 
 
 def load(path: str | Path) -> Result:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from farlink import _farlink, source, units
+from farlink import _farlink, columns, source, units
 from farlink.errors import ScenarioError
+from farlink.probability import gamma_quantile
 from farlink.stats import Estimate, clopper_pearson, mean_ci95, t_quantile
 
 if TYPE_CHECKING:
@@ -85,18 +86,18 @@ class ChannelSample:
     def __init__(
         self, name: str, scenario: dict[str, Any], sampled: Mapping[str, Any], run: int
     ) -> None:
-        import pyarrow as pa
-
         data = json.loads(sampled["told"])
-        columns = pa.record_batch(sampled["columns"])
+        fate, copies, delay = (
+            columns.numbers(sampled["columns"], name) for name in ("fate", "copies", "delay")
+        )
         self.name = name
         self.scenario = scenario
         self.run = run
-        self.fate: Array = columns.column("fate").to_numpy()
-        self.copies: Array = columns.column("copies").to_numpy()
+        self.fate: Array = fate.astype(np.int64)
+        self.copies: Array = copies.astype(np.int64)
         self.lost: Array = self.fate != _DELIVERED
         dropped = self.fate >= _DROPPED
-        self.delay: Array = np.where(dropped, np.nan, columns.column("delay").to_numpy() / 1e9)
+        self.delay: Array = np.where(dropped, np.nan, delay / 1e9)
         self.causes: list[str] = data["causes"]
         self.spacing_s = float(data["spacing_s"])
         self.bytes = int(data["bytes"])
@@ -608,7 +609,5 @@ def _quantile(values: Array, level: float) -> Estimate:
 
 def _poisson(count: int) -> tuple[float, float]:
     """Return the 95 % interval of the mean of a Poisson number."""
-    from scipy.special import gammaincinv
-
-    low = 0.0 if count == 0 else float(gammaincinv(count, 0.025))
-    return low, float(gammaincinv(count + 1, 0.975))
+    low = 0.0 if count == 0 else gamma_quantile(count, 0.025)
+    return low, gamma_quantile(count + 1, 0.975)

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from farlink import _farlink, files, folder, measures, registry, resultfile
+from farlink import _farlink, columns, files, folder, measures, registry, resultfile
 from farlink.checks import text_of, whole
 from farlink.errors import RunError, ScenarioError
 from farlink.measures import AGENT, Row, unit_of, values_of
@@ -183,29 +183,25 @@ class Result:
         """Flow metrics of every single run: a row per TCP, flow and run."""
         import pandas as pd
 
-        columns: dict[str, Any] = {"tcp": [], "flow": [], "run": []}
+        table: dict[str, Any] = {"tcp": [], "flow": [], "run": []}
         rows = self.rows("results")
         for row in rows:
-            columns["tcp"] += [row["tcp"]] * self.runs
-            columns["flow"] += [row["flow"]] * self.runs
-            columns["run"] += range(self.runs)
-        columns |= self._columns(list(_units(rows)))
-        table = pd.DataFrame(columns).set_index(["tcp", "flow", "run"]).astype("float64")
-        table.attrs["units"] = _units(rows)
-        return table
+            table["tcp"] += [row["tcp"]] * self.runs
+            table["flow"] += [row["flow"]] * self.runs
+            table["run"] += range(self.runs)
+        table |= self._columns(list(_units(rows)))
+        frame = pd.DataFrame(table).set_index(["tcp", "flow", "run"]).astype("float64")
+        frame.attrs["units"] = _units(rows)
+        return frame
 
     def _columns(self, metrics: Sequence[str]) -> "dict[str, Any]":
         """Return flow metrics, those of a TCP after the other, of a flow after the other."""
         import numpy as np
 
         if self._measures:
-            import pyarrow as pa
-
-            tables = [pa.record_batch(measure.table("flow")) for measure in self._measures.values()]
+            tables = [measure.table("flow") for measure in self._measures.values()]
             return {
-                name: np.concatenate(
-                    [t.column(name).to_numpy(zero_copy_only=False) for t in tables]
-                )
+                name: np.concatenate([columns.numbers(table, name) for table in tables])
                 for name in metrics
             }
         rows = self.rows("results")
@@ -572,17 +568,19 @@ def _frame(rows: Sequence[Row], keys: list[str]) -> "pd.DataFrame":
         if len(keys) > 1
         else pd.Index(labels[0], name=keys[0])
     )
-    columns = {}
+    by_metric = {}
     for name in _units(rows):
         metrics = [row["metrics"].get(name, _ABSENT) for row in rows]
-        columns[name, "mean"] = [metric["mean"] for metric in metrics]
-        columns[name, "ci95_low"] = [metric["ci95"][0] for metric in metrics]
-        columns[name, "ci95_high"] = [metric["ci95"][1] for metric in metrics]
-        columns[name, "n"] = [metric["n"] for metric in metrics]
-    table = pd.DataFrame(columns, index=index)
+        by_metric[name, "mean"] = [metric["mean"] for metric in metrics]
+        by_metric[name, "ci95_low"] = [metric["ci95"][0] for metric in metrics]
+        by_metric[name, "ci95_high"] = [metric["ci95"][1] for metric in metrics]
+        by_metric[name, "n"] = [metric["n"] for metric in metrics]
+    table = pd.DataFrame(by_metric, index=index)
     table.columns.names = ["metric", None]
-    counts = [column for column in columns if column[1] == "n"]
-    table = table.astype({column: "int64" if column in counts else "float64" for column in columns})
+    counts = [column for column in by_metric if column[1] == "n"]
+    table = table.astype(
+        {column: "int64" if column in counts else "float64" for column in by_metric}
+    )
     table.attrs["units"] = _units(rows)
     return table
 

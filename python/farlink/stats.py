@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from farlink.probability import beta_quantile, binomial_cdf, student_quantile
+
 __all__ = [
     "Estimate",
     "clopper_pearson",
@@ -86,9 +88,7 @@ def _below_median(n: int) -> int:
     """Return the largest k for which fewer than k of n fair coins are heads at most 1 in 40."""
     k = 0
     if n > 1000:
-        from scipy.special import bdtr
-
-        while bdtr(k, n, 0.5) <= 0.025:
+        while binomial_cdf(k, n, 0.5) <= 0.025:
             k += 1
         return k
     ways, below = 1, 0
@@ -119,10 +119,8 @@ def clopper_pearson(successes: int, n: int) -> tuple[float, float]:
 
     Clopper and Pearson (1934): never too narrow, whatever the probability.
     """
-    from scipy.special import betaincinv
-
-    low = 0.0 if successes == 0 else float(betaincinv(successes, n - successes + 1, 0.025))
-    high = 1.0 if successes == n else float(betaincinv(successes + 1, n - successes, 0.975))
+    low = 0.0 if successes == 0 else beta_quantile(successes, n - successes + 1, 0.025)
+    high = 1.0 if successes == n else beta_quantile(successes + 1, n - successes, 0.975)
     return low, high
 
 
@@ -130,13 +128,10 @@ def t_quantile(probability: float, degrees: float) -> float:
     """Return the quantile of Student's t with so many degrees of freedom."""
     if probability == 0.975 and degrees in range(1, len(_T_975) + 1):
         return _T_975[int(degrees) - 1]
-    # scipy.stats takes a second to import; its special functions do not.
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees, probability))
+    return student_quantile(degrees, probability)
 
 
-# By degrees of freedom from 1, as scipy has them: importing it would take longer than a short run.
+# Quantiles of 97.5 % by degrees of freedom from 1: a figure asks for thousands of intervals.
 # fmt: off
 _T_975 = (
     12.706204736174694, 4.302652729749462, 3.1824463052837078, 2.7764451051977934,

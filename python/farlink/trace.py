@@ -1,15 +1,13 @@
 """Traces of one run as tables: what was sent, acknowledged, lost and queued, and when."""
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from farlink import files, registry
+from farlink import columns, files, registry
 from farlink.checks import text_of
 from farlink.errors import ScenarioError
 from farlink.measures import rows_of, values_of
@@ -17,9 +15,9 @@ from farlink.measures import rows_of, values_of
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
-    import pyarrow as pa
 
     from farlink._farlink import TraceTables
+    from farlink.columns import Texts
 
     _Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -46,7 +44,7 @@ class Trace:
         self.pcaps = dict(raw["pcaps"])
         self._raw = raw
         self._tables: dict[str, pd.DataFrame] = {}
-        self._arrays: dict[str, dict[str, _Array | _Names]] = {}
+        self._arrays: dict[str, dict[str, _Array | Texts]] = {}
 
     @cached_property
     def outcome(self) -> dict[str, Any]:
@@ -81,23 +79,13 @@ class Trace:
 
     def table(self, name: str, *, bin_s: float | None = None) -> "pd.DataFrame":
         """Return one trace; see `Result.trace`."""
-        import pandas as pd
-
         kind = _kind(name, bin_s)
         if name == "throughput":
-            table = pd.DataFrame(
-                {
-                    column: pd.Categorical.from_codes(value.codes, categories=pd.Index(value.names))
-                    if isinstance(value, _Names)
-                    else value
-                    for column, value in self._throughput(bin_s).items()
-                }
-            )
+            table = columns.frame(columns.build(self._throughput(bin_s)))
             table.attrs["units"] = kind.units
             return table
         if name not in self._tables:
-            batch = self._batch(kind.table)
-            self._tables[name] = pd.DataFrame({unit: _column(batch, unit) for unit in kind.units})
+            self._tables[name] = columns.frame(self._raw["tables"][kind.table], list(kind.units))
             self._tables[name].attrs["units"] = kind.units
         return self._tables[name]
 
@@ -110,28 +98,37 @@ class Trace:
         longer to make than most figures to draw.
         """
         kind = _kind(name, bin_s)
-        columns: dict[str, _Array | _Names]
         if name == "throughput":
-            columns = self._throughput(bin_s)
+            arrays = self._throughput(bin_s)
         else:
             if name not in self._arrays:
-                batch = self._batch(kind.table)
-                self._arrays[name] = {column: _array(batch.column(column)) for column in kind.units}
-            columns = self._arrays[name]
+                self._arrays[name] = self._read(kind)
+            arrays = self._arrays[name]
         chosen = None
         for column, value in (where or {}).items():
-            same = _same(columns[column], value)
+            values = arrays[column]
+            same = values.equals(value) if isinstance(values, columns.Texts) else values == value
             chosen = same if chosen is None else chosen & same
-        if chosen is not None and chosen.all():
-            chosen = None
+        if chosen is None or chosen.all():
+            chosen = slice(None)
         return {
-            column: numbers.text(chosen)
-            if isinstance(numbers, _Names)
-            else numbers
-            if chosen is None
-            else numbers[chosen]
-            for column, numbers in columns.items()
+            column: values[chosen].to_array()
+            if isinstance(values, columns.Texts)
+            else values[chosen]
+            for column, values in arrays.items()
         }
+
+    def _read(self, kind: registry.TraceKind) -> "dict[str, _Array | Texts]":
+        """Return the columns of a trace; figures share the arrays, so they cannot be written."""
+        table = self._raw["tables"][kind.table]
+        arrays = {}
+        for name in kind.units:
+            values = columns.array(table, name)
+            if not isinstance(values, columns.Texts):
+                values = columns.numbers(table, name)
+                values.setflags(write=False)
+            arrays[name] = values
+        return arrays
 
     def write(self, directory: Path, table_format: str) -> list[Path]:
         """Write every trace to `directory`, each file whole or not at all.
@@ -146,7 +143,7 @@ class Trace:
             path = directory / f"{name}.{table_format}"
             with files.replacing(path) as temporary:
                 if table_format == "parquet":
-                    _write_parquet(self._arrow_table(name), temporary)
+                    temporary.write_bytes(self._parquet(name))
                 else:
                     table = self.table(name)
                     units: dict[str, str] = table.attrs["units"]
@@ -155,27 +152,13 @@ class Trace:
             written.append(path)
         return written
 
-    def _arrow_table(self, name: str) -> "pa.Table":
-        """Return a trace as an Arrow table, without pandas, whose import takes 0.3 s."""
-        import pyarrow as pa
-
+    def _parquet(self, name: str) -> bytes:
         kind = registry.traces()[name]
-        nullable: set[str] = set()
         if name == "throughput":
-            columns = {
-                column: pa.DictionaryArray.from_arrays(
-                    _arrow(value.codes), _arrow_texts(value.names)
-                )
-                if isinstance(value, _Names)
-                else _arrow(value)
-                for column, value in self._throughput(None).items()
-            }
+            table = columns.build(self._throughput(None))
         else:
-            batch = self._batch(kind.table)
-            columns = {column: _nan_as_null(batch.column(column)) for column in kind.units}
-            nullable = {field.name for field in batch.schema if field.nullable}
-        metadata = _pandas_metadata(columns, nullable, kind.units)
-        return pa.table(columns).replace_schema_metadata(metadata)
+            table = self._raw["tables"][kind.table].select(list(kind.units))
+        return columns.to_parquet(table, columns.pandas_metadata(table, kind.units))
 
     def _width(self, bin_s: float | None) -> float:
         if bin_s is None:
@@ -189,12 +172,7 @@ class Trace:
             "bins"
         )
 
-    def _batch(self, table: str) -> "pa.RecordBatch":
-        import pyarrow as pa
-
-        return pa.record_batch(self._raw["tables"][table])
-
-    def _throughput(self, bin_s: float | None) -> "dict[str, _Array | _Names]":
+    def _throughput(self, bin_s: float | None) -> "dict[str, _Array | Texts]":
         """Bits that arrived at the far end of each link per bin, over the bin's width.
 
         `time` is the middle of the bin. The last bin may stick out past the end
@@ -203,14 +181,16 @@ class Trace:
         import numpy as np
 
         width = self._width(bin_s)
-        batch = self._batch("deliveries")
-        link, direction = batch.column("link"), batch.column("direction")
-        size = _buffer(batch.column("bytes")).astype(np.float64)
-        number = (_buffer(batch.column("time")) / width).astype(np.int64)
+        table = self._raw["tables"]["deliveries"]
+        link, direction = (columns.array(table, name) for name in ("link", "direction"))
+        assert isinstance(link, columns.Texts)
+        assert isinstance(direction, columns.Texts)
+        size = columns.numbers(table, "bytes")
+        number = (columns.numbers(table, "time") / width).astype(np.int64)
         bins = max(int(number.max(initial=-1)) + 1, math.ceil(self.simulated_s / width))
-        links, directions = link.dictionary, direction.dictionary
+        links, directions = link.texts, direction.texts
         pairs = len(links) * len(directions)
-        pair = _buffer(link.indices) * len(directions) + _buffer(direction.indices)
+        pair = link.codes * len(directions) + direction.codes
         bits = 8 * np.bincount(
             pair.astype(np.int64) * bins + number, weights=size, minlength=pairs * bins
         )
@@ -219,26 +199,10 @@ class Trace:
         middle = (np.arange(bins) + 0.5) * width
         return {
             "time": np.tile(middle, len(used)),
-            "link": _Names(which, links.to_pylist()),
-            "direction": _Names(way, directions.to_pylist()),
+            "link": columns.Texts(which, links),
+            "direction": columns.Texts(way, directions),
             "throughput": bits.reshape(pairs, bins)[used].ravel() / width,
         }
-
-
-@dataclass(frozen=True)
-class _Names:
-    """Column of names: the place of each in a list."""
-
-    codes: "_Array"
-    names: list[str]
-
-    def text(self, chosen: "_Array | None") -> "_Array":
-        """Return the names of the chosen rows, by default of all."""
-        import numpy as np
-
-        codes = self.codes if chosen is None else self.codes[chosen]
-        texts: _Array = np.array(self.names, dtype=object)[codes]
-        return texts
 
 
 def _kind(name: str, bin_s: float | None) -> registry.TraceKind:
@@ -247,138 +211,6 @@ def _kind(name: str, bin_s: float | None) -> registry.TraceKind:
     if bin_s is not None and name != "throughput":
         raise ScenarioError(f"bin_s is for the trace 'throughput'; {name!r} is not binned")
     return registry.traces()[name]
-
-
-def _array(column: "pa.Array[Any]") -> "_Array | _Names":
-    """Read the buffers of a column: what pyarrow has for this imports pandas."""
-    import numpy as np
-    import pyarrow as pa
-
-    if isinstance(column, pa.DictionaryArray):
-        return _Names(_buffer(column.indices), column.dictionary.to_pylist())
-    numbers = _buffer(column).astype(np.float64)
-    if column.null_count:
-        numbers[~_bits(column.buffers()[0], column)] = np.nan
-    numbers.setflags(write=False)  # figures share it
-    return numbers
-
-
-def _buffer(column: "pa.Array[Any]") -> "_Array":
-    import numpy as np
-
-    data, kind = column.buffers()[1], str(column.type)
-    if data is None:
-        return np.empty(0)
-    if kind == "bool":
-        return _bits(data, column)
-    numbers = np.frombuffer(data, np.dtype({"double": "float64"}.get(kind, kind)))
-    return numbers[column.offset : column.offset + len(column)]
-
-
-def _bits(data: "pa.Buffer | None", column: "pa.Array[Any]") -> "_Array":
-    import numpy as np
-
-    assert data is not None
-    bits = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")
-    return bits[column.offset : column.offset + len(column)].astype(bool)
-
-
-def _same(column: "_Array | _Names", value: str) -> "_Array":
-    import numpy as np
-
-    if not isinstance(column, _Names):
-        return np.asarray(column == value)
-    place = column.names.index(value) if value in column.names else -1
-    return np.asarray(column.codes == place)
-
-
-def _column(batch: "pa.RecordBatch", name: str) -> "pd.Series[Any]":
-    """Take a column; whole numbers of which some may be absent stay whole."""
-    import pandas as pd
-    import pyarrow as pa
-
-    column = batch.column(name)
-    if batch.schema.field(name).nullable:
-        column = column.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
-    else:
-        column = column.to_pandas()
-    return cast("pd.Series[Any]", column)
-
-
-def _nan_as_null(column: "pa.Array[Any]") -> "pa.Array[Any]":
-    """Return a column with null for NaN, as pandas writes it; queries skip a null."""
-    import numpy as np
-
-    if str(column.type) != "double" or column.null_count:
-        return column
-    numbers = _buffer(column)
-    absent = np.isnan(numbers)
-    return _arrow(numbers, absent) if absent.any() else column
-
-
-def _arrow(numbers: "_Array", absent: "_Array | None" = None) -> "pa.Array[Any]":
-    """Return numbers as an Arrow array; `pyarrow.array` would import pandas."""
-    import numpy as np
-    import pyarrow as pa
-
-    bits = None if absent is None else pa.py_buffer(np.packbits(~absent, bitorder="little"))
-    kind = pa.type_for_alias(str(numbers.dtype))
-    data = pa.py_buffer(np.ascontiguousarray(numbers))
-    return pa.Array.from_buffers(kind, len(numbers), [bits, data])
-
-
-def _arrow_texts(texts: Sequence[str]) -> "pa.StringArray":
-    import numpy as np
-    import pyarrow as pa
-
-    encoded = [text.encode() for text in texts]
-    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
-    return pa.StringArray.from_buffers(
-        len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))
-    )
-
-
-def _pandas_metadata(
-    columns: "Mapping[str, pa.Array[Any]]", nullable: set[str], units: Mapping[str, str]
-) -> dict[str, str]:
-    """Return what `pandas.read_parquet` needs to restore the table of `Trace.table`.
-
-    Whole numbers stay whole beside absent ones, and `attrs` has the units.
-    """
-    import pyarrow as pa
-
-    attributes = {"units": dict(units)}
-    known = []
-    for name, column in columns.items():
-        if isinstance(column, pa.DictionaryArray):
-            categories = {"num_categories": len(column.dictionary), "ordered": False}
-            kinds: dict[str, Any] = {
-                "pandas_type": "categorical",
-                "numpy_type": str(column.indices.type),
-                "metadata": categories,
-            }
-        else:
-            kind = {"double": "float64"}.get(str(column.type), str(column.type))
-            stored = "Int64" if kind == "int64" and name in nullable else kind
-            kinds = {"pandas_type": kind, "numpy_type": stored, "metadata": None}
-        known.append({"name": name, "field_name": name, **kinds})
-    document = {
-        "index_columns": [],
-        "column_indexes": [],
-        "columns": known,
-        "attributes": attributes,
-        "pandas_version": "3.0.0",
-    }
-    return {"pandas": json.dumps(document), "PANDAS_ATTRS": json.dumps(attributes)}
-
-
-def _write_parquet(table: "pa.Table", path: Path) -> None:
-    """Write a table; a dictionary of numbers, which hardly repeat, is larger than they are."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    names = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
-    pq.write_table(table, path, use_dictionary=names)
 
 
 def round_bin(simulated_s: float) -> float:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from farlink import _farlink
 from farlink.errors import ScenarioError
 from farlink.experiment import Point, Store, damage, table
 from farlink.experiment.numbers import OF_DATAGRAMS, Numbers
@@ -62,13 +63,13 @@ def test_runs_that_are_added_during_a_query_do_not_shift_its_columns(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Store(store.path)
-    at_first_call(monkeypatch, duckdb, "connect", lambda: other.add([numbers("first", [3, 4])]))
+    at_first_call(monkeypatch, damage, "read", lambda: other.add([numbers("first", [3, 4])]))
     assert check(store.numbers(KEYS), least=3) == 6
     assert check(store.numbers(KEYS), least=3) == 8
 
 
 @pytest.mark.parametrize(
-    ("where", "name"), [(duckdb, "connect"), (pq, "read_metadata"), (table, "to_numbers")]
+    ("where", "name"), [(damage, "content"), (damage, "read"), (table, "to_numbers")]
 )
 def test_parts_that_another_process_merges_meanwhile_are_read_from_the_merged_one(
     store: Store, monkeypatch: pytest.MonkeyPatch, where: object, name: str
@@ -77,6 +78,14 @@ def test_parts_that_another_process_merges_meanwhile_are_read_from_the_merged_on
     other.covered()
     at_first_call(monkeypatch, where, name, lambda: other.tidy(at_least=2))
     assert check(Store(store.path).numbers(KEYS), least=3) == 6
+    assert len(list(store.path.glob("part-*"))) == 1
+
+
+def test_parts_that_another_process_merges_during_a_question_in_sql_are_read_from_the_merged_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_first_call(monkeypatch, duckdb, "connect", lambda: Store(store.path).tidy(at_least=2))
+    assert store.query("select count(*) n from results")["n"].tolist() == [24]
     assert len(list(store.path.glob("part-*"))) == 1
 
 
@@ -233,7 +242,7 @@ def test_a_damaged_file_is_named_with_what_to_do(
 
 
 def test_a_bit_of_a_footer_that_changes_a_name_is_told_too(store: Store) -> None:
-    """Of the parts, one has the name of a column there, which pyarrow reads as it is."""
+    """A flipped bit in the name of a column leaves a file that Parquet still reads."""
     for path in sorted(store.path.glob("part-*")):
         whole = path.read_bytes()
         path.write_bytes(_one_bit(whole))
@@ -250,10 +259,11 @@ def test_a_damaged_part_is_named_by_a_merge_too(store: Store) -> None:
 
 
 def cut(path: Path, rows: int) -> None:
-    """Write the first rows of a part again, under the same runs and without a CRC-32."""
-    result = pq.ParquetFile(path).read()
-    table = {damage.META: result.schema.metadata[damage.META]}
-    pq.write_table(result.slice(0, rows).replace_schema_metadata(table), path)
+    """Write the first rows of a part again, under the same runs."""
+    _, metadata, _ = _farlink.parquet_footer(path.read_bytes())
+    data = table.to_bytes(damage.read(path)[np.arange(rows)], metadata)
+    path.unlink()
+    (path.parent / damage.name_of("part", "cut", data)).write_bytes(data)
 
 
 def test_a_number_that_parquet_still_reads_but_that_differs_is_refused(tmp_path: Path) -> None:
@@ -264,9 +274,10 @@ def test_a_number_that_parquet_still_reads_but_that_differs_is_refused(tmp_path:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
-    # Neither DuckDB nor pyarrow notices.
-    rows = pq.ParquetFile(path).read().column("value").to_numpy()
+    # Parquet itself does not notice.
+    rows = table.read(bytes(data)).value
     assert (rows != values.T.ravel()).sum() == 1
+    assert (duckdb.read_parquet(str(path)).fetchnumpy()["value"] == rows).all()
     with pytest.raises(ScenarioError, match=f"{path.name}.*remove it"):
         Store(store.path).numbers(["first"])
 
@@ -275,7 +286,7 @@ def test_rows_that_do_not_fit_the_runs_of_their_part_are_refused(store: Store) -
     store.tidy(at_least=2)
     (path,) = store.path.glob("part-*")
     cut(path, 23)
-    with pytest.raises(ScenarioError, match=f"{path.name}.*remove it"):
+    with pytest.raises(ScenarioError, match=r"part-cut-.*remove it"):
         Store(store.path).numbers(KEYS)
 
 
@@ -367,12 +378,44 @@ def test_small_parts_are_chosen_up_to_one_large_one(
 
 
 def test_rows_are_a_matrix_or_an_error(store: Store) -> None:
-    rows = store.ask(lambda duck: duck.sql("select * from results").to_arrow_table())
+    rows = table.joined([damage.read(path) for path in store.path.glob("part-*")])
     covered = store.covered()
     assert check(table.to_numbers(rows, covered), least=3) == 6
     for places in (slice(0, -1), slice(1, None)):
-        few = rows.take(np.arange(rows.num_rows)[places])
+        few = rows[np.arange(len(rows))[places]]
         with pytest.raises(table.BrokenRowsError, match="do not fit its runs"):
             table.to_numbers(few, covered)
     with pytest.raises(table.BrokenRowsError):
-        table.to_numbers(pa.concat_tables([rows, rows]), covered)
+        table.to_numbers(table.joined([rows, rows]), covered)
+
+
+def test_every_reader_of_parquet_reads_a_part(store: Store) -> None:
+    """Rows as pyarrow and DuckDB read them are the rows of the store; no number is null."""
+    store.add([Numbers("third", LAYOUT, np.arange(1), np.array([[1.0, np.nan, -0.0, np.inf]]))])
+    store.tidy(at_least=2)
+    (path,) = store.path.glob("part-*")
+    rows = damage.read(path)
+    assert np.isnan(rows.value).sum() == 1
+    both = pq.read_table(path).to_pandas(), duckdb.read_parquet(str(path)).df()
+    for read in both:
+        assert read["value"].isna().sum() == 1
+        np.testing.assert_array_equal(read["value"].to_numpy(float), rows.value)
+        np.testing.assert_array_equal(read["run"], rows.run)
+        for name in ("point", "scope", "name", "measure"):
+            assert read[name].tolist() == getattr(rows, name).to_array().tolist()
+    assert pq.read_table(path).column("value").null_count == 1
+
+
+def test_a_filter_reads_the_rows_of_its_texts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of several row groups, of which a filter leaves some without any row."""
+    monkeypatch.setattr("farlink.experiment.table._GROUP", 8)
+    layout = tuple(("flow", "f", f"m{place}") for place in range(5))
+    values = np.arange(40.0).reshape(8, 5)
+    data = table.to_bytes(table.of_numbers([Numbers("p", layout, np.arange(8), values)]), {})
+    assert pq.ParquetFile(pa.BufferReader(data)).num_row_groups == 5
+    for wanted in ([], ["m3"], ["m0", "m4"], ["m9"]):
+        rows = table.read(data, {"measure": wanted, "point": ["p"]})
+        assert sorted(set(rows.measure.to_array())) == sorted({"m0", "m3", "m4"} & set(wanted))
+        assert sorted(rows.value) == sorted(values[:, [int(name[1]) for name in wanted
+                                                       if name != "m9"]].ravel())  # fmt: skip
+    assert len(table.read(data, {"point": ["q"]})) == 0

@@ -1,189 +1,252 @@
-//! Columns for Python, by the C data interface of Arrow: whoever reads Arrow (pyarrow,
-//! pandas, polars, DuckDB) takes them without a copy.
+//! Columns of one length for Python: bytes in the layout of NumPy, and a list of texts.
 
 use crate::errors;
-use arrow_buffer::{BooleanBuffer, Buffer};
-use arrow_data::ffi::FFI_ArrowArray;
-use arrow_data::{ArrayData, ArrayDataBuilder};
-use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{ArrowError, DataType, Field, Fields};
 use farlink_sim::scenario::Expanded;
 use farlink_sim::{Column, Holds, Table, TraceColumn, columns_of};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+use std::sync::Arc;
 
-/// An array, or why it is none.
-pub(crate) type Built = Result<ArrayData, ArrowError>;
-
-/// Columns of one length with their names: an Arrow struct array, which is a batch of a
-/// table.
-#[pyclass(frozen)]
-pub(crate) struct Columns {
-    fields: Fields,
-    data: ArrayData,
+/// Values of one column.
+pub(crate) enum Values {
+    /// Numbers, NaN where there is none.
+    F64(Vec<f64>),
+    /// Whole numbers, and per row whether there is one (empty: there always is).
+    I64(Vec<i64>, Vec<bool>),
+    U64(Vec<u64>),
+    U32(Vec<u32>),
+    I32(Vec<i32>),
+    U8(Vec<u8>),
+    Flag(Vec<u8>),
+    /// Index of each row into a list of texts.
+    Text(Vec<i32>, Vec<String>),
 }
+
+impl Values {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::F64(v) => v.len(),
+            Self::I64(v, _) => v.len(),
+            Self::U64(v) => v.len(),
+            Self::U32(v) => v.len(),
+            Self::I32(v) | Self::Text(v, _) => v.len(),
+            Self::U8(v) | Self::Flag(v) => v.len(),
+        }
+    }
+
+    /// Returns the name of the type in NumPy; texts are named by their index.
+    pub(crate) fn dtype(&self) -> &'static str {
+        match self {
+            Self::F64(_) => "float64",
+            Self::I64(..) => "int64",
+            Self::U64(_) => "uint64",
+            Self::U32(_) => "uint32",
+            Self::I32(_) | Self::Text(..) => "int32",
+            Self::U8(_) => "uint8",
+            Self::Flag(_) => "bool",
+        }
+    }
+
+    /// Reads a column from bytes in the layout of NumPy.
+    fn parse(dtype: &str, data: &[u8], present: Vec<bool>, texts: Option<Vec<String>>) -> Self {
+        fn numbers<const N: usize, T>(data: &[u8], read: fn([u8; N]) -> T) -> Vec<T> {
+            data.as_chunks()
+                .0
+                .iter()
+                .map(|&bytes| read(bytes))
+                .collect()
+        }
+        match (dtype, texts) {
+            (_, Some(texts)) => Self::Text(numbers(data, i32::from_ne_bytes), texts),
+            ("float64", _) => Self::F64(numbers(data, f64::from_ne_bytes)),
+            ("int64", _) => Self::I64(numbers(data, i64::from_ne_bytes), present),
+            ("uint64", _) => Self::U64(numbers(data, u64::from_ne_bytes)),
+            ("uint32", _) => Self::U32(numbers(data, u32::from_ne_bytes)),
+            ("int32", _) => Self::I32(numbers(data, i32::from_ne_bytes)),
+            ("bool", _) => Self::Flag(data.to_vec()),
+            _ => Self::U8(data.to_vec()),
+        }
+    }
+
+    fn bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        fn copy<'py, const N: usize, T: Copy>(
+            py: Python<'py>,
+            values: &[T],
+            write: fn(T) -> [u8; N],
+        ) -> PyResult<Bound<'py, PyBytes>> {
+            PyBytes::new_with(py, N * values.len(), |out| {
+                for (place, &value) in out.as_chunks_mut().0.iter_mut().zip(values) {
+                    *place = write(value);
+                }
+                Ok(())
+            })
+        }
+        match self {
+            Self::F64(v) => copy(py, v, f64::to_ne_bytes),
+            Self::I64(v, _) => copy(py, v, i64::to_ne_bytes),
+            Self::U64(v) => copy(py, v, u64::to_ne_bytes),
+            Self::U32(v) => copy(py, v, u32::to_ne_bytes),
+            Self::I32(v) | Self::Text(v, _) => copy(py, v, i32::to_ne_bytes),
+            Self::U8(v) | Self::Flag(v) => Ok(PyBytes::new(py, v)),
+        }
+    }
+}
+
+/// Columns of one length with their names.
+#[pyclass(frozen)]
+pub(crate) struct Columns(pub(crate) Vec<(String, Arc<Values>)>);
+
+/// Type in NumPy, bytes, a byte per row of whether there is a number, texts.
+type Layout<'py> = (
+    &'static str,
+    Bound<'py, PyBytes>,
+    Option<Bound<'py, PyBytes>>,
+    Option<Vec<String>>,
+);
 
 #[pymethods]
 impl Columns {
-    /// The Arrow PyCapsule interface. What is asked for beside is not converted to.
-    #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_array__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
-        drop(requested_schema);
-        let schema = FFI_ArrowSchema::try_from(DataType::Struct(self.fields.clone()));
-        let schema = schema.map_err(|e| errors::internal(&e))?;
-        let array = FFI_ArrowArray::new(&self.data);
-        Ok((
-            PyCapsule::new_with_value(py, schema, c"arrow_schema")?,
-            PyCapsule::new_with_value(py, array, c"arrow_array")?,
-        ))
+    /// Builds columns from (name, type in NumPy, bytes, bytes of presence, texts).
+    #[new]
+    #[allow(clippy::type_complexity)] // Python gives it so
+    fn parse(
+        columns: Vec<(
+            String,
+            String,
+            PyBackedBytes,
+            Option<PyBackedBytes>,
+            Option<Vec<String>>,
+        )>,
+    ) -> PyResult<Self> {
+        let columns = columns
+            .into_iter()
+            .map(|(name, dtype, data, present, texts)| {
+                let present = present
+                    .iter()
+                    .flat_map(|rows| rows.iter())
+                    .map(|&x| x != 0)
+                    .collect();
+                (name, Values::parse(&dtype, &data, present, texts))
+            });
+        Self::new(columns.collect())
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.first().map_or(0, |(_, values)| values.len())
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.0.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// Returns columns of these names, in this order.
+    fn select(&self, names: Vec<String>) -> PyResult<Self> {
+        let chosen = names.into_iter().map(|name| {
+            let values = Arc::clone(self.get(&name)?);
+            Ok((name, values))
+        });
+        chosen.collect::<PyResult<_>>().map(Self)
+    }
+
+    /// Returns the type, the bytes, which rows have a number (None: all) and the texts of a column.
+    fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Layout<'py>> {
+        let values = self.get(name)?;
+        let (present, texts) = match &**values {
+            Values::I64(_, present) if !present.is_empty() => {
+                let present: Vec<u8> = present.iter().map(|&x| u8::from(x)).collect();
+                (Some(PyBytes::new(py, &present)), None)
+            }
+            Values::Text(_, texts) => (None, Some(texts.clone())),
+            _ => (None, None),
+        };
+        Ok((values.dtype(), values.bytes(py)?, present, texts))
     }
 }
 
 impl Columns {
-    /// Columns as they are.
+    pub(crate) fn new(columns: Vec<(String, Values)>) -> PyResult<Self> {
+        let rows = columns.first().map_or(0, |(_, values)| values.len());
+        if columns.iter().any(|(_, values)| values.len() != rows) {
+            return Err(PyValueError::new_err("columns differ in length"));
+        }
+        let columns = columns.into_iter();
+        Ok(Self(
+            columns
+                .map(|(name, values)| (name, Arc::new(values)))
+                .collect(),
+        ))
+    }
+
+    fn get(&self, name: &str) -> PyResult<&Arc<Values>> {
+        let column = self.0.iter().find(|(known, _)| known == name);
+        let missing = || errors::internal(&format!("no column {name}"));
+        column.map(|(_, values)| values).ok_or_else(missing)
+    }
+
+    /// Builds columns from numbers as they are.
     pub(crate) fn raw<const N: usize>(columns: [(&'static str, Column); N]) -> PyResult<Self> {
-        let columns = columns.map(|(name, column)| (name.to_owned(), plain(column), false));
+        let columns = columns.map(|(name, column)| (name.to_owned(), plain(column)));
         Self::new(columns.into())
     }
 
-    /// A table of a trace, as people read it.
+    /// Builds the table of a trace, in seconds and with the names of flows and links.
     pub(crate) fn of(table: Table, scenario: &Expanded) -> PyResult<Self> {
         let known = columns_of(table.name);
         let columns = known.iter().zip(table.columns);
-        let columns = columns.map(|(known, (name, column))| {
-            let (data, may_be_none) = read(known, column, scenario);
-            (name.to_owned(), data, may_be_none)
-        });
+        let columns =
+            columns.map(|(known, (name, column))| (name.to_owned(), read(known, column, scenario)));
         Self::new(columns.collect())
     }
-
-    /// Columns by name, and whether some of each may be nothing.
-    pub(crate) fn new(columns: Vec<(String, Built, bool)>) -> PyResult<Self> {
-        let (mut fields, mut children) = (Vec::new(), Vec::new());
-        for (name, data, may_be_none) in columns {
-            let data = data.map_err(|e| errors::internal(&e))?;
-            fields.push(Field::new(name, data.data_type().clone(), may_be_none));
-            children.push(data);
-        }
-        let fields = Fields::from(fields);
-        let data = ArrayDataBuilder::new(DataType::Struct(fields.clone()))
-            .len(children.first().map_or(0, ArrayData::len))
-            .child_data(children)
-            .build()
-            .map_err(|e| errors::internal(&e))?;
-        Ok(Self { fields, data })
-    }
 }
 
-/// A column of what its numbers stand for, and whether some may stand for nothing.
-fn read(known: &TraceColumn, column: Column, scenario: &Expanded) -> (Built, bool) {
+/// Returns a column in the units of its trace.
+fn read(known: &TraceColumn, column: Column, scenario: &Expanded) -> Values {
     const NONE: u64 = u64::MAX;
     let seconds = |n: u64| n as f64 / 1e9;
-    let data = match known.holds {
-        Holds::Time => real(column.numbers().into_iter().map(seconds)),
-        Holds::TimeOrNone => real(
-            column
-                .numbers()
-                .into_iter()
-                .map(|n| if n == 0 { f64::NAN } else { seconds(n) }),
-        ),
-        Holds::Whole => plain(Column::I64(
-            column.numbers().into_iter().map(|n| n as i64).collect(),
-        )),
+    let numbers = |column: Column, value: fn(u64) -> f64| {
+        Values::F64(column.numbers().into_iter().map(value).collect())
+    };
+    match known.holds {
+        Holds::Time => Values::F64(column.numbers().into_iter().map(seconds).collect()),
+        Holds::TimeOrNone => numbers(column, |n| if n == 0 { f64::NAN } else { n as f64 / 1e9 }),
+        Holds::Window => numbers(column, |n| if n == NONE { f64::INFINITY } else { n as f64 }),
+        Holds::Whole => {
+            let whole = column.numbers().into_iter().map(|n| n as i64);
+            Values::I64(whole.collect(), Vec::new())
+        }
         Holds::WholeOrNone => {
             let numbers: Vec<_> = column.numbers().into_iter().collect();
-            let there = BooleanBuffer::collect_bool(numbers.len(), |i| numbers[i] != NONE);
-            let shown = numbers
+            let present = numbers.iter().map(|&n| n != NONE).collect();
+            let whole = numbers
                 .iter()
                 .map(|&n| if n == NONE { 0 } else { n as i64 });
-            let data = ArrayDataBuilder::new(DataType::Int64)
-                .len(numbers.len())
-                .null_bit_buffer(Some(there.into_inner()))
-                .add_buffer(Buffer::from_vec(shown.collect()))
-                .build();
-            return (data, true);
+            Values::I64(whole.collect(), present)
         }
-        Holds::Window => real(
-            column
-                .numbers()
-                .into_iter()
-                .map(|n| if n == NONE { f64::INFINITY } else { n as f64 }),
-        ),
         Holds::Real => plain(column),
         Holds::Flag => {
-            let set: Vec<_> = column.numbers().into_iter().map(|n| n != 0).collect();
-            let bits = BooleanBuffer::from(set.as_slice());
-            ArrayDataBuilder::new(DataType::Boolean)
-                .len(set.len())
-                .add_buffer(bits.into_inner())
-                .build()
+            let flags = column.numbers().into_iter().map(|n| u8::from(n != 0));
+            Values::Flag(flags.collect())
         }
-        Holds::Flow => named(
-            &column,
-            scenario.flows.iter().map(|flow| flow.name.as_str()),
-        ),
-        Holds::Link => named(
-            &column,
-            scenario.links.iter().map(|link| link.name.as_str()),
-        ),
-        Holds::Name(names) => named(&column, names().into_iter()),
-    };
-    (data, false)
-}
-
-/// Numbers; none where they are not finite.
-pub(crate) fn nullable(numbers: Vec<f64>) -> Built {
-    let there = BooleanBuffer::collect_bool(numbers.len(), |i| numbers[i].is_finite());
-    ArrayDataBuilder::new(DataType::Float64)
-        .len(numbers.len())
-        .null_bit_buffer(Some(there.into_inner()))
-        .add_buffer(Buffer::from_vec(numbers))
-        .build()
-}
-
-fn real(numbers: impl Iterator<Item = f64>) -> Built {
-    plain(Column::F64(numbers.collect()))
-}
-
-/// Numbers as they are, where they are.
-pub(crate) fn plain(column: Column) -> Built {
-    let (kind, len, buffer) = match column {
-        Column::I64(v) => (DataType::Int64, v.len(), Buffer::from_vec(v)),
-        Column::U64(v) => (DataType::UInt64, v.len(), Buffer::from_vec(v)),
-        Column::U32(v) => (DataType::UInt32, v.len(), Buffer::from_vec(v)),
-        Column::U8(v) => (DataType::UInt8, v.len(), Buffer::from_vec(v)),
-        Column::F64(v) => (DataType::Float64, v.len(), Buffer::from_vec(v)),
-    };
-    let data = ArrayDataBuilder::new(kind).len(len).add_buffer(buffer);
-    data.build()
-}
-
-/// Places in a list of names.
-fn named<'a>(column: &Column, list: impl Iterator<Item = &'a str>) -> Built {
-    let places = column.numbers().into_iter().map(|n| n as i32);
-    names(places.collect(), list)
-}
-
-/// Places in a list of names.
-pub(crate) fn names<'a>(places: Vec<i32>, list: impl Iterator<Item = &'a str>) -> Built {
-    let (mut text, mut ends) = (String::new(), vec![0i32]);
-    for name in list {
-        text += name;
-        ends.push(text.len() as i32);
+        Holds::Flow => text(&column, scenario.flows.iter().map(|flow| flow.name.clone())),
+        Holds::Link => text(&column, scenario.links.iter().map(|link| link.name.clone())),
+        Holds::Name(names) => text(&column, names().into_iter().map(str::to_owned)),
     }
-    let list = ArrayDataBuilder::new(DataType::Utf8)
-        .len(ends.len() - 1)
-        .add_buffer(Buffer::from_vec(ends))
-        .add_buffer(Buffer::from_vec(text.into_bytes()))
-        .build()?;
-    let kind = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
-    ArrayDataBuilder::new(kind)
-        .len(places.len())
-        .add_buffer(Buffer::from_vec(places))
-        .add_child_data(list)
-        .build()
+}
+
+/// Returns numbers as they are.
+pub(crate) fn plain(column: Column) -> Values {
+    match column {
+        Column::I64(v) => Values::I64(v, Vec::new()),
+        Column::U64(v) => Values::U64(v),
+        Column::U32(v) => Values::U32(v),
+        Column::U8(v) => Values::U8(v),
+        Column::F64(v) => Values::F64(v),
+    }
+}
+
+fn text(column: &Column, texts: impl Iterator<Item = String>) -> Values {
+    let places = column.numbers().into_iter().map(|n| n as i32);
+    Values::Text(places.collect(), texts.collect())
 }

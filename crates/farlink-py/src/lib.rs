@@ -7,6 +7,7 @@ mod emulate;
 mod errors;
 mod job;
 mod measures;
+mod parquet;
 
 use columns::Columns;
 use farlink_sim::{Asked, Column, Outcome, scenario};
@@ -48,6 +49,13 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     #[cfg(target_os = "linux")]
     m.add_function(wrap_pyfunction!(emulate::execute, m)?)?;
     m.add_function(wrap_pyfunction!(sample_channel, m)?)?;
+    m.add_class::<Columns>()?;
+    m.add_function(wrap_pyfunction!(beta_reg, m)?)?;
+    m.add_function(wrap_pyfunction!(gamma_lr, m)?)?;
+    m.add_function(wrap_pyfunction!(gamma_ur, m)?)?;
+    m.add_function(wrap_pyfunction!(parquet::to_parquet, m)?)?;
+    m.add_function(wrap_pyfunction!(parquet::from_parquet, m)?)?;
+    m.add_function(wrap_pyfunction!(parquet::parquet_footer, m)?)?;
     Ok(())
 }
 
@@ -306,4 +314,22 @@ fn sample_channel<'py>(
     out.set_item("told", sample.to_json())?;
     out.set_item("columns", Columns::raw(sample.columns)?)?;
     Ok(out)
+}
+
+/// Returns the regularised incomplete beta function I_x(a, b), for a, b > 0 and 0 <= x <= 1.
+#[pyfunction]
+fn beta_reg(a: f64, b: f64, x: f64) -> f64 {
+    statrs::function::beta::beta_reg(a, b, x)
+}
+
+/// Returns the lower regularised incomplete gamma function P(a, x), for a > 0 and x >= 0.
+#[pyfunction]
+fn gamma_lr(a: f64, x: f64) -> f64 {
+    statrs::function::gamma::gamma_lr(a, x)
+}
+
+/// Returns the upper regularised incomplete gamma function Q(a, x), for a > 0 and x >= 0.
+#[pyfunction]
+fn gamma_ur(a: f64, x: f64) -> f64 {
+    statrs::function::gamma::gamma_ur(a, x)
 }

@@ -1,6 +1,6 @@
 //! Numbers of many runs of a scenario: a row of a run, no name twice, no text.
 
-use crate::columns::{Columns, names, nullable, plain};
+use crate::columns::{Columns, Values};
 use crate::errors;
 use farlink_sim::scenario::Expanded;
 use farlink_sim::{Column, Group, Outcome};
@@ -132,7 +132,7 @@ impl Measures {
     fn table_of(&self, group: &Group, at: usize) -> PyResult<Columns> {
         let items = group.items.len();
         let runs = (0..items).flat_map(|_| self.rows.iter().map(|row| row.run));
-        let mut columns = vec![("run".to_owned(), plain(Column::U64(runs.collect())), false)];
+        let mut columns = vec![("run".to_owned(), Values::U64(runs.collect()))];
         let labels: &[&str] = match group.scope {
             "flow" => &["flow"],
             "link" => &["link", "direction"],
@@ -145,19 +145,19 @@ impl Measures {
             let mut places = Vec::with_capacity(items * self.rows.len());
             for item in &group.items {
                 let place = *known.entry(item[i].as_str()).or_insert_with(|| {
-                    list.push(item[i].as_str());
+                    list.push(item[i].clone());
                     list.len() as i32 - 1
                 });
                 places.extend(repeat_n(place, self.rows.len()));
             }
-            let data = names(places, list.into_iter());
-            columns.push(((*label).to_owned(), data, false));
+            columns.push(((*label).to_owned(), Values::Text(places, list)));
         }
         let width = group.measures.len();
         for (measure, name) in group.measures.iter().enumerate() {
             let places = (0..items).map(|item| at + item * width + measure);
             let values = places.flat_map(|place| self.rows.iter().map(move |r| r.numbers[place]));
-            columns.push((name.clone(), nullable(values.collect()), true));
+            let finite = values.map(|x| if x.is_finite() { x } else { f64::NAN });
+            columns.push((name.clone(), Values::F64(finite.collect())));
         }
         Columns::new(columns)
     }

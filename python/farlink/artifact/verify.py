@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from farlink import _farlink, api
+from farlink import _farlink, api, columns
 from farlink.artifact.archive import Archive
 from farlink.artifact.pack import KINDS
 from farlink.errors import FarlinkError, ScenarioError
@@ -258,17 +258,17 @@ def _compare_csv(item: Item, name: str, before: bytes, now: bytes) -> None:
 
 def _compare_tables(item: Item, name: str, before: bytes, now: bytes) -> None:
     """Compare a trace column by column; each column that differs is one difference."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
-        packed, again = (pq.read_table(pa.BufferReader(data)) for data in (before, now))
-    except (pa.ArrowException, OSError, ValueError) as error:
+        names = _farlink.parquet_footer(before)[2]
+        packed = columns.from_parquet(before, names)
+        again_names = _farlink.parquet_footer(now)[2]
+        again = columns.from_parquet(now, again_names)
+    except ValueError as error:
         raise ScenarioError(f"{item.folder}/{name} is damaged; fetch the archive again") from error
-    for column in packed.column_names:
-        item.numbers += packed.num_rows
-        if column not in again.column_names or not packed[column].equals(again[column]):
-            rows = (f"{table.num_rows} rows" for table in (packed, again))
+    for column in names:
+        item.numbers += len(packed)
+        if column not in again_names or packed.column(column) != again.column(column):
+            rows = (f"{len(table)} rows" for table in (packed, again))
             item.differences.append(Difference(f"{name} {column}", *rows))
 
 

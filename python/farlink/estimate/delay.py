@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from farlink.probability import beta_quantile, chi_square_quantile, normal_cdf
 from farlink.stats import Estimate, t_quantile
 
 __all__ = ["DelayFit", "fit_delay"]
@@ -86,39 +87,33 @@ def fit_delay(sent: Array, received: Array) -> DelayFit:
 def _parameters(
     distribution: str, mean: float, deviation: float, wide: float, n: int
 ) -> dict[str, Estimate]:
-    from scipy.special import chdtri
-
     if distribution == "exponential":
         # 2 n mean / theta is chi-square with 2 n - 2 degrees when the base is the least.
         theta = mean * n / (n - 1)
-        ends = [2 * n * mean / float(chdtri(2 * n - 2, tail)) for tail in (0.025, 0.975)]
+        ends = [2 * n * mean / chi_square_quantile(2 * n - 2, level) for level in (0.975, 0.025)]
         return {"mean": Estimate(theta, ends[0], ends[1], n)}
     if distribution == "normal":
         half = t_quantile(0.975, n - 1) * deviation / math.sqrt(n)
         square = (n - 1) * deviation**2
-        ends = [math.sqrt(square / float(chdtri(n - 1, tail))) for tail in (0.025, 0.975)]
+        ends = [math.sqrt(square / chi_square_quantile(n - 1, level)) for level in (0.975, 0.025)]
         return {
             "mean": Estimate(mean, mean - half, mean + half, n),
             "spread": Estimate(deviation, ends[0], ends[1], n),
         }
     # The range of n uniform values is beta distributed: n - 1, 2.
-    from scipy.special import betaincinv
-
-    ends = [wide / float(betaincinv(n - 1, 2, level)) / 2 for level in (0.975, 0.025)]
+    ends = [wide / beta_quantile(n - 1, 2, level) / 2 for level in (0.975, 0.025)]
     half_width = Estimate(wide * (n + 1) / (n - 1) / 2, ends[0], ends[1], n)
     return {"mean": half_width, "spread": half_width}
 
 
 def _distance(distribution: str, above: Array, parameters: dict[str, Estimate]) -> float:
-    from scipy.special import ndtr
-
     ordered = np.sort(above)
     mean = parameters["mean"].mean or 1.0
     spread = parameters["spread"].mean or 1.0 if "spread" in parameters else mean
     if distribution == "exponential":
         expected = -np.expm1(-ordered / mean)
     elif distribution == "normal":
-        expected = ndtr((ordered - mean) / spread)
+        expected = np.array([normal_cdf(x) for x in ((ordered - mean) / spread).tolist()])
     else:
         expected = np.clip(ordered / (2 * spread), 0, 1)
     steps = np.arange(len(ordered) + 1) / len(ordered)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from farlink.extras import lacking
 from farlink.stats import Estimate, clopper_pearson
 
 __all__ = ["LossFit", "fit_chain", "fit_full", "fit_independent", "fit_time"]
@@ -227,7 +228,10 @@ def _scaled(matrix: Array, scale: float) -> tuple[Array, float]:
 
 def _maximise(cost: Callable[[Array], float], *starts: Array) -> tuple[Array, Array, float]:
     """Return where a cost is least, the covariance there, and the log-likelihood."""
-    from scipy.optimize import minimize
+    try:
+        from scipy.optimize import minimize
+    except ImportError as error:
+        raise lacking("a fit of bursts", "fit") from error
 
     coarse: Any = {"xatol": 0.05, "fatol": 0.05, "maxiter": 200}
     rough = min(

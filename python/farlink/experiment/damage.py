@@ -1,23 +1,36 @@
 """Damaged files of a store: their names, and the repair of the store."""
 
 import json
-from collections.abc import Iterator
+import zlib
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import numpy as np
+
+from farlink import _farlink, columns
+from farlink.columns import Texts
 from farlink.errors import ScenarioError
 from farlink.experiment import table
 from farlink.experiment.ranges import Ranges
 from farlink.experiment.snapshot import Content, Snapshot
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+__all__ = ["META", "content", "described", "name_file", "name_of", "read"]
 
-__all__ = ["META", "content", "described", "name_file", "read"]
-
-META = b"farlink"
+META = "farlink"
 """Key of a footer under which a part names its runs."""
+
+
+def name_of(kind: str, unique: str, data: bytes) -> str:
+    """Return the name of a file of a store, with the CRC-32 of its bytes."""
+    return f"{kind}-{unique}-{zlib.crc32(data):08x}.parquet"
+
+
+def _load(path: Path) -> bytes:
+    data = path.read_bytes()
+    if not path.stem.endswith(f"-{zlib.crc32(data):08x}"):
+        raise ValueError("the CRC-32 is not that of the name")
+    return data
 
 
 def content(path: Path) -> Content:
@@ -30,42 +43,27 @@ def content(path: Path) -> Content:
     ScenarioError
         If it is damaged.
     """
-    import pyarrow.parquet as pq
-
     with _naming(path):
-        footer = pq.read_metadata(path)
-        data = footer.metadata or {}
-        table.check_sum(path, data.get(table.SUM.encode()))
-        data = json.loads(data[META])
+        rows, metadata, _ = _farlink.parquet_footer(_load(path))
+        data = json.loads(metadata[META])
         covers = {str(key): Ranges(pairs) for key, pairs in data["covers"].items()}
-        return Content(footer.num_rows, covers, [str(replace) for replace in data["replaces"]])
+        return Content(rows, covers, [str(replace) for replace in data["replaces"]])
 
 
 def described(path: Path) -> set[tuple[str, str]]:
     """Read the experiments and keys of points that a file describes; errors as of `content`."""
-    import pyarrow.parquet as pq
-
     with _naming(path):
-        file = pq.ParquetFile(path)
-        table.check_sum(path, (file.metadata.metadata or {}).get(table.SUM.encode()))
-        content = file.read(["experiment", "point"])
-        names, keys = (content.column(name).to_pylist() for name in ("experiment", "point"))
-        return set(zip(names, keys, strict=True))
+        rows = columns.from_parquet(_load(path), ["experiment", "point"])
+        names, keys = (columns.array(rows, name) for name in ("experiment", "point"))
+        assert isinstance(names, Texts)
+        assert isinstance(keys, Texts)
+        return set(zip(names.to_array().tolist(), keys.to_array().tolist(), strict=True))
 
 
-def read(path: Path) -> "pa.Table":
-    """Read all rows of a file; errors as of `content`."""
-    import pyarrow.parquet as pq
-
+def read(path: Path, filters: Mapping[str, Collection[str]] | None = None) -> table.Rows:
+    """Read rows of a part, by default all; errors as of `content`."""
     with _naming(path):
-        rows = pq.ParquetFile(path).read()
-        rows.validate(full=True)
-        is_points = path.name.startswith("points-")
-        wanted = table.of_points("", []) if is_points else table.of_numbers([])
-        # The CRC-32 is of what is before the footer, which has the names.
-        if rows.column_names != wanted.column_names:
-            raise ValueError("columns have other names")
-        return rows
+        return table.read(_load(path), filters)
 
 
 def name_file(snapshot: Snapshot) -> None:
@@ -79,26 +77,26 @@ def name_file(snapshot: Snapshot) -> None:
         If one is damaged.
     """
     for name in snapshot.points:
-        read(snapshot.folder / name)
+        described(snapshot.folder / name)
     for name, part in snapshot.parts.items():
         rows = read(snapshot.folder / name)
         with _naming(snapshot.folder / name):
             _check(rows, part)
 
 
-def _check(rows: "pa.Table", part: Content) -> None:
+def _check(rows: table.Rows, part: Content) -> None:
     """Raise `ValueError` unless a part has as many rows for each run of a point that it names."""
-    counts = rows.group_by(["point", "run"]).aggregate([("run", "count")]).to_pydict()
-    columns: dict[str, dict[int, int]] = {}
-    for key, run, count in zip(
-        *(counts[name] for name in ("point", "run", "run_count")), strict=True
-    ):
-        columns.setdefault(key, {})[run] = count
-    runs = {key: Ranges() for key in columns}
-    for key, values in columns.items():
+    pairs, counts = np.unique(
+        np.stack([rows.point.codes, rows.run], axis=1), axis=0, return_counts=True
+    )
+    in_runs: dict[str, dict[int, int]] = {}
+    for (point, run), count in zip(pairs.tolist(), counts.tolist(), strict=True):
+        in_runs.setdefault(rows.point.texts[point], {})[run] = count
+    runs = {key: Ranges() for key in in_runs}
+    for key, values in in_runs.items():
         runs[key].add_each(sorted(values))
     if runs != dict(part.covers) or any(
-        len(set(column.values())) > 1 for column in columns.values()
+        len(set(column.values())) > 1 for column in in_runs.values()
     ):
         raise ValueError("rows do not fit the runs")
 
@@ -106,8 +104,6 @@ def _check(rows: "pa.Table", part: Content) -> None:
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
     """Turn what a reader of Parquet raises of a damaged file into one line with its name."""
-    import pyarrow as pa
-
     try:
         yield
     except (FileNotFoundError, MemoryError):
@@ -115,7 +111,6 @@ def _naming(path: Path) -> Iterator[None]:
     except PermissionError as error:
         raise ScenarioError(f"{path}: permission denied") from error
     except (
-        pa.ArrowException,
         OSError,
         LookupError,
         ValueError,

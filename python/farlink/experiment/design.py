@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from farlink.experiment.factors import Factor, Level
+from farlink.extras import lacking
 
 __all__ = ["Combination", "grid", "sampled"]
 
@@ -51,7 +52,10 @@ def sampled(
     balance is best with a power of two of points).
     """
     if kind == "sobol":
-        from scipy.stats import qmc
+        try:
+            from scipy.stats import qmc
+        except ImportError as error:
+            raise lacking("a Sobol design", "design") from error
 
         bits = max(1, (points - 1).bit_length())
         engine = qmc.Sobol(len(factors), rng=np.random.default_rng(seed))

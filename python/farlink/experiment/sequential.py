@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from farlink.experiment.reading import Reading
+from farlink.probability import normal_cdf, root
 from farlink.stats import t_quantile
 
 __all__ = ["Precision", "Rule", "read_precision"]
@@ -89,13 +90,9 @@ class Rule:
 @lru_cache(maxsize=32)
 def _level(looks: tuple[int, ...]) -> float:
     """Find the two-sided level of each look with which all together have 95 %."""
-    from scipy.optimize import brentq
-    from scipy.special import ndtr
-
     if len(looks) == 1:
         return 0.95
-    constant = brentq(lambda c: _stays(looks, c) - 0.95, 1.9, 5.0, xtol=1e-6)
-    return float(2 * ndtr(constant) - 1)
+    return 2 * normal_cdf(root(lambda c: _stays(looks, c) - 0.95, 1.9, 5.0)) - 1
 
 
 _GRID = 401

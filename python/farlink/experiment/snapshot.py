@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from farlink.experiment import table
 from farlink.experiment.ranges import Ranges
 
 if TYPE_CHECKING:
@@ -77,8 +76,10 @@ class Snapshot:
 
     def _add_results(self, duck: "duckdb.DuckDBPyConnection") -> None:
         if not self.parts:
-            duck.register("nothing", table.of_numbers([]))
-            duck.execute("create view results as select * from nothing")
+            duck.execute(
+                "create table results (point text, run integer, scope text, name text, "
+                "measure text, value double)"
+            )
             return
         rows = [
             (name, key, low, high)
@@ -101,11 +102,17 @@ class Snapshot:
 
     def _add_points(self, duck: "duckdb.DuckDBPyConnection") -> None:
         if not self.points:
-            duck.register("no_points", table.of_points("", []))
-            duck.execute("create view points as select * from no_points")
+            duck.execute(
+                "create table points (experiment text, point text, factors map(text, text), "
+                "engine text, seed ubigint, scenario text)"
+            )
             return
         listed = ", ".join(text(str(self.folder / name)) for name in self.points)
-        duck.execute(f"create view points as select distinct * from read_parquet([{listed}])")  # noqa: S608
+        duck.execute(
+            "create view points as select distinct * "  # noqa: S608 (our names)
+            "replace (factors::json::map(text, text) as factors) "
+            f"from read_parquet([{listed}])"
+        )
 
 
 def repeated(parts: Mapping[str, Content]) -> dict[str, dict[str, Ranges]]:

@@ -23,17 +23,17 @@ from farlink.experiment import damage, table
 from farlink.experiment.numbers import OF_DATAGRAMS, Numbers
 from farlink.experiment.points import Point
 from farlink.experiment.ranges import Ranges
-from farlink.experiment.snapshot import Content, Snapshot, repeated, text
+from farlink.experiment.snapshot import Content, Snapshot, repeated
+from farlink.extras import lacking
 
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
-    import pyarrow as pa
 
 __all__ = ["Store"]
 
 _HEAD = "farlink-store.json"
-_FORMAT = "farlink-store/1"
+_FORMAT = "farlink-store/2"
 _FILE = re.compile(r"(part|points)-.*\.parquet")
 _MERGE = 32
 """Small parts from which on they are merged."""
@@ -146,26 +146,40 @@ class Store:
             covers.setdefault(number.point, Ranges()).add_each(number.runs.tolist())
         rows = table.of_numbers(numbers)
         name = self._write(rows, "part", {"covers": _plain(covers), "replaces": []})
-        self._parts[name] = Content(rows.num_rows, covers, [])
+        self._parts[name] = Content(len(rows), covers, [])
 
     def numbers(self, keys: Iterable[str], measures: Sequence[str] | None = None) -> list[Numbers]:
         """Read numbers of some points, a point at a time, runs rising.
 
         All, or those of `measures` and what sums over flows need.
         """
-        keys = list(dict.fromkeys(keys))
-        asked = "select * from results semi join wanted using (point)"
+        wanted = set(keys)
+        filters: dict[str, set[str]] = {"point": wanted}
         if measures is not None:
-            names = {measure.rpartition(".")[2] for measure in measures} | set(OF_DATAGRAMS)
-            asked += f" where measure in ({', '.join(map(text, sorted(names)))})"
+            names = {measure.rpartition(".")[2] for measure in measures}
+            filters["measure"] = names | set(OF_DATAGRAMS)
 
-        def read(duck: "duckdb.DuckDBPyConnection", snapshot: Snapshot) -> list[Numbers]:
-            import pyarrow as pa
+        def attempt() -> list[Numbers]:
+            snapshot = self._look_once()
+            twice = repeated(snapshot.parts)
+            try:
+                rows = [
+                    table.without(damage.read(self.path / name, filters), twice.get(name, {}))
+                    for name, part in snapshot.parts.items()
+                    if not wanted.isdisjoint(part.covers)
+                ]
+            except FileNotFoundError as error:
+                raise _MergedError from error
+            try:
+                return table.to_numbers(table.joined(rows), snapshot.covered) if rows else []
+            except table.BrokenRowsError as error:
+                try:
+                    damage.name_file(snapshot)
+                except FileNotFoundError as gone:
+                    raise _MergedError from gone
+                raise ScenarioError(f"{self.path}: {error}; take another store") from error
 
-            duck.register("wanted", pa.table({"point": pa.array(keys, pa.string())}))
-            return table.to_numbers(duck.sql(asked).to_arrow_table(), snapshot.covered)
-
-        return self._read(read)
+        return self._between_merges(attempt)
 
     def query(self, sql: str, parameters: Sequence[object] | None = None) -> "pd.DataFrame":
         """Ask DuckDB.
@@ -181,29 +195,25 @@ class Store:
         All rows that it sees are of one instant. It is called again if another process merged
         parts in the meantime.
         """
-        return self._read(lambda duck, _: question(duck))
-
-    def _read(self, question: "Callable[[duckdb.DuckDBPyConnection, Snapshot], T]") -> T:
-        """Return the answer of a function to a single snapshot."""
+        try:
+            import duckdb
+        except ImportError as error:
+            raise lacking("a question in SQL", "query") from error
 
         def attempt() -> T:
-            import duckdb
-
             snapshot = self._look_once()
             try:
                 with duckdb.connect() as duck:
                     duck.execute("set enable_progress_bar = false")
                     snapshot.add_views(duck)
-                    return question(duck, snapshot)
+                    return question(duck)
             except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
                 raise
-            except (duckdb.Error, table.BrokenRowsError, UnicodeDecodeError) as error:
+            except (duckdb.Error, UnicodeDecodeError):
                 try:
                     damage.name_file(snapshot)
                 except FileNotFoundError as gone:
                     raise _MergedError from gone
-                if isinstance(error, table.BrokenRowsError):
-                    raise ScenarioError(f"{self.path}: {error}; take another store") from error
                 raise
 
         return self._between_merges(attempt)
@@ -254,7 +264,7 @@ class Store:
         rows = table.joined(tables)
         replaces = sorted(chosen)
         name = self._write(rows, "part", {"covers": _plain(covers), "replaces": replaces})
-        self._parts[name] = Content(rows.num_rows, covers, replaces)
+        self._parts[name] = Content(len(rows), covers, replaces)
         self._remove(replaces)
 
     def _remove(self, names: Iterable[str]) -> None:
@@ -262,11 +272,13 @@ class Store:
             with suppress(OSError):
                 (self.path / name).unlink(missing_ok=True)
 
-    def _write(self, rows: "pa.Table", kind: str, mapping: Mapping[str, Any]) -> str:
-        name = f"{kind}-{uuid.uuid4().hex}.parquet"
-        metadata = {damage.META: json.dumps({"engine": _farlink.engine(), **mapping}).encode()}
-        with files.replacing(self.path / name) as temporary:
-            table.write(rows.replace_schema_metadata(metadata), temporary)
+    def _write(
+        self, rows: "table.Rows | Mapping[str, Any]", kind: str, mapping: Mapping[str, Any]
+    ) -> str:
+        metadata = {damage.META: json.dumps({"engine": _farlink.engine(), **mapping})}
+        data = table.to_bytes(rows, metadata)
+        name = damage.name_of(kind, uuid.uuid4().hex, data)
+        files.write_bytes(self.path / name, data)
         return name
 
     def _look(self) -> Snapshot:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from farlink import _farlink
+from farlink import _farlink, columns
 from farlink.errors import RunError
 from farlink.experiment.numbers import Layout, Numbers
 
@@ -42,7 +42,6 @@ def simulate(
         If this is not the engine that the points were made for, or a run fails.
     """
     import numpy as np
-    import pyarrow as pa
 
     if engine != _farlink.engine():
         raise RunError(
@@ -59,7 +58,7 @@ def simulate(
         if measures.groups != groups:
             groups = measures.groups
             layout = _layout(measures.groups)
-        values = pa.record_batch(measures.numbers()).column(0).to_numpy()
+        values = columns.numbers(measures.numbers(), "value")
         runs = np.asarray(part.runs, dtype=np.int64)
         rows = values.reshape(len(runs), len(layout))
         numbers.append(Numbers(part.point, layout, runs, rows))

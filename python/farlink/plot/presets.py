@@ -1,6 +1,8 @@
 """Map of all presets: delay, rate and loss."""
 
+import math
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,14 +102,20 @@ def without_crossings(
 ) -> list[int]:
     """Return which height each point gets, so that no two lines from point to height cross.
 
-    `bend` is the x of all heights. Of all ways to share them out the one with the shortest lines
-    has no crossing: two lines that cross are longer than the same two with their ends exchanged.
+    `bend` is the x of all heights. Two lines that cross are longer than the same two with their
+    ends exchanged, so no lines cross once no exchange makes them shorter.
     """
-    from scipy.optimize import linear_sum_assignment
-
-    lengths = [[np.hypot(bend - x, height - y) for height in heights] for x, y in points]
-    _, chosen = linear_sum_assignment(np.array(lengths))
-    return [int(number) for number in chosen]
+    lengths = [[math.hypot(bend - x, height - y) for height in heights] for x, y in points]
+    chosen = list(range(len(points)))
+    is_shorter = True
+    while is_shorter:
+        is_shorter = False
+        for a, b in combinations(range(len(points)), 2):
+            i, j = chosen[a], chosen[b]
+            if lengths[a][j] + lengths[b][i] < lengths[a][i] + lengths[b][j] - 1e-9:
+                chosen[a], chosen[b] = j, i
+                is_shorter = True
+    return chosen
 
 
 def _colour(loss: float) -> Any:  # noqa: ANN401 (whatever matplotlib takes)

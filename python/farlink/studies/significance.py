@@ -23,6 +23,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.probability import binomial_cdf, binomial_sf, poisson_cdf, poisson_sf, student_cdf
+
 __all__ = ["above"]
 
 Values = NDArray[np.float64]
@@ -88,14 +90,12 @@ def _student(x: Values, *, or_equal: bool, rounding: float) -> tuple[float, floa
     be so by chance. Then a sign test says how sure n equal runs are: if half of all runs were
     otherwise, n alike would have probability 2^-n.
     """
-    from scipy.special import stdtr
-
     n, mean, spread = len(x), float(np.mean(x)), float(np.std(x, ddof=1))
     if spread <= rounding:
         holds = mean > rounding or (or_equal and abs(mean) <= rounding)
         return (0.5**n, 1.0) if holds else (1.0, 0.5**n)
     t = mean / (spread / math.sqrt(n))
-    return float(stdtr(n - 1, -t)), float(stdtr(n - 1, t))
+    return student_cdf(n - 1, -t), student_cdf(n - 1, t)
 
 
 def _skewed(x: Values, y: Values | None) -> bool:
@@ -169,16 +169,14 @@ def _rare(x: Values) -> bool:
 
 def _counts(x: Values, y: Values | float) -> tuple[float, float]:
     """Exact test of Poisson totals; of pairs given their sum, which is binomial."""
-    from scipy.special import bdtr, bdtrc, pdtr, pdtrc
-
     total = float(x.sum())
     if isinstance(y, float):
         if y <= 0:
             return _OPEN
-        at_least = 1.0 if total == 0 else float(pdtrc(total - 1, len(x) * y))
-        return at_least, float(pdtr(total, len(x) * y))
+        at_least = 1.0 if total == 0 else poisson_sf(total - 1, len(x) * y)
+        return at_least, poisson_cdf(total, len(x) * y)
     both = total + float(y.sum())
     if both == 0 or np.any(y < 0) or np.any(x < 0) or both != math.floor(both):
         return _OPEN
-    at_least = 1.0 if total == 0 else float(bdtrc(total - 1, int(both), 0.5))
-    return at_least, float(bdtr(total, int(both), 0.5))
+    at_least = 1.0 if total == 0 else binomial_sf(total - 1, int(both), 0.5)
+    return at_least, binomial_cdf(total, int(both), 0.5)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from farlink.probability import chi_square_quantile
 from farlink.studies.cache import Cell
 from farlink.studies.expression import FUNCTIONS
 from farlink.studies.model import Model
@@ -51,17 +52,15 @@ def bands(row: str, kind: str, printed: float, deviation: float, err: str) -> tu
     err
         The errors of the setting.
     """
-    from scipy.special import chdtri
-
     if kind == "spread":
-        low, high = (np.sqrt((RUNS - 1) / chdtri(RUNS - 1, p)) for p in (0.025, 0.975))
+        low, high = (np.sqrt((RUNS - 1) / chi_square_quantile(RUNS - 1, p)) for p in (0.975, 0.025))
         return float(low * printed), float(high * printed)
     if row in ("time", "thr"):
         half = T975 * deviation / RUNS**0.5
     elif row == "timeouts":
         events = round(printed * RUNS)
-        low = chdtri(2 * events, 0.975) / 2 if events else 0.0
-        return float(low / RUNS), float(chdtri(2 * events + 2, 0.025) / 2 / RUNS)
+        low = chi_square_quantile(2 * events, 0.025) / 2 if events else 0.0
+        return float(low / RUNS), float(chi_square_quantile(2 * events + 2, 0.975) / 2 / RUNS)
     else:
         half = _GOODPUT[err]
     return printed - half, printed + half

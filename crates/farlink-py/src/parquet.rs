@@ -1,0 +1,392 @@
+//! Columns as the bytes of a Parquet file, and back.
+//!
+//! The crate `parquet` is used without Arrow, and pages are compressed with Snappy: both keep the
+//! package small. Every reader of Parquet (DuckDB, pandas, Polars) opens these files.
+
+use crate::columns::{Columns, Values};
+use bytes::Bytes;
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::column::reader::{ColumnReader, GenericColumnReader, get_typed_column_reader};
+use parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type,
+};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::{ColumnPath, Type, TypePtr};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Texts that a row must have in a column to be read.
+type Filter = HashMap<String, Vec<String>>;
+
+/// Returns columns as a Parquet file with these key-value pairs in its footer. A row group ends
+/// before each row of `ends`, rising, and before the end. NaN is written as null.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // Python gives it so
+pub(crate) fn to_parquet<'py>(
+    py: Python<'py>,
+    columns: &Columns,
+    metadata: Vec<(String, String)>,
+    ends: Vec<usize>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let bytes = py
+        .detach(|| write(columns, metadata, &ends))
+        .map_err(|e| invalid(&e))?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// Returns the number of rows, the key-value pairs and the names of the columns of a Parquet file.
+///
+/// # Errors
+///
+/// `ValueError` if the bytes are no Parquet file.
+#[pyfunction]
+#[allow(clippy::type_complexity)] // Python unpacks it
+pub(crate) fn parquet_footer(
+    data: PyBackedBytes,
+) -> PyResult<(usize, HashMap<String, String>, Vec<String>)> {
+    let file = SerializedFileReader::new(Bytes::from_owner(data)).map_err(|e| invalid(&e))?;
+    let footer = file.metadata().file_metadata();
+    let pairs = footer.key_value_metadata().into_iter().flatten();
+    let pairs = pairs.map(|pair| (pair.key.clone(), pair.value.clone().unwrap_or_default()));
+    let columns = footer
+        .schema_descr()
+        .columns()
+        .iter()
+        .map(|column| column.name().to_owned());
+    let rows = usize::try_from(footer.num_rows()).unwrap_or_default();
+    Ok((rows, pairs.collect(), columns.collect()))
+}
+
+/// Reads columns of a Parquet file, of the rows whose texts are among those of `filter`.
+///
+/// # Errors
+///
+/// `ValueError` if the bytes are no Parquet file, or lack a column.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // Python gives it so
+pub(crate) fn from_parquet(
+    py: Python<'_>,
+    data: PyBackedBytes,
+    columns: Vec<String>,
+    filter: Filter,
+) -> PyResult<Columns> {
+    let columns = py
+        .detach(|| read(data, &columns, &filter))
+        .map_err(|e| invalid(&e))?;
+    Columns::new(columns)
+}
+
+fn invalid(error: &ParquetError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+fn write(columns: &Columns, metadata: Vec<(String, String)>, ends: &[usize]) -> Result<Vec<u8>> {
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_dictionary_enabled(false)
+        .set_key_value_metadata(Some(
+            metadata
+                .into_iter()
+                .map(|(key, value)| KeyValue::new(key, value))
+                .collect(),
+        ));
+    let mut fields: Vec<TypePtr> = Vec::new();
+    for (name, values) in &columns.0 {
+        // A dictionary of numbers, which hardly repeat, is larger than the numbers.
+        if matches!(**values, Values::Text(..)) {
+            properties =
+                properties.set_column_dictionary_enabled(ColumnPath::from(name.as_str()), true);
+        }
+        fields.push(Arc::new(field(name, values)?));
+    }
+    let schema = Arc::new(
+        Type::group_type_builder("schema")
+            .with_fields(fields)
+            .build()?,
+    );
+    let mut out = Vec::new();
+    let mut file = SerializedFileWriter::new(&mut out, schema, Arc::new(properties.build()))?;
+    let rows = columns.0.first().map_or(0, |(_, values)| values.len());
+    let mut start = 0;
+    for &end in ends.iter().chain([&rows]) {
+        if start < end && end <= rows {
+            let mut group = file.next_row_group()?;
+            for (_, values) in &columns.0 {
+                let Some(mut column) = group.next_column()? else {
+                    break;
+                };
+                write_column(&mut column, values, start..end)?;
+                column.close()?;
+            }
+            group.close()?;
+            start = end;
+        }
+    }
+    file.close()?;
+    Ok(out)
+}
+
+fn field(name: &str, values: &Values) -> Result<Type> {
+    let integer = |bit_width| Some(LogicalType::integer(bit_width, false));
+    let (physical, logical, nullable) = match values {
+        Values::F64(_) => (Physical::DOUBLE, None, true),
+        Values::I64(_, present) => (Physical::INT64, None, !present.is_empty()),
+        Values::U64(_) => (Physical::INT64, integer(64), false),
+        Values::U32(_) => (Physical::INT32, integer(32), false),
+        Values::I32(_) => (Physical::INT32, None, false),
+        Values::U8(_) => (Physical::INT32, integer(8), false),
+        Values::Flag(_) => (Physical::BOOLEAN, None, false),
+        Values::Text(..) => (Physical::BYTE_ARRAY, Some(LogicalType::String), false),
+    };
+    let repetition = if nullable {
+        Repetition::OPTIONAL
+    } else {
+        Repetition::REQUIRED
+    };
+    Type::primitive_type_builder(name, physical)
+        .with_repetition(repetition)
+        .with_logical_type(logical)
+        .build()
+}
+
+fn write_column(
+    column: &mut SerializedColumnWriter<'_>,
+    values: &Values,
+    rows: Range<usize>,
+) -> Result<()> {
+    fn put<T: DataType>(
+        column: &mut SerializedColumnWriter<'_>,
+        values: &[T::T],
+        present: Option<&[bool]>,
+    ) -> Result<()> {
+        let levels: Option<Vec<i16>> =
+            present.map(|present| present.iter().map(|&x| i16::from(x)).collect());
+        column
+            .typed::<T>()
+            .write_batch(values, levels.as_deref(), None)?;
+        Ok(())
+    }
+    match values {
+        Values::F64(v) => {
+            let present: Vec<bool> = v[rows.clone()].iter().map(|x| !x.is_nan()).collect();
+            let numbers: Vec<f64> = v[rows].iter().copied().filter(|x| !x.is_nan()).collect();
+            put::<DoubleType>(column, &numbers, Some(&present))
+        }
+        Values::I64(v, present) if present.is_empty() => put::<Int64Type>(column, &v[rows], None),
+        Values::I64(v, present) => {
+            let pairs = v[rows.clone()].iter().zip(&present[rows.clone()]);
+            let numbers: Vec<i64> = pairs.filter(|(_, is)| **is).map(|(&n, _)| n).collect();
+            put::<Int64Type>(column, &numbers, Some(&present[rows]))
+        }
+        Values::U64(v) => {
+            let numbers: Vec<i64> = v[rows].iter().map(|&n| n.cast_signed()).collect();
+            put::<Int64Type>(column, &numbers, None)
+        }
+        Values::U32(v) => {
+            let numbers: Vec<i32> = v[rows].iter().map(|&n| n.cast_signed()).collect();
+            put::<Int32Type>(column, &numbers, None)
+        }
+        Values::I32(v) => put::<Int32Type>(column, &v[rows], None),
+        Values::U8(v) => {
+            let numbers: Vec<i32> = v[rows].iter().map(|&n| n.into()).collect();
+            put::<Int32Type>(column, &numbers, None)
+        }
+        Values::Flag(v) => {
+            let flags: Vec<bool> = v[rows].iter().map(|&n| n != 0).collect();
+            put::<BoolType>(column, &flags, None)
+        }
+        Values::Text(places, texts) => {
+            let texts: Vec<ByteArray> = texts.iter().map(|text| text.as_str().into()).collect();
+            let of = |&place: &i32| usize::try_from(place).ok().and_then(|at| texts.get(at));
+            let known = places[rows].iter().map(|place| of(place).cloned());
+            let known: Option<Vec<ByteArray>> = known.collect();
+            let outside = || ParquetError::General("a text is not in its list".to_owned());
+            put::<ByteArrayType>(column, &known.ok_or_else(outside)?, None)
+        }
+    }
+}
+
+fn read(data: PyBackedBytes, wanted: &[String], filter: &Filter) -> Result<Vec<(String, Values)>> {
+    let file = SerializedFileReader::new(Bytes::from_owner(data))?;
+    let schema = file.metadata().file_metadata().schema_descr_ptr();
+    let place = |name: &String| {
+        let column = schema
+            .columns()
+            .iter()
+            .position(|column| column.name() == name);
+        column.ok_or_else(|| ParquetError::General(format!("no column {name:?}")))
+    };
+    let places: Vec<usize> = wanted.iter().map(place).collect::<Result<_>>()?;
+    let mut columns: Vec<Reading> = Vec::new();
+    for &at in &places {
+        columns.push(Reading::new(schema.column(at).physical_type())?);
+    }
+    let filter: Vec<_> = filter
+        .iter()
+        .map(|(name, texts)| Ok((place(name)?, texts)))
+        .collect::<Result<_>>()?;
+    for number in 0..file.num_row_groups() {
+        let group = file.get_row_group(number)?;
+        let rows = usize::try_from(group.metadata().num_rows()).unwrap_or_default();
+        let mut keep = vec![true; rows];
+        for (at, texts) in &filter {
+            let mut column = Reading::new(Physical::BYTE_ARRAY)?;
+            column.read(&*group, *at, &vec![true; rows])?;
+            let Reading::Text {
+                places,
+                texts: list,
+                ..
+            } = column
+            else {
+                continue;
+            };
+            let is_wanted: Vec<bool> = list.iter().map(|text| texts.contains(text)).collect();
+            for (keep, place) in keep.iter_mut().zip(places) {
+                *keep &= is_wanted[place as usize];
+            }
+        }
+        if keep.contains(&true) {
+            for (column, &at) in columns.iter_mut().zip(&places) {
+                column.read(&*group, at, &keep)?;
+            }
+        }
+    }
+    let columns = columns.into_iter().map(Reading::finish);
+    Ok(wanted.iter().cloned().zip(columns).collect())
+}
+
+/// A column that is read row group by row group.
+enum Reading {
+    F64(Vec<f64>),
+    I64(Vec<i64>, Vec<bool>),
+    I32(Vec<i32>),
+    Flag(Vec<u8>),
+    Text {
+        places: Vec<i32>,
+        texts: Vec<String>,
+        seen: HashMap<Vec<u8>, i32>,
+    },
+}
+
+impl Reading {
+    fn new(physical: Physical) -> Result<Self> {
+        Ok(match physical {
+            Physical::DOUBLE => Self::F64(Vec::new()),
+            Physical::INT64 => Self::I64(Vec::new(), Vec::new()),
+            Physical::INT32 => Self::I32(Vec::new()),
+            Physical::BOOLEAN => Self::Flag(Vec::new()),
+            Physical::BYTE_ARRAY => Self::Text {
+                places: Vec::new(),
+                texts: Vec::new(),
+                seen: HashMap::new(),
+            },
+            other => return Err(ParquetError::General(format!("a column has type {other}"))),
+        })
+    }
+
+    /// Appends the rows of a row group that `keep` names.
+    fn read(&mut self, group: &dyn RowGroupReader, at: usize, keep: &[bool]) -> Result<()> {
+        let reader = group.get_column_reader(at)?;
+        match self {
+            Self::F64(out) => {
+                let values = values::<DoubleType>(reader, keep.len())?;
+                out.extend(kept(values, keep).map(|x| x.unwrap_or(f64::NAN)));
+            }
+            Self::I64(out, present) => {
+                for value in kept(values::<Int64Type>(reader, keep.len())?, keep) {
+                    present.push(value.is_some());
+                    out.push(value.unwrap_or_default());
+                }
+            }
+            Self::I32(out) => {
+                let values = values::<Int32Type>(reader, keep.len())?;
+                out.extend(kept(values, keep).map(Option::unwrap_or_default));
+            }
+            Self::Flag(out) => {
+                let values = values::<BoolType>(reader, keep.len())?;
+                out.extend(kept(values, keep).map(|x| u8::from(x == Some(true))));
+            }
+            Self::Text {
+                places,
+                texts,
+                seen,
+            } => {
+                // Texts are sorted or repeat, so the one before is mostly the same.
+                let mut last: Option<(ByteArray, i32)> = None;
+                for value in kept(values::<ByteArrayType>(reader, keep.len())?, keep) {
+                    let value = value.unwrap_or_else(|| "".into());
+                    let same = last.as_ref().filter(|(text, _)| *text == value);
+                    let known = same
+                        .map(|(_, place)| place)
+                        .or_else(|| seen.get(value.data()));
+                    let place = if let Some(&place) = known {
+                        place
+                    } else {
+                        let place = texts.len() as i32;
+                        texts.push(value.as_utf8()?.to_owned());
+                        seen.insert(value.data().to_vec(), place);
+                        place
+                    };
+                    places.push(place);
+                    last = Some((value, place));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Values {
+        match self {
+            Self::F64(v) => Values::F64(v),
+            Self::I64(v, present) if present.contains(&false) => Values::I64(v, present),
+            Self::I64(v, _) => Values::I64(v, Vec::new()),
+            Self::I32(v) => Values::I32(v),
+            Self::Flag(v) => Values::Flag(v),
+            Self::Text { places, texts, .. } => Values::Text(places, texts),
+        }
+    }
+}
+
+/// Reads all rows of a column of a row group, None for null.
+fn values<T: DataType>(reader: ColumnReader, rows: usize) -> Result<Vec<Option<T::T>>> {
+    let mut reader: GenericColumnReader<_, _, _> = get_typed_column_reader::<T>(reader);
+    let (mut levels, mut values) = (Vec::new(), Vec::new());
+    while levels.len().max(values.len()) < rows {
+        let left = rows - levels.len().max(values.len());
+        let (records, ..) = reader.read_records(left, Some(&mut levels), None, &mut values)?;
+        if records == 0 {
+            break;
+        }
+    }
+    let mut values = values.into_iter();
+    let rows_read: Vec<_> = if levels.is_empty() {
+        values.map(Some).collect()
+    } else {
+        levels
+            .iter()
+            .map(|&level| if level > 0 { values.next() } else { None })
+            .collect()
+    };
+    if rows_read.len() != rows {
+        return Err(ParquetError::General("a column is too short".to_owned()));
+    }
+    Ok(rows_read)
+}
+
+fn kept<T>(values: Vec<Option<T>>, keep: &[bool]) -> impl Iterator<Item = Option<T>> {
+    values
+        .into_iter()
+        .zip(keep)
+        .filter(|(_, keep)| **keep)
+        .map(|(value, _)| value)
+}
