@@ -41,10 +41,11 @@ NICE := $(if $(CI),nice -n 19)
 TOOLS := $(VENV)/.tools
 EXTENSION := $(VENV)/.extension
 DOCS := $(VENV)-docs/.tools
+WHEELS := $(VENV)-wheels/.tools
 RUST_SOURCES := $(shell find crates scenarios -type f -not -path '*/tests/*' -not -path '*/benches/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs build build-pgo validate test test-rust test-python test-emulator test-long lint fmt deny mutants mutants-python bench bench-against bench-peers bench-emu lock clean check-machine check-python
+.PHONY: help demo docs build build-pgo wheels wheels-trial validate test test-rust test-python test-emulator test-long lint fmt deny mutants mutants-python bench bench-against bench-peers bench-emu lock clean check-machine check-python
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +57,13 @@ demo: $(EXTENSION) ## Build into .venv, then download 50 MB over a GEO satellite
 		'$(CURDIR)/demo/lossless' '$(CURDIR)/demo/lossy'
 
 build: $(EXTENSION) ## Build the Python package into .venv
+
+# Zig links for each target, so that one machine builds all of them; `make wheels TARGET=...` builds one.
+wheels: $(WHEELS) | check-machine ## Write wheels (x86-64, aarch64, musl) and the source archive into dist/
+	$(VENV)-wheels/bin/python tools/wheels.py build $(TARGET)
+
+wheels-trial: $(WHEELS) ## Install a wheel of dist/ in a fresh environment of each Python, and use it there
+	$(VENV)-wheels/bin/python tools/wheels.py try $(or $(WHEEL),$(wildcard dist/farlink-*manylinux*_x86_64.whl))
 
 # Needs neither Rust nor the extension. Warnings are errors; then links inside the site are checked,
 # and that no page requests anything from another host.
@@ -155,7 +163,7 @@ bench-peers: check-machine ## The same cases beside recorded figures of ns-3 and
 bench-emu: $(EXTENSION) ## Exactness and throughput of the emulator against bare devices (Linux, root)
 	$(BIN)/python tools/bench_emulator.py
 
-lock: check-machine ## Resolve the Python packages anew and write the two lock files
+lock: check-machine ## Resolve the Python packages anew and write the three lock files
 	rm -rf $(VENV) && $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
 		print(*p["project"]["dependencies"], *p["dependency-groups"]["dev"], sep="\n")' > $(VENV)/wanted
@@ -166,9 +174,14 @@ lock: check-machine ## Resolve the Python packages anew and write the two lock f
 		print(*p["dependency-groups"]["docs"], sep="\n")' > $(VENV)-docs/wanted
 	$(VENV)-docs/bin/python -m pip install --upgrade pip -r $(VENV)-docs/wanted -c requirements-dev.lock
 	$(VENV)-docs/bin/python -m pip freeze --all --exclude setuptools --exclude wheel > requirements-docs.lock
+	rm -rf $(VENV)-wheels && $(PYTHON) -m venv $(VENV)-wheels
+	$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
+		print(*p["dependency-groups"]["wheels"], sep="\n")' > $(VENV)-wheels/wanted
+	$(VENV)-wheels/bin/python -m pip install -r $(VENV)-wheels/wanted
+	$(VENV)-wheels/bin/python -m pip freeze > requirements-wheels.lock
 
 clean: ## Remove everything that was built
-	rm -rf target build $(VENV) $(VENV)-docs demo dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf target build $(VENV) $(VENV)-docs $(VENV)-wheels demo dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -f python/farlink/_farlink*.so
 
@@ -203,4 +216,9 @@ $(DOCS): requirements-docs.lock | check-python
 	@test -x $(VENV)-docs/bin/pip || $(PYTHON) -m venv $(VENV)-docs || { rm -rf $(VENV)-docs; echo "$(PYTHON) cannot make" \
 		"a virtual environment: install its venv module (Debian, Ubuntu: python3-venv)" >&2; exit 2; }
 	$(VENV)-docs/bin/python -m pip install --no-deps -r requirements-docs.lock
+	@touch $@
+
+$(WHEELS): requirements-wheels.lock | check-python
+	@test -x $(VENV)-wheels/bin/pip || $(PYTHON) -m venv $(VENV)-wheels
+	$(VENV)-wheels/bin/python -m pip install --no-deps -r requirements-wheels.lock
 	@touch $@

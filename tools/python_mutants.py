@@ -154,27 +154,33 @@ MUTANTS = [
         "lower median",
     ),
     Mutant(
-        STATS, "bdtr(k, n, 0.5) <= 0.025", "bdtr(k, n, 0.5) <= 0.05", "90 % interval of a median"
-    ),
-    Mutant(
-        STATS, "bdtr(k, n, 0.5) <= 0.025", "bdtr(k, n, 0.5) <= 0.005", "99 % interval of a median"
+        STATS,
+        "binomial_cdf(k, n, 0.5) <= 0.025",
+        "bdtr(k, n, 0.5) <= 0.05",
+        "90 % interval of a median",
     ),
     Mutant(
         STATS,
-        "bdtr(k, n, 0.5) <= 0.025",
-        "bdtr(k - 1, n, 0.5) <= 0.025",
+        "binomial_cdf(k, n, 0.5) <= 0.025",
+        "bdtr(k, n, 0.5) <= 0.005",
+        "99 % interval of a median",
+    ),
+    Mutant(
+        STATS,
+        "binomial_cdf(k, n, 0.5) <= 0.025",
+        "binomial_cdf(k - 1, n, 0.5) <= 0.025",
         "one order statistic further in",
     ),
     Mutant(
         STATS,
-        "bdtr(k, n, 0.5) <= 0.025",
-        "bdtr(k + 1, n, 0.5) <= 0.025",
+        "binomial_cdf(k, n, 0.5) <= 0.025",
+        "binomial_cdf(k + 1, n, 0.5) <= 0.025",
         "one order statistic further out",
     ),
     Mutant(
         STATS,
-        "bdtr(k, n, 0.5) <= 0.025",
-        "bdtr(k, n, 0.6) <= 0.025",
+        "binomial_cdf(k, n, 0.5) <= 0.025",
+        "binomial_cdf(k, n, 0.6) <= 0.025",
         "not the median but a quantile",
     ),
     Mutant(
@@ -221,14 +227,14 @@ MUTANTS = [
     Mutant(STATS, "n - successes + 1, 0.025)", "n - successes + 1, 0.05)", "lower end of 90 %"),
     Mutant(
         STATS,
-        "betaincinv(successes + 1, n - successes, 0.975)",
-        "betaincinv(successes, n - successes, 0.975)",
+        "beta_quantile(successes + 1, n - successes, 0.975)",
+        "beta_quantile(successes, n - successes, 0.975)",
         "upper end of another law",
     ),
     Mutant(
         STATS,
-        "betaincinv(successes + 1, n - successes, 0.975)",
-        "betaincinv(successes + 1, n - successes, 0.95)",
+        "beta_quantile(successes + 1, n - successes, 0.975)",
+        "beta_quantile(successes + 1, n - successes, 0.95)",
         "upper end of 90 %",
     ),
     Mutant(
@@ -240,8 +246,8 @@ MUTANTS = [
     Mutant(STATS, "return low, high", "return high, low", "ends are exchanged"),
     Mutant(
         STATS,
-        "stdtrit(degrees, probability)",
-        "stdtrit(degrees + 1, probability)",
+        "student_quantile(degrees, probability)",
+        "student_quantile(degrees + 1, probability)",
         "quantile of more degrees",
     ),
     Mutant(
@@ -371,13 +377,25 @@ MUTANTS = [
         '"tick": Ground.PRINTED',
         "an end of an axis is a printed number",
     ),
-    Mutant(SIGNIFICANCE, "pdtrc(total - 1,", "pdtrc(total,", "as many as seen are no evidence"),
-    Mutant(SIGNIFICANCE, "bdtrc(total - 1,", "bdtrc(total,", "the same of pairs"),
     Mutant(
-        SIGNIFICANCE, "pdtr(total, len(x) * y)", "pdtr(total - 1, len(x) * y)", "fewer than seen"
+        SIGNIFICANCE, "poisson_sf(total - 1,", "pdtrc(total,", "as many as seen are no evidence"
     ),
-    Mutant(SIGNIFICANCE, "bdtr(total, int(both), 0.5)", "bdtr(total, int(both), 0.4)", "not fair"),
-    Mutant(SIGNIFICANCE, "pdtrc(total - 1, len(x) * y)", "pdtrc(total - 1, y)", "mean of one run"),
+    Mutant(SIGNIFICANCE, "binomial_sf(total - 1,", "bdtrc(total,", "the same of pairs"),
+    Mutant(
+        SIGNIFICANCE,
+        "poisson_cdf(total, len(x) * y)",
+        "pdtr(total - 1, len(x) * y)",
+        "fewer than seen",
+    ),
+    Mutant(
+        SIGNIFICANCE,
+        "binomial_cdf(total, int(both), 0.5)",
+        "bdtr(total, int(both), 0.4)",
+        "not fair",
+    ),
+    Mutant(
+        SIGNIFICANCE, "poisson_sf(total - 1, len(x) * y)", "pdtrc(total - 1, y)", "mean of one run"
+    ),
     Mutant(
         SIGNIFICANCE,
         "return max(test for test, _ in tests), max(test for _, test in tests)",
@@ -399,8 +417,8 @@ MUTANTS = [
     ),
     Mutant(
         SIGNIFICANCE,
-        "stdtr(n - 1, -t)), float(stdtr(n - 1, t))",
-        "stdtr(n, -t)), float(stdtr(n, t))",
+        "student_cdf(n - 1, -t), student_cdf(n - 1, t)",
+        "student_cdf(n, -t), student_cdf(n, t)",
         "a degree of freedom too many",
     ),
     Mutant(

@@ -177,6 +177,9 @@ def test_spellings_and_escapes() -> None:
     ("extra", "packages"),
     [
         ("rain", "a package that is not installed: pip install 'itur>="),
+        ("query", "a package that is not installed: pip install 'duckdb>="),
+        ("fit", "a package that is not installed: pip install 'scipy>="),
+        ("design", "a package that is not installed: pip install 'scipy>="),
         ("tune", "packages that are not installed: pip install 'optuna>="),
         ("cluster", "a package that is not installed: pip install 'distributed>="),
         ("xarray", "a package that is not installed: pip install 'xarray>="),
