@@ -378,13 +378,13 @@ MUTANTS = [
         "an end of an axis is a printed number",
     ),
     Mutant(
-        SIGNIFICANCE, "poisson_sf(total - 1,", "pdtrc(total,", "as many as seen are no evidence"
+        SIGNIFICANCE, "poisson_sf(total - 1,", "poisson_sf(total,", "as many as seen are no evidence"
     ),
     Mutant(SIGNIFICANCE, "binomial_sf(total - 1,", "bdtrc(total,", "the same of pairs"),
     Mutant(
         SIGNIFICANCE,
         "poisson_cdf(total, len(x) * y)",
-        "pdtr(total - 1, len(x) * y)",
+        "poisson_cdf(total - 1, len(x) * y)",
         "fewer than seen",
     ),
     Mutant(
@@ -394,7 +394,7 @@ MUTANTS = [
         "not fair",
     ),
     Mutant(
-        SIGNIFICANCE, "poisson_sf(total - 1, len(x) * y)", "pdtrc(total - 1, y)", "mean of one run"
+        SIGNIFICANCE, "poisson_sf(total - 1, len(x) * y)", "poisson_sf(total - 1, y)", "mean of one run"
     ),
     Mutant(
         SIGNIFICANCE,
