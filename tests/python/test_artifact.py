@@ -38,6 +38,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "s.toml").write_text(SWEEP, encoding="utf-8")
     small = ["--set", "flows.0.size=40 kB", "--runs", "2", "--quiet"]
     run = ["run", "geo-lossy", "--tcp", "reno,sack", *small, "--out", str(place / "run")]
+    run += ["--pcap", "--snaplen", "64"]
     assert code_of(*run) == 0
     assert code_of("sweep", str(place / "s.toml"), "--out", str(place / "s"), "--quiet") == 0
     results = [str(place / "run"), str(place / "s")]
@@ -85,7 +86,7 @@ def test_the_same_results_make_the_same_archive(packed: Path, tmp_path: Path) ->
 
 def test_an_archive_holds_versions_sources_and_commands(packed: Path) -> None:
     with zipfile.ZipFile(packed) as content:
-        assert "pyarrow==" in content.read("requirements.txt").decode()
+        assert "pandas==" in content.read("requirements.txt").decode()
         assert "@misc{omueti2007," in content.read("references.bib").decode()
         readme = content.read("README.md").decode()
     assert "farlink verify a.zip" in readme
@@ -134,6 +135,30 @@ def test_a_changed_trace_is_found(packed: Path, tmp_path: Path) -> None:
 
     item = artifact.verify(changed(packed, tmp_path / "b.zip", change)).items[0]
     assert {pair.where.split()[0] for pair in item.differences} == {"sack/cwnd.parquet"}
+
+
+def test_a_changed_capture_is_found(packed: Path, tmp_path: Path) -> None:
+    """One bit in the middle of a capture differs, and a capture that is none is one line."""
+
+    def change(content: dict[str, bytes]) -> None:
+        (name, *_) = sorted(name for name in content if name.endswith(".pcapng"))
+        middle = len(content[name]) // 2
+        data = bytearray(content[name])
+        data[middle] ^= 1
+        content[name] = bytes(data)
+        relisted(content)
+
+    item = artifact.verify(changed(packed, tmp_path / "b.zip", change)).items[0]
+    (difference,) = item.differences
+    assert difference.where.endswith(".pcapng: packets")
+
+    def ruin(content: dict[str, bytes]) -> None:
+        (name, *_) = sorted(name for name in content if name.endswith(".pcapng"))
+        content[name] = b"not a capture"
+        relisted(content)
+
+    with pytest.raises(errors.ScenarioError, match="is no result of this kind; pack it again"):
+        artifact.verify(changed(packed, tmp_path / "c.zip", ruin))
 
 
 @pytest.mark.parametrize("name", ["../evil.txt", "/etc/evil", "a\\b", "c:evil", "x/../../y"])

@@ -67,10 +67,11 @@ impl Control {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    fn ask(&self, what: libc::Ioctl, request: &mut Request) -> io::Result<()> {
+    fn ask(&self, what: libc::c_ulong, request: &mut Request) -> io::Result<()> {
         // SAFETY: each of the calls below fills the field that `what` reads; what it writes has
         // no invalid values.
-        let result = unsafe { libc::ioctl(self.0.as_raw_fd(), what, &raw mut *request) };
+        let result =
+            unsafe { libc::ioctl(self.0.as_raw_fd(), what as libc::Ioctl, &raw mut *request) };
         Errno::result(result)?;
         Ok(())
     }
@@ -97,7 +98,13 @@ impl Control {
         route.rt_flags = libc::RTF_UP;
         route.rt_dev = device.as_mut_ptr();
         // SAFETY: a whole `struct rtentry` and the name that it points to outlive the call.
-        let done = unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SIOCADDRT, &raw const route) };
+        let done = unsafe {
+            libc::ioctl(
+                self.0.as_raw_fd(),
+                libc::SIOCADDRT as libc::Ioctl,
+                &raw const route,
+            )
+        };
         Errno::result(done)?;
         Ok(())
     }
@@ -126,7 +133,13 @@ impl Control {
         };
         let socket = Self::of(libc::AF_INET6)?;
         // SAFETY: a whole `struct in6_rtmsg` that outlives the call.
-        let done = unsafe { libc::ioctl(socket.0.as_raw_fd(), libc::SIOCADDRT, &raw const route) };
+        let done = unsafe {
+            libc::ioctl(
+                socket.0.as_raw_fd(),
+                libc::SIOCADDRT as libc::Ioctl,
+                &raw const route,
+            )
+        };
         Errno::result(done)?;
         Ok(())
     }
@@ -147,8 +160,13 @@ impl Control {
         };
         let socket = Self::of(libc::AF_INET6)?;
         // SAFETY: the whole request that the call reads, which outlives it.
-        let done =
-            unsafe { libc::ioctl(socket.0.as_raw_fd(), libc::SIOCSIFADDR, &raw const request) };
+        let done = unsafe {
+            libc::ioctl(
+                socket.0.as_raw_fd(),
+                libc::SIOCSIFADDR as libc::Ioctl,
+                &raw const request,
+            )
+        };
         Errno::result(done)?;
         Ok(())
     }
@@ -193,7 +211,7 @@ impl Control {
         self.number(libc::SIOCGIFMTU, name).map(|n| n as u32)
     }
 
-    fn number(&self, what: libc::Ioctl, name: &str) -> io::Result<libc::c_int> {
+    fn number(&self, what: libc::c_ulong, name: &str) -> io::Result<libc::c_int> {
         let mut r = request(name);
         self.ask(what, &mut r)?;
         // SAFETY: both calls write a number.
@@ -225,7 +243,7 @@ impl Control {
     /// Makes an interface a port of a bridge.
     pub(crate) fn join(&self, bridge: &str, port: &str) -> io::Result<()> {
         /// Not in libc (linux/sockios.h).
-        const SIOCBRADDIF: libc::Ioctl = 0x89a2;
+        const SIOCBRADDIF: libc::c_ulong = 0x89a2;
         let mut r = request(bridge);
         r.value.number = self.index(port)?;
         self.ask(SIOCBRADDIF, &mut r)

@@ -71,13 +71,21 @@ pub(crate) fn enter(mode: Mode) -> Result<(Option<Realtime>, Ran), EmuError> {
 
 /// Gives the calling thread real-time priority.
 fn prioritise() -> nix::Result<()> {
-    let parameters = libc::sched_param {
-        sched_priority: PRIORITY,
-    };
+    // SAFETY: a plain C structure, of which musl has more fields.
+    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameters.sched_priority = PRIORITY;
     // Threads and programs that this one starts are of normal priority.
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // The system call itself, because the function of musl refuses it.
     // SAFETY: the parameters outlive the call; 0 is the calling thread.
-    Errno::result(unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) })?;
+    Errno::result(unsafe {
+        libc::syscall(
+            libc::SYS_sched_setscheduler,
+            0,
+            policy,
+            &raw const parameters,
+        )
+    })?;
     Ok(())
 }
 
@@ -124,7 +132,7 @@ pub(crate) fn wait(
 ) -> nix::Result<usize> {
     let timeout = Duration::from_nanos(timeout.as_nanos());
     let timeout = libc::timespec {
-        tv_sec: timeout.as_secs() as libc::time_t,
+        tv_sec: timeout.as_secs() as _,
         tv_nsec: libc::c_long::from(timeout.subsec_nanos()),
     };
     // SAFETY: an EpollEvent is an epoll_event, of which there are so many; the

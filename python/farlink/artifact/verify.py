@@ -5,6 +5,7 @@ import io
 import json
 import math
 import shlex
+import struct
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -144,6 +145,34 @@ def _run_again(packed: Archive, item: Item, place: Path, jobs: int | None) -> No
         for name in traces:
             now = (place / kind / name).read_bytes() if (place / kind / name).is_file() else b""
             compare(item, name, packed.read(f"{item.folder}/{name}"), now)
+    captures = {
+        name: packed.read(f"{item.folder}/{name}") for name in names if name.endswith(".pcapng")
+    }
+    for snaplen in sorted({_snaplen(data) for data in captures.values()}):
+        result.save_pcaps(place / f"pcapng-{snaplen}", snaplen=snaplen)
+    for name, data in captures.items():
+        again = place / f"pcapng-{_snaplen(data)}" / name
+        if not again.is_file() or again.read_bytes() != data:
+            item.differences.append(Difference(f"{name}: packets", "as packed", "others"))
+
+
+def _snaplen(capture: bytes) -> int:
+    """Return the snap length of the first interface of a pcapng file (0: whole packets).
+
+    Raises
+    ------
+    ValueError
+        If it is no such file.
+    """
+    try:
+        order = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}[capture[8:12]]
+        (length,) = struct.unpack_from(order + "I", capture, 4)
+        kind, _, _, _, snaplen = struct.unpack_from(order + "IIHHI", capture, length)
+    except (KeyError, struct.error) as error:
+        raise ValueError("no capture") from error
+    if kind != 1:
+        raise ValueError("no interface in a capture")
+    return int(snaplen)
 
 
 def _sweep_again(packed: Archive, item: Item, _place: Path, jobs: int | None) -> None:
