@@ -40,6 +40,7 @@ NICE := $(if $(CI),nice -n 19)
 # Stamps: what they stand for is done again only when one of their sources changed.
 TOOLS := $(VENV)/.tools
 EXTENSION := $(VENV)/.extension
+QUICK := $(VENV)/.extension-quick
 DOCS := $(VENV)-docs/.tools
 WHEELS := $(VENV)-wheels/.tools
 RUST_SOURCES := $(shell find crates scenarios -type f -not -path '*/tests/*' -not -path '*/benches/*')
@@ -50,7 +51,8 @@ RUST_SOURCES := $(shell find crates scenarios -type f -not -path '*/tests/*' -no
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(EXTENSION) ## Build into .venv, then download 50 MB over a GEO satellite under five TCPs
+# An extension that `make build` made serves as well.
+demo: $(if $(wildcard $(EXTENSION)),$(EXTENSION),$(QUICK)) ## Build into .venv, then download 50 MB over a GEO satellite under five TCPs
 	$(BIN)/farlink run geo-omueti2007 --tcp $(TCPS) --out demo/lossless --plot --pcap --snaplen 96
 	$(BIN)/farlink run geo-lossy --tcp $(TCPS) --runs 30 --out demo/lossy --plot --pcap --snaplen 96
 	@printf '\nPlots (PNG, SVG), traces (Parquet) and captures (pcapng) are in\n  %s\n  %s\n' \
@@ -204,6 +206,15 @@ $(TOOLS): requirements-dev.lock | check-machine
 
 $(EXTENSION): $(TOOLS) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml
 	$(RUN) maturin develop $(EXTENSION_PROFILE) $(LOCKED)
+	@touch $@
+
+# Crates are compiled while packages are installed: the second waits for the network mostly.
+$(QUICK): requirements-dev.lock $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml | check-machine
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "$(PYTHON) cannot make" \
+		"a virtual environment: install its venv module (Debian, Ubuntu: python3-venv)" >&2; exit 2; }
+	@$(CARGO) build $(LOCKED) --profile quick -p farlink-py & \
+		$(MAKE) --no-print-directory $(TOOLS) && wait $$!
+	$(RUN) maturin develop --profile quick $(LOCKED)
 	@touch $@
 
 check-python:
