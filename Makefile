@@ -212,8 +212,10 @@ $(EXTENSION): $(TOOLS) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml
 $(QUICK): requirements-dev.lock $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml | check-machine
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "$(PYTHON) cannot make" \
 		"a virtual environment: install its venv module (Debian, Ubuntu: python3-venv)" >&2; exit 2; }
+	@$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
+		print(*p["project"]["dependencies"], *p["build-system"]["requires"], sep="\n")' > $(VENV)/wanted
 	@$(CARGO) build $(LOCKED) --profile quick -p farlink-py & \
-		$(MAKE) --no-print-directory $(TOOLS) && wait $$!
+		$(RUN) pip install --no-compile -r $(VENV)/wanted -c requirements-dev.lock && wait $$!
 	$(RUN) maturin develop --profile quick $(LOCKED)
 	@touch $@
 
