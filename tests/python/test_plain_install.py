@@ -87,8 +87,8 @@ def test_a_wheel_works_outside_the_checkout(tmp_path: Path) -> None:
     assert "farlink/docs/README.md" in names
     assert not [name for name in names if "test" in name or name.endswith(".rs")]
     subprocess.run([sys.executable, "-m", "venv", "env"], cwd=tmp_path, check=True)
-    python = tmp_path / "env" / "bin" / "python"
-    install = [python, "-m", "pip", "install", "--no-index", "--no-deps", "--quiet", wheel]
+    python = str(tmp_path / "env" / "bin" / "python")
+    install = [python, "-m", "pip", "install", "--no-index", "--no-deps", "--quiet", str(wheel)]
     subprocess.run(install, cwd=tmp_path, check=True)
     # The packages that it needs are those of the tests; of these only farlink itself is left out.
     (packages,) = (tmp_path / "env").glob("lib/*/site-packages")
@@ -101,6 +101,6 @@ def test_a_wheel_works_outside_the_checkout(tmp_path: Path) -> None:
         ("run geo-lossy --tcp sack", "goodput"),
         ("docs snoop", "snoop"),
     ):
-        words = [tmp_path / "env" / "bin" / "farlink", *command.split()]
+        words = [str(tmp_path / "env" / "bin" / "farlink"), *command.split()]
         done = subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, text=True)
         assert expected in done.stdout
