@@ -1,6 +1,6 @@
 //! Data in flight and what governs it: scoreboard, round-trip time, timers and windows.
 //!
-//! The sender asks it what may leave, and recovery works on it.
+//! The sender decides from this state what may be sent; recovery changes it.
 
 mod loss;
 mod peer;
@@ -23,8 +23,8 @@ use peer::PeerWindow;
 use std::sync::Arc;
 use usage::CwndUsage;
 
-/// The context of a congestion-control hook, with `$bytes` in flight. A macro, so that only the
-/// fields it reads are borrowed while the controller is.
+/// Builds the context of a congestion-control hook, with `$bytes` in flight. A macro borrows only
+/// the fields that it reads, so that the controller can be borrowed mutably at the same time.
 macro_rules! context {
     ($flight:expr, $now:expr, $bytes:expr) => {
         $crate::congestion::Context {
@@ -98,14 +98,14 @@ impl Flight {
         self.rtt.config()
     }
 
-    /// Begins anew with the segment size that the handshake settled.
+    /// Reinitialises the window with the segment size of the handshake.
     pub(crate) fn negotiated(&mut self, config: &Config, mss: u32) {
         self.mss = mss;
         self.cc = congestion::build(config, mss);
         self.after_lost_syns(self.timeouts_in_row);
     }
 
-    /// Takes over that the handshake, or its first half, needed so many time-outs.
+    /// Applies the SYN's time-outs to RTO and window at the end of the handshake.
     pub(crate) fn after_lost_syns(&mut self, timeouts: u32) {
         if timeouts > 0 {
             self.rtt.after_syn_timeout();
@@ -116,16 +116,15 @@ impl Flight {
         }
     }
 
-    /// Returns the position for a segment without data: after all that was sent, but not beyond
-    /// the window. A probe's byte or a FIN that found no room would make the segment unacceptable
-    /// to the peer. The peer's answer would be as unacceptable to us if its probe found no room
-    /// either, and so on for ever.
+    /// Returns the sequence position of a segment without data: SND.MAX, but not beyond the peer's
+    /// window. A byte of a window probe or a FIN beyond the window would make the segment
+    /// unacceptable to the peer. Two such peers would answer each other without end.
     pub(crate) fn ack_position(&self) -> Offset {
         self.board.max().min(self.board.una() + self.peer.size)
     }
 
-    /// Acknowledges all before `to`. `echoed` is the departure of the segment that caused the ACK,
-    /// by its timestamp. Returns the departure of the segment that gives a round-trip sample, too.
+    /// Acknowledges all before `to`. `echoed` is the send time of the segment whose timestamp the
+    /// ACK echoes. Also returns the send time of the segment that gives the RTT sample.
     #[inline(always)] // of each ACK
     pub(crate) fn acknowledge(
         &mut self,
@@ -136,7 +135,7 @@ impl Flight {
         let front = self.board.front().filter(|_| self.fine.is_some()).copied();
         let acked = self.board.acknowledge(to);
         if let (Some(front), Some(fine)) = (front, &mut self.fine) {
-            // A SYN is short: on a slow link it says nothing of how long data takes.
+            // The RTT of the short SYN does not predict that of full segments on a slow link.
             if front.start > 0 || !fine.replaces_coarse() {
                 fine.acknowledged(now, (to, self.board.max()), front.at, &acked);
             }
@@ -166,7 +165,8 @@ impl Flight {
         (acked, sent)
     }
 
-    /// Times the segment of new data before `end`, which leaves now, unless another is timed.
+    /// Starts timing the segment of new data that ends at `end` and is sent now, unless another is
+    /// timed.
     #[inline]
     pub(crate) fn time(&mut self, end: Offset, now: Instant) {
         if self.timed.is_none() && self.config().rto.sampling == Sampling::OnePerRtt {
@@ -174,7 +174,7 @@ impl Flight {
         }
     }
 
-    /// Makes data in flight before `to` give no round-trip sample.
+    /// Excludes data in flight before `to` from RTT samples.
     pub(crate) fn distrust_samples(&mut self, to: Offset) {
         self.board.distrust(to);
         self.timed = self.timed.get().filter(|timed| timed.0 > to).into();

@@ -1,4 +1,4 @@
-//! The sending side: what is queued, what is in flight, what may leave next.
+//! The sending side: queued data, data in flight, and the choice of the next segment.
 
 mod ahead;
 mod blocked;
@@ -40,7 +40,7 @@ pub(crate) struct Chunk {
     pub(crate) retransmission: bool,
 }
 
-/// A piece, and its index if it was sent before.
+/// A piece, and its scoreboard index if it is a retransmission.
 type Choice = (Chunk, Option<usize>);
 
 /// Send state of a connection (RFC 9293, 3.3.1: SND.*).
@@ -52,22 +52,22 @@ pub(crate) struct Sender {
     pub(crate) isn: Seq,
     /// Segments sent again since the last acknowledgment or time-out.
     sent_again: u32,
-    /// Probes since the window closed, and those of them since the last ACK.
+    /// Window probes since the window closed, and those since the last ACK.
     probes_in_row: u32,
     probes_unanswered: u32,
     pub(crate) flight: Flight,
     last_sent: Instant,
-    /// Pacing lets nothing leave before.
+    /// Earliest time at which pacing allows the next segment.
     paced_until: Instant,
     pub(crate) buffer: SendBuffer,
-    /// Why nothing more left when it was last asked for.
+    /// Reason why sending last stopped.
     blocked_on: BlockedOn,
-    /// The persist timer went off: something leaves whatever the window.
+    /// The persist timer expired: a window probe must be sent.
     probe: bool,
     /// The application's last write was cut short.
     cut_short: bool,
-    /// The peer's SYN had our cookie: data leaves before the handshake is over
-    /// (RFC 7413, 4.2.2).
+    /// The peer's SYN had our Fast Open cookie, so that data is sent before the handshake ends (RFC
+    /// 7413, 4.2.2).
     pub(crate) early: bool,
     nagle: Nagle,
     pub(crate) recovery: LossRecovery,
@@ -110,7 +110,7 @@ impl Sender {
         }
     }
 
-    /// Begins anew with what the handshake settled: the segment size and whether SACK may be used.
+    /// Reinitialises with the results of the handshake: segment size and SACK.
     pub(crate) fn negotiated(&mut self, config: &Config, mss: u32, sack: bool) {
         self.flight.negotiated(config, mss);
         self.idle = Idle::new(config, mss);
@@ -134,7 +134,7 @@ impl Sender {
         self.limit = bytes;
     }
 
-    /// Takes over what the application wrote to and set for `before`.
+    /// Takes over buffer and settings of the application from `before`.
     pub(crate) fn settings_of(&mut self, before: Self) {
         self.buffer = before.buffer;
         self.cut_short = before.cut_short;
@@ -169,8 +169,8 @@ impl Sender {
             .is_some_and(|fin| self.flight.board.una() > fin)
     }
 
-    /// Takes a window from a segment at `seq` with acknowledgment `ack`
-    /// (RFC 9293, 3.10.7.4, SND.WL1 and SND.WL2).
+    /// Updates the peer's window from a segment at `seq` with acknowledgment `ack` (RFC 9293,
+    /// 3.10.7.4, SND.WL1 and SND.WL2).
     pub(crate) fn update_window(&mut self, now: Instant, seq: Offset, ack: Offset, wnd: u64) {
         let flight = &mut self.flight;
         if flight.peer.update(seq, ack, flight.board.una(), wnd) {
@@ -207,14 +207,15 @@ impl Sender {
         self.probes_in_row = 0;
         self.probe = false;
         if !self.flight.board.is_empty() && !self.flight.timer_runs() {
-            // The probe's byte found no room: it goes again.
+            // The peer had no room for the probe's byte, so that it is retransmitted.
             self.flight.board.lose_front();
             self.flight.start_timer(now);
         }
     }
 
-    /// Acknowledges all before `to`. `echoed` is when the segment that caused the ACK left, as its
-    /// timestamp says. Returns the bytes in flight before, too, and the round-trip sample.
+    /// Acknowledges all before `to`. `echoed` is the send time of the segment whose timestamp the
+    /// ACK echoes. Returns the bytes in flight before the ACK, the acknowledged data, and the RTT
+    /// sample.
     #[inline(always)] // of each ACK
     pub(crate) fn acknowledge(
         &mut self,
@@ -358,7 +359,8 @@ impl Sender {
         }
     }
 
-    /// Bytes of a dummy: those of the stream, or any if the peer has these.
+    /// Returns the body of a dummy: bytes of the stream, or zeros if these are acknowledged and no
+    /// longer buffered.
     pub(crate) fn dummy_body(&self, start: Offset, len: u32) -> Body {
         if start >= self.flight.board.una() {
             self.buffer.body(start, len)

@@ -28,7 +28,7 @@ use crate::send::Sender;
 use crate::seq::Offset;
 use crate::time::Instant;
 
-/// An acceptable ACK and the sender before it.
+/// An acceptable ACK, and the state of the sender before it.
 struct Arrival {
     ack: Offset,
     /// SND.UNA before it.
@@ -37,17 +37,18 @@ struct Arrival {
     same_window: bool,
     /// Neither data nor FIN.
     bare: bool,
-    /// Nothing but an acknowledgment: no data, window, SACK block.
+    /// Only an acknowledgment: no data, no new window, no SACK block.
     plain: bool,
-    /// ELN that counts: in a recovery the first segment goes again anyway.
+    /// The ACK has an ELN mark outside of recovery. In recovery the first segment is retransmitted
+    /// in any case.
     damaged: bool,
     /// The scoreboard of RFC 6675 is used.
     sacking: bool,
-    /// Range that it reports as a duplicate.
+    /// Range that the ACK reports as a duplicate (D-SACK).
     duplicate: Option<(Offset, Offset)>,
-    /// Base of a reduction before it, if it says that data was marked.
+    /// Base of a reduction before this ACK, if the ACK echoes a congestion mark.
     marked: Option<u64>,
-    /// Bytes in the network before it, for a controller that takes rate samples.
+    /// Bytes in the network before this ACK, for a controller that takes rate samples.
     rated: Option<u64>,
     before: BeforeAck,
 }
@@ -62,7 +63,7 @@ impl Connection {
             return false;
         }
         let una = self.tx.flight.board.una();
-        // Older than any window, or of what was never sent (RFC 5961, 5.2).
+        // The ACK is older than any window, or acknowledges data never sent (RFC 5961, 5.2).
         let largest = self.tx.flight.peer.largest;
         let Some(ack) = ack.filter(|&ack| ack <= max && ack + largest >= una) else {
             self.challenge(now);
@@ -78,7 +79,7 @@ impl Connection {
         let empty = self.tx.flight.board.is_empty();
         let receives = ack == una && empty && !self.general_only;
         if receives && self.tx.plain() && Self::is_plain(segment) {
-            // An ACK to an end that only receives data moves nothing.
+            // At an end that only receives, an ACK changes no sender state.
             self.tx.flight.loss.mark_echoed = false;
             return self.after_ack(now);
         }
@@ -102,7 +103,7 @@ impl Connection {
         self.after_ack(now)
     }
 
-    /// Notes an ACK and what later blocks compare the sender with.
+    /// Stores the ACK and the sender state with which later blocks compare.
     fn before_ack(
         &mut self,
         now: Instant,
@@ -129,7 +130,7 @@ impl Connection {
             damaged: options.eln
                 && self.config().notices.eln != Eln::Off
                 && !self.tx.flight.loss.in_recovery,
-            // A sender without the scoreboard of RFC 6675 does not know what SACK says.
+            // A sender without the scoreboard of RFC 6675 ignores SACK blocks.
             sacking: self.agreed.sack && self.tx.flight.loss.sacking,
             duplicate: if self.agreed.sack {
                 duplicate_report(&options.sack, self.tx.isn, una, ack)
@@ -213,8 +214,7 @@ impl Connection {
             .is_some_and(|dummies| dummies.are_answered(flight, now, rtt_min))
     }
 
-    /// Processes what else an ACK says about losses, and the state that was noted before it: blocks
-    /// 6 to 11.
+    /// Processes blocks 6 to 11: SNACK, D-SACK, F-RTO, RACK-TLP, marks, rate sample, PRR.
     fn process_loss_signs(
         &mut self,
         now: Instant,
@@ -260,7 +260,7 @@ impl Connection {
         }
     }
 
-    /// Notes that data arrived twice, as the peer reports: a reduction may not have been needed.
+    /// Processes a D-SACK: data arrived twice, so that a reduction may have been needless.
     fn process_duplicate_report(&mut self, now: Instant, range: (Offset, Offset)) {
         let (recovery, flight) = self.tx.parts();
         if recovery.on_duplicate_report(flight, now, range, &mut self.recorder) {

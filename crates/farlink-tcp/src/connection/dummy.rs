@@ -1,9 +1,8 @@
 //! Dummy segments and their ACKs, marked by a reserved bit of the TCP header
 //! (Akyildiz, Morabito, Palazzo 2001).
 //!
-//! They stand outside of the flow of data: neither says anything of sequence
-//! numbers, windows or time stamps, because in their class they may be overtaken
-//! by anything that left after them.
+//! Dummies are no part of the data stream. Their sequence numbers, windows and timestamps are
+//! ignored, because low-priority segments may be overtaken by any later segment.
 
 use super::{Connection, State};
 use crate::config::DummyReply;
@@ -14,8 +13,8 @@ use crate::seq::Offset;
 use crate::time::Instant;
 
 impl Connection {
-    /// Takes a segment that is marked as a dummy, or as the ACK of one. Returns
-    /// whether that is all; otherwise it is a segment as any other.
+    /// Processes a dummy segment or the ACK of a dummy. Returns false if the segment must be
+    /// processed as any other.
     #[cold]
     pub(super) fn process_dummy(&mut self, now: Instant, segment: &Segment) -> bool {
         let control = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0;
@@ -43,7 +42,7 @@ impl Connection {
         true
     }
 
-    /// A dummy: the data that left last, once more.
+    /// Builds a dummy: a copy of the data sent last.
     #[cold]
     pub(super) fn dummy_segment(&mut self, now: Instant, start: Offset, len: u32) -> Segment {
         self.recorder.emit(now, Record::DummySent);
@@ -53,7 +52,7 @@ impl Connection {
         segment
     }
 
-    /// The ACK of a dummy.
+    /// Builds the ACK of a dummy.
     #[cold]
     pub(super) fn dummy_ack(&mut self, now: Instant) -> Segment {
         self.recorder.emit(now, Record::AckSent);
@@ -62,8 +61,8 @@ impl Connection {
         segment
     }
 
-    /// Header of both. It acknowledges nothing that waits for an ACK, since it may
-    /// well be lost, and says nothing of blocks.
+    /// Builds the header of a dummy or of its ACK. The header leaves delayed ACKs pending, because
+    /// the segment may well be lost, and has no SACK blocks.
     fn marked(&mut self, now: Instant) -> Segment {
         Segment {
             src_port: self.local_port,

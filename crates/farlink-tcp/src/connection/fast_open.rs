@@ -1,5 +1,5 @@
-//! TCP Fast Open at one connection (RFC 7413): what is asked for, what is answered,
-//! and data before the handshake is over. Hosts keep the cookies.
+//! TCP Fast Open at one connection (RFC 7413): cookies requested and granted, and data before the
+//! end of the handshake. Hosts store the cookies.
 
 use super::{Connection, Event, State};
 use crate::config::FastOpen;
@@ -13,15 +13,15 @@ impl Connection {
         self.config().fast_open
     }
 
-    /// Before the SYN of an active open has left: what the host keeps of this server.
-    /// The SYN then has data, as much as is written by then and fits.
+    /// Sets the host's cached cookie of this server, before the SYN of an active open is sent. The
+    /// SYN then carries the data written by that time, as far as it fits.
     pub fn set_fast_open_cache(&mut self, cache: FastOpenCache) {
         if let Some(opening) = &mut self.fast_open {
             opening.cache = Some(cache);
         }
     }
 
-    /// Returns what a host that connected may keep of the server.
+    /// Returns the cookie and MSS of the server, for the host's cache.
     pub fn fast_open_cache(&self) -> Option<FastOpenCache> {
         self.fast_open.as_ref()?.cache
     }
@@ -34,9 +34,8 @@ impl Connection {
         }
     }
 
-    /// Bytes of data that the first SYN has: what is written and fits one segment
-    /// beside the options, by the segment size that is known of the server (RFC 7413,
-    /// 4.1.3).
+    /// Returns the bytes of data on the first SYN: written data that fits into one segment of the
+    /// server's cached MSS beside the options (RFC 7413, 4.1.3).
     pub(super) fn syn_data(&self, now: Instant) -> u32 {
         let Some(cache) = self.fast_open_cache().filter(|_| self.active) else {
             return 0;
@@ -49,8 +48,8 @@ impl Connection {
         written.min(room.saturating_sub(options.wire_len()).into()) as u32
     }
 
-    /// The option of the first SYN or SYN-ACK. What is sent again has none, in case
-    /// that something on the way dropped it for that (RFC 7413, 4.2.1 and 4.2.2).
+    /// Returns the option of the first SYN or SYN-ACK. Retransmissions have none, because a
+    /// middlebox may have dropped the first one for its option (RFC 7413, 4.2.1 and 4.2.2).
     pub(super) fn syn_extra(&self) -> Extra {
         let Some(opening) = &self.fast_open else {
             return Extra::None;
@@ -63,8 +62,9 @@ impl Connection {
         }
     }
 
-    /// A SYN came to a passive open. With the right cookie its data is taken, and the
-    /// application may answer at once; otherwise it gets one for the next time.
+    /// Processes the SYN of a passive open. With the right cookie its data is accepted, and the
+    /// application may answer at once. Otherwise a client that sent the option gets a cookie for
+    /// its next connection.
     #[cold]
     pub(super) fn process_fast_open(&mut self, now: Instant, segment: &Segment) {
         let Some(opening) = &mut self.fast_open else {
@@ -85,8 +85,8 @@ impl Connection {
         }
     }
 
-    /// The SYN-ACK came: a cookie in it is for the next time, and what it does not
-    /// acknowledge of the data on the SYN goes again at once.
+    /// Processes a SYN-ACK: caches its cookie for the next connection, and retransmits at once data
+    /// of the SYN that it does not acknowledge.
     #[cold]
     pub(super) fn process_fast_open_answer(&mut self, segment: &Segment) {
         // RFC 9293, 3.7.1: 536 bytes when the option is absent.

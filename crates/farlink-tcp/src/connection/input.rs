@@ -1,4 +1,4 @@
-//! Segment arrives: the order of RFC 9293, 3.10.7.
+//! Processing of arriving segments, in the order of RFC 9293, 3.10.7.
 
 use super::{CloseReason, Connection, Event, State};
 use crate::flight::context;
@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// Least time between two challenge ACKs of a connection. RFC 5961, 7, leaves the
 /// number to the implementation; this is `tcp_invalid_ratelimit` of Linux.
 const CHALLENGE_EVERY: Interval = Interval::from_millis(500);
-/// Least segment size that is believed, that of the least MTU of IPv4, 68 bytes
-/// (RFC 791, 3.2): smaller ones come from attackers.
+/// Least MSS option that is believed: 68 bytes, the least MTU of IPv4 (RFC 791, 3.2), minus
+/// headers. Smaller values come from attackers.
 const MIN_MSS: u32 = 28;
 
 impl Connection {
@@ -26,7 +26,7 @@ impl Connection {
         }
     }
 
-    /// Processes any segment: the general way.
+    /// Processes any segment in the general way.
     #[inline(never)]
     fn process_segment(&mut self, now: Instant, segment: &Segment) {
         self.idle = false;
@@ -38,7 +38,7 @@ impl Connection {
         }
     }
 
-    /// 3.10.7.2.
+    /// Processes a segment in LISTEN (RFC 9293, 3.10.7.2).
     #[cold]
     fn on_listen(&mut self, now: Instant, segment: &Segment) {
         if segment.flags.has(Flags::RST) {
@@ -60,7 +60,7 @@ impl Connection {
         }
     }
 
-    /// 3.10.7.3.
+    /// Processes a segment in SYN-SENT (RFC 9293, 3.10.7.3).
     #[cold]
     fn on_syn_sent(&mut self, now: Instant, segment: &Segment) {
         let acked = if segment.flags.has(Flags::ACK) {
@@ -93,7 +93,7 @@ impl Connection {
             }
             self.rx.acknowledge_now();
             self.established(now);
-            // What else is in it is processed as in ESTABLISHED.
+            // Data, FIN and other flags of the SYN-ACK are processed as in ESTABLISHED.
             self.process_first_text(now, segment);
         } else {
             // Simultaneous open: the SYN goes out again, now with an ACK.
@@ -102,7 +102,7 @@ impl Connection {
         }
     }
 
-    /// Options and sequence number of the peer's SYN.
+    /// Processes sequence number, options and window of the peer's SYN.
     fn process_syn(&mut self, now: Instant, segment: &Segment) {
         self.rx.synchronize(segment.seq);
         let options = &segment.options;
@@ -160,7 +160,7 @@ impl Connection {
         self.record_state(now);
     }
 
-    /// Returns when the segment that the peer echoes left, from its timestamp.
+    /// Returns the send time of the segment whose timestamp the peer echoes.
     pub(super) fn echoed(&self, now: Instant, segment: &Segment) -> Option<Instant> {
         let ts = segment
             .options
@@ -219,8 +219,8 @@ impl Connection {
         self.process_text(now, segment, start);
     }
 
-    /// Protection against wrapped sequence numbers (RFC 7323, 5.3 R1). Returns whether the segment
-    /// is of now. One without timestamps is dropped (3.2).
+    /// Checks a segment against wrapped sequence numbers (PAWS; RFC 7323, 5.3, R1). Returns false
+    /// for an old duplicate, and for a segment without timestamps (RFC 7323, 3.2).
     #[inline]
     fn passes_paws(&mut self, now: Instant, segment: &Segment, start: Offset) -> bool {
         let Some(ts) = segment.options.timestamps else {
@@ -241,9 +241,9 @@ impl Connection {
         let (nxt, window) = (self.rx.nxt(), self.rx.window());
         let space = u64::from(segment.seq_len());
         if space == 0 {
-            // The ACK of a peer that has filled our window stands at its right
-            // edge. The letter of 3.4 refuses it, and the loss of one segment of
-            // that window would then cost all ACKs after it; BSD and Linux take it.
+            // The ACKs of a peer that has filled our window have SEQ = RCV.NXT + RCV.WND. RFC 9293,
+            // 3.4, refuses them, so that the loss of one segment of that window would cost all ACKs
+            // after it. BSD and Linux accept them.
             let edge = nxt + window;
             let at_edge = start == edge && !segment.flags.has(Flags::RST);
             start >= nxt && (start < edge || at_edge) || start == nxt
@@ -252,7 +252,7 @@ impl Connection {
         }
     }
 
-    /// Answers a segment that is not acceptable. Returns whether its ACK counts all the same.
+    /// Answers an unacceptable segment. Returns whether its ACK is processed all the same.
     fn process_unacceptable(&mut self, now: Instant, segment: &Segment, start: Offset) -> bool {
         let flags = segment.flags;
         if flags.has(Flags::RST) {
@@ -268,10 +268,9 @@ impl Connection {
         } else {
             self.refuse(now, flags);
         }
-        // With a closed window valid ACKs are still processed (3.4, MUST-66). So are
-        // those of a peer that does not know yet that we took the byte of its
-        // window probe and stands before it: two such peers would refuse each
-        // other's ACKs for ever.
+        // With a closed window valid ACKs are still processed (RFC 9293, 3.4, MUST-66). So are ACKs
+        // of a peer with SEQ = RCV.NXT - 1, which has not seen that we accepted the byte of its
+        // window probe. Otherwise two such peers would refuse each other's ACKs without end.
         let before_probe = start + 1 == nxt && space <= 1;
         before_probe || (window == 0 && start == nxt)
     }
@@ -292,8 +291,8 @@ impl Connection {
         }
     }
 
-    /// Returns whether a segment is none of the peer's but a partial (west1997, 3.4) or negative
-    /// acknowledgment of a base station.
+    /// Returns whether a segment comes from a base station and not from the peer: a partial
+    /// (west1997, 3.4) or negative acknowledgment.
     #[inline]
     fn is_of_base_station(&self, segment: &Segment) -> bool {
         segment.options.nack || (segment.options.ackp && self.config().notices.ackp.is_some())
@@ -312,14 +311,14 @@ impl Connection {
         }
     }
 
-    /// Processes the rest of a SYN-ACK.
+    /// Processes data and FIN of a SYN-ACK.
     #[cold]
     #[inline(never)]
     fn process_first_text(&mut self, now: Instant, segment: &Segment) {
         self.process_text(now, segment, 1);
     }
 
-    /// Data that was expected but is not the next in order, or that fills a hole.
+    /// Processes acceptable data out of order, or data that fills a hole.
     #[inline(never)]
     pub(super) fn process_text_around_holes(
         &mut self,
@@ -330,7 +329,7 @@ impl Connection {
         self.process_text(now, segment, start);
     }
 
-    /// The seventh and eighth of 3.10.7.4: data that begins at `start`, and FIN.
+    /// Processes data that begins at `start`, and FIN (RFC 9293, 3.10.7.4, steps seven and eight).
     #[inline(always)] // of each segment, and but for SYNs of no other
     fn process_text(&mut self, now: Instant, segment: &Segment, start: Offset) {
         let (nxt, window) = (self.rx.nxt(), self.rx.window());
@@ -344,7 +343,7 @@ impl Connection {
             return;
         }
 
-        // Eighth, FIN, if the window takes all that stands before it.
+        // Eighth, FIN, if all data before it is within the window.
         let fin = segment.flags.has(Flags::FIN);
         if fin && start + data <= nxt + window && self.receiving() {
             self.rx.fin(start + data);
@@ -354,7 +353,7 @@ impl Connection {
         }
     }
 
-    /// Data that begins at `start`. Returns whether there still is a connection.
+    /// Processes data that begins at `start`. Returns whether the connection still exists.
     #[inline(always)] // as `process_text`
     pub(super) fn process_data(&mut self, now: Instant, segment: &Segment, start: Offset) -> bool {
         let (nxt, window) = (self.rx.nxt(), self.rx.window());
@@ -415,8 +414,7 @@ impl Connection {
         }
     }
 
-    /// Data arrived of which nothing is taken, because it is there already or
-    /// because the window has no room for it.
+    /// Records data that is dropped, because it is a duplicate or the window has no room.
     fn note_refused(&mut self, now: Instant, segment: &Segment, start: Offset) {
         let len = segment.body.len();
         if len > 0 && !segment.flags.has(Flags::SYN) {
@@ -432,10 +430,9 @@ impl Connection {
         }
     }
 
-    /// A SYN in SYN-RECEIVED. The peer's own once more wants our SYN-ACK once more,
-    /// which it may not have seen; a bare ACK would tell it nothing. Another one in
-    /// the window ends what a passive open began (RFC 9293, 3.10.7.4); the peer that
-    /// meant it sends it again.
+    /// Processes a SYN in SYN-RECEIVED. A repeated SYN of the peer gets another SYN-ACK, because
+    /// the peer may have missed the first and a bare ACK would not help. Another SYN in the window
+    /// ends a passive open (RFC 9293, 3.10.7.4), and its sender will repeat it.
     fn syn_again(&mut self, now: Instant, segment: &Segment, start: Offset) {
         let flags = segment.flags;
         let inside = start > 0 && start < self.rx.nxt() + self.rx.window();
@@ -455,8 +452,8 @@ impl Connection {
         }
     }
 
-    /// An unacceptable segment is answered with an ACK. One with a SYN comes from
-    /// another connection or from an attacker, and is answered as a challenge is.
+    /// Answers an unacceptable segment with an ACK. A segment with a SYN comes from another
+    /// connection or an attacker, and gets a challenge ACK.
     fn refuse(&mut self, now: Instant, flags: Flags) {
         if flags.has(Flags::SYN) {
             self.challenge(now);
@@ -465,7 +462,7 @@ impl Connection {
         }
     }
 
-    /// Sends a challenge ACK (RFC 5961, 3.2, 4.2 and 5.2), of which few leave.
+    /// Sends a challenge ACK (RFC 5961, 3.2, 4.2 and 5.2) if the rate limit allows.
     pub(super) fn challenge(&mut self, now: Instant) {
         if self.may_challenge(now) {
             self.rx.acknowledge_now();
@@ -481,7 +478,8 @@ impl Connection {
         may
     }
 
-    /// Starts the wait anew if the peer has not got our ACK of its FIN (3.10.7.4).
+    /// Restarts TIME-WAIT if the peer repeats its FIN, because our ACK of it was lost (RFC 9293,
+    /// 3.10.7.4).
     fn fin_in_time_wait(&mut self, now: Instant, flags: Flags) {
         if self.state == State::TimeWait && flags.has(Flags::FIN) {
             self.wait_for_old_segments(now);
@@ -489,7 +487,7 @@ impl Connection {
         }
     }
 
-    /// Sends the SYN again; what left after it may still arrive.
+    /// Marks the SYN lost. Data sent after it may still arrive.
     fn lose_syn(&mut self) {
         if self.tx.early {
             self.tx.flight.board.lose_front();
@@ -498,15 +496,15 @@ impl Connection {
         }
     }
 
-    /// Returns whether the effect of a SYN can be undone: after a passive open that the application
-    /// has neither been told of nor closed.
+    /// Returns whether the connection may return to LISTEN: a passive open whose application has
+    /// got no event and has not closed.
     fn returns_to_listen(&self) -> bool {
         let open = self.tx.buffer.fin().is_none();
         self.state == State::SynReceived && !self.active && !self.tx.early && open
     }
 
-    /// A reset in SYN-RECEIVED after a passive open: back to LISTEN. What the
-    /// application wrote waits for the next peer, and what it set stays.
+    /// Returns to LISTEN after a reset in SYN-RECEIVED of a passive open. Data that the application
+    /// wrote waits for the next peer, and its settings stay.
     fn listen_again(&mut self) {
         let listening = Self::listen(Arc::clone(self.config()), self.local_port, self.tx.isn);
         let before = std::mem::replace(self, listening);
@@ -551,7 +549,7 @@ impl Connection {
         self.wait_for_old_segments(now);
     }
 
-    /// TIME-WAIT lasts from now on.
+    /// Starts the timer of TIME-WAIT (2 MSL) again.
     fn wait_for_old_segments(&mut self, now: Instant) {
         let at = now + self.config().lifetime.msl * 2;
         self.tx.flight.timers.set(Timer::TimeWait, at);

@@ -7,7 +7,7 @@ use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use crate::timers::{Timer, Timers};
 
-/// The limits, and what they count.
+/// Configured limits, and the times and counts that they compare with.
 #[derive(Debug)]
 pub(super) struct Lifetime {
     keepalive: Option<KeepAlive>,
@@ -15,23 +15,23 @@ pub(super) struct Lifetime {
     fin_wait_2: Option<Interval>,
     /// Time of the peer's last valid segment.
     last_segment: Instant,
-    /// Time from which the application was done with reading, too.
+    /// Time at which the application stopped reading.
     closed: Instant,
-    /// Keep-alive probes since then, and when the last of them left.
+    /// Keep-alive probes since the peer's last segment, and the time of the last probe.
     probes: u32,
     probed: Instant,
-    /// A probe has to leave.
+    /// A keep-alive probe must be sent.
     probe_due: bool,
-    /// First position that was not acknowledged, and since when.
+    /// SND.UNA, and the time since which it has not moved; `None` if no data is outstanding.
     una: Offset,
     since: Option<Instant>,
 }
 
-/// The connection after the events of an instant.
+/// State of the connection after the events of an instant, as far as the limits need it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watched {
     pub(super) state: State,
-    /// First position that is not acknowledged, and whether it was sent.
+    /// SND.UNA, and whether data is in flight.
     pub(super) una: Offset,
     pub(super) in_flight: bool,
     /// The application reads no more.
@@ -76,12 +76,12 @@ impl Lifetime {
         self.closed = now;
     }
 
-    /// Stops with the connection.
+    /// Cancels a pending probe when the connection ends.
     pub(super) fn stop(&mut self) {
         self.probe_due = false;
     }
 
-    /// Sets the timers anew, after the events of this instant.
+    /// Sets the timers again after the events of this instant.
     pub(super) fn watch(&mut self, now: Instant, watched: Watched, timers: &mut Timers) {
         let Watched {
             state,
@@ -98,7 +98,7 @@ impl Lifetime {
         }
         self.una = una;
         let user = match (self.user_timeout, self.since) {
-            // A peer that answers window probes is there (RFC 9293, 3.8.6.1).
+            // A peer that answers window probes is alive (RFC 9293, 3.8.6.1).
             (Some(most), Some(since)) if closed_window => since.max(self.last_segment) + most,
             (Some(most), Some(since)) => since + most,
             _ => Instant::MAX,
@@ -108,7 +108,7 @@ impl Lifetime {
             State::Established | State::CloseWait | State::FinWait2
         );
         let keepalive = match self.keepalive {
-            // What is in flight has the retransmission timer (RFC 9293, 3.8.4).
+            // Data in flight is guarded by the retransmission timer (RFC 9293, 3.8.4).
             Some(keepalive) if open && !waits => match self.probes {
                 0 => self.last_segment + keepalive.idle,
                 _ => self.probed + keepalive.interval,
@@ -116,7 +116,7 @@ impl Lifetime {
             _ => Instant::MAX,
         };
         let fin_wait_2 = match self.fin_wait_2 {
-            // Who only writes no more goes on reading as long as there is something.
+            // An application that shut down only its sending side may read as long as data arrives.
             Some(most) if state == State::FinWait2 && read_shut => {
                 self.last_segment.max(self.closed) + most
             }
@@ -127,8 +127,8 @@ impl Lifetime {
         timers.set(Timer::FinWait2, fin_wait_2);
     }
 
-    /// Processes a keep-alive time-out: another probe becomes due. Returns the time of the next, or
-    /// `None` if the peer is gone.
+    /// Processes a keep-alive time-out: a probe becomes due. Returns the time of the next probe, or
+    /// `None` if all probes were unanswered.
     pub(super) fn on_keepalive(&mut self, now: Instant) -> Option<Instant> {
         let keepalive = self.keepalive.filter(|k| self.probes < k.probes)?;
         self.probes += 1;
@@ -137,7 +137,7 @@ impl Lifetime {
         Some(now + keepalive.interval)
     }
 
-    /// Returns whether a keep-alive probe leaves now.
+    /// Returns whether a keep-alive probe is due, and clears the mark.
     pub(super) fn pop_probe(&mut self) -> bool {
         std::mem::take(&mut self.probe_due)
     }

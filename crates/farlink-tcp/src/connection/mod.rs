@@ -2,16 +2,14 @@
 //!
 //! # Calling contract
 //!
-//! Four kinds of method, in the manner of sans-IO machines:
-//! getters; input ([`Connection::on_segment`], [`Connection::on_timeout`]);
-//! the application ([`Connection::write`], [`Connection::read`],
-//! [`Connection::shutdown`], ...); output ([`Connection::poll_transmit`],
-//! [`Connection::poll_event`], [`Connection::next_timeout`]).
+//! The methods are of four kinds, as in other sans-IO state machines: getters; input
+//! ([`Connection::on_segment`], [`Connection::on_timeout`]); calls of the application
+//! ([`Connection::write`], [`Connection::read`], [`Connection::shutdown`], ...); output
+//! ([`Connection::poll_transmit`], [`Connection::poll_event`], [`Connection::next_timeout`]).
 //!
-//! Time never goes back. After input or an application call at some instant,
-//! poll segments until `None`, then events until `None`, then ask for the next
-//! time-out, before anything of a later instant is fed in. Segments must have
-//! passed their checksum and carry this connection's ports.
+//! Times must not decrease. After input or an application call, the caller polls segments until
+//! `None`, then events until `None`, then reads the next time-out. Only then may it pass a later
+//! time. Segments must have passed their checksum and carry this connection's ports.
 
 mod acks;
 mod clocks;
@@ -58,46 +56,45 @@ use std::sync::Arc;
 #[repr(C)] // in this order in memory: what each segment asks for is together
 pub struct Connection {
     state: State,
-    /// Nothing is configured that has to see every segment: those that are what was
-    /// expected take a short way.
+    /// Set if the fast path ([`fast`]) may process expected segments, because no configured feature
+    /// must see every segment.
     predicts: bool,
-    /// Nothing is in flight or waits to be sent, and since that was found nothing came
-    /// but the next data.
+    /// Set if nothing is in flight or queued. Cleared by every input except the next data in order.
     idle: bool,
-    /// The application reads no more.
+    /// The application called [`Self::close`]: data that arrives now is answered with a reset.
     read_shut: bool,
     agreed: Agreed,
     local_port: u16,
     remote_port: u16,
     sender_state: SenderState,
-    /// Dummy segments that arrived and want their ACKs.
+    /// Number of received dummy segments whose ACKs have not been sent.
     dummy_acks: u32,
     events: Events,
     /// Timestamp state.
     stamps: Stamps,
     rx: Receiver,
     recorder: Recorder,
-    /// A segment outside of the flow of data: RST.
+    /// RST to send; it is no part of the data stream.
     reply: Option<Box<Segment>>,
     clocks: Box<Clocks>,
-    /// Limits for a peer that is gone, if configured.
+    /// Keep-alive, user time-out and limit of FIN-WAIT-2, if any is configured.
     lifetime: Option<Box<Lifetime>>,
     /// TCP Fast Open, if that is configured.
     fast_open: Option<Box<Opening>>,
     tx: Sender,
-    /// Opened by a SYN of ours.
+    /// This end opened actively.
     active: bool,
-    /// The SYN has to leave.
+    /// A SYN or SYN-ACK must be sent.
     syn_due: bool,
-    /// Never, for tests.
+    /// Disables the fast path, for tests.
     general_only: bool,
-    /// Window scaling is wanted, and after the handshake agreed.
+    /// Window scaling: wanted by this end before the handshake, agreed by both after it.
     scaling: bool,
-    /// SNACK, in the form that was agreed.
+    /// Form of SNACK: wanted by this end before the handshake, agreed by both after it.
     snack: SnackForm,
 }
 
-/// Options that this end wants, and after the handshake those that both agreed to.
+/// Options: wanted by this end before the handshake, agreed by both after it.
 #[derive(Debug)]
 struct Agreed {
     sack: bool,
@@ -176,7 +173,7 @@ impl Connection {
         self.rx.config()
     }
 
-    /// A segment will come soon: what is kept apart from the connection will be asked for.
+    /// Prefetches the heap parts that processing a segment will need.
     #[inline]
     pub fn prefetch(&self) {
         self.rx.prefetch();
@@ -188,7 +185,7 @@ impl Connection {
         }
     }
 
-    /// Prefetches the parts that lie apart.
+    /// Prefetches what the parts of [`Self::prefetch`] point to.
     #[inline]
     pub fn prefetch_behind(&self) {
         self.rx.prefetch_behind();
@@ -221,17 +218,17 @@ impl Connection {
         self.tx.flight.board.max() - self.tx.flight.board.una()
     }
 
-    /// Bytes in the network after RFC 6675: `flight` without what is SACKed.
+    /// Bytes in the network (`pipe` of RFC 6675): [`Self::flight`] minus SACKed bytes.
     pub fn pipe(&self) -> u64 {
         self.tx.flight.board.pipe()
     }
 
-    /// First position of the stream that is not acknowledged (SND.UNA).
+    /// Position of the first byte that is not acknowledged (SND.UNA).
     pub fn snd_una(&self) -> Offset {
         self.tx.flight.board.una()
     }
 
-    /// Position after the last that was sent (SND.MAX).
+    /// Position after the last byte sent (SND.MAX).
     pub fn snd_max(&self) -> Offset {
         self.tx.flight.board.max()
     }
@@ -241,7 +238,7 @@ impl Connection {
         self.rx.nxt()
     }
 
-    /// Position in the stream that the peer sends of a sequence number of it.
+    /// Returns the position of sequence number `seq` in the peer's stream.
     pub fn received_position(&self, seq: Seq) -> Option<Offset> {
         self.rx.offset(seq)
     }
@@ -324,14 +321,13 @@ impl Connection {
         self.tx.flight.peer.largest
     }
 
-    /// Panics unless the sums kept of what is in flight equal a recount from the
-    /// segments: for tests.
+    /// Panics unless the scoreboard's byte counts equal a recount over its segments; for tests.
     #[doc(hidden)]
     pub fn recount(&self) {
         self.tx.flight.board.check();
     }
 
-    /// Keeps records for [`Self::drain_records`], or stops to.
+    /// Starts or stops collecting records for [`Self::drain_records`].
     pub fn set_tracing(&mut self, on: bool) {
         self.recorder.set(on);
     }
@@ -343,7 +339,7 @@ impl Connection {
 
     // The application.
 
-    /// Queues bytes; returns how many found room.
+    /// Queues bytes. Returns how many fit into the send buffer.
     ///
     /// # Errors
     ///
@@ -354,8 +350,8 @@ impl Connection {
         self.tx.write(data)
     }
 
-    /// Queues `len` bytes of which only the number matters; returns how many
-    /// found room. A connection takes bytes or lengths, not both.
+    /// Queues `len` bytes without contents. Returns how many fit into the send buffer. A connection
+    /// is given either bytes or lengths, not both.
     ///
     /// # Errors
     ///
@@ -375,26 +371,25 @@ impl Connection {
         Ok(())
     }
 
-    /// Bytes that find room if they are written now.
+    /// Free bytes of the send buffer.
     pub fn room(&self) -> u64 {
         self.writable().map_or(0, |()| self.tx.room())
     }
 
-    /// Reads up to `max` bytes to the end of `out`; returns how many.
+    /// Reads up to `max` bytes and appends them to `out`. Returns the number of bytes read.
     pub fn read(&mut self, out: &mut Vec<u8>, max: usize) -> usize {
         self.rx.read_bytes(out, max)
     }
 
-    /// Reads up to `max` bytes of which only the number matters.
+    /// Reads up to `max` bytes without contents. Returns the number of bytes read.
     #[inline]
     pub fn read_len(&mut self, max: u64) -> u64 {
         self.rx.read_len(max)
     }
 
-    /// No more data will be written: a FIN follows what is queued, and what the peer
-    /// sends is still taken. Before the peer has answered the SYN the connection ends
-    /// at once, and what was queued is not sent ([`CloseReason::Aborted`] if there was
-    /// any).
+    /// Closes the sending direction: a FIN follows the queued data, and received data is still
+    /// accepted. Before the peer has answered the SYN, the connection ends at once and queued data
+    /// is dropped ([`CloseReason::Aborted`] if there was any).
     pub fn shutdown(&mut self, now: Instant) {
         self.idle = false;
         match self.state {
@@ -414,10 +409,9 @@ impl Connection {
         }
     }
 
-    /// The application neither writes nor reads any more. As [`Self::shutdown`], but
-    /// data that waits to be read, or that comes later, is answered with a reset and
-    /// ends the connection ([`CloseReason::Aborted`]): the peer learns that it was
-    /// lost (RFC 9293, 3.6.1, RFC 2525, 2.17).
+    /// Closes both directions. Works as [`Self::shutdown`], but unread data, or data that arrives
+    /// later, is answered with a reset and ends the connection ([`CloseReason::Aborted`]). The
+    /// reset informs the peer that its data was lost (RFC 9293, 3.6.1; RFC 2525, 2.17).
     pub fn close(&mut self, now: Instant) {
         let open = !matches!(self.state, State::Closed | State::TimeWait);
         if open && self.rx.unread() > 0 {
@@ -428,7 +422,7 @@ impl Connection {
         }
     }
 
-    /// Ends the connection now; the peer gets a reset.
+    /// Ends the connection at once and sends a reset to the peer.
     pub fn abort(&mut self, now: Instant) {
         self.idle = false;
         if !matches!(
@@ -442,7 +436,7 @@ impl Connection {
         }
     }
 
-    /// Nagle's algorithm from now on, whatever the configuration says.
+    /// Sets Nagle's algorithm and overrides the configuration.
     pub fn set_nagle(&mut self, rule: Nagle) {
         self.idle = false;
         self.tx.set_nagle(rule);
@@ -454,15 +448,14 @@ impl Connection {
         self.tx.set_limit(bytes);
     }
 
-    /// Bytes that the receive buffer holds from now on, which grows no more by itself.
-    /// What was offered is never taken back (RFC 9293, 3.8.6), and no more can be
-    /// offered than the window scale of the handshake can say.
+    /// Sets the size of the receive buffer in bytes and ends its automatic growth. The offered
+    /// window never shrinks (RFC 9293, 3.8.6), and the window scale of the handshake bounds it.
     pub fn set_receive_buffer(&mut self, bytes: u64) {
         self.idle = false;
         self.rx.set_buffer(bytes);
     }
 
-    // Output besides segments, which are in output.rs.
+    // Output other than segments (those are in output.rs).
 
     /// Returns the next event for the application.
     pub fn poll_event(&mut self) -> Option<Event> {
@@ -475,7 +468,7 @@ impl Connection {
         self.events.any
     }
 
-    /// Returns when [`Self::on_timeout`] must be called if nothing happens before.
+    /// Returns the time at which [`Self::on_timeout`] must be called if no other call comes before.
     #[inline]
     pub fn next_timeout(&self) -> Option<Instant> {
         self.tx.flight.timers.next()

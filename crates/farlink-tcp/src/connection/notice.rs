@@ -1,5 +1,5 @@
-//! Notices of the network beside segments: losses with their cause, bad states of a link, partial
-//! acknowledgments.
+//! Notices from the network: losses with their cause, bad link states, path MTU, partial and
+//! negative acknowledgments.
 
 use super::{Connection, State};
 use crate::config::{Eln, PartialAck};
@@ -9,9 +9,8 @@ use crate::segment::{Flags, Segment, TCP_HEADER_LEN, TIMESTAMPS_LEN};
 use crate::time::Instant;
 
 impl Connection {
-    /// The network tells the receiver that `segment`, which the peer sent, was
-    /// lost, and why: the oracle of [`Eln::Oracle`], without which it does
-    /// nothing. The ACKs that later arrivals cause are marked.
+    /// Notes that `segment` of the peer was lost for `cause`. Only [`Eln::Oracle`] uses this. ACKs
+    /// of later arrivals then carry the ELN mark.
     pub fn on_loss_notice(&mut self, segment: &Segment, cause: LossCause) {
         self.idle = false;
         if self.config().notices.eln == Eln::Oracle {
@@ -19,11 +18,10 @@ impl Connection {
         }
     }
 
-    /// A segment for this connection arrived whose checksum failed. With
-    /// [`Eln::Checksum`] it is asked for by a marked ACK at once, if its header
-    /// is plausible: ports, flags, and a place in the window (west1997, 2.3.3;
-    /// the checksum of IPv4 does not cover them). Returns whether it is;
-    /// otherwise nothing happens.
+    /// Processes a segment with a failed checksum. With [`Eln::Checksum`], and if its header is
+    /// plausible, an ELN-marked ACK requests it at once. Plausible means expected ports and flags,
+    /// and a place in the window (west1997, 2.3.3), because the checksum of IPv4 does not cover
+    /// these. Returns whether an ACK was requested.
     pub fn on_damaged(&mut self, segment: &Segment) -> bool {
         self.idle = false;
         let plausible = segment.src_port == self.remote_port
@@ -45,8 +43,8 @@ impl Connection {
         self.config().notices.eln == Eln::Oracle
     }
 
-    /// A node on the way tells something. Returns whether it was believed and
-    /// did anything.
+    /// Processes a notice of a node on the path. Returns whether the notice was believed and had an
+    /// effect.
     pub fn on_notice(&mut self, now: Instant, notice: Notice) -> bool {
         self.idle = false;
         match notice {
@@ -64,14 +62,11 @@ impl Connection {
         }
     }
 
-    /// A node on the way could not send a packet on without cutting it, which its
-    /// header forbids: `mtu` is the longest packet of this version of IP, in bytes, that
-    /// its next link takes (ICMP "fragmentation needed", RFC 1191, 4; ICMPv6 "packet too
-    /// big", RFC 4443, 3.2). New segments are no longer
-    /// than that allows, and what is too long goes again in shorter ones. The
-    /// congestion window stays: nothing says that the path is full (RFC 1191, 6.5;
-    /// RFC 8201, 5.4). Returns whether it was news; less than every link takes (RFC 791,
-    /// 3.2; RFC 8201, 4) is not believed.
+    /// Processes a path MTU: `mtu` is the longest IP packet in bytes that the next link of a node
+    /// takes (ICMP "fragmentation needed", RFC 1191, 4; ICMPv6 "packet too big", RFC 4443, 3.2).
+    /// Lowers the MSS and splits longer segments for retransmission. The congestion window stays,
+    /// because the path is not known to be full (RFC 1191, 6.5; RFC 8201, 5.4). Returns whether the
+    /// MSS fell. An MTU below the least of IP is not believed (RFC 791, 3.2; RFC 8201, 4).
     pub fn on_path_mtu(&mut self, mtu: u32, ip: IpVersion) -> bool {
         self.idle = false;
         let options = if self.agreed.timestamps {
@@ -84,15 +79,16 @@ impl Connection {
         if news {
             self.tx.flight.mss = mss;
             if self.tx.flight.board.split(mss) {
-                // What was cut may have left once; its times are no samples.
+                // A part of a split segment may have been sent only once, so its time is no RTT
+                // sample.
                 self.tx.flight.distrust_samples(self.tx.flight.board.max());
             }
         }
         news
     }
 
-    /// Marks the place of a segment that was lost, or takes its mark away.
-    /// Returns whether it is missed now, for corruption.
+    /// Marks the range of a lost segment as damaged, or clears the mark if congestion lost it.
+    /// Returns whether the range is now missing because of corruption.
     fn note_lost(&mut self, segment: &Segment, cause: LossCause) -> bool {
         let open = matches!(
             self.state(),
@@ -114,8 +110,8 @@ impl Connection {
         }
     }
 
-    /// A negative acknowledgment: the base station misses what its blocks name, which goes
-    /// again at once. Nothing else changes.
+    /// Processes a negative acknowledgment: retransmits at once the ranges that its blocks name as
+    /// missing at the base station. Nothing else changes.
     pub(super) fn process_nack(&mut self, now: Instant, segment: &Segment) {
         let (isn, una) = (self.tx.isn, self.tx.flight.board.una());
         let mut resent = false;
@@ -125,7 +121,7 @@ impl Connection {
             else {
                 continue;
             };
-            // Acknowledged since, or never sent.
+            // The range is acknowledged by now, or was never sent.
             if right <= una || left >= right || right > self.tx.flight.board.max() {
                 continue;
             }
@@ -138,8 +134,8 @@ impl Connection {
         }
     }
 
-    /// A partial acknowledgment: the base station has everything before it
-    /// (west1997, 3.4). Nothing but the retransmission timer changes.
+    /// Processes a partial acknowledgment: the base station has all data before its number
+    /// (west1997, 3.4). Only the retransmission timer changes.
     pub(super) fn process_partial_ack(&mut self, now: Instant, segment: &Segment, how: PartialAck) {
         let (una, max) = (self.tx.flight.board.una(), self.tx.flight.board.max());
         let ack = segment.ack.offset(self.tx.isn, una);

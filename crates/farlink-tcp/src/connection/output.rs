@@ -14,7 +14,7 @@ use crate::time::Instant;
 
 /// Bytes of the ELN option in a header.
 const ELN_LEN: u32 = 4;
-/// Most bytes of a SNACK option: beside timestamps and ELN 24 are left of 40.
+/// Largest SNACK option in bytes. Of the 40 bytes of options, timestamps and ELN leave 24.
 const MOST_SNACK: u32 = 16;
 
 impl Connection {
@@ -31,9 +31,9 @@ impl Connection {
         self.idle && self.rx.need() != AckNeed::Now
     }
 
-    /// [`Self::poll_transmit`] that writes the segment where it is wanted, whatever is there.
-    /// Returns whether there was one. The budget is a new one in the beginning, and lasts as long as
-    /// nothing but this is called at the same `now`.
+    /// Works as [`Self::poll_transmit`] but overwrites `out`. Returns whether there was a segment.
+    /// `burst` starts as the default and stays valid as long as only this function is called, with
+    /// the same `now`.
     #[inline(always)] // of each segment that leaves
     pub fn transmit_into(
         &mut self,
@@ -48,7 +48,7 @@ impl Connection {
         }
     }
 
-    /// Sends whatever may have to leave: the general way.
+    /// Builds the next segment of any kind, in the general way.
     #[inline(never)]
     pub(super) fn transmit(&mut self, now: Instant, out: &mut Segment) -> bool {
         if let Some(reply) = self.reply.take() {
@@ -151,7 +151,7 @@ impl Connection {
             flags = flags.with(Flags::PSH);
         }
         let mut ecn = Ecn::NotEct;
-        // Only new data (RFC 3168, 6.1.5 and 6.1.6).
+        // Only new data is ECN-capable (RFC 3168, 6.1.5 and 6.1.6).
         if self.agreed.ecn.agreed() && len > 0 && !chunk.retransmission && !self.tx.probing() {
             ecn = Ecn::Ect0;
             if std::mem::take(&mut self.tx.flight.loss.reduced) {
@@ -167,7 +167,7 @@ impl Connection {
         self.segment(now, start, flags, ecn, room, out);
     }
 
-    /// A SYN, for the first time or again.
+    /// Builds a SYN or SYN-ACK, first or retransmitted.
     #[cold]
     fn syn_chunk(&mut self, now: Instant, chunk: &Chunk, flags: Flags, ecn: Ecn) -> Segment {
         let acks = self.state != State::SynSent;
@@ -234,14 +234,14 @@ impl Connection {
         out.dummy = false;
     }
 
-    /// An ACK of all that came in order is about to leave.
+    /// Notes that an ACK of all in-order data is about to be sent.
     #[inline]
     fn acknowledges(&mut self) {
         self.stamps.last_ack_sent = self.rx.nxt();
         self.rx.acknowledged(&mut self.tx.flight.timers);
     }
 
-    /// The options of a SYN.
+    /// Adds the options of a SYN.
     #[cold]
     pub(super) fn offer(&self, options: &mut Options) {
         options.mss = Some(self.config().mss.min(u32::from(u16::MAX)) as u16);
@@ -252,7 +252,7 @@ impl Connection {
         options.nack = self.config().notices.nack;
     }
 
-    /// The options that tell what is missing, in up to `room` bytes.
+    /// Adds the options that report missing data (ELN, SNACK, SACK), in up to `room` bytes.
     #[inline(never)]
     fn report(&mut self, options: &mut Options, mut room: u32) {
         if room >= ELN_LEN && self.config().notices.eln != Eln::Off && self.rx.expects_damaged() {
@@ -284,7 +284,7 @@ impl Connection {
         }
     }
 
-    /// The Timestamps option, if it was agreed, and no other.
+    /// Returns options with only Timestamps, or none if timestamps are not agreed.
     #[inline]
     pub(super) fn timestamps_option(&self, now: Instant, acks: bool) -> Options {
         self.timestamps(now, acks).into()
@@ -297,8 +297,8 @@ impl Connection {
             .then(|| self.stamps.option(now, acks))
     }
 
-    /// A reset that the peer accepts: at the next sequence number it expects. It has
-    /// time stamps as any other segment (RFC 7323, 3.2).
+    /// Builds a reset at the next sequence number that the peer expects, so that the peer accepts
+    /// it. It has timestamps as any other segment (RFC 7323, 3.2).
     pub(super) fn reset(&self, now: Instant) -> Segment {
         Segment {
             src_port: self.local_port,
@@ -311,7 +311,8 @@ impl Connection {
         }
     }
 
-    /// The reset that answers a segment of another connection, from ours.
+    /// Builds the reset that answers `segment`, which belongs to another connection between the
+    /// same ports.
     #[cold]
     pub(super) fn reset_of(&self, now: Instant, segment: &Segment) -> Option<Box<Segment>> {
         let mut reset = reset_for(segment)?;

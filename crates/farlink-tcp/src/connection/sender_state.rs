@@ -8,8 +8,8 @@ use crate::record::Record;
 use crate::time::Instant;
 
 impl Connection {
-    /// Everything of this instant is done: notes what the sender is doing and what
-    /// limits it, if that is something else than before.
+    /// Records phase and limit of the sender, if either has changed, after all events of this
+    /// instant.
     #[inline(always)] // after each packet
     pub(super) fn note_state(&mut self, now: Instant) {
         let state = self.sender_state();
@@ -61,13 +61,14 @@ impl Connection {
         self.sender_state = state;
         self.clocks.phase.set(now, state.phase);
         if self.clocks.limit.set(now, state.limit) && self.recorder.on() {
-            // Nobody sends over a connection that has ended.
+            // A connection that has ended has no limit of its own.
             let limit = state.limit.unwrap_or(Limit::Application);
             self.recorder.emit(now, Record::Limited(limit));
         }
     }
 
-    /// The retransmission timer has expired: that is what the sender was waiting for.
+    /// Counts the time since the last progress as waiting for the retransmission timer, which has
+    /// just expired.
     #[cold]
     pub(super) fn waited_for_timer(&mut self) {
         if self.tx.flight.board.una() > 0

@@ -1,11 +1,11 @@
-//! Time stamps (RFC 7323): our clock, and what is known of the peer's.
+//! Timestamps (RFC 7323): our clock, and the peer's last timestamp.
 
 use crate::segment::Timestamps;
 use crate::seq::{Offset, Seq};
 use crate::time::{Instant, Interval};
 
-/// Lifetime of TS.Recent without renewal: a clock of 1 ms passes half its numbers in little more
-/// (RFC 7323, 5.5).
+/// Lifetime of TS.Recent without renewal: 24 days, shortly before a clock of 1 ms has passed 2^31
+/// ticks (RFC 7323, 5.5).
 const LIFE: Interval = Interval::from_secs(24 * 24 * 3600);
 
 /// State of the option on one connection.
@@ -13,7 +13,7 @@ const LIFE: Interval = Interval::from_secs(24 * 24 * 3600);
 pub(super) struct Stamps {
     /// Timestamp clock at the start of time.
     offset: u32,
-    /// TS.Recent (RFC 7323, 4.3), and when it was taken.
+    /// TS.Recent (RFC 7323, 4.3), and the time at which it was set.
     recent: u32,
     taken: Instant,
     /// Last.ACK.sent (RFC 7323, 4.3).
@@ -21,11 +21,10 @@ pub(super) struct Stamps {
 }
 
 impl Stamps {
-    /// Each connection has an offset of its own (RFC 7323, 5.4), which follows from
-    /// its initial sequence number: random where that is, and the same in every run.
+    /// Derives the clock's offset (RFC 7323, 5.4) from the initial sequence number. The offset is
+    /// therefore as random as that number, and the same in every run.
     pub(super) fn new(isn: Seq) -> Self {
-        // The finalizer of MurmurHash3 (Appleby 2011): each bit of the number
-        // moves each bit of the offset.
+        // The finalizer of MurmurHash3 (Appleby 2011): each input bit affects each output bit.
         let mut h = isn.0 ^ 0x9e37_79b9;
         h = (h ^ (h >> 16)).wrapping_mul(0x85eb_ca6b);
         h = (h ^ (h >> 13)).wrapping_mul(0xc2b2_ae35);
@@ -37,15 +36,15 @@ impl Stamps {
         }
     }
 
-    /// Our clock: milliseconds (RFC 7323, 5.4: 1 ms to 1 s).
+    /// Returns our timestamp clock in milliseconds (RFC 7323, 5.4, allows ticks of 1 ms to 1 s).
     #[inline]
     pub(super) fn at(&self, now: Instant) -> u32 {
         self.offset
             .wrapping_add((now.as_nanos() / 1_000_000) as u32)
     }
 
-    /// The option to send; `acks` is whether the segment has an ACK, without which
-    /// the echo is zero (RFC 7323, 3.2).
+    /// Returns the option to send. `acks` is whether the segment has an ACK; without one the echo
+    /// is zero (RFC 7323, 3.2).
     #[inline]
     pub(super) fn option(&self, now: Instant, acks: bool) -> Timestamps {
         Timestamps {
@@ -61,7 +60,7 @@ impl Stamps {
         (age < 1 << 31).then(|| Interval::from_millis(u64::from(age)))
     }
 
-    /// Returns when a timestamp of ours was sent; `None` if it is from the future or from before
+    /// Returns the send time of a timestamp of ours; `None` if it is from the future or from before
     /// the start.
     #[inline]
     pub(super) fn sent_at(&self, now: Instant, echo: u32) -> Option<Instant> {
@@ -76,13 +75,13 @@ impl Stamps {
         (value.wrapping_sub(self.recent) as i32) < 0 && now.since(self.taken) <= LIFE
     }
 
-    /// Takes over the timestamp of the peer's SYN.
+    /// Sets TS.Recent from the peer's SYN.
     pub(super) fn synchronize(&mut self, now: Instant, value: u32) {
         (self.recent, self.taken) = (value, now);
     }
 
-    /// A segment that begins at `start` was accepted, its ACK too (RFC 7323, 5.3,
-    /// R3): one beyond a hole is not echoed (4.3).
+    /// Updates TS.Recent from an accepted segment that begins at `start` (RFC 7323, 5.3, R3). A
+    /// segment beyond a hole does not update it (4.3).
     #[inline]
     pub(super) fn accepted(&mut self, now: Instant, value: u32, start: Offset) {
         if start <= self.last_ack_sent {

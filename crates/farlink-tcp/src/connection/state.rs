@@ -1,4 +1,4 @@
-//! States of a connection, and what its application is told.
+//! States of a connection, and events for its application.
 
 /// Connection states (RFC 9293, 3.3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,15 +23,15 @@ pub enum State {
     Closing,
     /// The peer closed, then we; our FIN is not acknowledged.
     LastAck,
-    /// Waiting until no old segment can be about.
+    /// Waiting until all old segments have left the network.
     TimeWait,
 }
 
 /// Event for the application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// The handshake is complete, or the peer's cookie stands for it: what is written
-    /// now is sent (RFC 7413).
+    /// The handshake is complete, or the peer's SYN had a valid Fast Open cookie. Data written now
+    /// is sent (RFC 7413).
     Established,
     /// The peer will send no more (its FIN arrived in order).
     PeerClosed,
@@ -42,25 +42,25 @@ pub enum Event {
 /// Reason for the end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CloseReason {
-    /// Both sides closed and everything was delivered.
+    /// Both ends closed, and all data was delivered.
     Done,
     /// The peer sent a reset.
     Reset,
     /// The application aborted.
     Aborted,
-    /// Retransmissions or probes stayed unanswered, or a time-out passed that the
-    /// configuration sets ([`LifetimeConfig::user_timeout`](crate::config::LifetimeConfig::user_timeout),
+    /// Retransmissions or probes were not answered, or a configured limit passed
+    /// ([`LifetimeConfig::user_timeout`](crate::config::LifetimeConfig::user_timeout),
     /// [`LifetimeConfig::fin_wait_2`](crate::config::LifetimeConfig::fin_wait_2)).
     TimedOut,
     /// The peer refused the connection.
     Refused,
 }
 
-/// Events that the application has not been told. Each occurs at most once in a connection, and in
+/// Events that the application has not polled yet. Each occurs at most once in a connection, and in
 /// this order.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Events {
-    /// There may be some.
+    /// Fast check: false means that no event is waiting.
     pub(super) any: bool,
     established: bool,
     peer_closed: bool,

@@ -18,8 +18,8 @@ impl Connection {
         }
     }
 
-    /// Processes a timer that went off, and does not run any more. What ends the connection stops
-    /// the others.
+    /// Processes a timer that has expired and is stopped. Timers that end the connection stop all
+    /// others.
     fn expired(&mut self, now: Instant, timer: Timer) {
         match timer {
             Timer::User | Timer::FinWait2 => self.end(now, CloseReason::TimedOut),

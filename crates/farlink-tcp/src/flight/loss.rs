@@ -9,16 +9,16 @@ use crate::seq::Offset;
 #[repr(C)] // in this order in memory: what each segment asks for is together
 pub(crate) struct LossState {
     pub(crate) in_recovery: bool,
-    /// The next retransmission leaves whatever the window says.
+    /// Set if the next retransmission is sent even if the window is full.
     pub(crate) force: bool,
     /// Set if a time-out happened since `recover` was passed: what was sent before is sent again.
     pub(crate) after_timeout: bool,
-    /// The window was reduced since new data said so (CWR).
+    /// The window was reduced and no new data has carried CWR since.
     pub(crate) reduced: bool,
-    /// The ACK at hand says that data was marked: nothing grows for it.
+    /// The current ACK echoes a congestion mark, so that the window must not grow.
     pub(crate) mark_echoed: bool,
     pub(crate) limited_transmit: bool,
-    /// Losses are taken for corruption.
+    /// All losses are assumed to be corruption.
     pub(crate) assume_corruption: bool,
     /// The scoreboard of RFC 6675 is used.
     pub(crate) sacking: bool,
@@ -30,8 +30,7 @@ pub(crate) struct LossState {
     /// Position after the highest byte sent when the last loss was seen
     /// (`recover` of RFC 6582, `RecoveryPoint` of RFC 6675).
     pub(crate) recover: Offset,
-    /// Position after the last byte that was out when a marked ACK came (ELN);
-    /// zero when there is nothing to repair.
+    /// SND.MAX when an ELN-marked ACK arrived; zero if no repair is pending.
     pub(crate) repair_end: Offset,
     /// Position after the highest byte that a negative acknowledgment named; zero without any.
     pub(crate) nacked_to: Offset,
@@ -69,21 +68,21 @@ impl LossState {
         self.recovering() && una < self.recover
     }
 
-    /// Returns whether fast recovery or that after a time-out lasts.
+    /// Returns whether fast recovery or recovery after a time-out is in progress.
     #[inline]
     pub(crate) fn recovering(&self) -> bool {
         self.in_recovery || self.after_timeout
     }
 
-    /// Returns whether the window is charged with the pipe: SACKed bytes have left the network.
-    /// Outside of recovery this is limited transmit (RFC 6675, 5, step 3).
+    /// Returns whether cwnd is compared with the pipe, which excludes SACKed bytes. Outside of
+    /// recovery this is limited transmit (RFC 6675, 5, step 3).
     #[inline]
     pub(crate) fn counts_pipe(&self) -> bool {
         self.sacking && (self.in_recovery || self.after_timeout || self.limited_transmit)
     }
 
-    /// Returns the bytes that limited transmit lets out beyond the window (RFC 3042). With SACK the
-    /// pipe does so.
+    /// Returns the bytes that limited transmit allows beyond the window (RFC 3042): one MSS per
+    /// duplicate ACK below the threshold. Zero with SACK, where the pipe has this effect.
     #[inline]
     pub(crate) fn limited_transmit_credit(&self, mss: u64) -> u64 {
         if self.limited_transmit && !self.in_recovery && !self.sacking {

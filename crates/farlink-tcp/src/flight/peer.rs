@@ -8,7 +8,7 @@ use crate::seq::Offset;
 pub(crate) struct PeerWindow {
     /// Bytes from SND.UNA on.
     pub(crate) size: u64,
-    /// Segment that the window was taken from: SND.WL1, SND.WL2.
+    /// Sequence and acknowledgment number of the last window update (SND.WL1, SND.WL2).
     from: (Offset, Offset),
     /// Largest window the peer ever offered.
     pub(crate) largest: u64,
@@ -16,7 +16,7 @@ pub(crate) struct PeerWindow {
 
 impl PeerWindow {
     /// Updates the window from a segment at `seq` with acknowledgment `ack` (RFC 9293, 3.10.7.4).
-    /// Returns whether the segment is newer than the last.
+    /// Returns whether the segment is newer than the last update.
     #[inline(always)] // of each segment
     pub(crate) fn update(&mut self, seq: Offset, ack: Offset, una: Offset, size: u64) -> bool {
         let (wl1, wl2) = self.from;
@@ -26,7 +26,7 @@ impl PeerWindow {
             self.size = size;
             self.largest = self.largest.max(size);
         } else {
-            // The window is not news, its right edge stays where it is.
+            // An older segment does not move the right edge of the window.
             self.size = self.size.saturating_sub(ack - una);
         }
         news

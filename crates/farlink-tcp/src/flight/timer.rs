@@ -1,13 +1,13 @@
-//! The retransmission timer: how long, until when, and what moves it.
+//! The retransmission timer: its duration, starts and stops.
 
 use super::Flight;
 use crate::config::PartialAck;
 use crate::time::{Instant, Interval};
 use crate::timers::Timer;
 
-/// A stream with less in flight is thin (Linux: `tcp_stream_is_thin`).
+/// A stream with fewer segments in flight is thin (Linux: `tcp_stream_is_thin`).
 const THIN_SEGMENTS: usize = 4;
-/// Time-outs in a row that do not back off then (Linux: `TCP_THIN_LINEAR_RETRIES`).
+/// Consecutive time-outs of a thin stream without backoff (Linux: `TCP_THIN_LINEAR_RETRIES`).
 const THIN_TIMEOUTS: u32 = 6;
 
 impl Flight {
@@ -17,20 +17,20 @@ impl Flight {
         self.fine_rto().unwrap_or_else(|| self.rtt.rto())
     }
 
-    /// The fine time-out where the retransmission timer runs on it.
+    /// Returns Vegas' fine-grained time-out if it drives the retransmission timer.
     #[inline]
     fn fine_rto(&self) -> Option<Interval> {
         self.fine.as_ref()?.rto()
     }
 
-    /// Returns whether a time-out is a loss of the first segment, as by duplicate ACKs.
+    /// Returns whether a time-out retransmits only the first segment, as duplicate ACKs do.
     pub(crate) fn sends_front_at_timeout(&self) -> bool {
         self.fine
             .as_ref()
             .is_some_and(|fine| fine.replaces_coarse())
     }
 
-    /// Returns when a retransmission timer expires that is started now.
+    /// Returns the expiry time of a retransmission timer started at `now`.
     #[inline]
     fn deadline(&self, now: Instant) -> Instant {
         match self.fine_rto() {

@@ -1,10 +1,8 @@
-//! Congestion window validation: a window that is not used says nothing of the
-//! path, and does not grow.
+//! Congestion window validation: an unused window has not probed the path, and does not grow.
 //!
-//! The rule is that of Linux (`tcp_cwnd_validate`, `tcp_is_cwnd_limited`), in
-//! bytes. RFC 2861, 3, and RFC 9002, 7.8, have the principle. RFC 7661 differs: it
-//! lets a window grow in every phase of which half is used, and reduces one of
-//! which less is.
+//! The rule is that of Linux (`tcp_cwnd_validate`, `tcp_is_cwnd_limited`), in bytes. RFC 2861, 3,
+//! and RFC 9002, 7.8, have the principle. RFC 7661 differs: the window grows in every phase that
+//! uses at least half of it, and is reduced after a phase that uses less.
 
 use crate::config::{CwndLimit, WindowConfig};
 use crate::seq::Offset;
@@ -14,13 +12,13 @@ use crate::seq::Offset;
 pub(crate) struct CwndUsage {
     /// The window grows only while it is in use.
     pub(super) validates: bool,
-    /// Largest congestion window that counts is the peer's largest window.
+    /// The peer's largest window bounds the congestion window.
     pub(super) limited_by_peer: bool,
     /// Set if the window was full, or held data back.
     full: bool,
     /// Most bytes in flight.
     most: u64,
-    /// The last position of that window of data.
+    /// End position of that window of data.
     end: Offset,
 }
 
@@ -33,8 +31,8 @@ impl CwndUsage {
         }
     }
 
-    /// Nothing more leaves for now, with `used` bytes in flight up to `max`. The
-    /// best use that a window of data saw counts until it is acknowledged.
+    /// Records the use of the window when sending stops, with `used` bytes in flight up to `max`.
+    /// The highest use in a window of data counts until that window is acknowledged.
     pub(crate) fn note(&mut self, full: bool, used: u64, una: Offset, max: Offset) {
         if una >= self.end || full || (!self.full && used > self.most) {
             *self = Self {

@@ -1,4 +1,4 @@
-//! Windows in force, and what a loss reduces them from.
+//! Windows in force, and the bases from which a loss reduces them.
 
 use super::Flight;
 use crate::config::ReduceFrom;
@@ -16,7 +16,7 @@ impl Flight {
         cwnd.max(u64::from(self.mss))
     }
 
-    /// Largest congestion window that counts.
+    /// Bound on the congestion window: the peer's largest window if configured so.
     #[inline]
     fn most_cwnd(&self) -> u64 {
         if self.usage.limited_by_peer {
@@ -39,7 +39,7 @@ impl Flight {
             && (!self.usage.limited_by_peer || self.cc.cwnd() < self.peer.largest)
     }
 
-    /// Position after the last byte that is sent in the belief that the peer has room for it.
+    /// Returns the right edge of the peer's window as the sender believes it.
     #[inline(always)] // asked for each segment
     pub(crate) fn believed_edge(&self) -> Offset {
         let taken = match self.extras.peer_window.of(&*self.cc) {
@@ -59,15 +59,13 @@ impl Flight {
         }
     }
 
-    /// Bounds the base `bytes` of a reduction: never more than the congestion window, without the
-    /// room that duplicate ACKs made.
+    /// Bounds the base `bytes` of a reduction by cwnd without inflation.
     ///
-    /// `FlightSize` (RFC 5681, 2) includes what is SACKed, and after a SACK
-    /// recovery or a time-out it may be several windows: a part of it would then
-    /// be a rise, where RFC 5681, 4.3, wants cwnd and ssthresh lowered once more.
-    /// Segments that left in the place of those that duplicate ACKs reported do not count either,
-    /// because the network holds no more data for them. Linux and 4.4BSD reduce from
-    /// cwnd; RFC 9438, 4.6, knows both.
+    /// `FlightSize` (RFC 5681, 2) includes SACKed bytes, and after a SACK recovery or a time-out it
+    /// may be several windows. A fraction of it could then exceed cwnd, but RFC 5681, 4.3, wants
+    /// cwnd and ssthresh lowered once more. Segments released by inflation do not raise the bound
+    /// either, because each replaces a segment that a duplicate ACK reported as arrived. Linux and
+    /// 4.4BSD reduce from cwnd; RFC 9438, 4.6, allows both.
     pub(crate) fn at_most_window(&self, bytes: u64) -> u64 {
         if self.config().reduce_from == ReduceFrom::FlightSizeUnbounded {
             return bytes;

@@ -3,8 +3,8 @@
 use super::{BlockedOn, Choice, Chunk, Sender};
 
 impl Sender {
-    /// The next segment never sent before, if it fits the peer's window whole:
-    /// for those who need not ask the congestion window.
+    /// Returns the next new segment if all of it fits the peer's window. The congestion window is
+    /// ignored.
     pub(crate) fn unsent_segment(&self) -> Option<Chunk> {
         let max = self.flight.board.max();
         let len = u64::from(self.flight.mss).min(self.buffer.end().saturating_sub(max));
@@ -12,8 +12,8 @@ impl Sender {
         (len > 0 && len <= usable).then(|| self.fresh(len as u32, false))?
     }
 
-    /// The probe that is due: new data, or else the last segment again, whatever
-    /// the window and pacing say (RFC 8985, 7.3).
+    /// Returns the due tail loss probe: new data, or else the last segment again. It ignores
+    /// congestion window and pacing (RFC 8985, 7.3).
     #[inline]
     pub(super) fn tail_probe(&self) -> Option<Choice> {
         if !self.recovery.rack()?.probes() {
@@ -26,8 +26,8 @@ impl Sender {
         })
     }
 
-    /// While F-RTO waits for its second ACK two new segments leave, and nothing
-    /// goes again (RFC 5682, step 2b).
+    /// Chooses up to two new segments and no retransmission while F-RTO awaits its second ACK (RFC
+    /// 5682, step 2b).
     #[inline]
     pub(super) fn frto_choice(&mut self) -> Option<Result<Choice, BlockedOn>> {
         if !self.frto.holds() {

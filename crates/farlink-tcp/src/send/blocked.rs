@@ -1,16 +1,16 @@
 //! Reasons that hold the sender back.
 
-/// Why nothing more may leave.
+/// Reason why no segment may be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum BlockedOn {
-    /// Nothing is there to send, or Nagle's rule holds it.
+    /// There is no data to send, or Nagle's algorithm delays it.
     Idle,
-    /// The peer's window is too small, and what is in flight will open it.
+    /// The peer's window is too small, and ACKs of data in flight will open it.
     Peer,
     /// The congestion window is full.
     Cwnd,
     /// Pacing.
     Pace,
-    /// The peer's window is too small and nothing is in flight that would open it.
+    /// The peer's window is too small, and nothing is in flight: the persist timer must run.
     Window,
 }

@@ -1,15 +1,15 @@
-//! Data that waits to be sent or acknowledged.
+//! Data written by the application and not yet acknowledged.
 
 use crate::segment::Body;
 use crate::seq::Offset;
 use std::collections::VecDeque;
 
-/// Why a write was refused.
+/// Reason why a write was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteError {
     /// The connection has ended, or the application has closed it.
     Closed,
-    /// Bytes after lengths, or lengths after bytes.
+    /// Bytes were written after lengths, or lengths after bytes.
     Mixed,
 }
 
@@ -29,18 +29,18 @@ impl std::error::Error for WriteError {}
 pub(crate) struct SendBuffer {
     /// Position after the last byte written.
     end: Offset,
-    /// The bytes, when the application writes bytes.
+    /// Contents, if the application writes bytes instead of lengths.
     written: Option<Box<Written>>,
     /// Set if the application writes bytes; `None` before the first write.
     by_bytes: Option<bool>,
-    /// Set once the application said that no more will follow.
+    /// The application has closed the stream.
     closed: bool,
 }
 
 /// Bytes that are not yet acknowledged.
 #[derive(Debug)]
 struct Written {
-    /// Position of the first of them.
+    /// Position of the first byte in `bytes`.
     first: Offset,
     bytes: VecDeque<u8>,
 }
@@ -94,7 +94,7 @@ impl SendBuffer {
         self.closed = true;
     }
 
-    /// Returns whether the application writes bytes and some of them are here.
+    /// Returns whether the buffer contains bytes, not only lengths.
     #[inline]
     pub(crate) fn holds_bytes(&self) -> bool {
         self.written
@@ -102,7 +102,7 @@ impl SendBuffer {
             .is_some_and(|written| !written.bytes.is_empty())
     }
 
-    /// Queues bytes for which there is room.
+    /// Queues bytes; the caller has checked the room.
     pub(super) fn write(&mut self, data: &[u8]) -> Result<(), WriteError> {
         self.takes(!data.is_empty(), true)?;
         let none = || Box::new(Written::new());
@@ -111,7 +111,7 @@ impl SendBuffer {
         Ok(())
     }
 
-    /// Queues as many bytes, of which only the number matters.
+    /// Queues `len` bytes without contents.
     pub(super) fn write_len(&mut self, len: u64) -> Result<(), WriteError> {
         self.takes(len > 0, false)?;
         self.end += len;

@@ -1,4 +1,4 @@
-//! Choice of the next segment, or of the reason why none leaves.
+//! Choice of the next segment, or the reason why none may be sent.
 
 use super::blocked::BlockedOn;
 use super::{Choice, Chunk, Sender};
@@ -10,8 +10,8 @@ use crate::time::Instant;
 use crate::timers::Timer;
 
 impl Sender {
-    /// Returns what stopped the sender when it last sent all that it may. Pacing counts only where
-    /// both windows have room for a segment.
+    /// Returns the reason why sending last stopped. Pacing counts only if both windows have room
+    /// for a segment.
     #[inline(always)] // looked at after each packet
     pub(crate) fn limit(&self) -> Limit {
         match self.blocked_on {
@@ -35,13 +35,13 @@ impl Sender {
         }
     }
 
-    /// Returns since when nothing was sent and the retransmission timer was left alone.
+    /// Returns the last time at which a segment was sent or the retransmission timer restarted.
     pub(crate) fn quiet_since(&self) -> Instant {
         self.last_sent.max(self.flight.timer_restarted)
     }
 
-    /// Returns whether everything is sent and acknowledged and nothing else may have to leave, as
-    /// at the receiving end. [`Self::choose`] would find the same, after many checks.
+    /// Returns whether everything is sent and acknowledged and no probe is due, as at the receiving
+    /// end. [`Self::choose`] would find the same after many checks.
     #[inline]
     pub(super) fn only_receives(&self, now: Instant) -> bool {
         let max = self.flight.board.max();
@@ -89,7 +89,7 @@ impl Sender {
             return Ok(probe);
         }
         if now < self.paced_until && !self.probe {
-            // Only what could leave is held back.
+            // Pacing is the reason only if a segment could be sent otherwise.
             return Err(BlockedOn::Pace);
         }
         if self.probe {
@@ -114,7 +114,7 @@ impl Sender {
             let burst = self.flight.loss.after_timeout
                 && repair.is_some_and(|repair| self.sent_again >= repair.retransmit_limit());
             let force = self.flight.loss.force || self.recovery.sends_lost_at_once(&self.flight);
-            // A FIN is no data: a full segment with one fits a window of a segment.
+            // A FIN does not count, so that a full segment with FIN fits a window of one segment.
             let chunk = self.again(sent);
             if !burst && (force || self.used() + u64::from(chunk.len) <= self.flight.cwnd()) {
                 self.flight.loss.force = false;
@@ -139,9 +139,9 @@ impl Sender {
             if let Some((i, sent)) = self.flight.board.next_hole() {
                 return Ok((self.again(sent), Some(i)));
             }
-            // NextSeg, rule (4), for what it is there for: the end of the data.
-            // By the letter it would also send a segment twice in each recovery
-            // of a flow that the peer's window limits.
+            // NextSeg, rule (4), restricted to its purpose, the end of the data. Taken literally,
+            // the rule would send a segment twice in each recovery of a flow that the peer's window
+            // limits.
             if self.flight.board.max() >= self.buffer.end()
                 && self.recovery.may_rescue(self.flight.board.una())
                 && let Some((i, sent)) = self.flight.board.last_hole()
@@ -163,7 +163,7 @@ impl Sender {
         }
     }
 
-    /// Before the handshake is over: all but the FIN, which waits for it.
+    /// Chooses data before the end of the handshake. The FIN must wait for that end.
     #[cold]
     #[inline(never)]
     fn choose_early(&mut self, now: Instant) -> Result<Choice, BlockedOn> {

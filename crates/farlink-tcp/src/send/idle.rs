@@ -1,4 +1,4 @@
-//! Window after a pause.
+//! Restart of the congestion window after an idle time.
 
 use crate::config::Config;
 use crate::flight::{Flight, context};
@@ -10,7 +10,7 @@ use crate::time::{Instant, Interval};
 pub(super) struct Idle {
     /// The initial window, if there is a restart.
     window: Maybe<u64>,
-    /// Last departure before the pause that was handled last.
+    /// Last send time before the pause that was handled last.
     handled: Maybe<Instant>,
 }
 
@@ -34,7 +34,7 @@ impl Idle {
             flight.cc.on_idle(&cx, initial);
             return;
         }
-        // Once for a pause, however often it is asked whether something may leave.
+        // Only once for each pause, although this is called repeatedly.
         let pause = Maybe::some(last_sent);
         if std::mem::replace(&mut self.handled, pause) == pause {
             return;
@@ -47,8 +47,8 @@ impl Idle {
     }
 }
 
-/// A window of so many segments after an idle time of more than `rto` (Linux:
-/// `tcp_cwnd_restart`).
+/// Returns a window of `segments` after an idle time of more than `rto`: halved for each RTO, but
+/// not below `least` (Linux: `tcp_cwnd_restart`).
 fn decayed(mut segments: u64, mut idle: Interval, rto: Interval, least: u64) -> u64 {
     let rto = rto.max(Interval::from_nanos(1));
     while idle > rto && segments > least {

@@ -1,17 +1,17 @@
-//! Pacing: how soon the next segment may leave.
+//! Pacing: the earliest time of the next segment.
 
 use super::{Chunk, Sender};
 use crate::config::Ratio;
 use crate::congestion::PACED_HEADERS;
 use crate::time::{Instant, Interval, NANOS_PER_SEC};
 
-/// Segments of a connection that leave before the window is paced (Linux:
+/// Number of segments at the start of a connection that are not paced (Linux:
 /// `tcp_update_skb_after_send`).
 const UNPACED: u64 = 10;
 
 impl Sender {
-    /// A piece left: by the controller's rate, or by that of its window, the next
-    /// one waits. Returns whether anything is paced at all.
+    /// Sets the time before which the next segment must not be sent, by the controller's rate or by
+    /// that of its window. Returns whether pacing is active.
     #[inline(always)] // of each segment
     pub(super) fn pace(&mut self, now: Instant, chunk: &Chunk) -> bool {
         let own = self.flight.cc.pacing_rate();
@@ -35,8 +35,8 @@ impl Sender {
         }
     }
 
-    /// Ratio x window / SRTT in bit/s (Linux: `tcp_update_pacing_rate`); `None`
-    /// before the first sample and at the start of the connection.
+    /// Returns ratio x window / SRTT in bit/s (Linux: `tcp_update_pacing_rate`). `None` before the
+    /// first RTT sample and at the start of the connection.
     fn window_rate(&self, chunk: &Chunk) -> Option<u64> {
         let pacing = self.flight.config().window.pacing?;
         let srtt = self.flight.rtt.srtt()?.as_nanos().max(1);

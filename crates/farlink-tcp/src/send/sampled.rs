@@ -7,7 +7,7 @@ use crate::record::{Record, Recorder};
 use crate::time::{Instant, Interval};
 
 impl Sender {
-    /// Takes a round-trip sample of a segment that left at `sent`.
+    /// Adds the RTT sample of a segment sent at `sent`.
     #[inline]
     pub(super) fn sample(
         &mut self,
@@ -31,7 +31,7 @@ impl Sender {
         rtt
     }
 
-    /// Processes an ACK of nothing new that has SACKed something.
+    /// Processes an ACK that acknowledges nothing new but SACKs data.
     #[inline]
     pub(crate) fn sacked_only(&mut self, now: Instant, recorder: &mut Recorder) {
         let Some(sent) = self.flight.board.first_sacked.get() else {
@@ -40,8 +40,8 @@ impl Sender {
         if self.flight.config().rto.from_sack {
             self.sample(now, sent, recorder);
         }
-        // Had it left later, then a first segment that is lost again and again
-        // would never time out.
+        // SACKs of later segments do not restart the timer. Otherwise a first segment that is lost
+        // repeatedly would never time out.
         if self.flight.config().restart_on_sack
             && self.flight.timer_runs()
             && self
@@ -60,7 +60,7 @@ impl Sender {
         self.flight.board.rate.is_some().then(|| self.in_network())
     }
 
-    /// Returns the best guess of what is in the network.
+    /// Returns the estimated bytes in the network.
     fn in_network(&self) -> u64 {
         if self.flight.loss.sacking {
             self.flight.board.pipe()
@@ -69,8 +69,8 @@ impl Sender {
         }
     }
 
-    /// Ends an ACK that found `prior_flight` bytes in the network: the controller gets its sample, if
-    /// the ACK delivered anything.
+    /// Passes the rate sample of an ACK to the controller, if the ACK delivered anything.
+    /// `prior_flight` is the bytes in the network before the ACK.
     #[inline(never)] // nothing of it need be fetched by others
     pub(crate) fn sample_rate(&mut self, now: Instant, prior_flight: u64) {
         let flight = self.in_network();
@@ -97,15 +97,15 @@ impl Sender {
         }
     }
 
-    /// Drops the sample of a SYN, which is none for the controller.
+    /// Drops the rate sample of a SYN.
     pub(crate) fn skip_sample(&mut self, now: Instant) {
         if let Some(rate) = &mut self.flight.board.rate {
             rate.finish(now);
         }
     }
 
-    /// Notes that nothing more is there to send: what follows is limited by the application, unless the window is full or a loss waits for its repair
-    /// (draft-cheng-iccrg-delivery-rate-estimation-00, 3.4).
+    /// Marks following samples as application-limited if no full segment is queued, the window has
+    /// room and no loss awaits repair (draft-cheng-iccrg-delivery-rate-estimation-00, 3.4).
     #[inline]
     pub(super) fn application_limits(&mut self) {
         if self.flight.board.rate.is_none() {

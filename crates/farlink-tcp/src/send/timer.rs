@@ -8,7 +8,7 @@ use crate::time::{Instant, Interval};
 use crate::timers::Timer;
 
 impl Sender {
-    /// Processes a retransmission time-out. Returns how many there were in a row.
+    /// Processes a retransmission time-out. Returns the number of consecutive time-outs.
     pub(crate) fn on_timeout(&mut self, now: Instant, recorder: &mut Recorder) -> u32 {
         let flight = &mut self.flight;
         flight.timeouts_in_row += 1;
@@ -70,8 +70,8 @@ impl Sender {
         self.probes_in_row > 0
     }
 
-    /// The persist timer went off. Returns how often in a row without an answer.
-    /// Answers or not, the interval grows (RFC 9293, 3.8.6.1, SHLD-30).
+    /// Processes a persist time-out. Returns the number of consecutive unanswered probes. The
+    /// interval doubles whether or not probes are answered (RFC 9293, 3.8.6.1, SHLD-30).
     pub(crate) fn on_persist(&mut self, now: Instant, recorder: &mut Recorder) -> u32 {
         self.probes_in_row += 1;
         self.probes_unanswered += 1;

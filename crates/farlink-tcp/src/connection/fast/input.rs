@@ -1,5 +1,5 @@
-//! Header prediction (Jacobson 1990). A bulk transfer consists of two kinds of segments: data, and an
-//! ACK of new data without options that tell of losses. A few comparisons recognise them.
+//! Header prediction (Jacobson 1990). A bulk transfer consists of two kinds of segments: data, and
+//! ACKs of new data without options that report losses. A few comparisons recognise both.
 
 use crate::connection::{Connection, State};
 use crate::ecn::Ecn;
@@ -8,7 +8,7 @@ use crate::recovery::frto::Frto;
 use crate::segment::{Flags, Segment};
 use crate::time::Instant;
 
-/// Bits that make a segment one of a kind; without them it is data, an ACK, or both.
+/// Flags that exclude a segment from the fast path.
 const SPECIAL: Flags = Flags::SYN
     .with(Flags::FIN)
     .with(Flags::RST)
@@ -16,7 +16,7 @@ const SPECIAL: Flags = Flags::SYN
     .with(Flags::CWR);
 
 impl Connection {
-    /// Processes a segment that is what was expected. Returns whether it was.
+    /// Processes an expected segment. Returns false if the general way must process it.
     #[inline(always)] // of each segment
     pub(in crate::connection) fn fast_on_segment(
         &mut self,
@@ -89,7 +89,7 @@ impl Connection {
         true
     }
 
-    /// Processes an ACK of new data that is nothing else.
+    /// Processes a pure ACK of new data.
     #[inline(always)] // in one place
     fn fast_ack(&mut self, now: Instant, segment: &Segment) -> bool {
         let (una, max) = (self.tx.flight.board.una(), self.tx.flight.board.max());

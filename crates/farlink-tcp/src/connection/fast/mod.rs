@@ -17,8 +17,8 @@ impl Connection {
         self.tx.streams() && self.lifetime.is_none() && !self.general_only
     }
 
-    /// Notes whether nothing may leave before something else than the next data comes, because
-    /// nothing left the sender when it was asked last.
+    /// Sets `idle` if the sender had nothing to send, so that only the next in-order data may
+    /// arrive without changing that.
     #[inline]
     pub(super) fn note_idle(&mut self) {
         self.idle = self.predicts
@@ -27,7 +27,7 @@ impl Connection {
             && self.tx.is_idle();
     }
 
-    /// Takes the general way alone, as if nothing could be predicted: for tests.
+    /// Enables or disables the fast path, for tests.
     #[doc(hidden)]
     pub fn set_prediction(&mut self, on: bool) {
         self.general_only = !on;

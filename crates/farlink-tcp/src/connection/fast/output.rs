@@ -7,7 +7,7 @@ use crate::send::{BurstBudget, Streamed};
 use crate::time::Instant;
 
 impl Connection {
-    /// Sends the next full segment of a stream, or else what [`Connection::transmit`] finds.
+    /// Sends the next full segment of a stream, or else the segment of [`Connection::transmit`].
     #[inline(always)] // of each segment that leaves
     pub(in crate::connection) fn fast_transmit(
         &mut self,
@@ -41,7 +41,7 @@ impl Connection {
         }
     }
 
-    /// Sends the ACK that is due of an end that only receives.
+    /// Sends the due ACK of an end that only receives.
     #[inline(always)] // as `build_ack`
     pub(in crate::connection) fn fast_transmit_ack(
         &mut self,

@@ -1,7 +1,7 @@
 //! Full segments of new data in the middle of a stream, which a bulk transfer sends: a short way for
 //! speed alone.
 //!
-//! It equals [`Sender::next`], which finds out the same after many more questions.
+//! The result equals that of [`Sender::next`], which needs many more checks.
 //! `short_ways_end_where_the_general_ones_do` in `tests/faults.rs` compares both to the bit.
 
 mod burst;
@@ -81,7 +81,7 @@ impl Sender {
         self.flight.time(end, now);
         self.last_sent = now;
         if !self.pace(now, &chunk) {
-            // A FIN leaves with the last segment: that is no full one.
+            // The last segment carries the FIN and is left to the general way.
             let unsent = self.buffer.end() - end - u64::from(self.buffer.fin().is_some());
             burst.unsent = unsent.min(usable - mss);
             burst.room = room - mss;
@@ -92,9 +92,9 @@ impl Sender {
         Streamed::Segment(chunk)
     }
 
-    /// Sends another full segment of a burst, or nothing more because the congestion window is full.
-    /// Nothing else may have happened to the connection since the burst began, so that all else
-    /// which [`Self::fast_next`] asks and does is as it was.
+    /// Sends another full segment of a burst, or nothing if the congestion window is full. No other
+    /// call to the connection may have come since the burst began, because the conditions checked
+    /// by [`Self::fast_next`] are not checked again.
     #[inline(always)] // of each segment of a stream but the first that an ACK lets out
     pub(crate) fn fast_next_in_burst(&mut self, now: Instant, burst: &mut BurstBudget) -> Streamed {
         let mss = u64::from(self.flight.mss);
