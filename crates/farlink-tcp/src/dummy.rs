@@ -1,5 +1,4 @@
-//! Dummy segments on the sending side: what they are copies of, and whether the
-//! peer knows them.
+//! Dummy segments on the sending side: the data that they copy, and whether the peer supports them.
 
 use crate::flight::{Flight, context};
 use crate::record::{Record, Recorder};
@@ -10,12 +9,13 @@ use crate::timers::Timer;
 /// State of a sender whose controller sends dummy segments.
 #[derive(Debug)]
 pub(crate) struct Dummies {
-    /// Position and length of the data that left last.
+    /// Position and length of the data sent last.
     last: Option<(Offset, u32)>,
-    /// Departure of the first dummy, and the time until which an ACK may still be for the last.
+    /// Send time of the first dummy, and the time until which an ACK may still belong to the last
+    /// dummy.
     first_at: Option<Instant>,
     until: Instant,
-    /// Sent and not acknowledged.
+    /// Dummies sent and not acknowledged.
     outstanding: u64,
     peer: Peer,
 }
@@ -62,8 +62,8 @@ impl Dummies {
     ) -> Option<(Offset, u32)> {
         flight.timers.stop(Timer::Dummy);
         let una = flight.board.una();
-        // Without data that waits for its ACK there is nothing to find out for,
-        // and a closed window is closed to copies too.
+        // Without unacknowledged data a dummy probes nothing, and a closed window applies to copies
+        // too.
         if una == 0 || una >= end || flight.peer.size == 0 {
             return None;
         }
@@ -80,13 +80,13 @@ impl Dummies {
         if let Some(source) = flight.extras.dummies.of_mut(&mut *flight.cc) {
             source.on_sent(&cx);
         }
-        // Of what is acknowledged the buffer has no bytes any more.
+        // The buffer no longer holds acknowledged bytes.
         let end = start + u64::from(len);
         let start = if end > una { start.max(una) } else { start };
         Some((start, (end - start) as u32))
     }
 
-    /// Processes an ACK that says that a dummy arrived. Returns whether one was out.
+    /// Processes the ACK of a dummy. Returns whether a dummy was outstanding.
     pub(crate) fn on_ack(
         &mut self,
         flight: &mut Flight,

@@ -1,4 +1,4 @@
-//! TCP Fast Open (RFC 7413): its option, and what ends keep of each other.
+//! TCP Fast Open (RFC 7413): its option, and the state that ends store about each other.
 
 use crate::config::{Config, FastOpen};
 use crate::snack::Snack;
@@ -10,9 +10,9 @@ use crate::snack::Snack;
 pub struct FastOpenCookie(pub u64);
 
 impl FastOpenCookie {
-    /// The cookie that a server with this secret gives the client at an address. The
-    /// same at any time, so that the server keeps nothing of its clients (RFC 7413,
-    /// 4.1.2). A mixing function and no cipher: who sees cookies can find the secret.
+    /// Computes the cookie of a server with this secret for a client's address. The cookie is a
+    /// pure function of both, so that the server stores nothing per client (RFC 7413, 4.1.2). The
+    /// function is no cipher: an observer of cookies can find the secret.
     pub const fn new(secret: u64, client: u32) -> Self {
         // The 64-bit finalizer of MurmurHash3 (Appleby 2011), once for each part.
         const fn mix(mut h: u64) -> u64 {
@@ -25,17 +25,17 @@ impl FastOpenCookie {
     }
 }
 
-/// Data that a client keeps of a server for its next connections (RFC 7413, 4.1.3).
+/// State that a client caches about a server for later connections (RFC 7413, 4.1.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FastOpenCache {
     /// The server's cookie for this client.
     pub cookie: FastOpenCookie,
-    /// The largest segment that the server announced, in bytes.
+    /// MSS that the server announced, in bytes.
     pub mss: u16,
 }
 
-/// Options of which no segment has two: SNACKs are not on a SYN, and Fast Open is nowhere else.
-/// They share one place.
+/// Options of which a segment has at most one, so that they share one field: SNACK is never on a
+/// SYN, and Fast Open only on a SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Extra {
     /// None of them.
@@ -45,13 +45,12 @@ pub enum Extra {
     Snack(Snack),
     /// Fast Open without a cookie: the client asks for one.
     CookieRequest,
-    /// Fast Open with a cookie: the client's that it has one, or the server's that it
-    /// gives one.
+    /// Fast Open with a cookie: presented by the client, or granted by the server.
     Cookie(FastOpenCookie),
 }
 
 impl Extra {
-    /// The SNACK, if it is one.
+    /// Returns the SNACK, if this is one.
     #[inline]
     pub const fn snack(self) -> Option<Snack> {
         match self {
@@ -83,16 +82,16 @@ impl Extra {
 /// TCP Fast Open state of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Opening {
-    /// Knowledge of the server: first that of the host, in the end that of this connection.
+    /// Cached state of the server: at first the host's, later updated by this connection.
     pub(crate) cache: Option<FastOpenCache>,
-    /// The cookie that this host gives the client that is waited for.
+    /// Cookie that this host grants the expected client.
     pub(crate) own_cookie: Option<FastOpenCookie>,
-    /// The client asked for a cookie, or has a wrong one.
+    /// The client requested a cookie or presented a wrong one.
     pub(crate) cookie_wanted: bool,
 }
 
 impl Opening {
-    /// Returns `None` if it is not configured.
+    /// Returns `None` if Fast Open is not configured.
     pub(crate) fn new(config: &Config) -> Option<Box<Self>> {
         (config.fast_open != FastOpen::Off).then(Box::default)
     }

@@ -11,7 +11,7 @@ pub enum IpVersion {
 }
 
 impl IpVersion {
-    /// Bytes of its header without options or extensions.
+    /// Bytes of the IP header without options or extensions.
     #[inline]
     pub const fn header_len(self) -> u32 {
         match self {

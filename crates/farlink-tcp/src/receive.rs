@@ -1,4 +1,4 @@
-//! The receiving side: reassembly, window, SACK blocks, when to acknowledge.
+//! The receiving side: reassembly, window, SACK blocks, timing of ACKs.
 
 #[cfg(test)]
 use crate::config::ReceiverConfig;
@@ -21,8 +21,8 @@ mod snack;
 #[cfg(test)]
 mod tests;
 
-/// Bytes of memory that a range out of order may take: its entry, and its data as a
-/// piece of its own.
+/// Upper bound on the memory of an out-of-order range in bytes, beside its data: its entry, and its
+/// own allocation.
 const RANGE_COST: u64 = 128;
 
 /// Urgency of an acknowledgment of the waiting data.
@@ -36,7 +36,7 @@ pub(crate) enum AckNeed {
     Now,
 }
 
-/// Position of a FIN that has not arrived: no stream is so long.
+/// Value for a FIN whose position is unknown; no stream is this long.
 const UNKNOWN: Offset = Offset::MAX;
 
 /// Receive state of a connection (RFC 9293, 3.3.1: RCV.NXT, RCV.WND).
@@ -50,19 +50,19 @@ pub(crate) struct Receiver {
     irs: Seq,
     need: AckNeed,
     shift: u8,
-    /// The window that was advertised last; none once something came or was read, or the buffer
-    /// changed. An end that only sends has the same for each segment.
+    /// Window field advertised last; `None` after data arrived or was read, or the buffer changed.
+    /// An end that only sends reuses the value for each segment.
     advertised: Option<u16>,
     /// Segments that wait for an acknowledgment.
     waiting: u32,
-    /// ACKs of data that still leave at once.
+    /// Number of next data ACKs that are not delayed (quick ACKs).
     quick: u32,
-    /// Right edge that was advertised; never moves left.
+    /// Right edge of the advertised window; it never moves left.
     edge: Offset,
     /// Position after the last byte that the application has read.
     read: Offset,
     buffer: u64,
-    /// Most that is offered, however little waits to be read.
+    /// Largest window ever offered in bytes, even if the buffer is empty.
     most: u64,
     /// Position of the peer's FIN; [`UNKNOWN`] before it is known.
     fin: Offset,
@@ -84,9 +84,9 @@ struct Holes {
     recent: Recent,
     /// Ranges that were damaged when they last arrived (ELN).
     damaged: Ranges,
-    /// A duplicate to report (RFC 2883).
+    /// Duplicate range to report (RFC 2883).
     duplicate: Option<(Offset, Offset)>,
-    /// The next SNACK tells of the first hole from here on.
+    /// Position from which the next SNACK looks for a hole.
     snack_next: Offset,
 }
 
@@ -109,7 +109,7 @@ struct Bytes {
 }
 
 impl Receiver {
-    /// Data will come soon.
+    /// Prefetches the heap parts that arriving data will need.
     #[inline]
     pub(crate) fn prefetch(&self) {
         farlink_prefetch::boxed(&self.holes);
@@ -163,7 +163,7 @@ impl Receiver {
         Self::new(Arc::new(config), shift)
     }
 
-    /// The peer's SYN arrived: its data starts at offset 1.
+    /// Sets the peer's initial sequence number; its data starts at offset 1.
     pub(crate) fn synchronize(&mut self, irs: Seq) {
         self.irs = irs;
         self.nxt = 1;
@@ -182,7 +182,7 @@ impl Receiver {
         &self.config
     }
 
-    /// Our MSS, of which windows are counted.
+    /// Our MSS in bytes, the unit of windows.
     #[inline]
     fn mss(&self) -> u64 {
         u64::from(self.config.mss)
@@ -193,13 +193,13 @@ impl Receiver {
         self.shift
     }
 
-    /// No window scaling was agreed.
+    /// Turns window scaling off.
     pub(crate) fn without_scaling(&mut self) {
         self.shift = 0;
         self.advertised = None;
     }
 
-    /// Next position expected; past the FIN once that was reached.
+    /// Next expected position (RCV.NXT); after the FIN has arrived, the position after it.
     #[inline]
     pub(crate) fn nxt(&self) -> Offset {
         self.nxt
@@ -211,7 +211,7 @@ impl Receiver {
         self.irs.at(self.nxt)
     }
 
-    /// Window that was advertised and is still open.
+    /// Open part of the advertised window in bytes.
     #[inline]
     pub(crate) fn window(&self) -> u64 {
         self.edge.saturating_sub(self.nxt)
@@ -223,7 +223,7 @@ impl Receiver {
         seq.offset(self.irs, self.nxt)
     }
 
-    /// Returns the position if it is in the window and no earlier data is missing.
+    /// Returns the position of `seq` if it is in the window and no earlier data is missing.
     #[inline]
     pub(crate) fn place_in_window(&self, seq: Seq) -> Option<Offset> {
         let inside = |&at: &Offset| at >= self.nxt && at < self.nxt + self.window();
@@ -236,7 +236,7 @@ impl Receiver {
         (self.nxt - u64::from(self.finished())).saturating_sub(self.read)
     }
 
-    /// Returns whether all of `[from, to)`, beyond the data in order, is here.
+    /// Returns whether all of `[from, to)` has arrived out of order.
     #[inline]
     pub(crate) fn holds(&self, from: Offset, to: Offset) -> bool {
         from > self.nxt && {
@@ -247,7 +247,7 @@ impl Receiver {
         }
     }
 
-    /// Returns whether data of `[from, to)` is kept.
+    /// Returns whether data in `[from, to)` would be stored.
     #[inline]
     pub(crate) fn would_keep(&self, from: Offset, to: Offset) -> bool {
         from <= self.nxt
@@ -256,9 +256,9 @@ impl Receiver {
                     || self.holes().ranges.joins(from, to))
     }
 
-    /// Most ranges that are kept out of order, so that what a hostile peer can make
-    /// of a window is bounded by the buffer. Linux and FreeBSD charge the buffer with
-    /// the memory of each segment that waits, which is more than is taken here.
+    /// Largest number of out-of-order ranges, so that the buffer bounds the memory that a hostile
+    /// peer can occupy. Linux and FreeBSD instead charge the buffer with the memory of each waiting
+    /// segment, which is more.
     fn most_ranges(&self) -> usize {
         usize::try_from(self.buffer / RANGE_COST).map_or(usize::MAX, |n| n.max(64))
     }
@@ -287,10 +287,10 @@ impl Receiver {
         self.need = AckNeed::Now;
     }
 
-    /// An acknowledgment left.
+    /// Notes that an acknowledgment was sent.
     #[inline]
     pub(crate) fn acknowledged(&mut self, timers: &mut Timers) {
-        // Otherwise nothing waits, and no timer for it runs.
+        // With `AckNeed::None` no segment waits and no timer runs.
         if self.need != AckNeed::None {
             self.need = AckNeed::None;
             self.waiting = 0;
@@ -318,9 +318,9 @@ impl Receiver {
         n
     }
 
-    /// The window opens: worth an ACK of its own when it was at most half the
-    /// buffer and doubles by at least a segment (as Linux does), so that a
-    /// sender that waits for space is not left to its probes.
+    /// Consumes `n` bytes. Sends a window update if the window was at most half the buffer and at
+    /// least doubles by a segment or more (as Linux does). Otherwise a sender that waits for space
+    /// would depend on its window probes.
     #[inline(always)] // as `read_len`
     fn consume(&mut self, n: u64) {
         self.read += n;
@@ -334,7 +334,7 @@ impl Receiver {
         }
     }
 
-    /// The buffer is of this size from now on, and stays so.
+    /// Sets the buffer size in bytes and ends its automatic growth.
     pub(crate) fn set_buffer(&mut self, bytes: u64) {
         let before = self.window();
         self.buffer = bytes;
@@ -345,8 +345,7 @@ impl Receiver {
         }
     }
 
-    /// Takes over how large the buffer of `before` is, and whether it grows: nothing
-    /// has come yet.
+    /// Copies buffer size and automatic growth from `before`, which has received nothing yet.
     pub(crate) fn settings_of(&mut self, before: &Self) {
         self.buffer = before.buffer;
         if before.autotune.is_none() {
@@ -361,7 +360,7 @@ impl Receiver {
         space.min(self.most)
     }
 
-    /// The buffer or what may be offered of it has changed.
+    /// Recomputes the largest offered window after the buffer or its limit changed.
     #[inline]
     fn resized(&mut self) {
         let open = self.autotune.as_ref().and_then(|tune| tune.open());
@@ -369,7 +368,7 @@ impl Receiver {
         self.advertised = None;
     }
 
-    /// Data came that was not here before.
+    /// Processes data that was not received before.
     #[inline]
     fn on_data(&mut self, len: u32) {
         if self.autotune.is_some() {
@@ -377,7 +376,7 @@ impl Receiver {
         }
     }
 
-    /// Counts data in order where the buffer may grow.
+    /// Counts in-order data for a buffer that may grow.
     #[inline(never)]
     fn grown(&mut self, len: u32) {
         if let Some(tune) = &mut self.autotune {
@@ -386,24 +385,23 @@ impl Receiver {
             let open = tune.open();
             self.buffer = tune.on_data(len, ahead, self.buffer);
             if self.config.receiver.delayed_ack.quick > 0 && tune.open() > open {
-                // Linux, tcp_grow_window: while the window opens no ACK waits.
+                // Linux, tcp_grow_window: ACKs are not delayed while the window opens.
                 self.quick |= 1;
             }
             self.resized();
         }
     }
 
-    /// Window field of a SYN, which is never scaled (RFC 7323, 2.2); data on the
-    /// peer's SYN has its part of the buffer.
+    /// Window field of a SYN, which is never scaled (RFC 7323, 2.2). Data of the peer's SYN is
+    /// subtracted.
     pub(crate) fn syn_window(&self) -> u16 {
         let taken = self.nxt.saturating_sub(1);
         let window = self.buffer.min(u64::from(u16::MAX));
         window.saturating_sub(taken) as u16
     }
 
-    /// Window field to advertise. The right edge moves only by what is worth
-    /// telling (RFC 9293, 3.8.6.2.2: one segment or half the buffer) and never
-    /// to the left.
+    /// Computes the window field to advertise. The right edge moves only by at least one segment or
+    /// half the buffer (RFC 9293, 3.8.6.2.2), and never to the left.
     #[inline(always)] // of each segment that leaves
     pub(crate) fn advertise(&mut self) -> u16 {
         if let Some(field) = self.advertised {
@@ -428,14 +426,14 @@ impl Receiver {
             self.edge = self.nxt + offer;
             return field as u16;
         }
-        // Rounded up, or the scale would move the edge to the left.
+        // Rounded up, because rounding down would move the edge to the left.
         let field = self.window().div_ceil(1 << self.shift).min(largest);
         self.edge = self.edge.max(self.nxt + (field << self.shift));
         field as u16
     }
 
-    /// Data arrived, and with it the echo of a timestamp of ours that was sent
-    /// so long ago, if there was one: the buffer grows if it is to.
+    /// Tunes the buffer when data arrives. `echo` is the age of our timestamp that the segment
+    /// echoes, if any.
     #[inline(always)] // of each segment of data
     pub(crate) fn tune(&mut self, now: Instant, echo: Option<Interval>) {
         if self.autotune.is_some() {
@@ -458,7 +456,7 @@ impl Receiver {
         self.resized();
     }
 
-    /// Data arrived at `[start, start + len)`, already cut to the window.
+    /// Processes data at `[start, start + len)`, already cut to the window.
     #[inline]
     pub(crate) fn data(
         &mut self,
@@ -498,14 +496,14 @@ impl Receiver {
         self.delay_ack(now, timers);
     }
 
-    /// Returns whether this many bytes in order simply continue the stream: they fit into the
-    /// window, no data waits behind them, and no FIN is known.
+    /// Returns whether `len` in-order bytes take the fast path: they fit into the window, no
+    /// out-of-order data waits, and no FIN is known.
     #[inline]
     pub(crate) fn continues(&self, len: u32) -> bool {
         u64::from(len) <= self.window() && self.fin == UNKNOWN && self.holes().ranges.is_empty()
     }
 
-    /// [`Self::data`] that [continues](Self::continues) what is here.
+    /// Fast form of [`Self::data`] for data that [continues](Self::continues) the stream.
     #[inline(always)] // of each segment of data that is the next
     pub(crate) fn fast_data(
         &mut self,
@@ -523,13 +521,13 @@ impl Receiver {
         self.delay_ack(now, timers);
     }
 
-    /// The next bytes in order.
+    /// Appends the next in-order bytes.
     #[inline(never)]
     fn push_bytes(&mut self, fresh: &[u8]) {
         self.bytes.get_or_insert_default().unread.extend(fresh);
     }
 
-    /// Repeats the acknowledgment for a segment that moves nothing.
+    /// Repeats the acknowledgment for a segment that brings no new data.
     #[inline]
     pub(crate) fn acknowledge_again(&mut self, now: Instant, timers: &mut Timers) {
         if self.config.receiver.delay_dup_acks {
@@ -565,13 +563,13 @@ impl Receiver {
         }
     }
 
-    /// The peer's FIN stands at `at`.
+    /// Notes the peer's FIN at position `at`.
     pub(crate) fn fin(&mut self, at: Offset) {
         if self.fin == UNKNOWN && at >= self.nxt && self.would_keep(at, at + 1) {
             self.fin = at;
             if at > self.nxt {
-                // It has a sequence number, and without it in a SACK block the
-                // segment that carries it would seem lost.
+                // The FIN has a sequence number: if SACK blocks left it out, its segment would seem
+                // lost.
                 self.park(at, at + 1, None);
             }
         }
@@ -603,7 +601,7 @@ impl Receiver {
         }
     }
 
-    /// Keeps those bytes of `[start, end)` that no range holds yet.
+    /// Stores the bytes of `[start, end)` that are not stored yet.
     #[inline(never)] // where there are none it need not be fetched
     fn park_bytes(&mut self, start: Offset, end: Offset, bytes: &[u8]) {
         let parked = &mut self.bytes.get_or_insert_default().parked;
@@ -614,7 +612,7 @@ impl Receiver {
         }
     }
 
-    /// Moves waiting ranges that the data in order has reached.
+    /// Moves RCV.NXT over ranges that in-order data has reached.
     fn unpark(&mut self) {
         if let Some(holes) = &mut self.holes {
             while let Some(end) = holes.ranges.pop_reached(self.nxt) {
@@ -626,7 +624,7 @@ impl Receiver {
         }
     }
 
-    /// Bytes that waited for what arrived are in order.
+    /// Moves stored bytes that are now in order to the unread bytes.
     #[inline(never)] // where there are none it need not be fetched
     fn unpark_bytes(&mut self) {
         let Some(Bytes { unread, parked }) = self.bytes.as_deref_mut() else {
@@ -644,7 +642,7 @@ impl Receiver {
 
 #[cfg(test)]
 impl Receiver {
-    /// [`Self::data`] where no timer matters.
+    /// Calls [`Self::data`] without timers.
     fn arrive(&mut self, now: Instant, start: Offset, len: u32, bytes: Option<&[u8]>) {
         self.data(now, start, len, bytes, &mut Timers::none());
     }

@@ -1,16 +1,16 @@
 //! A queue in a ring of slots, for records that are copied.
 //!
-//! The standard library's `VecDeque` can hold anything and calls a function to put something in;
-//! what every segment passes through several times is better inlined, and a third smaller.
+//! `VecDeque` calls a function for each push. Every segment passes through several such queues, so
+//! this one is inlined, and a third smaller.
 
 use std::iter::Chain;
 use std::ops::{Index, IndexMut, Range};
 use std::slice::{Iter, IterMut};
 
-/// A queue of records, first in first out. It never gives memory back.
+/// A first-in, first-out queue of records. It never frees memory.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
-    /// None or a power of two. What is not in the queue is a copy of what once was.
+    /// Zero or 2^n slots. Slots outside of the queue hold stale copies.
     slots: Box<[T]>,
     /// Slot of the first record.
     first: u32,
@@ -98,7 +98,7 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// A record comes behind all others.
+    /// Appends a record.
     #[inline(always)] // of each segment
     pub fn push_back(&mut self, record: T) {
         if self.len() == self.slots.len() {
@@ -109,11 +109,11 @@ impl<T: Copy> Ring<T> {
         self.len += 1;
     }
 
-    /// Twice as many slots; those that are free hold `filler`.
+    /// Doubles the number of slots; free ones hold `filler`.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, filler: T) {
-        // What has more than a few soon has a window of them.
+        // A queue with more than a few records soon holds a whole window.
         let slots = match self.slots.len() {
             0 => 4,
             4 => 16,
@@ -137,7 +137,7 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// The first record leaves.
+    /// Removes and returns the first record.
     #[inline(always)] // of each segment
     pub fn pop_front(&mut self) -> Option<T> {
         let front = *self.front()?;
@@ -146,7 +146,7 @@ impl<T: Copy> Ring<T> {
         Some(front)
     }
 
-    /// The first record leaves, which has been looked at.
+    /// Removes the first record without returning it.
     #[inline(always)] // of each segment
     pub fn drop_front(&mut self) {
         debug_assert!(!self.is_empty(), "there is none");
@@ -154,11 +154,11 @@ impl<T: Copy> Ring<T> {
         self.len -= 1;
     }
 
-    /// A record comes before record `i`.
+    /// Inserts a record before record `i`.
     ///
     /// # Panics
     ///
-    /// If there are fewer than `i`.
+    /// If the queue has fewer than `i` records.
     pub fn insert(&mut self, i: usize, record: T) {
         assert!(i <= self.len(), "no place {i} among {}", self.len);
         self.push_back(record);
@@ -168,11 +168,11 @@ impl<T: Copy> Ring<T> {
         self[i] = record;
     }
 
-    /// The records at these places leave.
+    /// Removes the records at these places.
     ///
     /// # Panics
     ///
-    /// If there are not so many.
+    /// If the range exceeds the queue.
     pub fn remove(&mut self, places: Range<usize>) {
         assert!(
             places.start <= places.end && places.end <= self.len(),
@@ -217,7 +217,7 @@ impl<T: Copy> Ring<T> {
             .chain(&mut before[..len - to_end])
     }
 
-    /// Returns how many records at the front are `within`, where no later one is.
+    /// Returns the number of leading records that are `within`; no later record may be.
     pub fn partition_point(&self, within: impl Fn(&T) -> bool) -> usize {
         let (front, back) = self.halves();
         match front.partition_point(&within) {
@@ -268,7 +268,7 @@ mod tests {
     use std::collections::VecDeque;
 
     proptest! {
-        /// Whatever is done to it, a ring holds what the standard library's queue holds.
+        /// After any operations a ring holds the same as a `VecDeque`.
         #[test]
         fn a_ring_holds_what_a_queue_does(steps in prop::collection::vec((0u8..12, 0usize..40), 0..300)) {
             let (mut ring, mut queue) = (Ring::new(), VecDeque::new());

@@ -1,10 +1,8 @@
-//! Data that was sent and is not yet acknowledged: one record a segment.
+//! Data that was sent and is not yet acknowledged: one record per segment.
 //!
-//! Every operation costs a constant amortised over the life of a segment: a
-//! record is visited when it is sent, when it is selectively acknowledged, when
-//! it is found lost, when it is sent again and when it leaves; never once per
-//! ACK. The pipe of RFC 6675 is kept as four running sums instead of being
-//! counted anew (`SetPipe`).
+//! Every operation has a constant cost, amortised over the life of a segment. A record is visited
+//! when it is sent, SACKed, found lost, retransmitted and acknowledged, but not at every ACK. The
+//! pipe of RFC 6675 is kept as four running sums, without `SetPipe`'s recount.
 
 mod fast;
 mod order;
@@ -35,9 +33,9 @@ pub(crate) struct Sent {
 const SACKED: u8 = 1;
 /// Presumed lost.
 const LOST: u8 = 2;
-/// Sent again since it was presumed lost.
+/// Retransmitted since it was presumed lost.
 const RETX: u8 = 4;
-/// Sent more than once, ever (Karn).
+/// Sent more than once at any time (Karn's rule).
 const EVER_RETX: u8 = 8;
 
 impl Sent {
@@ -70,7 +68,7 @@ pub(crate) struct Acked {
     pub(crate) len: u64,
     /// Last transmission time of the last segment it covers.
     pub(crate) latest: Option<Instant>,
-    /// Transmission time for an honest round-trip sample: nothing covered was sent twice or already
+    /// Send time for a valid RTT sample; `None` if any covered segment was retransmitted or already
     /// SACKed.
     pub(crate) sample_from: Option<Instant>,
 }
@@ -93,12 +91,12 @@ pub(crate) struct Scoreboard {
     segments: Ring<Sent>,
     /// Delivery-rate samples, if the controller wants them.
     pub(crate) rate: Option<Box<RateSampler>>,
-    /// Transmissions by time, if losses are found so.
+    /// Transmissions in time order, for RACK.
     pub(crate) order: Option<Box<TimeOrder>>,
     /// Selectively acknowledged ranges, in order, disjoint, not adjacent.
     ranges: Ring<(Offset, Offset)>,
-    /// Departure of the first segment that was sent once and that the current ACK SACKs. Its reader
-    /// resets it before each ACK.
+    /// Send time of the first segment that was sent once and that the current ACK SACKs. The reader
+    /// resets the field before each ACK.
     pub(crate) first_sacked: Maybe<Instant>,
     segments_sacked: u64,
     /// Bytes ever presumed lost, without time-outs.
@@ -106,7 +104,7 @@ pub(crate) struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// An acknowledgment will come soon.
+    /// Prefetches the records that an acknowledgment will need.
     #[inline]
     pub(crate) fn prefetch(&self) {
         self.segments.prefetch(0);
@@ -122,7 +120,7 @@ impl Scoreboard {
         self.una
     }
 
-    /// Position after the last that was ever sent.
+    /// Position after the last byte ever sent (SND.MAX).
     #[inline]
     pub(crate) fn max(&self) -> Offset {
         self.max
@@ -134,13 +132,13 @@ impl Scoreboard {
         self.una == self.max
     }
 
-    /// Bytes that are in the network as far as can be known (RFC 6675, pipe).
+    /// Estimated bytes in the network (`pipe` of RFC 6675).
     #[inline]
     pub(crate) fn pipe(&self) -> u64 {
         self.max - self.una - self.sacked - self.lost + self.retransmitted
     }
 
-    /// Returns whether a segment that was presumed lost is not yet acknowledged, sent again or not.
+    /// Returns whether any unacknowledged segment was presumed lost, retransmitted or not.
     pub(crate) fn repairs(&self) -> bool {
         self.lost > 0
     }
@@ -152,8 +150,8 @@ impl Scoreboard {
         }
     }
 
-    /// Bytes sent, not acknowledged and not presumed lost: what a sender
-    /// without SACK believes to be in flight.
+    /// Bytes sent, not acknowledged and not presumed lost: the flight as a sender without SACK sees
+    /// it.
     #[inline]
     pub(crate) fn flight(&self) -> u64 {
         self.max - self.una - self.lost + self.retransmitted
@@ -165,7 +163,7 @@ impl Scoreboard {
         self.una + self.sacked
     }
 
-    /// Bytes that were presumed lost so far, but for time-outs.
+    /// Total bytes presumed lost so far, except by time-outs.
     #[inline]
     pub(crate) fn losses(&self) -> u64 {
         self.losses
@@ -182,7 +180,7 @@ impl Scoreboard {
         self.segments.iter().filter(|s| s.is_again())
     }
 
-    /// New data left at `now`.
+    /// Records new data sent at `now`.
     #[inline(always)] // of each segment that leaves
     pub(crate) fn sent(&mut self, len: u32, now: Instant) {
         if let Some(rate) = &mut self.rate {
@@ -201,7 +199,7 @@ impl Scoreboard {
         }
     }
 
-    /// Everything before `to` is acknowledged.
+    /// Acknowledges everything before `to`.
     #[inline(always)] // of each ACK
     pub(crate) fn acknowledge(&mut self, to: Offset) -> Acked {
         let undisturbed = self.lost == 0
@@ -283,7 +281,7 @@ impl Scoreboard {
         out
     }
 
-    /// The peer holds `[left, right)`. Returns the bytes that are news.
+    /// Marks `[left, right)` as SACKed. Returns the number of newly SACKed bytes.
     pub(crate) fn sack(&mut self, left: Offset, right: Offset) -> u64 {
         let (left, right) = (left.max(self.una), right.min(self.max));
         if left >= right {
@@ -300,7 +298,7 @@ impl Scoreboard {
                 right.max(self.ranges[to - 1].1),
             );
         }
-        // Only the parts that no range covered yet are visited.
+        // Visits only the parts that no range has covered yet.
         let mut at = left;
         for i in from..to {
             let (covered_from, covered_to) = self.ranges[i];
@@ -334,7 +332,7 @@ impl Scoreboard {
         if last.0 <= left {
             return (right > last.1).then_some((count - 1, count));
         }
-        // An ACK has some of the last ranges, nearly always all that there are.
+        // Nearly all blocks of an ACK match one of the last ranges.
         for i in (count.saturating_sub(MAX_SACK_BLOCKS)..count - 1).rev() {
             let near = self.ranges[i];
             if near.0 <= left && right <= near.1 {
@@ -347,10 +345,10 @@ impl Scoreboard {
         (!known).then_some((from, to))
     }
 
-    /// Index of the record that holds the position `at`, not before the first.
+    /// Returns the index of the record that contains `at`, which is not before the first record.
     ///
-    /// Most records are as long as the first, so it is where it would be if all were: one
-    /// record is looked at instead of one at each step of a search.
+    /// Tries the index that equal record lengths would give, before a binary search, because most
+    /// records are as long as the first.
     fn index_of(&self, at: Offset) -> usize {
         if let Some(front) = self.segments.front()
             && let Some(guess) = at
@@ -399,10 +397,9 @@ impl Scoreboard {
         }
     }
 
-    /// Presumes lost what `IsLost` of RFC 6675 says is lost: holes with
-    /// `threshold` SACKed ranges above them, or more than `threshold - 1`
-    /// segments' worth of SACKed bytes. Returns whether the first unacknowledged
-    /// byte is among them.
+    /// Marks segments lost by `IsLost` of RFC 6675: holes with `threshold` SACKed ranges above
+    /// them, or more than `threshold - 1` segments of SACKed bytes. Returns whether the first
+    /// unacknowledged byte is among them.
     pub(crate) fn judge(&mut self, threshold: u32, mss: u64) -> bool {
         let mut bytes = 0;
         let mut boundary = None;
@@ -433,8 +430,8 @@ impl Scoreboard {
         self.una < boundary
     }
 
-    /// A time-out (or Tahoe's fast retransmit): everything that is not SACKED is
-    /// presumed lost and none of it sent again.
+    /// Marks everything that is not SACKed as lost and not retransmitted, after a time-out or
+    /// Tahoe's fast retransmit.
     pub(crate) fn lose_all(&mut self) {
         self.forget_reneged();
         for s in &mut self.segments {
@@ -455,8 +452,8 @@ impl Scoreboard {
         }
     }
 
-    /// A peer that dropped what it had SACKed shows it by never acknowledging the
-    /// first segment: then nothing it said counts (RFC 2018, 8).
+    /// Forgets all SACKs if the first segment is SACKed but not acknowledged, because the peer has
+    /// then reneged (RFC 2018, 8).
     fn forget_reneged(&mut self) {
         if self.segments.front().is_some_and(|s| s.is(SACKED)) {
             self.ranges.clear();
@@ -469,8 +466,7 @@ impl Scoreboard {
         }
     }
 
-    /// The losses were none: what is not SACKed is in flight, as if it had left
-    /// once.
+    /// Undoes all loss marks: segments that are not SACKed are in flight, as if sent once.
     pub(crate) fn lose_none(&mut self) {
         for s in &mut self.segments {
             s.state &= EVER_RETX | SACKED;
@@ -482,7 +478,7 @@ impl Scoreboard {
         self.order_anew();
     }
 
-    /// A fast retransmit without SACK: the first segment alone is presumed lost.
+    /// Marks the first segment lost, for a fast retransmit without SACK.
     pub(crate) fn lose_front(&mut self) {
         if let Some(s) = self.segments.front_mut() {
             let len = u64::from(s.len);
@@ -506,9 +502,9 @@ impl Scoreboard {
         }
     }
 
-    /// The peer misses `[left, right)` (SNACK): what overlaps it is presumed lost.
-    /// What was sent more than once, and less than `age` ago, may be on its way.
-    /// Returns the last segment that is to be sent again and was not.
+    /// Marks segments that overlap `[left, right)` as lost, because the peer reports the range
+    /// missing (SNACK). Segments retransmitted less than `age` ago are skipped, because they may
+    /// still arrive. Returns the last segment marked for retransmission.
     pub(crate) fn miss(
         &mut self,
         left: Offset,
@@ -547,8 +543,8 @@ impl Scoreboard {
         last
     }
 
-    /// Returns whether the first segment is in flight as far as is known, for the first time or
-    /// again for longer than `age`.
+    /// Returns whether the first segment is in flight and was sent once, or retransmitted at least
+    /// `age` ago.
     pub(crate) fn front_is_due(&self, now: Instant, age: Interval) -> bool {
         self.segments.front().is_some_and(|s| {
             let again = s.is(RETX);
@@ -576,8 +572,8 @@ impl Scoreboard {
         self.next_retransmission < self.judged
     }
 
-    /// Index and record of the first segment that is presumed lost and was not
-    /// sent again: rule (1) of `NextSeg`.
+    /// Returns index and record of the first lost segment that was not retransmitted: rule (1) of
+    /// `NextSeg`.
     #[inline]
     pub(crate) fn next_lost(&mut self) -> Option<(usize, Sent)> {
         while self.next_retransmission < self.judged {
@@ -586,14 +582,14 @@ impl Scoreboard {
             if s.is(LOST) && !s.is(SACKED | RETX) {
                 return Some((i, s));
             }
-            // SNACK and RACK leave some between two that are lost.
+            // SNACK and RACK may leave segments that are not lost between lost ones.
             self.next_retransmission += 1;
         }
         None
     }
 
-    /// Index and record of the first hole below the highest SACKed byte that
-    /// was not sent again: rule (3) of `NextSeg`.
+    /// Returns index and record of the first hole below the highest SACKed byte that was not
+    /// retransmitted: rule (3) of `NextSeg`.
     pub(crate) fn next_hole(&mut self) -> Option<(usize, Sent)> {
         let highest = self.ranges.back()?.1;
         loop {
@@ -610,8 +606,8 @@ impl Scoreboard {
         }
     }
 
-    /// Index and record of the last segment that is not SACKed, the one that
-    /// rule (4) of `NextSeg` sends, unless it was just sent again.
+    /// Returns index and record of the last segment that is not SACKed, unless it was just
+    /// retransmitted: rule (4) of `NextSeg`.
     pub(crate) fn last_hole(&self) -> Option<(usize, Sent)> {
         let i = (0..self.segments.len())
             .rev()
@@ -619,10 +615,10 @@ impl Scoreboard {
         (!self.segments[i].is(RETX)).then(|| (i, self.segments[i]))
     }
 
-    /// The segment at `i` left again at `now`.
+    /// Records a retransmission of the segment at index `i`.
     pub(crate) fn sent_again(&mut self, i: usize, now: Instant) {
         let s = &mut self.segments[i];
-        // A probe may send what was SACKed, which the pipe does not count.
+        // A tail loss probe may resend a SACKed segment, which the pipe does not count.
         if !s.is(RETX | SACKED) {
             self.retransmitted += u64::from(s.len);
             s.state |= RETX;
@@ -638,7 +634,7 @@ impl Scoreboard {
         }
     }
 
-    /// Recounts the sums from the records.
+    /// Panics unless the running sums equal a recount of the records.
     pub(crate) fn check(&self) {
         let sum = |bits: u8| -> u64 {
             self.segments

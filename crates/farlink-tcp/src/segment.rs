@@ -36,7 +36,7 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
-    /// Both sets of bits.
+    /// Returns the union of both sets of bits.
     #[inline]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -138,21 +138,21 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
-/// The options that this endpoint knows. All but timestamps are in few segments, and are
-/// reached as if they were fields of this: `options.sack`.
+/// The options that this endpoint supports. All but timestamps are rare; they are reached through
+/// `Deref` as if they were fields: `options.sack`.
 #[derive(Default)]
 pub struct Options {
     /// Timestamps (RFC 7323, 3).
     pub timestamps: Option<Timestamps>,
     /// Set if there may be rare options, which are then in `rare`.
     has_rare: bool,
-    /// The others, or a place for them: segments are written where others were before, and a
-    /// place is kept because to ask for one and to give it back takes as long as all else.
+    /// Rare options, or an allocation kept for them. Segments are overwritten in place, and
+    /// allocating anew would take as long as all other work on a segment.
     rare: Option<Box<RareOptions>>,
 }
 
-/// The options that few segments have. They may lie in two lines of the cache: to be aligned to one
-/// takes an allocator half as much again for each packet.
+/// Options that few segments have. They may straddle two cache lines, because aligning each to one
+/// would make allocations half as large again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RareOptions {
     /// Maximum segment size, on a SYN (RFC 9293, 3.7.1).
@@ -167,14 +167,14 @@ pub struct RareOptions {
     pub scps: Option<ScpsCapabilities>,
     /// A SNACK, or TCP Fast Open on a SYN.
     pub extra: Extra,
-    /// Explicit loss notification: what is acknowledged next was damaged on its
-    /// way (west1997, 2.3.3).
+    /// Explicit loss notification: the segment at the acknowledgment number was damaged on its way
+    /// (west1997, 2.3.3).
     pub eln: bool,
-    /// On a SYN: partial acknowledgments are understood. On another segment: it
-    /// is one (west1997, 3).
+    /// On a SYN: partial acknowledgments are supported. On another segment: the segment is one
+    /// (west1997, 3).
     pub ackp: bool,
-    /// On a SYN: negative acknowledgments are understood. On another segment: it is one, and
-    /// its SACK blocks name what is missing (Balakrishnan et al. 1995).
+    /// On a SYN: negative acknowledgments are supported. On another segment: the segment is one,
+    /// and its SACK blocks name the missing data (Balakrishnan et al. 1995).
     pub nack: bool,
 }
 
@@ -264,7 +264,7 @@ impl From<RareOptions> for Options {
 }
 
 impl Options {
-    /// Returns the options with these beside timestamps.
+    /// Returns these timestamps together with the given rare options.
     pub fn with(mut self, rare: RareOptions) -> Self {
         self.has_rare = false;
         if rare != RareOptions::NONE {
@@ -273,7 +273,7 @@ impl Options {
         self
     }
 
-    /// Timestamps, or none, and no other.
+    /// Sets timestamps, or none, and clears all other options.
     #[inline(always)] // of each segment
     pub fn set_plain(&mut self, timestamps: Option<Timestamps>) {
         (self.timestamps, self.has_rare) = (timestamps, false);
@@ -284,12 +284,12 @@ impl Options {
         self.has_rare = true;
         match &mut self.rare {
             Some(rare) => **rare = options,
-            // Made with them: memory of zeros to write to takes an allocator ten times as long.
+            // Allocated with its contents: zeroed memory takes an allocator ten times as long.
             None => self.rare = Some(Box::new(options)),
         }
     }
 
-    /// SACK blocks beside what is there.
+    /// Sets the SACK blocks and keeps the other options.
     pub fn set_sack(&mut self, sack: SackBlocks) {
         match &mut self.rare {
             Some(rare) if self.has_rare => rare.sack = sack,
@@ -339,7 +339,7 @@ impl RareOptions {
             + u32::from(self.eln)
             + u32::from(self.ackp)
             + u32::from(self.nack);
-        // SACK-permitted has a place in the padding that timestamps need.
+        // SACK-permitted fits into the padding of timestamps.
         let aligned = match (timestamps, self.sack_permitted) {
             (true, _) => TIMESTAMPS_LEN,
             (false, true) => 4,
@@ -354,8 +354,7 @@ impl RareOptions {
     }
 }
 
-/// Body of a segment. In a simulation the length is enough; with real programs the bytes are there
-/// too.
+/// Body of a segment: only a length in simulations, bytes with real programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body(Content);
 
@@ -369,7 +368,7 @@ impl Body {
     /// Nothing.
     pub const EMPTY: Self = Self::of_len(0);
 
-    /// A body of which only the length is modelled.
+    /// Returns a body of `len` bytes without contents.
     #[inline]
     pub const fn of_len(len: u32) -> Self {
         Self(Content::Length(len))
@@ -380,7 +379,7 @@ impl Body {
         Self(Content::Bytes(data.into()))
     }
 
-    /// Makes the body one of which only the length is modelled, as nearly always.
+    /// Replaces the body with `len` bytes without contents, as nearly all bodies are.
     #[inline(always)] // of each segment: it writes a word, where another body would be copied
     pub fn set_len(&mut self, len: u32) {
         match &mut self.0 {
@@ -422,8 +421,8 @@ impl Default for Body {
 
 /// A TCP segment.
 ///
-/// Every segment of every flow is written and read several times on its way, and those under way
-/// should be in the cache: what is rare is behind a pointer, and time stamps are packed to 2 bytes.
+/// Every segment is written and read several times, and should stay in the cache. Rare fields are
+/// therefore behind a pointer, and timestamps are packed to 2 bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Port it comes from.
@@ -442,8 +441,8 @@ pub struct Segment {
     pub ecn: Ecn,
     /// Class of service of that IP header (RFC 2474, RFC 8622).
     pub priority: Priority,
-    /// A dummy segment, or the ACK of one: a reserved bit of the header
-    /// (Akyildiz, Morabito, Palazzo 2001).
+    /// Marks a dummy segment, or the ACK of one, by a reserved bit of the header (Akyildiz,
+    /// Morabito, Palazzo 2001).
     pub dummy: bool,
     /// Options.
     pub options: Options,
@@ -461,7 +460,7 @@ impl Segment {
         TCP_HEADER_LEN + self.options.wire_len()
     }
 
-    /// Sequence number of the first byte of data, which a SYN stands before.
+    /// Sequence number of the first byte of data: one after `seq` on a SYN.
     #[inline]
     pub fn data_seq(&self) -> Seq {
         self.seq.at(u64::from(self.flags.has(Flags::SYN)))
@@ -476,8 +475,8 @@ impl Segment {
     }
 }
 
-/// The reset that answers `segment` where no connection is (RFC 9293, 3.10.7.1);
-/// `None` if that is itself a reset.
+/// Builds the reset that answers `segment` if there is no connection (RFC 9293, 3.10.7.1); `None`
+/// if `segment` is itself a reset.
 #[cold]
 pub fn reset_for(segment: &Segment) -> Option<Segment> {
     if segment.flags.has(Flags::RST) {

@@ -15,14 +15,14 @@ pub type Offset = u64;
 pub struct Seq(pub u32);
 
 impl Seq {
-    /// The wire form of `offset` in a stream that starts at `self`.
+    /// Returns the sequence number of `offset` in a stream whose initial sequence number is `self`.
     #[inline]
     pub const fn at(self, offset: Offset) -> Self {
         Self(self.0.wrapping_add(offset as u32))
     }
 
-    /// The offset nearest to `near` that this number can stand for in a stream
-    /// that starts at `isn`; `None` if that lies before the start.
+    /// Returns the offset nearest to `near` that this number can mean in a stream that starts at
+    /// `isn`; `None` if that lies before the start.
     #[inline]
     pub const fn offset(self, isn: Self, near: Offset) -> Option<Offset> {
         let low = self.0.wrapping_sub(isn.0);

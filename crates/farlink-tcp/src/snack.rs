@@ -1,24 +1,23 @@
-//! The selective negative acknowledgment of SCPS-TP (CCSDS 714.0-B): what is
-//! missing, in blocks of a segment.
+//! The selective negative acknowledgment of SCPS-TP (CCSDS 714.0-B), which reports missing data in
+//! blocks of one MSS.
 
 use crate::seq::Offset;
 use std::num::NonZeroU16;
 
-/// Blocks that a bit vector covers: what fits beside timestamps, and enough for
-/// most windows.
+/// Blocks that a bit vector covers: 64 fit beside timestamps, and suffice for most windows.
 pub(crate) const SNACK_BLOCKS: u32 = u64::BITS;
 
-/// The SNACK option: a hole, and in the long form what is missing behind it.
-/// Blocks have the size of the largest segment in use.
+/// The SNACK option: a hole, and in the long form a bit vector of the blocks behind it. A block has
+/// the size of the MSS in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(Rust, packed(2))]
 pub struct Snack {
-    /// Blocks from the acknowledgment number to the first hole that is named.
+    /// Distance from the acknowledgment number to the hole, in blocks.
     pub offset: u16,
-    /// Blocks of that hole.
+    /// Length of the hole in blocks.
     pub size: NonZeroU16,
-    /// The blocks behind it, the most significant bit first: 1 has arrived, 0
-    /// has not; what follows the last 1 is not known. Zero is the short form.
+    /// Blocks behind the hole, most significant bit first: 1 has arrived, 0 has not. Blocks after
+    /// the last 1 are unknown. Zero is the short form.
     pub bits: u64,
 }
 
@@ -35,8 +34,7 @@ impl Snack {
         (6 + self.vector_len() as u32).next_multiple_of(4)
     }
 
-    /// The holes that it names as ranges of the stream: blocks of `mss` from
-    /// `ack` on.
+    /// Returns the reported holes as ranges of the stream, in blocks of `mss` from `ack` on.
     pub(crate) fn holes(self, ack: Offset, mss: u64) -> impl Iterator<Item = (Offset, Offset)> {
         let start = ack + u64::from(self.offset) * mss;
         let end = start + u64::from(self.size.get()) * mss;

@@ -1,46 +1,44 @@
 //! Dynamic right-sizing of the receive buffer (Fisk and Feng 2001), as Linux
 //! does it: `tcp_rcv_space_adjust` and `tcp_rcv_rtt_update`.
 //!
-//! What the application reads in a round trip is what the sender's window was;
-//! the buffer is to hold twice that, so that it never is what limits the sender.
+//! The bytes that the application reads in a round trip equal the sender's window. The buffer is
+//! set to twice that, so that it never limits the sender.
 //!
-//! A gradual window (Linux: `rcv_ssthresh`) opens by two bytes for each that
-//! comes until it is the whole buffer, which holds what is out of order besides
-//! (Linux 6.16: `tcp_rcvbuf_grow`).
+//! A gradual window (Linux: `rcv_ssthresh`) grows by two bytes per received byte up to the whole
+//! buffer. Out-of-order data is added to the buffer (Linux 6.16: `tcp_rcvbuf_grow`).
 
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 
-/// Segments that the first measurement is held against (`TCP_INIT_CWND`).
+/// Segments with which the first measurement is compared (`TCP_INIT_CWND`).
 const FIRST_SEGMENTS: u64 = 10;
-/// Segments on top of twice what was read, for what a sender's window grows by.
+/// Segments added to twice the bytes read, for the growth of the sender's window.
 const SPARE_SEGMENTS: u64 = 16;
 
-/// A gradual window at first: what a SYN can offer.
+/// Initial gradual window in bytes: the largest that a SYN can offer.
 const FIRST_WINDOW: u64 = 65_535;
-/// Shorter segments do not open a gradual window (`tcp_event_data_recv`).
+/// Least segment in bytes that opens a gradual window (`tcp_event_data_recv`).
 const LEAST_OPENING: u32 = 128;
 
-/// Measures round trips from the receiving side, and what is read in each.
+/// Measures round trips at the receiver, and the bytes read in each.
 #[derive(Debug)]
 pub(super) struct Autotune {
     max: u64,
     mss: u64,
-    /// Most that was read in a round trip.
+    /// Most bytes read in a round trip.
     space: u64,
     /// Position and time at which the measurement of this round trip began.
     from: (Offset, Instant),
-    /// Eight times the round-trip time, in nanoseconds; 0 is not known.
+    /// Eight times the RTT in nanoseconds; 0 if unknown.
     rtt: u64,
     /// Data from this position on was sent after an ACK that left at this time.
     round: Option<(Offset, Instant)>,
-    /// Most that a gradual window offers.
+    /// Bound in bytes of a gradual window; `None` without gradual growth.
     open: Option<u64>,
 }
 
 impl Autotune {
-    /// For a buffer that may grow to `max` bytes, with a window of `window` at
-    /// first.
+    /// Builds the state for a buffer of at most `max` bytes and an initial window of `window`.
     pub(super) fn new(max: u64, mss: u64, window: u64, gradual: bool) -> Self {
         Self {
             max,
@@ -53,14 +51,14 @@ impl Autotune {
         }
     }
 
-    /// Most that the window offers; `None` for all of the buffer.
+    /// Bound in bytes of the offered window; `None` for the whole buffer.
     #[inline]
     pub(super) fn open(&self) -> Option<u64> {
         self.open
     }
 
-    /// `len` bytes came of which `ahead` is the distance from what is in order to
-    /// the last byte out of order. Returns the buffer that is wanted, of `buffer`.
+    /// Processes `len` received bytes. `ahead` is the distance from RCV.NXT to the last
+    /// out-of-order byte. Returns the wanted buffer size, given the current size `buffer`.
     #[inline]
     pub(super) fn on_data(&mut self, len: u32, ahead: u64, buffer: u64) -> u64 {
         let Some(open) = &mut self.open else {
@@ -77,7 +75,7 @@ impl Autotune {
         buffer
     }
 
-    /// A segment with data echoed a timestamp of ours that was sent so long ago.
+    /// Takes an RTT sample: a data segment echoed a timestamp of ours of age `rtt`.
     pub(super) fn echoed(&mut self, rtt: Interval) {
         let sample = rtt.as_nanos().max(1);
         self.rtt = match self.rtt {
@@ -86,9 +84,8 @@ impl Autotune {
         };
     }
 
-    /// Data is in order up to `nxt`, of which the application has read up to
-    /// `read`, beside a window of `window`. Returns the buffer that is wanted,
-    /// when that may be more than there is.
+    /// Measures once per round trip. Data is in order up to `nxt`, read up to `read`, with a window
+    /// of `window`. Returns the wanted buffer size if it may exceed the current size.
     pub(super) fn arrived(
         &mut self,
         now: Instant,
@@ -112,7 +109,7 @@ impl Autotune {
         let mut wanted = None;
         if copied > self.space {
             let base = 2 * copied + spare;
-            // Slow start doubles: room is made for how much more it was this time.
+            // Adds room for the same relative growth again, because slow start doubles.
             let growth = u128::from(base) * u128::from(copied - self.space);
             let growth = (growth / u128::from(self.space)) as u64;
             wanted = Some(base.saturating_add(growth.saturating_mul(2)).min(self.max));
@@ -122,7 +119,7 @@ impl Autotune {
         wanted
     }
 
-    /// Without timestamps: a window of data takes a round trip at least, so the
+    /// Estimates the RTT without timestamps. A window of data takes at least a round trip, so the
     /// least of these times is an upper bound.
     fn time_window(&mut self, now: Instant, nxt: Offset, window: u64) {
         if let Some((end, at)) = self.round {

@@ -29,8 +29,8 @@ impl Recent {
         &self.starts[..usize::from(self.len)]
     }
 
-    /// Something arrived at `start`, which is in this range now: one entry a range is
-    /// enough, and the oldest is forgotten.
+    /// Notes an arrival at `start`, now part of range `[left, right)`. Keeps one entry per range
+    /// and drops the oldest if full.
     pub(super) fn arrived(&mut self, start: Offset, (left, right): (Offset, Offset)) {
         let mut carried = start;
         let mut len = 0;
@@ -64,8 +64,8 @@ impl Recent {
 }
 
 impl Receiver {
-    /// SACK blocks to report, at most `most`: first the range that the latest
-    /// arrival belongs to, then those reported before it (RFC 2018, 4).
+    /// Returns up to `most` SACK blocks: first the range of the latest arrival, then those reported
+    /// before it (RFC 2018, 4).
     pub(crate) fn sack_blocks(&mut self, most: usize) -> SackBlocks {
         let mut out = SackBlocks::default();
         let (nxt, irs) = (self.nxt, self.irs);

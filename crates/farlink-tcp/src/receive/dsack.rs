@@ -1,13 +1,13 @@
-//! Duplicates told to the sender: D-SACK, RFC 2883.
+//! Reports of duplicates to the sender: D-SACK (RFC 2883).
 
 use super::{AckNeed, Receiver};
 use crate::segment::{SackBlock, SackBlocks};
 use crate::seq::Offset;
 
 impl Receiver {
-    /// `[start, end)` arrived and nothing of it is taken yet. What of it was
-    /// there before goes into the next ACK, which leaves at once unless duplicates wait. Of two
-    /// duplicate parts the first is told (RFC 2883, 4.2.3).
+    /// Notes which part of the arriving `[start, end)` is a duplicate, before the data is
+    /// processed. The next ACK reports the first such part (RFC 2883, 4.2.3). That ACK is sent at
+    /// once, unless ACKs of duplicates are delayed.
     pub(crate) fn note_duplicate(&mut self, start: Offset, end: Offset) {
         if !self.config.receiver.dsack {
             return;
@@ -22,7 +22,7 @@ impl Receiver {
         };
         if left < right {
             self.holes.get_or_insert_default().duplicate = Some((left, right));
-            // Where duplicates wait, what brought this one waits as they do.
+            // With delayed duplicate ACKs this one is delayed too.
             if !self.config.receiver.delay_dup_acks {
                 self.need = AckNeed::Now;
             }
@@ -43,12 +43,13 @@ impl Receiver {
         !holes.ranges.is_empty() || !holes.recent.is_empty() || holes.duplicate.is_some()
     }
 
-    /// Blocks to report, at most `most`: a duplicate comes first, once, and one
-    /// above the acknowledgment is followed by the range it lies in, by which
-    /// the sender knows it (RFC 2883, 4).
+    /// Returns up to `most` blocks to report. A duplicate comes first, and only once. If it lies
+    /// above the cumulative ACK, the range around it follows, which marks it as a D-SACK (RFC 2883,
+    /// 4).
     pub(crate) fn report(&mut self, most: usize) -> SackBlocks {
         let nxt = self.nxt;
-        // Alone, one above the acknowledgment would read as an ordinary block.
+        // A duplicate above the ACK needs two blocks; alone it would read as an ordinary SACK
+        // block.
         let fits = |&mut (left, _): &mut (Offset, Offset)| left < nxt || most >= 2;
         let holes = self.holes.as_deref_mut();
         let Some((left, right)) = holes.and_then(|holes| holes.duplicate.take_if(fits)) else {

@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 /// Most ranges that are kept in a list.
 const FEW: usize = 16;
 
-/// Ranges `[start, end)`: sorted, disjoint, not adjacent. Every operation takes a
-/// time that grows with the logarithm of their number.
+/// Ranges `[start, end)`: sorted, disjoint, not adjacent. Every operation takes logarithmic time in
+/// their number.
 ///
-/// Hardly ever there are more than a handful, which a list finds sooner than a tree and in
-/// fewer lines of the cache. But a peer may make as many as the window has room for.
+/// Up to [`FEW`] ranges, the usual case, are in a list, which is faster than a tree and takes fewer
+/// cache lines. A hostile peer may create as many as fit the window, so more go into a tree.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranges {
     /// Ranges, while the tree is empty.
     few: Vec<(Offset, Offset)>,
-    /// Ranges by their starts: used once they were more than [`FEW`], until there are none.
+    /// Ranges by start: used from the time there are more than [`FEW`] until none is left.
     many: BTreeMap<Offset, Offset>,
 }
 
@@ -25,7 +25,7 @@ impl Ranges {
         many: BTreeMap::new(),
     };
 
-    /// The last ones will be asked for soon.
+    /// Prefetches the last ranges.
     #[inline]
     pub(super) fn prefetch(&self) {
         if let Some(last) = self.few.last() {
@@ -71,7 +71,7 @@ impl Ranges {
     #[inline]
     pub(super) fn up_to(&self, at: Offset) -> Option<(Offset, Offset)> {
         if self.in_list() {
-            // Most of what is asked for is behind everything.
+            // Most queries are near the last range.
             return self.few.iter().rev().find(|r| r.0 <= at).copied();
         }
         let entry = self.many.range(..=at).next_back();
@@ -104,7 +104,7 @@ impl Ranges {
 
     /// Adds `[start, end)`; returns the range that it is in now.
     pub(super) fn insert(&mut self, start: Offset, end: Offset) -> (Offset, Offset) {
-        // Most of what comes goes on with the last range, or is behind it.
+        // Most insertions extend the last range or lie behind it.
         if let Some(last) = self.few.last_mut()
             && last.0 <= start
             && start <= last.1
@@ -121,7 +121,7 @@ impl Ranges {
         (left, right)
     }
 
-    /// Takes `[start, end)` out.
+    /// Removes `[start, end)` from the set.
     pub(super) fn remove(&mut self, start: Offset, end: Offset) {
         while let Some((from, to)) = self.ending_behind(start).filter(|&(from, _)| from < end) {
             self.remove_at(from);
@@ -137,14 +137,14 @@ impl Ranges {
         }
     }
 
-    /// Takes out the ranges that end at `at` or before.
+    /// Removes the ranges that end at `at` or before.
     pub(super) fn drop_up_to(&mut self, at: Offset) {
         while let Some((start, _)) = self.first().filter(|&(_, end)| end <= at) {
             self.remove_at(start);
         }
     }
 
-    /// Takes out the first range if it begins at `at` or before; returns its end.
+    /// Removes the first range if it begins at `at` or before. Returns its end.
     pub(super) fn pop_reached(&mut self, at: Offset) -> Option<Offset> {
         let (start, end) = self.first().filter(|&(start, _)| start <= at)?;
         self.remove_at(start);
@@ -171,7 +171,7 @@ impl Ranges {
         }
     }
 
-    /// Takes out the range that begins at `start`.
+    /// Removes the range that begins at `start`.
     fn remove_at(&mut self, start: Offset) {
         if self.in_list() {
             self.few.retain(|r| r.0 != start);
@@ -214,7 +214,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against the plainest model: a flag for each position.
+        /// Compares the set with an array of one flag per position.
         #[test]
         fn they_are_the_set_of_what_was_put_in_and_not_taken_out(
             (steps, at) in (1..20u64).prop_flat_map(|longest| (

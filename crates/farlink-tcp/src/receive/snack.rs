@@ -1,4 +1,4 @@
-//! Holes told to the sender: SNACK (CCSDS 714.0-B).
+//! Reports of holes to the sender: SNACK (CCSDS 714.0-B).
 
 use super::Receiver;
 use crate::seq::Offset;
@@ -9,10 +9,9 @@ use std::num::NonZeroU16;
 const LEAST_ROOM: u32 = 8;
 
 impl Receiver {
-    /// The SNACK of the next ACK, in blocks of `mss`, of at most `room` bytes.
-    /// Holes take turns, from the first up and then from the first again, so
-    /// that each is told again until it is filled; a vector that reaches the
-    /// last begins with the first.
+    /// Returns the SNACK of the next ACK, in blocks of `mss` and at most `room` bytes. Successive
+    /// calls report successive holes and then start again at the first, so that each is repeated
+    /// until filled. After a bit vector that reaches the last hole, the first follows.
     #[inline(never)] // nothing of it need be fetched by others
     pub(crate) fn snack(&mut self, long: bool, mss: u64, room: u32) -> Option<Snack> {
         if self.holes().ranges.is_empty() || room < LEAST_ROOM {
@@ -26,7 +25,7 @@ impl Receiver {
         let first = self.holes().ranges.first()?;
         let highest = self.holes().ranges.end()?;
         let reaches_all = blocks > 0 && highest <= first.0 + u64::from(blocks) * mss;
-        // The hole before each range takes its turn.
+        // Reports the hole before each range in turn.
         let next = self
             .holes()
             .ranges
@@ -65,7 +64,7 @@ impl Receiver {
         before.map_or(self.nxt, |(_, end)| end)
     }
 
-    /// Returns whether all of `[left, right)` is here, up to the highest data.
+    /// Returns whether all of `[left, right)` up to the highest received byte has arrived.
     fn has_block(&self, left: Offset, right: Offset) -> bool {
         let highest = self.holes().ranges.end().unwrap_or(0);
         self.holes()

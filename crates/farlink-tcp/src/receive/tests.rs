@@ -53,8 +53,8 @@ fn overlapping_pieces_give_each_byte_once() {
     assert_eq!(r.nxt(), 101);
 }
 
-/// Every second byte of a window: what is kept is bounded by the buffer, and the
-/// time does not grow with the square of it (80,000 ranges took seconds).
+/// Receives every second byte of a window. The buffer bounds the stored ranges, and the time does
+/// not grow with their square (80,000 ranges once took seconds).
 #[test]
 fn islands_are_bounded_by_the_buffer() {
     let mut r = receiver(ReceiverConfig::default());
@@ -63,10 +63,10 @@ fn islands_are_bounded_by_the_buffer() {
     }
     assert_eq!(r.holes().ranges.len(), 65_535 / 128);
     let last = r.holes().ranges.end().unwrap();
-    // One more byte of a range that is there is taken all the same.
+    // A byte that extends a stored range is accepted beyond the bound.
     r.arrive(Instant::ZERO, last, 1, Some(b"y"));
     assert_eq!(r.holes().ranges.end(), Some(last + 1));
-    // And what is in order always.
+    // In-order data is always accepted.
     r.arrive(Instant::ZERO, 1, 60_000, Some(&vec![7; 60_000]));
     assert_eq!((r.nxt(), r.holes().ranges.len()), (60_001, 0));
     let mut out = Vec::new();
@@ -79,7 +79,7 @@ fn islands_are_bounded_by_the_buffer() {
     });
     let began = r.most_ranges();
     for at in 0..200_000 {
-        // From both ends, so that neither is a place where all is cheap.
+        // Inserts alternately at both ends, so that neither end is the cheap case.
         let start = if at % 2 == 0 {
             2 + 2 * at
         } else {

@@ -1,9 +1,8 @@
 //! Transmissions in the order of time, for RACK (RFC 8985).
 //!
-//! A record of the scoreboard is found again by its index and the time it left:
-//! what became of it since makes the entry here stale, which is noticed when the
-//! entry comes to an end of its list. So an entry costs a constant, however many
-//! ACKs come while it waits.
+//! Each entry finds its scoreboard record by index and send time. An entry whose segment was
+//! acknowledged, marked lost or resent is stale, and is dropped when it reaches the end of its
+//! list. The cost per entry is therefore constant, however many ACKs arrive meanwhile.
 
 use super::{LOST, RETX, SACKED, Scoreboard};
 use crate::config::RackRtt;
@@ -11,7 +10,7 @@ use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use std::collections::VecDeque;
 
-/// A transmission: when it left and the position after it, which is the order.
+/// A transmission: its send time and the position after it, by which transmissions are ordered.
 pub(crate) type Sending = (Instant, Offset);
 
 #[derive(Clone, Copy, Debug)]
@@ -24,22 +23,22 @@ struct Entry {
 /// Transmissions that may still matter.
 #[derive(Debug, Default)]
 pub(crate) struct TimeOrder {
-    /// Nothing that left later is known to be delivered.
+    /// Transmissions with no later transmission known to be delivered.
     ahead: VecDeque<Entry>,
-    /// Something is, and the reordering window is not over.
+    /// Transmissions overtaken by a delivered later one, whose reordering window has not expired.
     overtaken: VecDeque<Entry>,
     ack: AtHand,
     news: News,
 }
 
-/// The ACK at hand.
+/// State of the ACK that is being processed.
 #[derive(Clone, Copy, Debug, Default)]
 struct AtHand {
     now: Instant,
-    /// Departure of the segment whose timestamp is echoed, in whole milliseconds.
+    /// Send time of the segment whose timestamp is echoed, in whole milliseconds.
     echoed: Option<Instant>,
     min_rtt: Option<Interval>,
-    /// `RACK.fack` before it.
+    /// `RACK.fack` before this ACK.
     fack: Offset,
 }
 
@@ -48,28 +47,28 @@ struct AtHand {
 pub(crate) struct News {
     /// The latest transmission that it is certain to have delivered.
     pub(crate) latest: Option<Sending>,
-    /// The last one of these in sequence, of the acknowledged ones if there are any: whether it is
-    /// an acknowledged one, the position after it, and its departure.
+    /// The delivered segment with the highest sequence number, taken from cumulatively acknowledged
+    /// ones if any: whether it is one of those, the position after it, and its send time.
     pub(crate) last: Option<(bool, Offset, Instant)>,
     /// Position after the highest segment.
     pub(crate) highest: Offset,
-    /// Least round-trip time of what was sent once.
+    /// Least RTT of delivered segments that were sent once.
     pub(crate) least_rtt: Option<Interval>,
-    /// A segment that was sent once came after a higher one.
+    /// A segment that was sent once arrived after a higher one.
     pub(crate) reordered: bool,
 }
 
 /// Result of [`Scoreboard::judge_by_time`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Judged {
-    /// Departure of the first newly lost segment.
+    /// Send time of the first newly lost segment.
     pub(crate) lost: Option<Instant>,
-    /// Time at which the last overtaken segment is lost unless delivered by then.
+    /// Time at which the last overtaken segment is lost unless it is delivered by then.
     pub(crate) again_at: Option<Instant>,
 }
 
 impl News {
-    /// Returns when the segment left that gives RACK its round-trip time.
+    /// Returns the send time of the segment that gives RACK its RTT.
     pub(crate) fn timed(&self, from: RackRtt) -> Option<Instant> {
         match from {
             RackRtt::Latest => self.latest.map(|(at, _)| at),
@@ -79,7 +78,7 @@ impl News {
 }
 
 impl TimeOrder {
-    /// An ACK is about to be taken.
+    /// Prepares for the processing of an ACK.
     pub(crate) fn begin(
         &mut self,
         now: Instant,
@@ -101,7 +100,7 @@ impl TimeOrder {
         self.news
     }
 
-    /// Record `index`, up to `end`, left at `at`.
+    /// Adds a transmission of record `index`, which ends at `end`, sent at `at`.
     pub(super) fn sent(&mut self, at: Instant, end: Offset, index: u64) {
         let entry = Entry {
             sending: (at, end),
@@ -111,13 +110,14 @@ impl TimeOrder {
         if last.is_none_or(|last| last <= entry.sending) {
             self.ahead.push_back(entry);
         } else {
-            // Of what left at one instant the lower end counts as earlier.
+            // Of transmissions at one instant the lower end counts as earlier.
             let i = self.ahead.partition_point(|e| e.sending <= entry.sending);
             self.ahead.insert(i, entry);
         }
     }
 
-    /// A segment is delivered (6.2, steps 2 and 3), by the ACK field if `acked` is set.
+    /// Notes a delivered segment (RFC 8985, 6.2, steps 2 and 3), by the ACK field if `acked` is set
+    /// and otherwise by SACK.
     pub(super) fn delivered(&mut self, at: Instant, end: Offset, sent_twice: bool, acked: bool) {
         let (ack, news) = (&self.ack, &mut self.news);
         let rtt = ack.now.since(at);
@@ -155,8 +155,8 @@ impl Scoreboard {
         self.ranges.back().map(|range| range.1)
     }
 
-    /// Presumes lost what left before `latest`, which is delivered, and `after`
-    /// ago (6.2, step 5).
+    /// Marks segments lost that were sent before the delivered `latest` and at least `after` ago
+    /// (RFC 8985, 6.2, step 5).
     pub(crate) fn judge_by_time(
         &mut self,
         latest: Sending,
@@ -201,8 +201,8 @@ impl Scoreboard {
         judged
     }
 
-    /// A time-out: the first segment is presumed lost, and what left `after` ago
-    /// (6.3, `RACK_mark_losses_on_RTO`).
+    /// Marks lost, at a time-out, the first segment and all sent at least `after` ago (RFC 8985,
+    /// 6.3, `RACK_mark_losses_on_RTO`).
     pub(crate) fn lose_overdue(&mut self, after: Interval, now: Instant) {
         self.forget_reneged();
         for i in 0..self.segments.len() {
@@ -248,7 +248,7 @@ impl Scoreboard {
         self.order = Some(order);
     }
 
-    /// The transmission at `i` is presumed lost. Returns its length.
+    /// Marks the transmission at index `i` lost. Returns its length.
     fn lose(&mut self, i: usize) -> u64 {
         let s = &mut self.segments[i];
         let len = u64::from(s.len);

@@ -1,12 +1,11 @@
-//! Segments that turned out too long for their path are cut anew.
+//! Splitting of segments that are longer than a lowered path MTU allows.
 
 use super::{EVER_RETX, LOST, RETX, SACKED, Scoreboard, Sent};
 
 impl Scoreboard {
-    /// Cuts what is longer than `mss` and not SACKed into segments of that length,
-    /// presumed lost and not sent again. It was no loss by congestion: neither
-    /// [`Scoreboard::losses`] nor a rate sample counts it. Returns whether there
-    /// was any.
+    /// Splits segments longer than `mss` that are not SACKed, and marks the parts lost. The loss is
+    /// not congestion, so neither [`Scoreboard::losses`] nor a rate sample counts it. Returns
+    /// whether any segment was split.
     pub(crate) fn split(&mut self, mss: u32) -> bool {
         let too_long = |s: &Sent| s.len > mss && !s.is(SACKED);
         if !self.segments.iter().any(too_long) {
@@ -37,7 +36,7 @@ impl Scoreboard {
                 }
             }
         }
-        // Indices behind the first moved; what was judged is passed over again.
+        // The split changed indices, so the search for lost segments starts again at the first.
         self.next_retransmission = self.first;
         let lost = (0..self.segments.len())
             .rev()
