@@ -20,9 +20,8 @@ pub use options::MAX_OPTIONS_LEN;
 use options::{options_bytes, parse_options, word};
 pub use rewrite::rewrite;
 
-/// The bytes of a packet. A body of which only the length is known is zeros; a
-/// packet marked corrupt has one bit of its segment flipped, so that its TCP
-/// checksum fails.
+/// Encodes a packet. A body without contents becomes zeros. A packet marked corrupt gets one
+/// flipped bit in its segment, so that its TCP checksum fails.
 ///
 /// # Errors
 /// If the packet or its options are longer than the headers can say.
@@ -32,8 +31,7 @@ pub fn encode(packet: &Packet, addresses: Addresses) -> Result<Vec<u8>, WireErro
     Ok(out)
 }
 
-/// Appends the first `max` of the bytes that [`encode`] gives, without making the
-/// rest.
+/// Appends the first `max` bytes of [`encode`]'s result without building the rest.
 ///
 /// # Errors
 /// As [`encode`]; nothing is appended then.
@@ -130,8 +128,8 @@ fn encode_fragment(
     Ok(())
 }
 
-/// Gives a packet that carries a whole TCP segment the fields of these headers of IPv4 and
-/// TCP; ports and addresses, which say whose it is, stay.
+/// Sets the fields of a whole TCP packet from these IPv4 and TCP headers, except ports and
+/// addresses.
 pub fn write_headers(packet: &mut Packet, header: &[u8]) {
     let Payload::Tcp(segment) = &mut packet.payload else {
         return;
@@ -183,9 +181,8 @@ fn tcp_header(segment: &Segment) -> Result<TcpHeader, WireError> {
     Ok(header)
 }
 
-/// The packet that these bytes are. Checksums and lengths are verified; bytes
-/// behind the datagram (padding of a frame) and unknown options are skipped, as
-/// are options and extensions of the IP header.
+/// Decodes a packet. Checksums and lengths are verified. Bytes after the datagram (frame padding),
+/// unknown options, and IP options and extensions are skipped.
 ///
 /// # Errors
 /// If the bytes are no whole IP datagram with a TCP segment, or were changed.
@@ -215,8 +212,8 @@ pub fn decode_damaged(bytes: &[u8]) -> Option<(IpFields, Segment)> {
         .and_then(|(fields, segment, whole)| (!whole).then_some((fields, segment)))
 }
 
-/// The segment of a packet, with this made of its data, and whether its TCP checksum is
-/// right.
+/// Reads the segment of a packet, with its body built by a function from the data, and whether its
+/// TCP checksum is right.
 fn read(
     bytes: &[u8],
     body: impl FnOnce(&[u8]) -> Body,
@@ -241,7 +238,7 @@ fn read(
         ecn: Ecn::from_bits(class),
         priority: Priority::from_dscp(class >> 2),
         dummy: payload[12] & DUMMY != 0,
-        // What damage made of the options is no option.
+        // Malformed options of a damaged segment are ignored.
         options: match parse_options(tcp.options()) {
             Err(_) if !whole => Options::default(),
             options => options?,

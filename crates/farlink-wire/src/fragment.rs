@@ -1,5 +1,4 @@
-//! Fragments of IP datagrams: how a datagram is cut, and what is there of it at
-//! its destination (RFC 791, 2.3 and 3.2; RFC 8200, 4.5).
+//! Fragments of IP datagrams: cutting and reassembly (RFC 791, 2.3 and 3.2; RFC 8200, 4.5).
 
 use etherparse::checksum::Sum16BitWords;
 
@@ -14,7 +13,7 @@ pub struct Mtu {
     /// Most bytes of an IP packet.
     pub bytes: u32,
     /// Unit in bytes of the lengths of all fragments but the last: 8 (RFC 791). The arithmetic of
-    /// wong1998, 3.3, has 1, which no header of IPv4 could say.
+    /// wong1998, 3.3, uses 1, which an IPv4 header cannot express.
     pub unit: u32,
 }
 
@@ -37,11 +36,11 @@ impl Piece {
 }
 
 impl Mtu {
-    /// The parts that `whole` is cut into behind a header of `header` bytes; itself
-    /// if it fits. Each but the last is as long as it may be (RFC 791, 3.2).
+    /// Cuts `whole` into parts for packets with a header of `header` bytes. Returns `whole` alone
+    /// if it fits. Each part but the last is as long as possible (RFC 791, 3.2).
     pub fn cut(self, whole: Piece, header: u32) -> impl Iterator<Item = Piece> {
         let room = self.bytes.saturating_sub(header);
-        // Every link takes 68 bytes: a header of 60 and one unit.
+        // The least MTU, 68 bytes, holds a header of 60 bytes and one unit.
         let step = (room / self.unit * self.unit).max(self.unit);
         let mut cut = 0;
         let mut over = false;
@@ -52,8 +51,8 @@ impl Mtu {
             }
             over = left <= room;
             let piece = Piece {
-                // A fragment that says it ends beyond any datagram goes on as it is: what
-                // its field cannot hold is its receiver's affair.
+                // A fragment may claim to end beyond 65,535 bytes. Its offset wraps here, and its
+                // receiver must reject it.
                 offset: whole.offset.wrapping_add(cut as u16),
                 len: if over { left } else { step } as u16,
                 more: !over || whole.more,
@@ -63,8 +62,8 @@ impl Mtu {
         })
     }
 
-    /// The number of packets that one of `ip_len` bytes goes over the link in, with
-    /// a header of 20 bytes.
+    /// Returns the number of packets that carry a packet of `ip_len` bytes with a 20-byte header
+    /// over the link.
     pub fn packets(self, ip_len: u32) -> u32 {
         let whole = Piece {
             offset: 0,
@@ -78,11 +77,11 @@ impl Mtu {
 /// Result of adding a fragment to a datagram that is reassembled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Added {
-    /// New; something is still missing.
+    /// The fragment is new, and others are still missing.
     Waits,
-    /// New, and the last that was missing.
+    /// The fragment is new and completes the datagram.
     Complete,
-    /// There already.
+    /// The fragment was received before.
     Duplicate,
     /// Contradiction: the fragment overlaps another without being a copy, or the datagram would
     /// have two ends. The whole datagram is discarded (RFC 5722, 4, for IPv6; hosts do the same for
@@ -90,7 +89,7 @@ pub enum Added {
     Overlap,
 }
 
-/// The fragments of one datagram that are there.
+/// Received fragments of one datagram.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Reassembly {
     /// In order, without overlaps.
@@ -99,19 +98,18 @@ pub struct Reassembly {
 }
 
 impl Reassembly {
-    /// Fragments that are there.
+    /// Number of received fragments.
     pub fn count(&self) -> usize {
         self.pieces.len()
     }
 
-    /// Forgets all, for another datagram.
+    /// Removes all fragments, for reuse by another datagram.
     pub fn clear(&mut self) {
         self.pieces.clear();
         self.bytes = 0;
     }
 
-    /// A fragment comes. After [`Added::Overlap`] this is of no use until it is
-    /// cleared.
+    /// Adds a fragment. After [`Added::Overlap`] the state is invalid until it is cleared.
     pub fn add(&mut self, piece: Piece) -> Added {
         let at = self.pieces.partition_point(|p| p.offset < piece.offset);
         let (before, after) = self.pieces.split_at(at);
@@ -136,8 +134,8 @@ impl Reassembly {
     }
 }
 
-/// Writes the fields that make a whole datagram's header that of a fragment: total
-/// length, more fragments, fragment offset, checksum.
+/// Turns the header of a whole datagram into that of a fragment: total length, more fragments,
+/// fragment offset, checksum.
 pub(crate) fn write_fragment_fields(bytes: &mut [u8], piece: Piece) {
     let header = usize::from(bytes[0] & 15) * 4;
     let field = (piece.offset / 8) | u16::from(piece.more) << 13;
@@ -244,8 +242,8 @@ mod tests {
     }
 
     proptest! {
-        /// In any order, with any copies, through two links: complete exactly when
-        /// the last part that was missing comes.
+        /// In any order, with any duplicates, after cuts by two links, the datagram is complete
+        /// exactly when its last missing part arrives.
         #[test]
         fn all_parts_in_any_order_make_the_whole(
             len in 1u16..9000,

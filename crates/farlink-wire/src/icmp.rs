@@ -12,28 +12,28 @@ use std::net::{IpAddr, Ipv4Addr};
 const ICMP: u8 = 1;
 /// Protocol number of UDP.
 const UDP: u8 = 17;
-/// Most that an error may have in bytes (RFC 1812, 4.3.2.3).
+/// Longest ICMP error in bytes (RFC 1812, 4.3.2.3).
 const LONGEST: usize = 576;
 /// Precedence of errors: internetwork control (RFC 1812, 4.3.2.5).
 const PRECEDENCE: u8 = 0xc0;
-/// A type for experiments (RFC 4727, 4): the papers leave the message of a bad state open.
+/// ICMP type of the bad-state message: one for experiments (RFC 4727, 4), because the papers
+/// specify none.
 const EXPERIMENT: u8 = 253;
 /// Bytes of an ICMP header.
 const HEADER: usize = 8;
 /// Bytes of an IP header without options.
 const IP: usize = IPV4_HEADER_LEN as usize;
 
-/// Why a datagram went no further.
+/// Reason why a datagram was not forwarded or delivered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IcmpError {
     /// The router has no route to its destination (RFC 1812, 5.2.7.1).
     NetUnreachable,
-    /// The destination does not speak the datagram's protocol (RFC 1122, 3.2.2.1).
+    /// The destination does not support the datagram's protocol (RFC 1122, 3.2.2.1).
     ProtocolUnreachable,
-    /// No program has its port (RFC 1122, 3.2.2.1).
+    /// No program listens on the destination port (RFC 1122, 3.2.2.1).
     PortUnreachable,
-    /// The datagram must not be cut, and the next link takes packets of this many bytes (RFC 1191,
-    /// 4).
+    /// The datagram has DF and exceeds the next link's MTU, given in bytes (RFC 1191, 4).
     TooBig(u32),
     /// The datagram's hops are used up (RFC 1812, 5.3.1).
     TimeExceeded,
@@ -53,9 +53,9 @@ impl IcmpError {
     }
 }
 
-/// The message of a node to the sender of a packet with data, that it waits for a wireless
-/// link in a bad state (west1997, 3.0): it names the packet by its header and the 8 bytes
-/// behind, which have the ports and the sequence number.
+/// Builds a node's message to the sender of a data packet that waits for a wireless link in a bad
+/// state (west1997, 3.0). It quotes the packet's IP header and the next 8 bytes, which have the
+/// ports and the sequence number.
 pub fn bad_state(node: NodeId, about: &Packet) -> Option<Raw> {
     let encoded;
     let bytes = if let Payload::Raw(raw) = &about.payload {
@@ -78,8 +78,8 @@ pub fn bad_state(node: NodeId, about: &Packet) -> Option<Raw> {
 pub type Stuck = (Seq, (u16, u16), IpAddr);
 
 impl Raw {
-    /// The segment that a message of a bad state names: none of another message, or if its
-    /// checksum is wrong.
+    /// Returns the segment that a bad-state message names. `None` for any other message or a wrong
+    /// checksum.
     pub fn stuck(&self) -> Option<Stuck> {
         if self.is_ipv6() {
             return icmp6::stuck(self);
@@ -113,15 +113,15 @@ impl Raw {
         &self.bytes()[usize::from(self.bytes()[0] & 15) * 4..]
     }
 
-    /// Offset as a fragment, in units of 8 bytes, and whether more follow.
+    /// Returns the fragment offset in units of 8 bytes, and whether more fragments follow.
     fn fragment(&self) -> (u16, bool) {
         let field = u16::from_be_bytes([self.bytes()[6], self.bytes()[7]]);
         (field & 0x1fff, field & 0x2000 != 0)
     }
 
-    /// The error that a node tells the sender of this packet, by the ICMP of its version.
+    /// Builds a node's ICMP error to the sender of this packet, in the packet's IP version.
     ///
-    /// `None` where there is to be none.
+    /// `None` if the RFCs forbid an error.
     pub fn error_of(&self, node: NodeId, error: IcmpError) -> Option<Self> {
         if self.is_ipv6() {
             return icmp6::error(self, codec::node_address6(node), error);
@@ -129,11 +129,11 @@ impl Raw {
         self.error(codec::node_address(node), error)
     }
 
-    /// The error that the node of address `from` tells its sender, with as much of
-    /// this datagram as 576 bytes hold (RFC 1812, 4.3.2.3).
+    /// Builds the error from address `from` to the sender, which quotes this datagram up to 576
+    /// bytes in all (RFC 1812, 4.3.2.3).
     ///
-    /// `None` where RFC 1812, 4.3.2.7 wants none: about an ICMP error, about a
-    /// fragment but the first, about what went to or came from many.
+    /// `None` where RFC 1812, 4.3.2.7, forbids an error: about an ICMP error, a fragment other than
+    /// the first, or a datagram to or from a multicast or broadcast address.
     fn error(&self, from: Ipv4Addr, error: IcmpError) -> Option<Self> {
         let query = |kind: &u8| matches!(kind, 0 | 8 | 13..=18);
         let an_error = self.protocol() == ICMP && !self.inside().first().is_some_and(query);
@@ -150,9 +150,8 @@ impl Raw {
         Some(message_of(message, service, from, self.ends().0))
     }
 
-    /// The answer to an echo request (RFC 792; RFC 1812, 4.3.3.6), from the address
-    /// that was asked. `None` for everything else, for a fragment and for a wrong
-    /// checksum.
+    /// Builds the reply to an echo request (RFC 792; RFC 1812, 4.3.3.6), from the requested
+    /// address. `None` for everything else, for a fragment and for a wrong checksum.
     pub fn echo_reply(&self) -> Option<Self> {
         if self.is_ipv6() {
             return icmp6::echo_reply(self);
@@ -183,7 +182,7 @@ impl Raw {
     }
 }
 
-/// The sequence number and the ports that the first 8 bytes of TCP say.
+/// Reads sequence number and ports from the first 8 bytes of a TCP header.
 pub(crate) fn ports_and_seq(tcp: &[u8]) -> Option<(Seq, (u16, u16))> {
     let &[a, b, c, d, s0, s1, s2, s3] = tcp.get(..8)? else {
         return None;
@@ -203,7 +202,7 @@ fn is_one(address: Ipv4Addr) -> bool {
     !is_many(address) && !address.is_loopback() && address.octets()[0] != 0
 }
 
-/// A datagram with this ICMP message, whose checksum is written here.
+/// Builds a datagram with this ICMP message and writes the message's checksum.
 fn message_of(mut message: Vec<u8>, service: u8, from: Ipv4Addr, to: Ipv4Addr) -> Raw {
     message[2..4].fill(0);
     let sum = !ones_complement_sum(&message);

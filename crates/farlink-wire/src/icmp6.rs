@@ -11,24 +11,25 @@ const UDP: u8 = 17;
 const ECHO_REQUEST: u8 = 128;
 const ECHO_REPLY: u8 = 129;
 const REDIRECT: u8 = 137;
-/// A type for experiments (RFC 4443, 2.1): the papers leave the message of a bad state open.
+/// ICMPv6 type of the bad-state message: one for experiments (RFC 4443, 2.1), because the papers
+/// specify none.
 const EXPERIMENT: u8 = 200;
-/// Most that an error may have in bytes: what every link takes (RFC 4443, 2.4 c).
+/// Longest ICMPv6 error in bytes: the minimum MTU (RFC 4443, 2.4 c).
 const LONGEST: usize = 1280;
 /// Bytes of the header of a message.
 const MESSAGE: usize = 8;
 
-/// The error that the node of address `from` tells the sender of a packet, with as much of it as
-/// 1280 bytes hold.
+/// Builds the error from address `from` to the sender of a packet, which quotes the packet up to
+/// 1280 bytes in all.
 ///
-/// `None` where RFC 4443, 2.4 e wants none: about an error, about what went to many (but that it is
-/// too long), about what is from many or from nobody.
+/// `None` where RFC 4443, 2.4 e, forbids an error: about an error, about a packet to a multicast
+/// address (except "packet too big"), or from a multicast or unspecified address.
 pub(crate) fn error(about: &Raw, from: Ipv6Addr, error: IcmpError) -> Option<Raw> {
     let packet = about.bytes();
     let payload = ipv6::carried(packet);
     let (source, destination) = (ipv6::address(packet, 8), ipv6::address(packet, 24));
     let kind = packet.get(payload.at).copied();
-    // What kind a later fragment is of is not there.
+    // Only the first fragment shows the ICMPv6 type.
     let an_error = payload.protocol == ICMPV6
         && (payload.is_later || kind.is_none_or(|kind| kind < ECHO_REQUEST || kind == REDIRECT));
     let to_many = destination.is_multicast() && !matches!(error, IcmpError::TooBig(_));
@@ -40,7 +41,7 @@ pub(crate) fn error(about: &Raw, from: Ipv6Addr, error: IcmpError) -> Option<Raw
         IcmpError::PortUnreachable => (1, 4, 0),
         IcmpError::TooBig(mtu) => (2, 0, mtu),
         IcmpError::TimeExceeded => (3, 0, 0),
-        // Where the unknown number stands.
+        // Offset of the unknown protocol number.
         IcmpError::ProtocolUnreachable => (4, 1, payload.named_at as u32),
     };
     let quoted = &packet[..packet.len().min(LONGEST - HEADER - MESSAGE)];
@@ -50,7 +51,7 @@ pub(crate) fn error(about: &Raw, from: Ipv6Addr, error: IcmpError) -> Option<Raw
     Some(message_of(message, from, source))
 }
 
-/// The answer to an echo request, from the address that was asked. `None` for everything else, for
+/// Builds the reply to an echo request, from the requested address. `None` for everything else, for
 /// a fragment and for a wrong checksum.
 pub(crate) fn echo_reply(asked: &Raw) -> Option<Raw> {
     let packet = asked.bytes();
@@ -71,7 +72,8 @@ pub(crate) fn echo_reply(asked: &Raw) -> Option<Raw> {
     Some(message_of(message, destination, source))
 }
 
-/// The message from this address to the sender of a packet that it is stuck: see [`crate::icmp::bad_state`].
+/// Builds the bad-state message from this address to the sender of a packet; see
+/// [`crate::icmp::bad_state`].
 pub(crate) fn bad_state(from: Ipv6Addr, about: &[u8]) -> Option<Raw> {
     let quoted = about.get(..ipv6::carried(about).at + 8)?;
     let source = ipv6::address(about, 8);
@@ -104,7 +106,7 @@ pub(crate) fn answer_of_router(asked: &Raw) -> Option<Raw> {
     let payload = ipv6::carried(asked.bytes());
     let why = match payload.protocol {
         ICMPV6 => return echo_reply(asked),
-        // Fragments are not put together here.
+        // Routers do not reassemble fragments.
         _ if payload.is_part => return None,
         UDP => IcmpError::PortUnreachable,
         _ => IcmpError::ProtocolUnreachable,
@@ -117,8 +119,8 @@ fn is_one(address: Ipv6Addr) -> bool {
     !address.is_multicast() && !address.is_unspecified() && !address.is_loopback()
 }
 
-/// The checksum of a message with that of its pseudo-header (RFC 4443, 2.3); 0 if the message has
-/// the right one.
+/// Computes the checksum of a message with its pseudo-header (RFC 4443, 2.3); 0 if the message
+/// contains the right one.
 fn checksum(from: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> u16 {
     let mut pseudo = [from.octets(), to.octets()].concat();
     pseudo.extend((message.len() as u32).to_be_bytes());
@@ -127,7 +129,7 @@ fn checksum(from: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> u16 {
     !ones_complement_sum(&sums.map(u16::to_be_bytes).concat())
 }
 
-/// A packet with this message, whose checksum is written here.
+/// Builds a packet with this message and writes the message's checksum.
 fn message_of(mut message: Vec<u8>, from: Ipv6Addr, to: Ipv6Addr) -> Raw {
     message[2..4].fill(0);
     let sum = checksum(from, to, &message);

@@ -1,18 +1,17 @@
-//! Identifiers of the parts of a network: indices into lists, with a type for each kind of list, so
-//! that none is mistaken for another.
+//! Identifiers of the parts of a network: indices into lists, with one type per kind of list.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
-/// A place in a list of one kind of things.
+/// An index into a list of one kind of element.
 pub trait Id: Copy {
-    /// The thing at this place.
+    /// Builds the identifier of the element at index `number`.
     fn at(number: u32) -> Self;
 
-    /// The place.
+    /// Returns the index as a number.
     fn number(self) -> u32;
 
-    /// The place, to index with.
+    /// Returns the index as `usize`.
     #[inline]
     fn index(self) -> usize {
         self.number() as usize
@@ -58,14 +57,14 @@ impl FlowId {
 /// A direction of a link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Direction {
-    /// From the first node that the link is between to the second.
+    /// From the link's first node to its second.
     Down,
-    /// The other.
+    /// From the link's second node to its first.
     Up,
 }
 
 impl Direction {
-    /// Both.
+    /// Both directions.
     pub const BOTH: [Self; 2] = [Self::Down, Self::Up];
 
     /// Name in scenarios and results.
@@ -76,7 +75,7 @@ impl Direction {
         }
     }
 
-    /// The other one.
+    /// Returns the opposite direction.
     #[inline]
     pub const fn reverse(self) -> Self {
         match self {
@@ -96,7 +95,7 @@ impl LinkId {
         Self(2 * link + direction as u32)
     }
 
-    /// The number of the link that it is a direction of.
+    /// Returns the number of the link.
     #[inline]
     pub const fn link(self) -> u32 {
         self.0 / 2
@@ -119,7 +118,7 @@ impl LinkId {
     }
 }
 
-/// A list whose things are known by `I`.
+/// A list whose elements are identified by `I`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ById<I, T> {
     things: Vec<T>,
@@ -127,19 +126,19 @@ pub struct ById<I, T> {
 }
 
 impl<I: Id, T> ById<I, T> {
-    /// Makes room for so many more, which then are not moved as they become many.
+    /// Reserves room for `more` elements, so that appending them moves none.
     pub fn reserve(&mut self, more: usize) {
         self.things.reserve_exact(more);
     }
 
-    /// Adds a thing at the end.
+    /// Appends an element.
     #[inline]
     pub fn push(&mut self, thing: T) -> I {
         self.things.push(thing);
         I::at(self.things.len() as u32 - 1)
     }
 
-    /// The thing at a place, if there is one.
+    /// Returns the element, if it exists.
     #[inline]
     pub fn get(&self, id: I) -> Option<&T> {
         self.things.get(id.index())
@@ -151,12 +150,12 @@ impl<I: Id, T> ById<I, T> {
         self.things.get_mut(id.index())
     }
 
-    /// Every place.
+    /// Iterates over all identifiers.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + use<I, T> {
         (0..self.things.len()).map(|index| I::at(index as u32))
     }
 
-    /// Every thing with its place.
+    /// Iterates over all elements with their identifiers.
     pub fn each(&self) -> impl ExactSizeIterator<Item = (I, &T)> + '_ {
         self.ids().zip(&self.things)
     }

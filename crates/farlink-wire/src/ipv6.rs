@@ -1,4 +1,4 @@
-//! The header of IPv6 (RFC 8200) as bytes, as it is read.
+//! Reading of IPv6 headers (RFC 8200).
 
 use crate::packet::NotIp;
 use std::net::Ipv6Addr;
@@ -11,7 +11,7 @@ const ROUTING: u8 = 43;
 pub(crate) const FRAGMENT: u8 = 44;
 const DESTINATION: u8 = 60;
 
-/// Bytes of the packet that these begin with.
+/// Returns the length of the packet at the start of `bytes`.
 pub(crate) fn total_len(bytes: &[u8]) -> Result<usize, NotIp> {
     let &[_, _, _, _, high, low, ..] = bytes else {
         return Err(NotIp::Short);
@@ -23,7 +23,7 @@ pub(crate) fn total_len(bytes: &[u8]) -> Result<usize, NotIp> {
     Ok(total)
 }
 
-/// The address in a header, of which the source is at 8 and the destination at 24.
+/// Returns the address at offset `at` of a header: 8 for the source, 24 for the destination.
 pub(crate) fn address(packet: &[u8], at: usize) -> Ipv6Addr {
     let bytes: [u8; 16] = packet[at..at + 16].try_into().unwrap_or_default();
     bytes.into()
@@ -43,7 +43,7 @@ pub(crate) struct Carried {
     pub(crate) is_later: bool,
 }
 
-/// Looks behind the extensions; an extension that is cut short is what is carried.
+/// Skips the extension headers. A truncated extension counts as the upper-layer protocol.
 pub(crate) fn carried(packet: &[u8]) -> Carried {
     let mut payload = Carried {
         protocol: packet[6],
@@ -76,7 +76,7 @@ pub(crate) fn carried(packet: &[u8]) -> Carried {
     payload
 }
 
-/// Ports, for those that look into packets; zeros where there are none.
+/// Returns source and destination port, or zeros if there are none.
 pub(crate) fn ports(packet: &[u8]) -> (u16, u16) {
     let payload = carried(packet);
     match packet.get(payload.at..payload.at + 4) {

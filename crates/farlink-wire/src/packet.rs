@@ -1,4 +1,4 @@
-//! A packet: IP header as plain values around what it carries.
+//! A packet: an IP header as plain values, and its payload.
 
 pub use crate::fragment::IPV4_HEADER_LEN;
 use crate::fragment::{FRAGMENT_HEADER_LEN, Mtu, Piece, write_fragment_fields};
@@ -29,11 +29,11 @@ pub struct Packet {
     pub ident: u16,
     /// Hops it may still take.
     pub ttl: u8,
-    /// Bits were changed on the way; the receiver's checksum will tell.
+    /// Bits were changed on the way, so that the checksum fails at the receiver.
     pub corrupt: bool,
     /// IP header.
     pub ip: Ip,
-    /// The part of its payload that a fragment carries; none is all of it.
+    /// Part of the payload that a fragment carries; `None` for a whole packet.
     pub piece: Option<Piece>,
     /// Payload; for a fragment, the payload of the whole packet.
     pub payload: Payload,
@@ -58,8 +58,8 @@ pub struct Head {
     pub ip: Ip,
 }
 
-/// The IP header of a packet: how long it is, and who may cut what follows. Each packet asks
-/// for that, so the number of a header is its length, with a bit more if no router may cut.
+/// IP header of a packet: its version, and whether routers may fragment. Every packet asks for the
+/// header's length, so the discriminant is that length, plus one bit if no router may fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum Ip {
@@ -73,7 +73,7 @@ pub enum Ip {
 }
 
 impl Ip {
-    /// The header of a version.
+    /// Returns the header of an IP version.
     pub const fn new(version: IpVersion, dont_fragment: bool) -> Self {
         match (version, dont_fragment) {
             (IpVersion::V4, false) => Self::V4,
@@ -117,7 +117,7 @@ pub enum Payload {
     Tcp(Segment),
     /// A UDP datagram.
     Udp(Datagram),
-    /// A datagram of a real program, header and all.
+    /// A packet of a real program, headers included.
     Raw(Raw),
 }
 
@@ -130,18 +130,18 @@ pub struct Datagram {
     pub dst_port: u16,
     /// ECN field of the IP header that carries it.
     pub ecn: Ecn,
-    /// Place among the datagrams of its flow, counted by the simulator; a real
-    /// program would have it in the body.
+    /// Number of the datagram within its flow, kept by the simulator. A real program would send it
+    /// in the body.
     pub number: u64,
-    /// Time at which the program sent the datagram; a real one would carry it in the body too.
+    /// Time at which the program sent the datagram. A real program would send it in the body.
     pub sent_at: Instant,
-    /// Data; of a packet of XTP a length only, which is all of it.
+    /// Data; with XTP the length of the whole XTP packet, without contents.
     pub body: Body,
-    /// The packet of XTP that it carries, if it does.
+    /// XTP packet that the datagram carries, if any.
     pub xtp: Option<Box<Pdu>>,
 }
 
-/// A whole packet of IPv4 or IPv6 as it came from a real program, and as it will leave.
+/// A whole IPv4 or IPv6 packet of a real program, as bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Raw {
     bytes: Vec<u8>,
@@ -150,8 +150,7 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// The packet that these bytes begin with: they may be followed by what is
-    /// not of it.
+    /// Reads the packet at the start of `bytes` and drops the bytes after it.
     ///
     /// # Errors
     /// If they do not begin with a whole packet of IPv4 or IPv6.
@@ -193,13 +192,12 @@ impl Raw {
         &self.bytes
     }
 
-    /// The bytes, for good.
+    /// Returns the bytes and consumes the packet.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// The checksum of what is inside is known to be right: whoever made this
-    /// datagram has just computed it.
+    /// Marks the payload's checksum as right, because the caller has just computed it.
     pub fn checked(self) -> Self {
         Self {
             checked: true,
@@ -246,8 +244,7 @@ impl Raw {
         Ipv4Addr::new(at(12), at(13), at(14), at(15)).into()
     }
 
-    /// Changes the last bit, as errors on the way do: the checksum of what is
-    /// inside fails then.
+    /// Flips the last bit as a transmission error does, so that the payload's checksum fails.
     pub fn spoil(&mut self) {
         self.checked = false;
         if let Some(last) = self.bytes.last_mut() {
@@ -255,8 +252,8 @@ impl Raw {
         }
     }
 
-    /// Puts other headers of IPv4 and TCP in the place of its own, which are so many
-    /// bytes. Nothing is known of the checksum of what is inside then.
+    /// Replaces the first `own` bytes, the IPv4 and TCP headers, with `header`. The payload's
+    /// checksum is then unverified.
     pub fn set_headers(&mut self, own: usize, header: &[u8]) {
         if self.bytes[..own] != *header {
             self.bytes.splice(..own, header.iter().copied());
@@ -264,7 +261,7 @@ impl Raw {
         }
     }
 
-    /// A datagram of bytes that were made here, with right checksums.
+    /// Builds a packet from bytes made here with right checksums.
     pub fn made(bytes: Vec<u8>) -> Self {
         Self {
             bytes,
@@ -273,8 +270,8 @@ impl Raw {
         }
     }
 
-    /// Puts other headers of IP and TCP in the place of its own, which are so many
-    /// bytes, and makes their length and checksums right. TCP's begins at `at`.
+    /// Replaces the first `own` bytes, the IP and TCP headers, with `header`, and corrects lengths
+    /// and checksums. The TCP header begins at `at`.
     pub(crate) fn replace_headers(&mut self, (own, at): (usize, usize), header: &[u8]) {
         self.bytes.splice(..own, header.iter().copied());
         let addresses = if self.is_ipv6() {
@@ -305,7 +302,7 @@ impl Raw {
         self.bytes[if self.is_ipv6() { 7 } else { 8 }]
     }
 
-    /// Writes how many hops it may still take.
+    /// Sets the number of hops that the packet may still take.
     pub fn set_ttl(&mut self, ttl: u8) {
         if self.is_ipv6() {
             self.bytes[7] = ttl;
@@ -323,8 +320,8 @@ impl Raw {
         Ip::new(IpVersion::V4, self.bytes[6] & 0x40 != 0)
     }
 
-    /// The fragments that it goes over a link in (RFC 791, 3.2). Options that are
-    /// not to be copied are only in the first; elsewhere padding is in their place.
+    /// Cuts the packet into fragments for a link (RFC 791, 3.2). Options that are not copied are
+    /// only in the first; the others have padding instead.
     pub fn cut(&self, mtu: Mtu) -> Vec<Self> {
         let header = usize::from(self.bytes[0] & 15) * 4;
         let field = u16::from_be_bytes([self.bytes[6], self.bytes[7]]);
@@ -372,7 +369,7 @@ impl Raw {
         self.mend();
     }
 
-    /// Ports, for those that look into packets; zeros where there are none.
+    /// Returns source and destination port, or zeros if there are none.
     fn ports(&self) -> (u16, u16) {
         if self.is_ipv6() {
             return ipv6::ports(&self.bytes);
@@ -393,7 +390,7 @@ impl Raw {
         ones_complement_sum(&self.bytes[..header])
     }
 
-    /// A datagram of bytes that are one but for the checksum of the header.
+    /// Builds a packet from bytes whose IP header checksum is still to be computed.
     pub(crate) fn mended(bytes: Vec<u8>) -> Self {
         let mut raw = Self {
             bytes,
@@ -421,8 +418,8 @@ pub(crate) fn ones_complement_sum(bytes: &[u8]) -> u16 {
     sum as u16
 }
 
-/// Writes padding over the options that are only for the first fragment: those
-/// without the copied flag (RFC 791, 3.1).
+/// Overwrites with padding the options that belong only to the first fragment, those without the
+/// copied flag (RFC 791, 3.1).
 fn blank_options(mut options: &mut [u8]) {
     const END: u8 = 0;
     const NOP: u8 = 1;
@@ -444,28 +441,28 @@ fn blank_options(mut options: &mut [u8]) {
     }
 }
 
-/// Why bytes are no packet of IPv4 or IPv6.
+/// Reason why bytes are no IPv4 or IPv6 packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NotIp {
-    /// Fewer than a length field needs.
+    /// Fewer bytes than the fixed header.
     #[error("too short")]
     Short,
     /// Another version.
     #[error("IP version {0}")]
     Version(u8),
-    /// Lengths that do not fit.
+    /// Length fields that contradict each other or the number of bytes.
     #[error("lengths that do not fit")]
     Length,
-    /// A changed header.
+    /// A header with a wrong checksum.
     #[error("wrong header checksum")]
     Checksum,
 }
 
-/// Hops that a host lets its packets take (RFC 1700).
+/// Initial TTL of a host's packets (RFC 1700).
 pub const HOST_TTL: u8 = 64;
 
 impl Packet {
-    /// A packet as a host sends one: whole, of no flow that is known, not to be cut.
+    /// Builds a whole packet as a host sends it, with DF set and without a flow.
     pub fn new(src: NodeId, dst: NodeId, payload: Payload) -> Self {
         Self {
             src,
@@ -481,7 +478,7 @@ impl Packet {
         }
     }
 
-    /// A packet with a segment in which nothing stands.
+    /// Builds a packet with an empty segment.
     pub(crate) fn of_tcp(head: Head) -> Self {
         let mut packet = Self {
             src: head.src,
@@ -499,7 +496,7 @@ impl Packet {
         packet
     }
 
-    /// Makes the packet a whole one that leaves its sender with this header.
+    /// Sets the header and resets the packet to a whole, uncorrupted one.
     #[inline]
     pub(crate) fn set_head(&mut self, head: Head) {
         let Head {
@@ -516,8 +513,7 @@ impl Packet {
         (self.corrupt, self.ip, self.piece) = (false, ip, None);
     }
 
-    /// Bytes of the IP datagram: its header, that of TCP with options or of UDP,
-    /// data.
+    /// Bytes of the IP datagram: IP header, TCP header with options or UDP header, data.
     #[inline]
     pub fn ip_len(&self) -> u32 {
         match self.piece {
@@ -564,7 +560,7 @@ impl Packet {
         }
     }
 
-    /// The class of service that its header asks for.
+    /// Class of service in the IP header.
     #[inline]
     pub fn priority(&self) -> Priority {
         match &self.payload {
@@ -584,7 +580,7 @@ impl Packet {
         }
     }
 
-    /// Writes the ECN field of its header.
+    /// Sets the ECN field of the IP header.
     #[inline]
     pub fn set_ecn(&mut self, ecn: Ecn) {
         match &mut self.payload {
@@ -627,8 +623,8 @@ mod tests {
         codec::encode(&packet, codec::Addresses::of(&packet)).unwrap()
     }
 
-    /// Every segment writes a packet and every end reads it: what is rare belongs behind a
-    /// pointer, or beside the packet.
+    /// Every segment is written to and read from a packet, so that rare fields must be behind a
+    /// pointer or outside of the packet.
     #[test]
     fn a_packet_lies_in_two_lines_of_the_cache() {
         assert_eq!((size_of::<Packet>(), align_of::<Packet>()), (96, 32));

@@ -1,13 +1,12 @@
-//! The packets that are in the network, each at a number that queues, links and events
-//! know it by.
+//! Packets in the network, each with a number by which queues, links and events refer to it.
 
 use crate::id::{ById, FlowId, NodeId, PacketId};
 use crate::packet::{Head, Packet, Payload};
 use farlink_tcp::{Priority, Segment};
 use std::ops::Index;
 
-/// Fields of a packet that every hop reads. Labels are apart from the packets: four labels fit into
-/// a cache line, and a packet takes two lines.
+/// Fields of a packet that every hop reads. Labels are stored apart from the packets, because four
+/// labels fit into a cache line and a packet takes two lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(align(16))] // so that none is in two lines
 pub struct Label {
@@ -19,8 +18,8 @@ pub struct Label {
     pub flow: FlowId,
     /// Set if the packet travels from the flow's opener to its acceptor.
     pub from_opener: bool,
-    /// Set if the packet is a whole segment of a flow without a changed bit: its host then needs
-    /// only the segment.
+    /// Set if the packet is a whole, unchanged segment of a flow, so that its host needs only the
+    /// segment.
     pub plain: bool,
     /// Set if the packet carries data.
     pub data: bool,
@@ -34,7 +33,7 @@ enum Class {
     Normal,
     /// Low priority.
     Low,
-    /// Ahead of all that waits for the next link, if possible.
+    /// Placed ahead of all packets in the next link's queue, if possible.
     Ahead,
     LowAhead,
 }
@@ -46,8 +45,8 @@ impl Label {
         matches!(self.class, Class::Low | Class::LowAhead)
     }
 
-    /// Builds the label of a packet with this header around a segment: [`Self::of`] for nearly all
-    /// packets.
+    /// Builds the label of a packet with this header and segment. The result equals that of
+    /// [`Self::of`] for nearly all packets.
     #[inline(always)] // of each packet
     fn of_segment(head: Head, segment: &Segment) -> Self {
         let body = segment.body.len();
@@ -78,7 +77,7 @@ impl Label {
     }
 }
 
-/// The packets that are somewhere.
+/// Packets in the network.
 #[derive(Debug, Default)]
 pub struct Packets {
     all: ById<PacketId, Packet>,
@@ -87,7 +86,7 @@ pub struct Packets {
 }
 
 impl Packets {
-    /// Gives a packet a number.
+    /// Stores a packet and returns its number.
     pub fn hold(&mut self, packet: Packet) -> PacketId {
         let id = self.vacant();
         self.free.pop();
@@ -96,7 +95,7 @@ impl Packets {
         id
     }
 
-    /// The number that the next packet will have.
+    /// Returns the number that the next packet will have.
     #[inline]
     fn vacant(&mut self) -> PacketId {
         match self.free.last() {
@@ -114,8 +113,8 @@ impl Packets {
         id
     }
 
-    /// The next packet, whose segment may be written. Segments are written where they stay, since
-    /// most of what a hop costs would be to move them.
+    /// Returns the slot of the next packet, whose segment is written in place. Moving segments
+    /// would be most of the cost of a hop.
     #[inline(always)] // of each packet
     pub fn draft(&mut self) -> Draft<'_> {
         let id = self.vacant();
@@ -131,13 +130,13 @@ impl Packets {
         }
     }
 
-    /// The packet is over; its number will be that of another.
+    /// Releases a packet; its number will be reused.
     #[inline]
     pub fn release(&mut self, id: PacketId) {
         self.free.push(id);
     }
 
-    /// A packet goes ahead of all that waits for the next link, if that can be.
+    /// Requests that a packet be placed ahead of all others in the next link's queue, if possible.
     pub fn send_ahead(&mut self, id: PacketId) {
         let class = &mut self.labels[id].class;
         *class = match class {
@@ -165,7 +164,7 @@ impl Packets {
         self.labels[id]
     }
 
-    /// A packet will be written soon, after the one that is released next was written anew.
+    /// Prefetches the free slot that will be written after the most recently released one.
     #[inline]
     pub fn prefetch_draft(&self) {
         if let Some(&id) = self.free.last() {
@@ -173,7 +172,7 @@ impl Packets {
         }
     }
 
-    /// A packet will be asked for soon.
+    /// Prefetches a packet.
     #[inline]
     pub fn prefetch(&self, id: PacketId) {
         farlink_prefetch::whole(&self.labels[id]);
@@ -188,26 +187,27 @@ impl Packets {
         }
     }
 
-    /// The packet itself, for what leaves its label as it is: see [`Self::rewrite`].
+    /// Returns the packet for changes that do not affect its label; for others see
+    /// [`Self::rewrite`].
     #[inline]
     pub fn get_mut(&mut self, id: PacketId) -> &mut Packet {
         &mut self.all[id]
     }
 
-    /// Bits of a packet were changed on the way.
+    /// Marks a packet as corrupted.
     pub fn spoil(&mut self, id: PacketId) {
         self.all[id].corrupt = true;
         self.labels[id].plain = false;
     }
 
-    /// Changes a packet in any way.
+    /// Changes a packet in any way, and updates its label.
     pub fn rewrite<T>(&mut self, id: PacketId, change: impl FnOnce(&mut Packet) -> T) -> T {
         let done = change(&mut self.all[id]);
         self.labels[id] = Label::of(&self.all[id]);
         done
     }
 
-    /// A second one like it.
+    /// Stores a copy of a packet and returns its number.
     pub fn copy(&mut self, id: PacketId) -> PacketId {
         let copy = self.all[id].clone();
         self.hold(copy)
@@ -219,7 +219,7 @@ impl Packets {
     }
 }
 
-/// A packet that is being written; dropped, it is none.
+/// A packet that is being written. Dropping it discards the packet.
 #[derive(Debug)]
 pub struct Draft<'a> {
     id: PacketId,
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
     use farlink_tcp::Body;
 
-    /// Each hop reads one: four are a line of the cache.
+    /// Each hop reads a label; four labels fit into a cache line.
     #[test]
     fn a_label_is_a_quarter_of_a_line() {
         assert_eq!(size_of::<Label>(), 16);

@@ -1,17 +1,16 @@
 //! Captures as pcapng (IETF draft-ietf-opsawg-pcapng), in memory.
 //!
-//! One file is one capture point: a section header with the program's name and
-//! comments, one interface of raw IP with times in nanoseconds, and a block per
-//! packet. Three kinds of blocks are little code, and written in place they need
-//! no buffer per packet and cannot fail.
+//! A file has one capture point: a section header with the program's name and comments, one
+//! interface of raw IP with times in nanoseconds, and a block per packet. Written directly, three
+//! kinds of blocks need little code and no buffer per packet, and cannot fail.
 
 use crate::codec::{self, Addresses, WireError};
 use crate::packet::Packet;
 use farlink_tcp::{Instant, Interval};
 
-/// The run starts with the second day of 1970, so that the clock of the day in a
-/// capture (UTC) shows the time of the run. Not with the first: a time of exactly
-/// 0 means "none" to tcptrace, which would lose the first SYN's.
+/// Capture time of the start of the run: the second day of 1970, so that the time of day (UTC) in a
+/// capture is the time of the run. The first day would give the first SYN a time of 0, which
+/// tcptrace takes for "none".
 pub const START: Interval = Interval::from_secs(86_400);
 
 /// Link type of packets that start with their IP header (LINKTYPE_RAW).
@@ -36,8 +35,8 @@ pub struct CapturePoint {
 }
 
 impl CapturePoint {
-    /// `name` is shown as the interface's; `comment` stands in the section
-    /// header; of each packet the first `snaplen` bytes are kept, 0 for all.
+    /// Starts a file. `name` is the interface's name, and `comment` goes into the section header.
+    /// The first `snaplen` bytes of each packet are kept; 0 keeps all.
     pub fn new(name: &str, comment: &str, snaplen: u32) -> Self {
         let mut out = Vec::with_capacity(4096);
         block(&mut out, SECTION_HEADER, |out| {
@@ -55,7 +54,7 @@ impl CapturePoint {
             out.extend_from_slice(&0u16.to_le_bytes());
             out.extend_from_slice(&snaplen.to_le_bytes());
             text(out, IF_NAME, name);
-            // Ten to the minus nine seconds.
+            // Resolution 10^-9 s.
             option(out, IF_TIME_RESOLUTION, &[9]);
             option(out, OPT_END, &[]);
         });
@@ -91,8 +90,7 @@ impl CapturePoint {
         result
     }
 
-    /// Adds the bytes of a datagram seen at `time` of the run, with a comment if
-    /// there is something to say of it.
+    /// Adds the bytes of a datagram seen at `time` of the run, with a comment unless it is empty.
     pub fn raw(&mut self, time: Instant, bytes: &[u8], comment: &str) {
         let max = if self.snaplen == 0 {
             usize::MAX
@@ -118,30 +116,31 @@ impl CapturePoint {
         });
     }
 
-    /// Returns how many bytes of the file are ready to be taken.
+    /// Returns the number of bytes that [`Self::take`] would return.
     pub fn pending(&self) -> usize {
         self.out.len()
     }
 
-    /// Takes what there is of the file; what is added later comes behind it.
+    /// Returns the bytes of the file since the last call.
     pub fn take(&mut self) -> Vec<u8> {
         let next = Vec::with_capacity(self.out.capacity());
         std::mem::replace(&mut self.out, next)
     }
 
-    /// Puts back what was taken and could not be written, before anything was added.
+    /// Returns bytes that could not be written to the buffer. Nothing may have been added since
+    /// they were taken.
     pub fn untake(&mut self, piece: Vec<u8>) {
         debug_assert!(self.out.is_empty());
         self.out = piece;
     }
 
-    /// The file.
+    /// Returns the remaining bytes of the file.
     pub fn finish(self) -> Vec<u8> {
         self.out
     }
 }
 
-/// A block: its type, its length before and behind its content.
+/// Appends a block: its type, and its content between two length fields.
 fn block(out: &mut Vec<u8>, kind: u32, content: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&kind.to_le_bytes());
@@ -152,7 +151,7 @@ fn block(out: &mut Vec<u8>, kind: u32, content: impl FnOnce(&mut Vec<u8>)) {
     out[start + 4..start + 8].copy_from_slice(&len);
 }
 
-/// A text in as many options of one kind as its length needs.
+/// Appends a text as one or more options of the same code, as its length requires.
 fn text(out: &mut Vec<u8>, code: u16, mut value: &str) {
     while !value.is_empty() {
         let mut end = value.len().min(usize::from(u16::MAX));
@@ -171,7 +170,7 @@ fn option(out: &mut Vec<u8>, code: u16, value: &[u8]) {
     pad(out);
 }
 
-/// Fills up to four bytes; blocks start at multiples of four.
+/// Pads to a multiple of four bytes.
 fn pad(out: &mut Vec<u8>) {
     out.resize(out.len().next_multiple_of(4), 0);
 }

@@ -1,26 +1,24 @@
-//! TCP/IP header compression for slow links (Jacobson 1990, RFC 1144): what a
-//! header becomes on the line, and what the far end makes of it.
+//! TCP/IP header compression for slow links (Jacobson 1990, RFC 1144).
 //!
-//! A [`Compressor`] and a [`Decompressor`] remember the last header of each of so
-//! many connections. What changed since then goes as differences, in 3 to 16
-//! bytes. The far end adds them to what it remembers, so that after a loss it adds
-//! them to the wrong header: the checksum of TCP, which goes along unchanged, then
-//! fails until a header comes whole.
+//! A [`Compressor`] and a [`Decompressor`] store the last header of each of a number of
+//! connections. A compressed header contains the differences from the stored header, in 3 to 16
+//! bytes. After a loss the far end adds the differences to the wrong header. The TCP checksum,
+//! which is sent unchanged, then fails until a full header arrives.
 //!
-//! Headers are bytes here, of IPv4 and TCP with their options.
+//! Headers are passed as bytes: IPv4 and TCP, with their options.
 
 use arrayvec::ArrayVec;
 use farlink_tcp::Flags;
 
-/// Most connections remembered: their numbers have a byte.
+/// Largest number of stored connections, because the connection number has one byte.
 pub const MOST_SLOTS: u16 = 256;
-/// Connections remembered without another word (RFC 1144, 3.2.3).
+/// Default number of stored connections (RFC 1144, 3.2.3).
 pub const USUAL_SLOTS: u16 = 16;
 /// Most bytes of both headers with options.
 pub const MOST_HEADER: usize = 120;
-/// Most bytes of a compressed header: mask, connection, checksum, and three bytes
-/// for the identification and for each of the other four fields but one, because
-/// all four at once are a special case.
+/// Largest compressed header in bytes: 1 for the mask, 1 for the connection, 2 for the checksum,
+/// and 3 each for the identification and three other fields. All four other fields at once are a
+/// special case.
 pub const MOST_COMPRESSED: usize = 16;
 
 /// The bits of the change mask (RFC 1144, 3.2.2).
@@ -32,10 +30,10 @@ mod mask {
     pub(super) const ACK: u8 = 0x04;
     pub(super) const WINDOW: u8 = 0x02;
     pub(super) const URGENT: u8 = 0x01;
-    /// Flags of the special cases: combinations that otherwise do not occur.
+    /// Flags of the special cases, combinations that do not occur otherwise.
     pub(super) const SPECIALS: u8 = SEQ | ACK | WINDOW | URGENT;
-    /// Echoed interactive traffic: sequence number and acknowledgment went on by
-    /// the data of the packet before.
+    /// Echoed interactive traffic: sequence and acknowledgment number both advanced by the previous
+    /// packet's data length.
     pub(super) const INTERACTIVE: u8 = SEQ | WINDOW | URGENT;
     /// One-way data: only the sequence number changed.
     pub(super) const DATA: u8 = SPECIALS;
@@ -44,7 +42,7 @@ mod mask {
 /// Parameters on which both ends agree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// Connections remembered, 1 to [`MOST_SLOTS`].
+    /// Number of stored connections, 1 to [`MOST_SLOTS`].
     pub slots: u16,
     /// Set if a packet of the same connection as the one before omits its connection number (the
     /// Comp-Slot-Id of RFC 1332).
@@ -63,19 +61,19 @@ impl Default for Config {
 /// A compressed header.
 pub type Compressed = ArrayVec<u8, MOST_COMPRESSED>;
 
-/// As what a packet goes over the line.
+/// Form of a packet on the link.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// TYPE_IP: as it is, and nothing is remembered of it.
+    /// TYPE_IP: unchanged, and not stored by either end.
     Ip,
-    /// UNCOMPRESSED_TCP: with the number of its connection in the place of the
-    /// protocol, and both ends remember it.
+    /// UNCOMPRESSED_TCP: the connection number replaces the protocol field, and both ends store the
+    /// header.
     Uncompressed(u8),
-    /// COMPRESSED_TCP: with these bytes instead of its headers.
+    /// COMPRESSED_TCP: these bytes replace the headers.
     Compressed(Compressed),
 }
 
-/// Plan for a packet; nothing changes until the compressor is told of it.
+/// Plan for a packet. The compressor's state changes only in [`Compressor::sent`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// Form of the packet on the link.
@@ -117,8 +115,8 @@ fn tcp_at(header: &[u8]) -> usize {
     usize::from(header[0] & 15) * 4
 }
 
-/// Length of the headers of a datagram that begins with these bytes, if they are
-/// IPv4 and TCP, not of a fragment, and wholly there.
+/// Returns the length of the IPv4 and TCP headers at the start of a datagram. `None` if they are
+/// other headers, of a fragment, or incomplete.
 pub fn header_len(datagram: &[u8]) -> Option<usize> {
     const TCP: u8 = 6;
     const SHORTEST: usize = 40;
@@ -178,9 +176,9 @@ pub fn same_connection(a: &[u8], b: &[u8]) -> bool {
 pub struct Compressor {
     config: Config,
     slots: Vec<Header>,
-    /// Numbers of connections, the one used last first.
+    /// Connection numbers, most recently used first.
     order: Vec<u8>,
-    /// Connection that the far end heard of last.
+    /// Connection number last sent to the far end.
     last: Option<u8>,
 }
 
@@ -213,7 +211,7 @@ impl Compressor {
             !before.is_empty() && same_connection(before, header)
         });
         let Some(&slot) = known else {
-            // That of the connection that was not used for longest.
+            // Reuses the number of the least recently used connection.
             let slot = self.order.last().copied().unwrap_or_default();
             return Plan {
                 form: Form::Uncompressed(slot),
@@ -227,7 +225,7 @@ impl Compressor {
         Plan { form, slot }
     }
 
-    /// A packet with these headers goes as planned, next.
+    /// Updates the state for a packet with these headers, sent next as planned.
     pub fn sent(&mut self, header: &[u8], plan: &Plan) {
         if plan.form == Form::Ip {
             return;
@@ -254,8 +252,8 @@ fn same_constants(before: &[u8], now: &[u8]) -> bool {
         && before[tcp + 20..] == now[tcp + 20..]
 }
 
-/// The compressed header of a packet whose connection had this header before, if
-/// the differences can say it (RFC 1144, 3.2.3).
+/// Returns the compressed header of a packet whose connection had header `before`, if differences
+/// can express it (RFC 1144, 3.2.3).
 fn changes(before: &[u8], now: &[u8], slot: Option<u8>) -> Option<Compressed> {
     let tcp = tcp_at(now);
     if !same_constants(before, now) {
@@ -288,8 +286,8 @@ fn changes(before: &[u8], now: &[u8], slot: Option<u8>) -> Option<Compressed> {
     }
     let data = u32::from(half(before, 2)) - before.len() as u32;
     match what {
-        // Data behind a mere acknowledgment. Else it was sent again, perhaps because
-        // the far end could not make it out.
+        // Data after a pure acknowledgment. Otherwise the packet is a retransmission, perhaps
+        // because the far end could not decompress the first copy.
         0 if data == 0 && half(now, 2) != half(before, 2) => {}
         0 | mask::INTERACTIVE | mask::DATA => return None,
         _ => {
@@ -321,14 +319,13 @@ fn changes(before: &[u8], now: &[u8], slot: Option<u8>) -> Option<Compressed> {
     Some(out)
 }
 
-/// Why a packet was thrown away.
+/// Reason why a packet was discarded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Discarded {
-    /// A damaged frame came before, and it does not say of which connection it is.
+    /// The packet follows a damaged frame and has no connection number.
     #[error("after a damaged frame, without the number of a connection")]
     Tossed,
-    /// Nothing is remembered of its connection, or its bytes are no compressed
-    /// header.
+    /// No header of the packet's connection is stored, or the bytes are no compressed header.
     #[error("of no known connection")]
     Unknown,
 }
@@ -347,18 +344,18 @@ impl Decompressor {
         Self {
             slots: vec![Header::new(); config.slots.into()],
             last: 0,
-            // Nothing has told of a connection yet.
+            // No connection number has been received yet.
             toss: true,
         }
     }
 
-    /// A frame came damaged. What follows without the number of a connection may be
-    /// of another than the last one, and is thrown away (RFC 1144, 4.1).
+    /// Notes a damaged frame. Later packets without a connection number are discarded, because they
+    /// may belong to another connection (RFC 1144, 4.1).
     pub fn error(&mut self) {
         self.toss = true;
     }
 
-    /// A packet came whole, with these headers, of this connection.
+    /// Stores the headers of an uncompressed packet of connection `slot`.
     pub fn uncompressed(&mut self, slot: u8, header: &[u8]) {
         if let Some(state) = self.slots.get_mut(usize::from(slot)) {
             state.clear();
@@ -368,11 +365,9 @@ impl Decompressor {
         }
     }
 
-    /// A packet came compressed, with so many bytes of data behind these. Returns
-    /// its headers.
+    /// Decompresses a header followed by `data` bytes of data. Returns the full headers.
     ///
-    /// # Errors
-    /// If it is thrown away.
+    /// If the packet must be discarded.
     pub fn compressed(&mut self, bytes: &[u8], data: u32) -> Result<&[u8], Discarded> {
         let result = self.expand(bytes, data);
         if result == Err(Discarded::Unknown) {

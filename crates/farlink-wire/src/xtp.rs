@@ -1,4 +1,4 @@
-//! Packets of an XTP-like transport: what they say, and how they look in a capture.
+//! Packets of an XTP-like transport, and their bytes in a capture.
 //!
 //! The layout is that of XTP 4.0 (XTP Forum, "Xpress Transport Protocol Specification", revision
 //! 4.0, 1995): a header of 32 bytes, and behind it data, or a control segment. They
@@ -6,11 +6,11 @@
 
 /// Bytes of the header that begins each packet.
 pub const HEADER_LEN: u32 = 32;
-/// Bytes of the address segment and of the traffic segment that a FIRST packet has before its data.
+/// Bytes of the address and traffic segments that precede the data of a FIRST packet.
 pub const FIRST_LEN: u32 = 16 + 8;
 /// Bytes of the control segment of a CNTL packet.
 pub const CNTL_LEN: u32 = 20;
-/// Bytes of that of an ECNTL packet without its spans.
+/// Bytes of the control segment of an ECNTL packet without its spans.
 pub const ECNTL_LEN: u32 = 24;
 /// Bytes of a span.
 pub const SPAN_LEN: u32 = 16;
@@ -22,7 +22,7 @@ const EOM: u32 = 0x0400;
 /// Set in the key of packets from the end that did not begin the association.
 const RETURN_KEY: u64 = 1 << 63;
 
-/// Bytes that have come, from the first to the one behind the last.
+/// Range of received bytes: position of the first, and position after the last.
 pub type Span = (u64, u64);
 
 /// XTP packet.
@@ -30,7 +30,7 @@ pub type Span = (u64, u64);
 pub struct Pdu {
     /// Number of the association.
     pub key: u64,
-    /// Asks for a status report, which has the value of `sync` as its `echo`.
+    /// Requests a status report, whose `echo` is the value of `sync`.
     pub sreq: bool,
     /// Number of the last request for a status report.
     pub sync: u32,
@@ -43,13 +43,13 @@ pub struct Pdu {
 pub enum Content {
     /// Data.
     Data {
-        /// Place of its first byte in the stream.
+        /// Position of the first byte in the stream.
         seq: u64,
         /// Number of bytes.
         len: u32,
         /// Set if the packet opens the association.
         first: bool,
-        /// Nothing comes behind it.
+        /// Set if this is the last data of the stream.
         last: bool,
     },
     /// Status of what the sending end has received. An end that sends data itself reports nothing.
@@ -65,7 +65,7 @@ impl Default for Content {
 /// A status report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// Everything before this byte has come.
+    /// All bytes before this position have arrived.
     pub rseq: u64,
     /// The sender may send up to this byte.
     pub alloc: u64,
@@ -90,7 +90,7 @@ impl Pdu {
         }
     }
 
-    /// The bytes but for the data, which are zeros behind them.
+    /// Returns the bytes without the data, which would follow as zeros.
     pub fn to_bytes(&self) -> Vec<u8> {
         let (kind, seq, options) = match &self.content {
             Content::Data {

@@ -19,9 +19,8 @@ const MAX_IPV6_PAYLOAD: u32 = 65_535;
 /// Appends the header of a whole packet that carries this protocol, and returns the sum
 /// of the pseudo-header.
 ///
-/// # Errors
-/// If the packet is longer than the header can say, or the addresses are of another
-/// version; nothing is appended then.
+/// If the packet is longer than the length field allows, or the addresses are of another version;
+/// nothing is appended then.
 pub(super) fn write_header(
     packet: &Packet,
     addresses: Addresses,
@@ -71,8 +70,8 @@ pub(super) fn write_header(
     ))
 }
 
-/// The sum of the pseudo-header of so many bytes of a protocol (RFC 9293, 3.1; RFC 8200,
-/// 8.1). Both have the same words, but for zeros.
+/// Computes the sum of the pseudo-header of `len` bytes of a protocol (RFC 9293, 3.1; RFC 8200,
+/// 8.1). Both versions sum the same words, apart from zeros.
 fn pseudo_header(addresses: Addresses, protocol: u8, len: u32) -> Sum16BitWords {
     let mut sum = Sum16BitWords::new();
     for address in [addresses.src, addresses.dst] {
@@ -84,8 +83,8 @@ fn pseudo_header(addresses: Addresses, protocol: u8, len: u32) -> Sum16BitWords 
     sum.add_2bytes([0, protocol]).add_4bytes(len.to_be_bytes())
 }
 
-/// The label of a direction of a flow: a hash of what tells flows apart, never zero,
-/// which would be none (RFC 6437, 3). It is FNV-1a, folded to 20 bits.
+/// Computes the flow label of one direction of a flow: FNV-1a over addresses, protocol and ports,
+/// folded to 20 bits. Never zero, which means no label (RFC 6437, 3).
 fn flow_label(addresses: Addresses, protocol: u8, ports: (u16, u16)) -> u32 {
     const MASK: u32 = 0xf_ffff;
     let mut hash = 0x811c_9dc5_u32;
@@ -108,8 +107,7 @@ fn flow_label(addresses: Addresses, protocol: u8, ports: (u16, u16)) -> u32 {
 
 /// Makes a fragment of the bytes of a whole packet (RFC 791, 3.2; RFC 8200, 4.5).
 ///
-/// # Errors
-/// If no header can say where it belongs.
+/// If a fragment header cannot express the offset.
 pub(super) fn cut_out(bytes: &mut Vec<u8>, packet: &Packet, piece: Piece) -> Result<(), WireError> {
     if !piece.offset.is_multiple_of(8) {
         return Err(WireError::FragmentOffset(piece.offset.into()));

@@ -60,8 +60,8 @@ pub(super) fn options_bytes(options: &Options) -> ArrayVec<u8, { MAX_OPTIONS_LEN
     out
 }
 
-/// An option whose length is not what its kind has, or points out of the header,
-/// makes the segment malformed (RFC 9293, 3.1, MUST-7).
+/// Parses options. An option with a wrong length, or one that reaches beyond the header, makes the
+/// segment malformed (RFC 9293, 3.1, MUST-7).
 pub(super) fn parse_options(bytes: &[u8]) -> Result<Options, WireError> {
     let mut options = Options::default();
     let mut at = 0;
@@ -110,8 +110,8 @@ pub(super) fn parse_options(bytes: &[u8]) -> Result<Options, WireError> {
     Ok(options)
 }
 
-/// A cookie of another server's length asks for one of ours; a length that none has
-/// is ignored (RFC 7413, 4.1.1).
+/// Parses Fast Open. A cookie of another valid length counts as a cookie request, and one of
+/// invalid length is ignored (RFC 7413, 4.1.1).
 fn take_fast_open(options: &mut Options, value: &[u8]) {
     match (<[u8; 8]>::try_from(value), value.len()) {
         (Ok(cookie), _) => {
@@ -122,7 +122,7 @@ fn take_fast_open(options: &mut Options, value: &[u8]) {
     }
 }
 
-/// The number in the first four bytes.
+/// Reads the first four bytes as a big-endian number.
 pub(super) fn word(bytes: &[u8]) -> u32 {
     u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }

@@ -1,4 +1,4 @@
-//! Headers of a real packet, changed in their place.
+//! Rewriting of the headers of a real packet in place.
 
 use super::error::WireError;
 use super::ip::segment_at;
@@ -6,11 +6,10 @@ use super::options::{END, MAX_OPTIONS_LEN, NOP, options_bytes, parse_options};
 use crate::packet::Raw;
 use farlink_tcp::{Options, Segment};
 
-/// Gives a packet whose segment reads as `old` the header of `new`. Ports, body and
-/// options of unknown kinds stay.
+/// Changes the header of a packet from `old`, its decoded segment, to `new`. Ports, body and
+/// unknown options stay.
 ///
-/// # Errors
-/// If the options find no room; nothing is changed then.
+/// If the options do not fit; the packet is then unchanged.
 pub fn rewrite(raw: &mut Raw, old: &Segment, new: &Segment) -> Result<(), WireError> {
     let bytes = raw.bytes();
     let ip = segment_at(bytes);
@@ -53,7 +52,7 @@ fn merged(own: &[u8], options: &Options) -> Result<Vec<u8>, WireError> {
             rest = &rest[1..];
             continue;
         }
-        // They were read before: their lengths are right.
+        // The decoder has verified the lengths.
         let len = rest
             .get(1)
             .map_or(rest.len(), |&len| usize::from(len).max(2));

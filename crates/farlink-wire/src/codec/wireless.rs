@@ -7,14 +7,14 @@ use std::num::NonZeroU16;
 
 const SCPS: u8 = 20;
 const SNACK: u8 = 21;
-/// Shared by experiments, which an identifier tells apart (RFC 6994). Those
-/// below are ours: the papers leave the kind of their options open.
+/// Option kind for experiments, told apart by an identifier (RFC 6994). The identifiers below are
+/// ours, because the papers specify no option kind.
 const EXPERIMENT: u8 = 253;
 const ELN: [u8; 2] = *b"EL";
 const ACKP: [u8; 2] = *b"AP";
 const NACK: [u8; 2] = *b"NA";
 
-/// Puts what there is of them, each aligned to four bytes.
+/// Appends these options, each aligned to four bytes.
 pub(super) fn put(options: &Options, put: &mut impl FnMut(&[u8])) {
     if let Some(scps) = options.scps {
         put(&[SCPS, 4, scps.bits, scps.connection]);
@@ -40,8 +40,8 @@ pub(super) fn put(options: &Options, put: &mut impl FnMut(&[u8])) {
     }
 }
 
-/// Takes an option that may be one of them; `wrong` is what a length says that
-/// its kind cannot have.
+/// Parses an option if it is one of these. `wrong` is the error for a length that the kind does not
+/// allow.
 pub(super) fn take(
     options: &mut Options,
     kind: u8,
@@ -56,7 +56,7 @@ pub(super) fn take(
             let mut bits = [0; 8];
             let n = vector.len().min(bits.len());
             bits[..n].copy_from_slice(&vector[..n]);
-            // A hole of no size says nothing.
+            // A hole of size zero is ignored.
             if let Some(size) = NonZeroU16::new(u16::from_be_bytes([c, d])) {
                 options.extra = Extra::Snack(Snack {
                     offset: u16::from_be_bytes([a, b]),
