@@ -1,9 +1,9 @@
-//! Properties of whole connections under random faults, of every row of the
-//! table with every option: each byte arrives once and in order, or the
-//! application is told of the error; nothing panics, stalls or goes on for ever.
+//! Properties of whole connections under random faults, for every row of the table with every
+//! option. Each byte arrives once and in order, or the application gets an error. Nothing panics,
+//! stalls or livelocks.
 //!
-//! Faults are counted by segment: dropped, corrupted (dropped by the checksum),
-//! duplicated, reordered, truncated. `make test-long` makes it half a million for every row.
+//! A fault drops, corrupts (the checksum drops it), duplicates, reorders or truncates a segment.
+//! `make test-long` makes half a million faults for every row.
 
 mod faulty;
 
@@ -18,12 +18,12 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// Faults of a run that every `cargo test` makes, and of the long one for each
-/// row of the table.
+/// Number of faults in the run of every `cargo test`, and in the long run for each row of the
+/// table.
 const SHORT: u64 = 100_000;
 const LONG: u64 = 500_000;
 
-/// Plays sessions of all rows in turn until so many faults have happened.
+/// Plays sessions of all rows in turn until `least_faults` faults have happened.
 fn inject(least_faults: u64, first_seed: u64) {
     let (mut faults, mut segments, mut delivered, mut errors) = (0, 0, 0_u64, 0_u64);
     for seed in first_seed.. {
@@ -47,14 +47,14 @@ fn inject(least_faults: u64, first_seed: u64) {
     report(&format!(
         "{faults} faults on {segments} segments: {delivered} sessions delivered all, {errors} ended in an error"
     ));
-    // Errors are for paths on which a segment is lost as often as it may be sent.
+    // Errors are allowed only on paths that may lose a segment as often as it may be sent.
     assert!(
         errors * 20 <= delivered,
         "{errors} errors against {delivered} deliveries"
     );
 }
 
-/// A new seed for a long run, which it prints; `FAULTS_SEED` repeats one.
+/// Returns a new seed for a long run and prints it; `FAULTS_SEED` sets one to repeat a run.
 fn any_seed() -> u64 {
     let seed = match std::env::var("FAULTS_SEED") {
         Ok(again) => again.parse().expect("FAULTS_SEED has 32 bits"),
@@ -80,7 +80,7 @@ fn half_a_million_faults_of_every_row() {
     inject(LONG * VARIANTS.len() as u64, any_seed() << 32);
 }
 
-/// Attacks connections in every state, of every row.
+/// Attacks connections of every row in every state.
 fn attack(rounds: u64, first_seed: u64) {
     let mut segments = 0;
     for round in first_seed..first_seed + rounds {
@@ -111,9 +111,9 @@ fn a_hostile_peer_breaks_nothing_for_long() {
     attack(1_000, any_seed() << 32);
 }
 
-/// Header prediction and the stream of full segments are short ways to what the general
-/// ones do: every end is there twice, with and without them, and all that comes out is
-/// the same to the bit.
+/// Compares the fast paths (header prediction, streams of full segments) with the general ones.
+/// Every end exists twice, with and without fast paths, and both must give the same output to the
+/// bit.
 fn play_twins(sessions: u64, first_seed: u64) {
     let mut segments = 0;
     for seed in first_seed..first_seed + sessions {
@@ -151,8 +151,8 @@ fn fate() -> impl Strategy<Value = Fate> {
     ]
 }
 
-/// Whatever happens to the first segments, when the path is fine after them everything
-/// arrives. Failing lists shrink to the faults that matter.
+/// Checks that everything arrives after any faults of the first segments, if the path is clean
+/// after them. Failing lists of faults shrink to those that matter.
 fn recovers(cases: u32, rng_seed: RngSeed) {
     let config = ProptestConfig {
         cases,

@@ -390,7 +390,7 @@ impl Raw {
         ones_complement_sum(&self.bytes[..header])
     }
 
-    /// Builds a packet from bytes whose IP header checksum is still to be computed.
+    /// Builds a packet from bytes and writes its IP header checksum.
     pub(crate) fn mended(bytes: Vec<u8>) -> Self {
         let mut raw = Self {
             bytes,

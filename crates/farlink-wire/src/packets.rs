@@ -164,7 +164,8 @@ impl Packets {
         self.labels[id]
     }
 
-    /// Prefetches the free slot that will be written after the most recently released one.
+    /// Prefetches the top of the free list. That slot is written after the slot of the next
+    /// released packet has been reused.
     #[inline]
     pub fn prefetch_draft(&self) {
         if let Some(&id) = self.free.last() {

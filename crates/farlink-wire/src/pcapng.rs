@@ -127,7 +127,7 @@ impl CapturePoint {
         std::mem::replace(&mut self.out, next)
     }
 
-    /// Returns bytes that could not be written to the buffer. Nothing may have been added since
+    /// Puts bytes that could not be written back into the buffer. Nothing may have been added since
     /// they were taken.
     pub fn untake(&mut self, piece: Vec<u8>) {
         debug_assert!(self.out.is_empty());

@@ -1,6 +1,6 @@
-//! The generator behind every choice: SplitMix64 (Steele, Lea & Flood 2014).
+//! The random generator of all tests: SplitMix64 (Steele, Lea & Flood 2014).
 
-/// A stream of choices that a seed determines.
+/// A stream of random numbers, determined by a seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Chance(u64);
 
@@ -22,7 +22,7 @@ impl Chance {
         low + self.next() % (high - low)
     }
 
-    /// True in `n` of a thousand cases.
+    /// Returns true with probability n/1000.
     pub(crate) fn per_mille(&mut self, n: u64) -> bool {
         self.within(0, 1000) < n
     }

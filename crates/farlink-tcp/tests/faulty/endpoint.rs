@@ -9,10 +9,10 @@ use farlink_tcp::{
 };
 use std::sync::Arc;
 
-/// Segments that may leave at one instant before it counts as a livelock.
+/// Number of segments sent at one instant above which a livelock is assumed.
 const MOST_AT_ONCE: usize = 10_000;
 
-/// Byte `at` of the stream that side `side` sends.
+/// Returns byte `at` of the stream of side `side`.
 pub(crate) fn pattern(side: usize, at: u64) -> u8 {
     let mixed = (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ (side as u64) << 7);
     (mixed >> 56) as u8
@@ -24,10 +24,10 @@ pub(crate) struct Endpoint {
     side: usize,
     pub(crate) connection: Connection,
     isn: Seq,
-    /// Bytes it may send beyond the peer's window: ADaLR takes a window for up
-    /// to twice what it is, and no setup has one above this.
+    /// Bytes that may be sent beyond the peer's window: ADaLR takes a window for up to twice its
+    /// size, and no setup has a window above this.
     beyond: u64,
-    /// Bytes it wants to send in all, and has written and read.
+    /// Bytes to send in all, bytes written, and bytes read.
     goal: u64,
     written: u64,
     pub(crate) read: u64,
@@ -39,28 +39,27 @@ pub(crate) struct Endpoint {
     nxt: Offset,
     /// Options of the first SYN that left.
     syn: Option<Options>,
-    /// Right edge that we advertised, as an offset of the peer's stream.
+    /// Advertised right edge, as an offset of the peer's stream.
     edge: Offset,
     peer_isn: Option<Seq>,
     scratch: Vec<u8>,
-    /// A loss may raise ssthresh: Westwood takes it from its estimate of the rate.
+    /// A loss may raise ssthresh, because the algorithm sets it from its own estimate (Westwood).
     rises: bool,
-    /// Bytes of data on its SYN, which leave before the peer's window is known.
+    /// Bytes of data on the SYN, sent before the peer's window is known.
     syn_data: u64,
     /// Congestion window and slow-start threshold after the last step.
     window: (u64, u64),
-    /// A fast retransmit began a recovery that lasts.
+    /// A recovery by fast retransmit is in progress.
     recovering: bool,
-    /// The largest window that the peer offered by then.
+    /// Largest window that the peer had offered after the last step.
     peer_window: u64,
 }
 
 impl Endpoint {
     pub(crate) fn new(side: usize, config: Config, isn: Seq, active: bool, goal: u64) -> Self {
         let stretches = config.congestion.algorithm().name == "adalr";
-        // Westwood sets it to what it estimates, BBR shows in it what its model holds when
-        // start-up ends, and the letter of RFC 5681 sets it to half of what may be more than
-        // the window.
+        // Westwood sets ssthresh to its estimate, and BBR to its model at the end of start-up. RFC
+        // 5681 taken literally sets it to half of a flight that may exceed the window.
         let rises = ["westwood", "westwood_plus", "bbr"]
             .contains(&config.congestion.algorithm().name)
             || config.reduce_from == ReduceFrom::FlightSizeUnbounded;
@@ -74,7 +73,7 @@ impl Endpoint {
         connection.set_tracing(true);
         connection.set_fast_open_cookie(COOKIE);
         if connection.fast_open() == FastOpen::Cookie {
-            // Some of them are out of date.
+            // Some cookies are out of date.
             let cookie = FastOpenCookie(COOKIE.0 + u64::from(isn.0.is_multiple_of(4)));
             let mss = [100, 536, 1460, u16::MAX][isn.0 as usize / 4 % 4];
             connection.set_fast_open_cache(FastOpenCache { cookie, mss });
@@ -113,12 +112,12 @@ impl Endpoint {
         self.end.is_some() || (self.closed && self.connection.readable() == 0)
     }
 
-    /// Returns whether all its data was acknowledged.
+    /// Returns whether all data of this end was acknowledged.
     pub(crate) fn delivered_all(&self) -> bool {
         self.written == self.goal && self.connection.acknowledged() == self.goal
     }
 
-    /// The application does something: a write, a read, a close when all is written.
+    /// Performs an action of the application: a write, a read, or a close after all writes.
     pub(crate) fn act(&mut self, now: Instant, chance: &mut Chance) {
         if self.connection.state() == State::Listen {
             return; // nobody to talk to yet
@@ -130,7 +129,7 @@ impl Endpoint {
         if chance.per_mille(600) {
             self.read(chance.pick(&[1, 700, usize::MAX]));
         }
-        // A close before the peer has answered would drop what is queued.
+        // A close before the peer has answered would drop queued data.
         let open = self.connection.state() != State::SynSent;
         if open && self.written == self.goal && !self.closed && chance.flip() {
             self.connection.shutdown(now);
@@ -146,7 +145,7 @@ impl Endpoint {
         self.written += self.connection.write(&self.scratch).unwrap_or_default() as u64;
     }
 
-    /// Reads and compares with what the peer wrote.
+    /// Reads up to `most` bytes and compares them with the bytes that the peer wrote.
     pub(crate) fn read(&mut self, most: usize) {
         self.scratch.clear();
         let n = self.connection.read(&mut self.scratch, most);
@@ -162,8 +161,8 @@ impl Endpoint {
         self.read += n as u64;
     }
 
-    /// Sends all segments that may leave now. `peer_scales` is set if the peer's SYN offered window
-    /// scaling.
+    /// Returns all segments that may be sent now. `peer_scales` is set if the peer's SYN offered
+    /// window scaling.
     pub(crate) fn transmit(&mut self, now: Instant, peer_scales: bool) -> Vec<Segment> {
         let mut out = Vec::new();
         while let Some(segment) = self.connection.poll_transmit(now) {
@@ -180,7 +179,7 @@ impl Endpoint {
         out
     }
 
-    /// The window that is offered never moves back (RFC 9293, 3.8.6).
+    /// Checks that the right edge of the offered window never moves left (RFC 9293, 3.8.6).
     fn check_segment(&mut self, segment: &Segment, peer_scales: bool) {
         let syn = segment.flags.has(Flags::SYN);
         if syn {
@@ -188,13 +187,13 @@ impl Endpoint {
             self.syn_data = self.syn_data.max(segment.body.len().into());
         }
         if syn && !segment.flags.has(Flags::ACK) {
-            // What a server may use that takes its cookie for the handshake.
+            // Window for a server that accepts the Fast Open cookie before the handshake ends.
             self.edge = self.edge.max(1 + u64::from(segment.window));
         }
         if segment.flags.has(Flags::RST) || !segment.flags.has(Flags::ACK) {
             return;
         }
-        // The first ACK is of the SYN and of the data that was taken with it.
+        // The first ACK acknowledges the SYN and the data accepted with it.
         let taken = self.connection.delivered() as u32;
         let peer_isn = *self
             .peer_isn
@@ -206,7 +205,7 @@ impl Endpoint {
             self.shift().unwrap_or(0)
         };
         let edge = ack + (u64::from(segment.window) << shift);
-        // The field of a SYN, which may go again late, cannot say more than 65,535.
+        // The window field of a SYN, which may be sent again late, holds at most 65,535.
         assert!(
             syn || edge >= self.edge,
             "the window shrank from {} to {edge}",
@@ -215,7 +214,7 @@ impl Endpoint {
         self.edge = self.edge.max(edge);
     }
 
-    /// Returns whether the SYN that left offered window scaling.
+    /// Returns whether our SYN offered window scaling.
     pub(crate) fn scales(&self) -> bool {
         self.shift().is_some()
     }
@@ -225,11 +224,10 @@ impl Endpoint {
         self.syn.as_ref().and_then(|options| options.window_scale)
     }
 
-    /// A loss or a time-out never raises ssthresh above the congestion window
-    /// before it, or above two segments (RFC 5681, equation 4). What undoes a
-    /// reduction restores what was before. While a recovery lasts, proportional rate
-    /// reduction keeps the window near what is in the network, on its way to ssthresh:
-    /// a time-out then may leave any threshold up to the one before.
+    /// Checks that a loss or time-out never raises ssthresh above the previous congestion window or
+    /// two segments (RFC 5681, equation 4). An undo restores the previous values. During recovery,
+    /// PRR keeps the window near the pipe on its way to ssthresh, so a time-out may then leave any
+    /// threshold up to the previous one.
     fn check_reduction(&mut self) {
         let (mut most, mut ssthresh) = self.window;
         if self.recovering {
@@ -238,8 +236,8 @@ impl Endpoint {
         let (mut lost, mut undone) = (false, false);
         for (_, record) in self.connection.drain_records() {
             match record {
-                // What the ACK that shows the loss acknowledges counts before, and so does a
-                // threshold that it sets: Hybla scales its first by the first round trip.
+                // Data acknowledged by the ACK that shows the loss counts before it. So does a
+                // threshold that this ACK sets: Hybla scales its first one by the first RTT.
                 Record::State {
                     cwnd, ssthresh: s, ..
                 } if !lost => {
@@ -257,8 +255,8 @@ impl Endpoint {
         }
         let c = &self.connection;
         let least = 2 * u64::from(c.mss());
-        // ADaLR takes the peer's window for ssthresh until a loss, and one ACK may
-        // bring a larger window and tell of the first.
+        // ADaLR uses the peer's window as ssthresh until a loss, and one ACK may both enlarge that
+        // window and report the first loss.
         let widened = c.largest_peer_window()
             > std::mem::replace(&mut self.peer_window, c.largest_peer_window());
         let follows = self.beyond > 0 && widened && c.ssthresh() <= c.largest_peer_window();
@@ -276,7 +274,8 @@ impl Endpoint {
         self.check_reduction();
         let c = &self.connection;
         if c.state() == State::Listen {
-            // A reset sent it back to the start: what comes is a new connection.
+            // A reset returned the connection to LISTEN, so that the next segments belong to a new
+            // connection.
             (self.una, self.max, self.nxt, self.edge) = (0, 0, 0, 0);
             (self.peer_isn, self.syn) = (None, None);
         }
@@ -332,7 +331,7 @@ impl Endpoint {
         self.connection.next_timeout().map(|at| at.max(now))
     }
 
-    /// Pauses of an application: from busy to asleep.
+    /// Returns a pause of the application, from none to long.
     pub(crate) fn pause(chance: &mut Chance) -> Interval {
         let most = chance.pick(&[100, 10_000, 200_000, 200_000, 3_000_000]);
         Interval::from_micros(chance.within(1, most))

@@ -1,5 +1,5 @@
-//! A peer that sends anything: arbitrary flags, numbers, windows and options,
-//! to a connection in any state.
+//! A hostile peer that sends arbitrary flags, numbers, windows and options to a connection in any
+//! state.
 
 use super::chance::Chance;
 use super::setup::{self, COOKIE};
@@ -26,9 +26,9 @@ pub(crate) const STATES: [State; 11] = [
     State::TimeWait,
 ];
 
-/// Things that happen to one connection.
+/// Number of random events per connection.
 const STEPS: usize = 150;
-/// Time-outs, or segments, at one instant before it counts as a livelock.
+/// Number of time-outs or segments at one instant above which a livelock is assumed.
 const MOST_AT_ONCE: usize = 10_000;
 
 struct Victim {
@@ -42,9 +42,8 @@ struct Victim {
     bytes: bool,
 }
 
-/// Attacks a connection with row `row` of the table that is in `state`;
-/// returns how many segments it was sent. Panics when something that must hold
-/// does not.
+/// Attacks a connection of row `row` in `state`. Returns the number of segments sent to it. Panics
+/// when an invariant fails.
 pub(crate) fn attack(seed: u64, row: usize, state: State) -> u64 {
     let mut chance = Chance::new(seed);
     let config = setup::config(&mut chance, row);
@@ -73,7 +72,7 @@ pub(crate) fn attack(seed: u64, row: usize, state: State) -> u64 {
                     2 => {
                         let notice = Notice::BadState { seq: segment.ack };
                         victim.connection.on_notice(victim.now, notice);
-                        // Any length at all, for whatever is in flight.
+                        // Any MTU, whatever is in flight.
                         let mtu = segment.seq.0 % 2000;
                         victim.connection.on_path_mtu(mtu, IpVersion::V4);
                     }
@@ -96,7 +95,7 @@ pub(crate) fn attack(seed: u64, row: usize, state: State) -> u64 {
 }
 
 impl Victim {
-    /// A connection whose peer has behaved so far.
+    /// Builds a connection in `state`, with a peer that has followed the protocol so far.
     fn in_state(state: State, config: Config, chance: &mut Chance) -> Self {
         let isn = Seq(chance.next() as u32);
         let passive = matches!(state, State::Listen | State::SynReceived);
@@ -167,7 +166,7 @@ impl Victim {
         }
     }
 
-    /// A segment of a peer that behaves arrives.
+    /// Delivers a valid segment of the peer.
     fn hear(&mut self, flags: Flags, seq: Offset, ack: Offset, options: Options) {
         let segment = Segment {
             src_port: 2,
@@ -211,7 +210,7 @@ impl Victim {
         }
     }
 
-    /// Time passes, to the next time-out or not so far.
+    /// Advances time to the next time-out, or less.
     fn wait(&mut self, chance: &mut Chance) {
         let pause = Interval::from_micros(chance.within(0, 300_000));
         self.now = match self.connection.next_timeout() {
@@ -220,7 +219,7 @@ impl Victim {
         };
     }
 
-    /// A segment with anything in it, more often than not near what would do.
+    /// Returns a segment with random fields, more often than not near valid ones.
     fn anything(&self, chance: &mut Chance) -> Segment {
         let c = &self.connection;
         let near = |chance: &mut Chance, at: Seq| {
@@ -231,7 +230,7 @@ impl Victim {
         let seq = near(chance, self.peer_isn.at(c.rcv_nxt()));
         let ack = self.isn.at(chance.pick(&[c.snd_una(), c.snd_max()]));
         let ack = near(chance, ack);
-        // Few resets, or most attacks were over soon.
+        // Resets are rare, because they would end most attacks early.
         let flags = match chance.within(0, 200) {
             0..150 => Flags::ACK,
             150..170 => Flags::ACK.with(Flags::FIN),
@@ -300,7 +299,7 @@ impl Victim {
         }
     }
 
-    /// Lets the connection do all it wants to do now, and checks it.
+    /// Sends and reads everything that the connection has now, and checks it.
     fn settle(&mut self) {
         for round in 0.. {
             assert!(round < MOST_AT_ONCE, "time-outs for ever");

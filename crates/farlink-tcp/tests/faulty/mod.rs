@@ -1,4 +1,4 @@
-//! Two connections over a path that does everything wrong.
+//! Two connections over a path with all kinds of faults.
 
 pub(crate) mod chance;
 pub(crate) mod endpoint;

@@ -1,4 +1,4 @@
-//! The path: what happens to each segment, counted.
+//! The path: the fate of each segment, and counts of faults.
 
 use super::chance::Chance;
 use farlink_tcp::{Body, Ecn, Flags, Interval, Segment};
@@ -10,13 +10,13 @@ pub(crate) enum Fate {
     Fine,
     /// Lost.
     Drop,
-    /// Bits change: the receiver's checksum tells, and it is dropped there.
+    /// Bits change, so that the receiver's checksum fails and the segment is dropped.
     Corrupt,
     /// Delivered twice.
     Duplicate,
-    /// Delivered so much later that others overtake it.
+    /// Delivered late, after later segments.
     Reorder,
-    /// The end of its data is cut off by a box that fixes the checksum.
+    /// The end of the data is cut off by a middlebox that corrects the checksum.
     Truncate,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    /// Anything from clean to hardly usable.
+    /// Draws a path between clean and hardly usable.
     pub(crate) fn random(chance: &mut Chance) -> Self {
         Self {
             drop: chance.pick(&[0, 10, 50, 150]),
@@ -61,7 +61,7 @@ impl Path {
         Fate::Fine
     }
 
-    /// Returns when copies of a segment arrive, as delays from now.
+    /// Returns the delays after which copies of a segment arrive.
     pub(crate) fn arrivals(
         &self,
         chance: &mut Chance,
@@ -83,7 +83,7 @@ impl Path {
     }
 }
 
-/// Cuts data from the end; a segment without data loses nothing.
+/// Cuts data from the end of a segment; one without data stays.
 fn cut(chance: &mut Chance, mut segment: Segment) -> Segment {
     let len = segment.body.len();
     if len > 0 {

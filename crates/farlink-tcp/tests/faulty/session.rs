@@ -9,21 +9,21 @@ use farlink_tcp::{CloseReason, Flags, Instant, Interval, LossCause, Notice, Segm
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// Steps after which a session counts as a livelock.
+/// Number of steps of a session above which a livelock is assumed.
 const MOST_STEPS: u64 = 2_000_000;
-/// Steps at one instant that do.
+/// Number of steps at one instant above which a livelock is assumed.
 const MOST_AT_ONCE: u32 = 20_000;
 
-/// Bare ACKs that may answer each other: reordered ones with old timestamps do,
-/// each with the odds of being reordered.
+/// Longest allowed chain of bare ACKs that answer each other. Reordered ACKs with old timestamps
+/// extend a chain, each with the probability of reordering.
 const LONGEST_CHAIN: u32 = 16;
 
 /// Outcome of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
-    /// Every byte of both sides arrived and both know it.
+    /// All bytes of both sides arrived and were acknowledged.
     Delivered,
-    /// An end gave up or was reset, and its application was told.
+    /// An end gave up or was reset, and its application got an event.
     Error,
 }
 
@@ -41,18 +41,18 @@ enum What {
     Arrival(Segment, u32),
     /// Arrival of a segment whose checksum fails.
     Damaged(Segment),
-    /// The network tells that a segment was lost.
+    /// Notice from the network that a segment was lost.
     Lost(Segment, LossCause),
     Application,
 }
 
-/// Both ends, the path, and what is going to happen.
+/// Both ends, the path, and the pending events.
 struct Session<'a> {
     now: Instant,
     chance: Chance,
     ends: [Endpoint; 2],
     path: Path,
-    /// Fates of the first segments; the path decides after them.
+    /// Fates of the first segments; later fates are drawn by the path.
     fates: &'a [Fate],
     heap: BinaryHeap<Reverse<(Instant, u64)>>,
     due: BTreeMap<u64, (usize, What)>,
@@ -61,15 +61,15 @@ struct Session<'a> {
     segments: u64,
 }
 
-/// Plays the session that a seed stands for, with row `row` of the table on
-/// both ends; panics when something that must hold does not.
+/// Plays the session determined by a seed, with row `row` of the table on both ends. Panics when an
+/// invariant fails.
 pub(crate) fn random(seed: u64, row: usize) -> Report {
     let mut chance = Chance::new(seed);
     let path = Path::random(&mut chance);
     play(chance, row, path, &[])
 }
 
-/// Plays a session in which the path does what the list says, then nothing wrong.
+/// Plays a session whose first segments have the listed fates; the path is clean after them.
 pub(crate) fn scripted(seed: u64, row: usize, fates: &[Fate]) -> Report {
     let clean = Path {
         drop: 0,
@@ -185,7 +185,7 @@ impl Session<'_> {
         }
     }
 
-    /// The application sleeps, to act again unless nothing can change any more.
+    /// Schedules the application's next action, unless nothing can change any more.
     fn sleep(&mut self, side: usize) {
         let over = |end: &Endpoint| end.end.is_some();
         let idle = self.ends.iter().all(Endpoint::idle) || self.ends.iter().any(over);
@@ -196,7 +196,7 @@ impl Session<'_> {
         }
     }
 
-    /// Nothing is on its way and no timer runs.
+    /// Returns whether no segment is in transit and no timer runs.
     fn quiet(&self) -> bool {
         let arrivals = self
             .due
@@ -209,9 +209,9 @@ impl Session<'_> {
                 .all(|end| end.connection.next_timeout().is_none())
     }
 
-    /// Sends what an end has to send, and checks. `chain` is of the ACK that
-    /// may have caused it: two ends that find each other's ACKs wanting would
-    /// answer them for ever.
+    /// Sends the pending segments of an end and checks them. `chain` is the number of consecutive
+    /// bare ACKs that led here, because two ends that reject each other's ACKs would answer them
+    /// without end.
     fn after(&mut self, side: usize, chain: u32) {
         let peer_scales = self.ends[1 - side].scales();
         for segment in self.ends[side].transmit(self.now, peer_scales) {
@@ -260,7 +260,7 @@ impl Session<'_> {
         self.counter += 1;
     }
 
-    /// Nothing will happen any more: it must be over, one way or the other.
+    /// Returns the outcome of a session without pending events; both connections must have ended.
     fn judge(&mut self) -> Outcome {
         for end in &mut self.ends {
             end.read(usize::MAX);

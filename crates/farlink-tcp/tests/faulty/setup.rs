@@ -5,7 +5,7 @@ use farlink_tcp::config::{Config, Recovery};
 use farlink_tcp::key::{self, Kind, Value};
 use farlink_tcp::{FastOpenCookie, Interval, variant::VARIANTS};
 
-/// The cookie that hosts give each other.
+/// Fast Open cookie that hosts grant each other.
 pub(crate) const COOKIE: FastOpenCookie = FastOpenCookie(0x0123_4567_89ab_cdef);
 
 /// Row `row` of the table with every key drawn anew, in the order of the table.
@@ -44,10 +44,10 @@ pub(crate) fn near(chance: &mut Chance, row: usize, share: u64) -> Config {
     config
 }
 
-/// Keys that make a row what it is.
+/// Keys that define a row and are not drawn.
 const ROW: [&str; 1] = ["recovery"];
 
-/// A value of what has few of them; a quantity stays what it is.
+/// Draws a value of a kind with few values; `None` for a quantity, which keeps its value.
 fn any(chance: &mut Chance, kind: Kind) -> Option<Value> {
     match kind {
         Kind::Flag => Some(Value::Flag(chance.flip())),
@@ -72,8 +72,8 @@ fn any(chance: &mut Chance, kind: Kind) -> Option<Value> {
     }
 }
 
-/// Values of the keys whose kind does not say which are worth a try, or which would end
-/// a run for reasons of their own.
+/// Draws a value of a key whose kind does not show useful values, or whose other values would end a
+/// run early.
 fn special(chance: &mut Chance, key: &str, config: &Config) -> Option<Value> {
     let mss = u64::from(config.mss);
     let buffer = config.receiver.buffer;
@@ -93,7 +93,7 @@ fn special(chance: &mut Chance, key: &str, config: &Config) -> Option<Value> {
         }
         "receive_window_max" if chance.per_mille(250) => Some(Value::Size(8 * buffer)),
         "window_scale" => {
-            // In units of 128 bytes a small buffer could not be told.
+            // Units of 128 bytes cannot express a small buffer.
             let shift = if buffer < 20_000 { 1 } else { 7 };
             let scales = ["off", "auto"].map(Value::Choice);
             Some(chance.pick(&[scales[0], scales[1], Value::Count(0), Value::Count(shift)]))
@@ -115,7 +115,7 @@ fn special(chance: &mut Chance, key: &str, config: &Config) -> Option<Value> {
         "rack_min_rtt_window" => millis(chance.pick(&[1_000, 300_000])),
         "tlp_max_ack_delay" | "rto_slop" => millis(chance.pick(&[0, 200])),
         "fine_k" => Some(Value::Count(chance.pick(&[1, 4]))),
-        // Of a timer without backoff it decides how soon the peer is given up.
+        // Without backoff this key decides how soon the connection gives up.
         "fine_granularity" => millis(chance.pick(&[2, 20, 100])),
         "byte_counting" => Some(chance.pick(&[
             Value::Choice("off"),
@@ -142,7 +142,7 @@ fn special(chance: &mut Chance, key: &str, config: &Config) -> Option<Value> {
         "msl" => millis(120_000),
         "keepalive" => millis(5_000),
         "keepalive_probes" => Some(Value::Count(1_000_000)),
-        // Longer than any silence that is no end.
+        // Longer than any pause of a live connection.
         "user_timeout" | "fin_wait_2_timeout" if chance.flip() => hours(24),
         _ => None,
     }

@@ -1,4 +1,4 @@
-//! Segments with one field changed on the way: each is what one guard of a short way is there for.
+//! Segments with one field changed on the path, one for each condition of the fast paths.
 
 use super::chance::Chance;
 use farlink_tcp::{
@@ -28,7 +28,7 @@ fn flip(segment: &mut Segment, flag: Flags) {
     segment.flags = Flags(segment.flags.0 ^ flag.0);
 }
 
-/// A distance in sequence numbers, mostly a short one, to either side.
+/// Draws a distance in sequence numbers, mostly short, in either direction.
 fn near(chance: &mut Chance) -> u64 {
     let far = chance.pick(&[1, 1, 536, 1_460, 40_000, 1 << 31]);
     let distance = chance.within(0, far) + 1;
@@ -39,7 +39,7 @@ fn near(chance: &mut Chance) -> u64 {
     }
 }
 
-/// Time stamps that are missing, too many, or of another time.
+/// Returns timestamps that are missing, unexpected, or of another time.
 fn stamps(chance: &mut Chance, segment: &Segment) -> Option<Timestamps> {
     let Timestamps { value, echo } = segment.options.timestamps?;
     match chance.within(0, 4) {
@@ -55,7 +55,7 @@ fn stamps(chance: &mut Chance, segment: &Segment) -> Option<Timestamps> {
     }
 }
 
-/// An option that says something of losses.
+/// Adds an option that reports losses.
 fn report(chance: &mut Chance, segment: &mut Segment) {
     let mut rare: RareOptions = *segment.options;
     match chance.within(0, 5) {

@@ -1,5 +1,5 @@
-//! Each end twice: one that takes the short ways where it can, and one that never does.
-//! Whatever happens to both, the same comes out of both.
+//! Two copies of each end, one with the fast paths and one without. Both must give the same output
+//! in all circumstances.
 
 use super::chance::Chance;
 use super::path::{Fate, Path};
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// Steps of a session, which may be over before.
+/// Largest number of steps of a session.
 const MOST_STEPS: u32 = 2_000;
 
 /// Two copies of one end.
@@ -47,7 +47,7 @@ impl Twins {
         short
     }
 
-    /// Sends all that may leave now, the same from both copies.
+    /// Returns all segments that may be sent now, after checking that both copies send the same.
     fn transmit(&mut self, now: Instant) -> Vec<Segment> {
         let mut out = Vec::new();
         let (mut burst, mut general) = (BurstBudget::default(), BurstBudget::default());
@@ -89,7 +89,7 @@ impl Twins {
         assert_eq!(inside(&self.short), inside(&self.general));
     }
 
-    /// Plays an application, now and then with something unusual.
+    /// Plays an application, sometimes with rare calls.
     fn act(&mut self, now: Instant, chance: &mut Chance) {
         let full = u64::from(self.short.mss());
         let len = chance.pick(&[0, 1, 1_000, 40_000, 400_000, 3 * full, 40 * full]);
@@ -120,13 +120,13 @@ impl Twins {
     }
 }
 
-/// Plays the session that a seed stands for, with row `row` of the table or something
-/// near it. Returns the segments that left.
+/// Plays the session determined by a seed, with row `row` of the table or a similar configuration.
+/// Returns the number of segments sent.
 pub(crate) fn play(seed: u64, row: usize) -> u64 {
     let mut chance = Chance::new(seed);
     let mut path = Path::random(&mut chance);
     if chance.flip() {
-        // Nearly clean, so that windows open.
+        // A nearly clean path, so that windows open.
         (path.duplicate, path.reorder, path.truncate) = (0, 0, 0);
         path.corrupt = 0;
         path.drop = chance.pick(&[0, 2, 10]);

@@ -1,4 +1,4 @@
-//! Packet scripts: what a script says, how it is read and how it is played.
+//! Packet scripts: their contents, parsing and execution.
 //!
 //! The notation is described in docs/packet-scripts.md.
 
@@ -16,18 +16,18 @@ use farlink_tcp::{Config, Interval, IpVersion, LossCause};
 use packet::Packet;
 use std::fmt;
 
-/// A script: one endpoint, and what happens to it when.
+/// A script: one endpoint, and timed events and expectations.
 #[derive(Debug)]
 pub(crate) struct Script {
     config: Config,
     /// Our initial sequence number, and the peer's.
     isn: u32,
     peer_isn: u32,
-    /// The cookie of TCP Fast Open that our host gives, or knows of the peer, and the
-    /// segment size that it knows with it.
+    /// Fast Open cookie that our host grants or has cached for the peer, and the MSS cached with
+    /// it.
     cookie: Option<u64>,
     cookie_mss: u16,
-    /// Tolerance of the time at which a packet leaves.
+    /// Tolerance of send times.
     tolerance: Interval,
     lines: Vec<Line>,
 }
@@ -54,7 +54,7 @@ enum Time {
 /// Action of a line.
 #[derive(Debug)]
 enum Step {
-    /// An active open, with so many bytes written before the SYN leaves.
+    /// An active open, with a number of bytes written before the SYN is sent.
     Connect {
         bytes: u64,
     },
@@ -71,29 +71,29 @@ enum Step {
     Expect(Packet),
     /// A packet arrives whose checksum fails.
     Damaged(Packet),
-    /// The network tells that a packet of the peer was lost.
+    /// Notice from the network that a packet of the peer was lost.
     Lost(LossCause, Packet),
-    /// A base station tells of a bad state; whether it is believed.
+    /// Bad-state message of a base station, and whether it must be believed.
     BadState {
         seq: u32,
         believed: bool,
     },
-    /// A router tells the path MTU; whether it is news.
+    /// Path MTU from a router, and whether it must lower the MSS.
     PathMtu {
         mtu: u32,
         ip: IpVersion,
         believed: bool,
     },
-    /// The application writes so many bytes, of which so many are taken.
+    /// The application writes a number of bytes, and a number of them must be accepted.
     Write {
         bytes: u64,
         taken: u64,
     },
-    /// The application reads; `None` is all there is.
+    /// The application reads up to a number of bytes; `None` reads all.
     Read {
         bytes: Option<u64>,
     },
-    /// The application writes no more, and goes on reading.
+    /// Closes the sending direction only.
     Shutdown,
     /// Closes both directions.
     Close,

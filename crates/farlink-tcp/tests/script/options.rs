@@ -54,7 +54,7 @@ pub(crate) fn set(config: &mut Config, name: &str, text: &str) -> Result<(), Str
     let before = config.clone();
     key.set(config, value(text, key.kind)?);
     match (key.get(config), key.needs) {
-        // What a script shows may need the other end alone.
+        // A script may test one end, with a value for which the other end needs the key.
         (None, Some(needs)) if *config == before => Err(format!("needs {needs}")),
         _ => Ok(()),
     }

@@ -7,8 +7,8 @@ use farlink_tcp::{
 };
 use std::fmt::Write as _;
 
-/// A packet as it is written. Sequence numbers count from the initial one of
-/// the side that sends the byte: the SYN is 0, the first byte of data is 1.
+/// A packet as written in a script. Sequence numbers are relative to the initial one of the side
+/// that sends the byte: the SYN is 0, the first byte of data is 1.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
     flags: Flags,
@@ -38,16 +38,16 @@ struct Options {
     nack: bool,
 }
 
-/// Initial sequence numbers from which a packet counts.
+/// Initial sequence numbers and clocks to which a packet is relative.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Numbering {
-    /// Number of the sending side.
+    /// Initial sequence number of the sending side.
     pub(crate) sender: Seq,
-    /// Number of the other side.
+    /// Initial sequence number of the other side.
     pub(crate) receiver: Seq,
     /// Timestamp clock of the sending side at the start.
     pub(crate) sender_clock: u32,
-    /// On the other side.
+    /// Timestamp clock of the other side at the start.
     pub(crate) receiver_clock: u32,
 }
 
@@ -135,7 +135,7 @@ impl Packet {
         }
     }
 
-    /// The segment that stands for it on the wire.
+    /// Builds the segment of this packet.
     pub(crate) fn segment(&self, numbering: Numbering) -> Result<Segment, String> {
         let options = self
             .options
@@ -186,8 +186,8 @@ impl Packet {
         })
     }
 
-    /// Returns whether a segment that left is this packet. The window is compared if it is written,
-    /// PSH only if it is asked for.
+    /// Returns whether a sent segment matches this packet. The window is compared only if the
+    /// script states one, and PSH only if the script has it.
     pub(crate) fn matches(&self, segment: &Segment, numbering: Numbering) -> bool {
         let push = if self.flags.has(Flags::PSH) {
             0
