@@ -17,7 +17,7 @@ pub struct Mtu {
     pub unit: u32,
 }
 
-/// A part of what follows a datagram's header.
+/// A part of a datagram's payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece {
     /// Bytes before it.

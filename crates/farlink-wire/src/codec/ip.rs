@@ -138,7 +138,7 @@ pub(super) struct Opened<'a> {
     pub(super) class: u8,
     /// The segment of TCP.
     pub(super) segment: &'a [u8],
-    /// The sum of its pseudo-header.
+    /// Sum of the TCP pseudo-header.
     pub(super) pseudo: Sum16BitWords,
 }
 

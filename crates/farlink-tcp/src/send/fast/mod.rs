@@ -12,7 +12,7 @@ use crate::recovery::frto::Frto;
 use crate::time::Instant;
 pub use burst::BurstBudget;
 
-/// Result of a fast look for a full segment.
+/// Result of the fast path for a full segment.
 pub(crate) enum Streamed {
     /// A full segment of new data.
     Segment(Chunk),
