@@ -1,4 +1,4 @@
-//! From an expanded scenario to a world.
+//! Builds a world from an expanded scenario.
 
 use crate::event_queue::MAX_SOURCES;
 use crate::monitor::{Monitor, RunError};
@@ -28,7 +28,7 @@ mod routes;
 
 pub(crate) use routes::nodes;
 
-/// Links and flows that are built between two looks at the monitor.
+/// Number of links and flows built between two checks of the monitor.
 const LOOK_EVERY: usize = 1 << 12;
 
 /// Builds the world of run number `run`.
@@ -75,7 +75,7 @@ pub(crate) fn network(scenario: &Expanded, run: u64, monitor: &Monitor) -> Resul
     Ok(world)
 }
 
-/// Adds the hosts that move, and says what agents do when they go.
+/// Adds the moving hosts, and sets what agents do with their state at a handoff.
 fn handoffs(scenario: &Expanded, streams: &Streams, world: &mut World) {
     let is_left = |link: usize| {
         scenario

@@ -79,13 +79,11 @@ impl EndId {
 pub(crate) struct End {
     /// Time of the timer event that counts; others are stale.
     pub(crate) scheduled: Instant,
-    /// Bytes received in order that its application wants to hear of;
-    /// `u64::MAX` when none in particular.
+    /// Number of in-order bytes at which the application is notified; `u64::MAX` for no notice.
     pub(crate) awaits: u64,
     /// Bytes received in order, over all connections.
     pub(crate) received: u64,
-    /// Bytes that its application waits to write: they found no room in the send
-    /// buffer.
+    /// Bytes that the application could not write yet because the send buffer was full.
     unwritten: u64,
     /// Node that it is on.
     pub(crate) node: NodeId,
@@ -321,7 +319,7 @@ impl End {
         add(&mut past.phases, self.conn.phase_times(Instant::MAX));
         add(&mut past.limits, self.conn.limit_times(Instant::MAX));
         self.conn = conn;
-        // What the one before did not take is lost with it.
+        // Unwritten data of the previous connection is lost with it.
         self.unwritten = 0;
         self.closes = false;
         self.early = false;
@@ -341,7 +339,7 @@ fn add<const N: usize>(times: &mut [u64; N], more: [u64; N]) {
 pub(crate) struct FlowState {
     /// Set if the connection ended before all data was delivered.
     pub(crate) failed: bool,
-    /// Stops so long after its start, done or not.
+    /// Configured duration, after which the flow stops even if unfinished.
     pub(crate) stops_after: Option<Interval>,
     /// Departure of the SYN.
     pub(crate) opened_at: Instant,

@@ -24,7 +24,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 /// Address of all hosts, whose network is 10.0.0.0/8.
 const EVERYBODY: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 255);
-/// No two antennas are closer, in metres: at no distance there is no path loss.
+/// Smallest distance of two antennas in metres, because path loss is undefined at 0.
 const CLOSEST: f64 = 0.1;
 
 /// Limit in bytes of the queues that a scenario does not limit: a program that always sends faster
@@ -36,8 +36,8 @@ pub const QUEUE_MOST: u64 = 64 << 20;
 pub enum Refused {
     /// Packet that is neither IPv4 nor IPv6.
     NotIp(NotIp),
-    /// No route leads from there to this address, or it is the one it comes from, or
-    /// of many.
+    /// No route to this address, or the address is the sender's own or a multicast or broadcast
+    /// one.
     NoHost(IpAddr),
 }
 
@@ -81,7 +81,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// The network of run number `run`.
+    /// Builds the network of run number `run`.
     ///
     /// # Errors
     /// If the scenario cannot be built.
@@ -138,13 +138,13 @@ impl Live {
         self.hosts.iter().map(|(name, node)| (name.as_str(), *node))
     }
 
-    /// Packets for addresses that no node has go to this host from now on, which passes them on to
-    /// where it will; those of IPv6 only if so `ipv6` says.
+    /// Makes `host` the uplink: it gets all packets for addresses outside the network. IPv6 packets
+    /// are included only if `ipv6` is set.
     pub fn set_way_out(&mut self, host: NodeId, ipv6: bool) {
         self.world.set_way_out(host, ipv6);
     }
 
-    /// A program on host number `host` sends a packet, now.
+    /// Sends a packet of a program on host number `host`.
     ///
     /// # Errors
     /// If it is no packet for this network; nothing happened then.
@@ -443,7 +443,7 @@ impl Live {
                 waiting_bytes,
                 metrics: metrics::named(
                     Scope::Link,
-                    // What programs had to send, nobody knows.
+                    // The demand of real programs is unknown.
                     &metrics::of_link(&self.world, id, None, now.as_nanos()),
                 ),
             }

@@ -23,10 +23,10 @@ use serde_json::{Map, Value, json};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Packets that may wait in a queue without a limit. Each takes some 150 bytes of memory.
+/// Most packets in a queue without a configured limit. Each takes about 150 bytes of memory.
 const MOST_WAITING: u32 = 4_000_000;
 
-/// Events between two looks at the monitor.
+/// Number of events between two checks of the monitor.
 const LOOK_EVERY: u64 = 1 << 14;
 
 /// Result of one run.
@@ -71,7 +71,7 @@ pub fn run(scenario: &Expanded, run: u64, monitor: &Monitor) -> Result<Outcome, 
     Ok(outcome(&world, scenario))
 }
 
-/// The world at the end of such a run.
+/// Runs a scenario like [`run`], and returns the world at its end.
 pub(crate) fn run_world(
     scenario: &Expanded,
     run: u64,
@@ -364,7 +364,7 @@ fn number(value: f64) -> Value {
     }
 }
 
-/// Takes the world to its end.
+/// Handles events until all flows have finished or the time limit is reached.
 fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<(), RunError> {
     let limit = scenario.duration.unwrap_or(scenario.max_duration);
     let limit = Instant::ZERO + limit;
@@ -393,7 +393,7 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
         last = event;
         world.handle(event);
         if world.completion.unfinished == 0 {
-            // Connections close in their own time; TIME-WAIT need not be sat out.
+            // Waits for connections to close, except for TIME-WAIT.
             while world
                 .ends
                 .get(EndId::at(settled))
@@ -467,7 +467,7 @@ impl Bound {
     }
 }
 
-/// Other traffic on links, which comes between two events in any number.
+/// Background traffic on links. Any number of its packets may arrive between two events.
 struct Others {
     links: Vec<LinkId>,
     /// Time that holds about as many packets as there are events between two looks at the monitor.

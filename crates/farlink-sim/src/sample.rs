@@ -1,5 +1,4 @@
-//! A channel by itself: packets of one length, one after the other at one
-//! spacing, and what becomes of each.
+//! Samples a channel alone: packets of equal length and spacing, and the fate of each.
 
 use crate::build::channel;
 use crate::probe::Column;
@@ -23,8 +22,7 @@ pub struct Asked<'a> {
     pub packets: u64,
     /// IP length of each; the link's overhead is added.
     pub bytes: u32,
-    /// From the end of one packet to the end of the next; without it, the time
-    /// that the transmitter takes for one.
+    /// Time from the end of one packet to the end of the next; `None` means back to back.
     pub spacing: Option<Interval>,
 }
 
@@ -62,8 +60,7 @@ pub enum SampleError {
     Channel(String),
 }
 
-/// Takes packets through the channel of a link as run number `run` begins it:
-/// its stages draw what they draw in that run.
+/// Passes packets through the channel of a link. The random streams are those of run number `run`.
 ///
 /// # Errors
 /// See [`SampleError`].

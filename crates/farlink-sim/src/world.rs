@@ -51,22 +51,21 @@ use real_packets::RealPackets;
 use reassemblies::Reassemblies;
 use std::collections::{BTreeMap, VecDeque};
 
-/// A node.
 #[derive(Debug)]
 pub(crate) struct Node {
     /// Link for each destination; empty for a node with a single link.
     /// [`LinkId::NONE`] where there is none.
     pub(crate) routes: ById<NodeId, LinkId>,
-    /// The link to take without a table.
+    /// Outgoing link of a node with a single link.
     pub(crate) only: LinkId,
-    /// Identification of the next packet it sends.
+    /// IP identification of the next packet that the node sends.
     pub(crate) ident: u16,
-    /// Agents look at what crosses it.
+    /// Set if packets that cross the node pass through agents.
     pub(crate) has_agents: bool,
 }
 
 impl Node {
-    /// Returns the identification of the next packet.
+    /// Returns the IP identification of the node's next packet, and advances the counter.
     #[inline(always)] // of each segment
     fn next_ident(&mut self) -> u16 {
         let ident = self.ident;
@@ -74,7 +73,7 @@ impl Node {
         ident
     }
 
-    /// The link to take to node `to`.
+    /// Returns the outgoing link towards node `to`.
     #[inline]
     pub(crate) fn next_hop(&self, to: NodeId) -> LinkId {
         match self.routes.get(to) {
@@ -84,19 +83,20 @@ impl Node {
     }
 }
 
-/// Transport of a flow, and its place among the flows of that kind.
+/// Transport of a flow, and its index among the flows of that transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FlowKind {
-    /// Among the flows over TCP.
+    /// Index among the TCP flows.
     Tcp(FlowId),
-    /// Among those of datagrams.
+    /// Index among the UDP flows.
     Udp(usize),
-    /// Among those over XTP.
+    /// Index among the XTP flows.
     Xtp(usize),
 }
 
 impl FlowKind {
-    /// The order in which packets number flows of different kinds.
+    /// Returns the sort key of the transport: flow numbers in packets count TCP flows, then UDP,
+    /// then XTP.
     pub(crate) fn group(&self) -> usize {
         match self {
             Self::Tcp(_) => 0,
@@ -106,35 +106,34 @@ impl FlowKind {
     }
 }
 
-/// Counters of a flow that only its metrics need. Those that each packet changes come first, in one
-/// cache line.
+/// Counters of a flow that only its metrics read. The counters that each packet changes are first,
+/// in one cache line.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct FlowCounters {
     /// Transit times of data segments.
     pub(crate) transit: Transit,
-    /// Packets from the end that data comes from that found no room in a queue, as most that are
-    /// lost.
+    /// Data sender's packets that a full queue dropped, the most frequent cause.
     congestion_drops: u64,
-    /// Packets lost from it by another cause; none before the first.
+    /// Data sender's packets lost by any other cause; `None` before the first.
     forward: Option<Box<LossesByCause>>,
-    /// Packets lost from the other end.
+    /// Data receiver's packets that were lost.
     pub(crate) back: u64,
-    /// Time in each phase and limit of the end that data comes from, until the measurement ended.
+    /// Data sender's time in each phase and limit, set when the measurement ends.
     pub(crate) times: Option<Box<Times>>,
 }
 
 type LossesByCause = [u64; DropCause::ALL.len()];
 
 impl FlowCounters {
-    /// Packets lost from the end that data comes from, by cause.
+    /// Returns the number of lost packets of the data sender, by cause.
     pub(crate) fn forward(&self) -> LossesByCause {
         let mut by_cause = self.forward.as_deref().copied().unwrap_or_default();
         by_cause[DropCause::Congestion as usize] = self.congestion_drops;
         by_cause
     }
 
-    /// Returns the counter of losses by this cause.
+    /// Returns the counter of the data sender's losses by `cause`.
     pub(crate) fn forward_mut(&mut self, cause: DropCause) -> &mut u64 {
         match cause {
             DropCause::Congestion => &mut self.congestion_drops,
@@ -143,22 +142,22 @@ impl FlowCounters {
     }
 }
 
-/// Fields of a flow that packets read: a few bytes beside the flows, because a thousand flows do
-/// not fit into the nearest cache and these do.
+/// Fields of a flow that each packet reads. They are apart from [`FlowState`], so that those of a
+/// thousand flows fit into the L1 cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FlowHot {
-    /// The end that data comes from sends the SYN.
+    /// Set if the data sender sends the SYN.
     pub(crate) sender_opens: bool,
-    /// The IP header of its packets.
+    /// IP version and header length of the flow's packets.
     pub(crate) ip: Ip,
-    /// Set if the program opens one connection after the other.
+    /// Set if the program opens several connections in turn.
     pub(crate) reopens: bool,
-    /// Ends that still wait for data; 0 is done.
+    /// Ends that still wait for data; the flow is done at 0.
     pub(crate) ends_pending: u8,
 }
 
 impl FlowHot {
-    /// Returns the IP header of a packet that an end sends.
+    /// Returns the header fields of a packet that `end` sends.
     #[inline(always)] // of each segment
     fn head(self, id: EndId, end: &End, ident: u16) -> Head {
         Head {
@@ -172,7 +171,7 @@ impl FlowHot {
         }
     }
 
-    /// The side of the end that sends the SYN.
+    /// Returns the side of the end that sends the SYN.
     pub(crate) fn opener(self) -> Side {
         if self.sender_opens {
             Side::From
@@ -182,7 +181,7 @@ impl FlowHot {
     }
 }
 
-/// Everything that a run is made of.
+/// State of a run: nodes, links, packets, flows, agents and the event queue.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) now: Instant,
@@ -190,23 +189,22 @@ pub(crate) struct World {
     pub(crate) nodes: ById<NodeId, Node>,
     pub(crate) links: Links,
     pub(crate) packets: Packets,
-    /// Outcomes that links reported for this event.
+    /// Outcomes that links reported while the current event is handled.
     pub(crate) outcomes: Vec<Outcome>,
     pub(crate) ends: ById<EndId, End>,
-    /// Flows over TCP. In packets, flows of datagrams are numbered after them, and those over XTP
-    /// after these.
+    /// TCP flows. Flow numbers in packets count these first, then UDP flows, then XTP flows.
     pub(crate) flows: ById<FlowId, FlowState>,
     /// Packet-path fields of each flow.
     pub(crate) hot: ById<FlowId, FlowHot>,
-    /// Kind and index of each flow of the scenario.
+    /// Kind and index of each flow, in the order of the scenario.
     pub(crate) order: Vec<FlowKind>,
-    /// Flows of datagrams.
+    /// UDP flows.
     pub(crate) udp: Vec<UdpFlow>,
-    /// Flows over XTP.
+    /// XTP flows.
     pub(crate) xtp: Vec<XtpFlow>,
-    /// Counters of each flow.
+    /// Counters of each flow, by flow number.
     pub(crate) counters: ById<FlowId, FlowCounters>,
-    /// Tells events of one kind, time and source apart.
+    /// Serial number that orders events of equal kind, time and source.
     pub(crate) serial: u32,
     pub(crate) probes: Option<Box<Probes>>,
     pub(crate) events: u64,
@@ -215,38 +213,38 @@ pub(crate) struct World {
     pub(crate) reassemblies: Reassemblies,
     pub(crate) host_caches: HostCaches,
     pub(crate) real: RealPackets,
-    /// Losses that are counted and whose time may not have come.
+    /// Losses that are already counted but may lie in the future.
     pub(crate) lost_later: VecDeque<LostLater>,
     pub(crate) agents: Agents,
     pub(crate) roaming: Roaming,
 }
 
-/// Progress of a run's flows.
+/// Unfinished and starved flows of a run.
 #[derive(Default, Debug)]
 pub(crate) struct Completion {
     /// Flows that are not done.
     pub(crate) unfinished: usize,
-    /// Time at which the last flow was done.
+    /// Time at which the most recent flow finished.
     pub(crate) finished_at: Instant,
-    /// Flows that starved: place in the scenario, time after which nothing arrived, and the
-    /// direction of a link at which most packets of the path wait.
+    /// Starved flows: index in the scenario, time of the last arrival, and the link direction at
+    /// which most packets of the path wait.
     pub(crate) stalls: Vec<(usize, Instant, Option<LinkId>)>,
 }
 
 impl Completion {
-    /// Counts a flow that is done.
+    /// Records that one more flow finished at `now`.
     fn flow_done(&mut self, now: Instant) {
         self.unfinished -= 1;
         self.finished_at = now;
     }
 }
 
-/// Caches of hosts about other hosts.
+/// Per-destination caches of hosts: path MTUs and TCP Fast Open cookies.
 #[derive(Default, Debug)]
 pub(crate) struct HostCaches {
     /// Path MTUs in bytes that senders of IPv6 datagrams learned, by source and destination.
     path_mtus: BTreeMap<(NodeId, NodeId), u32>,
-    /// Data of TCP Fast Open that clients keep of servers, by the nodes of both.
+    /// TCP Fast Open cookies and MSS (RFC 7413, 4.1.3), by client and server.
     cookies: BTreeMap<(NodeId, NodeId), FastOpenCache>,
 }
 
@@ -280,7 +278,7 @@ impl World {
         }
     }
 
-    /// The next event.
+    /// Returns the next event, which stays in the queue.
     #[inline]
     pub(crate) fn next_event(&self) -> Option<Event> {
         self.queue.peek()
@@ -302,7 +300,7 @@ impl World {
         true
     }
 
-    /// Handles the next event, which is this.
+    /// Handles `event`, which [`Self::next_event`] returned.
     #[inline(always)] // half of all events are an arrival and nothing else
     pub(crate) fn handle(&mut self, event: Event) {
         debug_assert!(self.next_event() == Some(event), "it is not the next");
@@ -316,7 +314,7 @@ impl World {
         }
     }
 
-    /// Handles what is not the arrival of a packet in its turn.
+    /// Handles all events except in-order arrivals of packets.
     #[inline(never)] // what most packets take is inlined once
     fn handle_rare(&mut self, event: Event) {
         match event.kind() {
@@ -388,7 +386,7 @@ impl World {
         }
     }
 
-    /// The first packet in flight on a link arrives.
+    /// Handles the arrival of the first packet in flight on a link.
     #[inline(always)] // half of all events are this and nothing else
     fn arrival(&mut self, link: LinkId) {
         let Some(arrival) = self.links.arrive(link) else {
@@ -411,7 +409,7 @@ impl World {
         }
     }
 
-    /// A packet is at the far end of a link.
+    /// Handles a packet that has reached the far end of a link.
     #[inline(never)] // what most packets take is inlined once
     pub(crate) fn reached(&mut self, link: LinkId, number: PacketId) {
         let restored = self
@@ -423,15 +421,15 @@ impl World {
         }
     }
 
-    /// A packet has come to a node over a link.
+    /// Handles a packet that has reached a node: passes it to agents, delivers it or forwards it.
     #[inline(always)] // as `arrival`
     fn at_node(&mut self, node: NodeId, link: LinkId, number: PacketId) {
         let label = self.packets.label(number);
         let goes_on = label.dst != node;
-        // For speed alone: the general way of a segment that has arrived is below. A traced run,
-        // which takes that, is the same run (`tests/whole_runs.rs`).
+        // For speed alone. The general path of an arriving segment is below; traced runs take that
+        // path, and their results are the same (`tests/whole_runs.rs`).
         if !goes_on && label.plain && self.probes.is_none() {
-            self.on_segment_inline(number, label.flow, label.from_opener);
+            self.process_segment(number, label.flow, label.from_opener);
             return;
         }
         let packet = self.packets.get_mut(number);
@@ -451,7 +449,7 @@ impl World {
                 self.cross(node, link, number);
                 return;
             }
-            if !self.forward_inline(node, number, label) {
+            if !self.route_packet(node, number, label) {
                 self.no_route(node, link, number);
             }
             return;
@@ -474,7 +472,7 @@ impl World {
         }
     }
 
-    /// A whole packet of a flow is at its host.
+    /// Delivers a complete packet to the flow at its destination host.
     #[inline]
     pub(crate) fn delivered(&mut self, link: LinkId, number: PacketId) {
         let packet = &self.packets[number];
@@ -509,15 +507,15 @@ impl World {
         self.serve_both(flow);
     }
 
-    /// The end that opens a connection and the one that waits for it, whose clocks
-    /// start now, too.
+    /// Serves both ends of a new connection, the opener first, which starts their clocks.
     fn serve_both(&mut self, flow: FlowId) {
         let opener = EndId::new(flow, self.hot[flow].opener());
         self.serve(opener);
         self.serve(opener.other());
     }
 
-    /// An application wanted to be woken now, unless it changed its mind.
+    /// Handles a wake-up of an application. A stale event, whose time is not `wakes_at`, is
+    /// ignored.
     fn wake(&mut self, flow: FlowId) {
         let state = &mut self.flows[flow];
         if state.wakes_at != self.now || state.done_at.is_some() {
@@ -539,7 +537,7 @@ impl World {
         }
     }
 
-    /// Ends a flow's measurement now.
+    /// Ends the measurement of a flow at the current time.
     fn finish(&mut self, flow: FlowId) {
         let state = &mut self.flows[flow];
         if state.done_at.is_none() {
@@ -565,7 +563,8 @@ impl World {
         self.open_next(end.flow());
     }
 
-    /// Tells a flow's application, and does what it answers.
+    /// Passes an event to a flow's application, and carries out the commands that the application
+    /// returns.
     #[cold]
     pub(crate) fn notify(&mut self, flow: FlowId, side: Side, event: AppEvent) {
         let mut commands = Vec::new();
@@ -613,8 +612,8 @@ impl World {
         }
     }
 
-    /// Opens the next connection of a flow if it is wanted and nothing of the
-    /// one before is left to do.
+    /// Opens the next connection of a flow if the application has requested one and the previous
+    /// connection is over at both ends.
     fn open_next(&mut self, flow: FlowId) {
         let ends = EndId::both(flow);
         let state = &mut self.flows[flow];
@@ -642,8 +641,7 @@ impl World {
     }
 }
 
-/// The end that a packet comes from: the one that data comes from, whether it opened
-/// the connection (`sender_opens`) or not, or the other.
+/// Returns the end that sent a packet. `sender_opens` is set if the data sender sent the SYN.
 #[inline]
 pub(crate) fn sending_end(packet: &Packet, sender_opens: bool) -> EndId {
     end_of(packet.flow, packet.from_opener, sender_opens)
@@ -663,7 +661,7 @@ fn end_of(flow: FlowId, from_opener: bool, sender_opens: bool) -> EndId {
 mod tests {
     use super::*;
 
-    /// The times of a direction's segments are one line of the cache, its counters two.
+    /// The counters that each segment changes take one cache line, all counters of a flow two.
     #[test]
     fn what_is_counted_of_a_flow_lies_in_few_lines() {
         assert_eq!((size_of::<Transit>(), align_of::<Transit>()), (64, 64));

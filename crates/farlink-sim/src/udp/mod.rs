@@ -10,7 +10,7 @@ use farlink_wire::{Datagram, FlowId, Ip, NodeId, Packet, Payload};
 use sink::Sink;
 use source::Source;
 
-/// A flow of datagrams.
+/// A UDP flow: a source and a sink.
 #[derive(Debug)]
 pub(crate) struct UdpFlow {
     /// Flow number that packets carry.
@@ -22,7 +22,7 @@ pub(crate) struct UdpFlow {
     ip: Ip,
     pub(crate) source: Source,
     pub(crate) sink: Sink,
-    /// Copies of its datagrams that are on their way.
+    /// Datagrams in flight, duplicates included.
     pub(crate) under_way: u64,
     /// Time at which the source ended: nothing more is sent.
     pub(crate) ended_at: Option<Instant>,
@@ -54,17 +54,17 @@ impl UdpFlow {
         }
     }
 
-    /// Node that it sends from.
+    /// Returns the source node.
     pub(crate) fn node(&self) -> NodeId {
         self.from
     }
 
-    /// Nodes that it goes from and to.
+    /// Returns the source and the destination node.
     pub(crate) fn nodes(&self) -> [NodeId; 2] {
         [self.from, self.to]
     }
 
-    /// The next datagram leaves, as packet `ident` of its node.
+    /// Builds the packet of the next datagram, with IP identification `ident`.
     pub(crate) fn send(&mut self, now: Instant, ident: u16, ttl: u8) -> Packet {
         let number = self.source.sent;
         self.source.sent += 1;
@@ -90,18 +90,18 @@ impl UdpFlow {
         }
     }
 
-    /// Datagrams that are certain not to arrive any more.
+    /// Returns the number of datagrams that can no longer arrive.
     pub(crate) fn lost(&self) -> u64 {
         (self.source.sent - self.sink.received).saturating_sub(self.under_way)
     }
 
-    /// Datagrams that neither arrived nor are certain not to: they are queued, held by a link
-    /// protocol or on a link. Copies of one that arrived are none.
+    /// Returns the number of datagrams that have not arrived and still may: those in a queue, in an
+    /// ARQ or on a link. Duplicates of arrived datagrams are not counted.
     pub(crate) fn unsettled(&self) -> u64 {
         self.source.sent - self.sink.received - self.lost()
     }
 
-    /// Bytes of the IP packet that carries a datagram.
+    /// Returns the length in bytes of the IP packet of a datagram.
     pub(crate) fn ip_len(&self) -> u32 {
         Packet {
             ip: self.ip,
@@ -117,10 +117,10 @@ impl UdpFlow {
         .ip_len()
     }
 
-    /// Most of them in a row.
+    /// Returns the largest number of consecutive datagrams that were lost.
     pub(crate) fn longest_loss(&self) -> u64 {
-        // Of those behind the last that came, nothing is known as long as some are
-        // on their way.
+        // While datagrams are in flight, those sent after the highest received number are not
+        // counted as lost.
         let sent = if self.under_way == 0 {
             self.source.sent
         } else {

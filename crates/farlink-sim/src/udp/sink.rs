@@ -1,16 +1,15 @@
-//! Receiver of a flow of datagrams.
+//! Receiver of a UDP flow.
 
 use crate::quantile::Quantiles;
 use farlink_tcp::{Instant, Interval};
 
-/// A receiver that counts. All but `duplicated` is about the first copy of each
-/// datagram.
+/// Counters of a receiver. All except `duplicated` count only the first copy of each datagram.
 #[derive(Debug, Default)]
 pub(crate) struct Sink {
-    /// A bit per datagram that was there.
+    /// Bitmap of the received datagrams.
     seen: Vec<u64>,
     pub(crate) received: u64,
-    /// Further copies.
+    /// Copies received after the first.
     pub(crate) duplicated: u64,
     /// Datagrams that arrived after one that was sent later (RFC 4737, 3.3).
     pub(crate) reordered: u64,
@@ -24,12 +23,12 @@ pub(crate) struct Sink {
     last: Interval,
     /// Arrival of the last datagram.
     last_at: Instant,
-    /// RFC 3550, 6.4.1, in nanoseconds.
+    /// Interarrival jitter (RFC 3550, 6.4.1) in nanoseconds.
     jitter: f64,
 }
 
 impl Sink {
-    /// Datagram `number` arrives; returns whether it is the first copy.
+    /// Records the arrival of datagram `number`. Returns whether it is the first copy.
     pub(crate) fn receive(&mut self, now: Instant, number: u64, sent_at: Instant) -> bool {
         let (word, bit) = ((number / 64) as usize, 1u64 << (number % 64));
         if self.seen.len() <= word {
@@ -51,8 +50,8 @@ impl Sink {
         true
     }
 
-    /// From `start` to the arrival of the last, less the least delay: as long as the
-    /// source was at work until then, unless queues hold its datagrams up.
+    /// Returns the time from `start` to the last arrival, less the least delay. Without queueing of
+    /// the last datagram this is the time for which the source had sent until then.
     pub(crate) fn span(&self, start: Instant) -> Option<Interval> {
         let least = self.delays.least()?;
         let nanos = self.last_at.since(start).as_nanos();
@@ -97,7 +96,7 @@ impl Sink {
         self.next
     }
 
-    /// Most datagrams in a row, of the first `sent`, that were not there.
+    /// Returns the length of the longest run of missing datagrams among the first `sent`.
     pub(crate) fn longest_gap(&self, sent: u64) -> u64 {
         let mut longest = 0;
         let mut next = 0;

@@ -4,12 +4,11 @@ use crate::scenario::UdpSpec;
 use farlink_channel::rng::Stream;
 use farlink_tcp::{Instant, Interval};
 
-/// A source that sends at one rate, always or while it is on.
+/// Source with a constant rate, either always on or with on and off periods.
 ///
-/// It has a clock of its own that runs while it is on. Datagram k is due when
-/// that clock shows the time that the k datagrams before it take at the rate, so
-/// nothing is lost by rounding, and a period too short for a datagram counts
-/// towards the next.
+/// Its clock runs only during on periods. Datagram k is due when the clock shows k datagram lengths
+/// divided by the rate. So rounding errors do not add up, and an on period too short for a datagram
+/// counts towards the next.
 #[derive(Debug)]
 pub(crate) struct Source {
     spec: UdpSpec,
@@ -25,7 +24,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Starts with a period that it is on.
+    /// Creates a source that begins with an on period.
     pub(crate) fn new(spec: UdpSpec, mut stream: Stream, started: Instant) -> Self {
         let on = match &spec.on_off {
             Some((on, _)) => span(on.draw_time(&mut stream)),
@@ -135,7 +134,7 @@ mod tests {
         assert_eq!((sent, end), (vec![1.0, 1.1, 1.2, 1.3], 1.4));
         let (sent, end) = times(&mut source(None, None, Some(2)));
         assert_eq!((sent.len(), end), (20, 3.0));
-        // 1/3 of a second has no end in nanoseconds: datagram 3n is on the second.
+        // 1/3 s is no whole number of nanoseconds, yet datagram 3n leaves at the second n.
         let mut source = source(None, None, None);
         source.spec.rate = 2400;
         source.sent = 3_000_000_000;

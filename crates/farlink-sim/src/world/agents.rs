@@ -1,4 +1,4 @@
-//! Agents at routers in the world: packets cross them, and what they ask for is done.
+//! Agents at routers: packets cross agents, and the actions that agents request are carried out.
 
 use super::handoff::Seen;
 use super::placed::{Handing, Placed};
@@ -11,7 +11,7 @@ use farlink_tcp::{Instant, Notice};
 use farlink_wire::{ById, Direction, LinkId, NodeId, Packet, PacketId, Payload, icmp};
 
 impl World {
-    /// Puts other nodes in the place of those that are there, with the same agents.
+    /// Replaces the nodes, and keeps their agents.
     pub(crate) fn set_nodes(&mut self, nodes: ById<NodeId, Node>) {
         self.nodes = nodes;
         for placed in &self.agents.all {
@@ -20,13 +20,13 @@ impl World {
         self.note_movers();
     }
 
-    /// Sets the fate of an agent's per-host state when the host leaves its link.
+    /// Sets what happens to an agent's per-host state when the host leaves its link.
     pub(crate) fn set_handing(&mut self, number: usize, handing: Handing) {
         self.agents.all[number].handing = handing;
     }
 
-    /// Puts an agent at a node, behind those that are there; it will look after link number
-    /// `wireless`, once it is woken. Returns its number.
+    /// Adds an agent at a node, after the node's other agents, and returns its number. The agent is
+    /// asleep until it is woken; `wireless` is the number of its link.
     pub(crate) fn add_agent(
         &mut self,
         node: NodeId,
@@ -49,8 +49,8 @@ impl World {
         number
     }
 
-    /// An agent is on, or will be: its link tells it of what it sends. The links of agents that
-    /// are off for good do nothing more than any other.
+    /// Wakes an agent that is on or will be switched on: its link reports departures from now on.
+    /// Links of agents that stay off report nothing.
     pub(crate) fn wake_agent(&mut self, number: usize) {
         let placed = &mut self.agents.all[number];
         placed.sleeps = false;
@@ -65,8 +65,7 @@ impl World {
         }
     }
 
-    /// Packets cross nodes as if no agent were there, unless one of them may be on. Returns
-    /// whether they do.
+    /// Lets packets bypass all agents if every agent sleeps. Returns whether they do.
     pub(super) fn crosses_no_agent(&mut self) -> bool {
         if !self.agents.all.iter().all(|placed| placed.sleeps) {
             return false;
@@ -77,7 +76,7 @@ impl World {
         true
     }
 
-    /// A packet that came over `link` crosses a node with agents.
+    /// Passes a packet that arrived over `link` through the agents of a node.
     #[cold]
     pub(crate) fn cross(&mut self, node: NodeId, link: LinkId, packet: PacketId) {
         if !self.nobody_moves() && self.is_stale(node, link, packet) {
@@ -86,7 +85,7 @@ impl World {
         self.cross_from(node, link, packet, 0);
     }
 
-    /// Passes a packet through the agents, from agent number `first` on.
+    /// Passes a packet through a node's agents, beginning with agent number `first`.
     pub(super) fn cross_from(
         &mut self,
         node: NodeId,
@@ -157,7 +156,7 @@ impl World {
         }
     }
 
-    /// An agent wanted to be called now, unless it changed its mind.
+    /// Calls an agent whose timer expires. A stale event is ignored.
     #[cold]
     pub(crate) fn agent_due(&mut self, number: usize) {
         let placed = &mut self.agents.all[number];
@@ -172,7 +171,7 @@ impl World {
         }
     }
 
-    /// An agent is on or off from the start, and switched at these instants.
+    /// Sets the initial state of an agent (on or off), and schedules its switches.
     pub(crate) fn plan_switches(
         &mut self,
         number: usize,
@@ -201,8 +200,8 @@ impl World {
         self.ask(number, |agent, now, out| agent.switch(now, on, out));
     }
 
-    /// The last bit of a packet leaves the transmitter of a link that an agent looks
-    /// after, for the first time.
+    /// Reports to agents the first departure of a packet: its last bit leaves the transmitter of a
+    /// link with an agent.
     pub(super) fn left(&mut self, link: LinkId, packet: PacketId, at: Instant) {
         if self.links.arq(link).is_some() {
             self.tell_followers(packet, Sent::Left(at));
@@ -211,17 +210,17 @@ impl World {
         }
     }
 
-    /// The protocol of a link sent a packet again.
+    /// Reports to agents a retransmission of a packet by the ARQ of the link.
     pub(super) fn left_again(&mut self, packet: PacketId, at: Instant) {
         self.tell_followers(packet, Sent::Again(at));
     }
 
-    /// A packet goes nowhere from the node of those that follow it.
+    /// Reports to the agents that follow a packet that the packet does not leave their node.
     pub(super) fn refused(&mut self, packet: PacketId) {
         self.end_following(packet, Sent::Refused);
     }
 
-    /// Nothing more is heard of a packet.
+    /// Ends the observation of a packet by agents.
     pub(super) fn unfollow(&mut self, packet: PacketId) {
         if !self.agents.followed.is_empty() {
             while self.agents.followed.pop(packet).is_some() {}
@@ -249,7 +248,7 @@ impl World {
         self.ask(number, |agent, now, out| agent.on_sent(now, tag, sent, out));
     }
 
-    /// Tells an agent something, and does what it asks for.
+    /// Calls a method of an agent, and carries out the actions that the agent requests.
     pub(super) fn ask(
         &mut self,
         number: usize,
@@ -261,12 +260,12 @@ impl World {
         self.act(number, out);
     }
 
-    /// From now on what agents do and what crosses them goes to the probes.
+    /// Turns on the traces of agents: their notes, and the packets that cross them.
     pub(crate) fn watch_agents(&mut self) {
         self.agents.taps.probed = true;
     }
 
-    /// Does what an agent asks for.
+    /// Carries out the actions that an agent has put into `out`.
     fn act(&mut self, number: usize, mut out: Out) {
         if out.actions.is_empty() && out.notes.is_none() {
             self.agents.out = out;
@@ -298,7 +297,7 @@ impl World {
         self.watch_agent(number);
     }
 
-    /// Tells the sender of a packet that it is stuck.
+    /// Sends the ICMP message "bad state" about a packet to its sender.
     fn send_bad_state(&mut self, number: usize, node: NodeId, about: &Packet) {
         let Some(message) = icmp::bad_state(node, about) else {
             return;
@@ -348,7 +347,7 @@ impl World {
         }
         self.tap_own(number, node, packet);
         if !self.forward(node, packet) {
-            // As if it had never been.
+            // The message has no route, so the counters of sent messages are restored.
             self.agents.injected -= 1;
             self.agents.all[number].injected -= 1;
             self.unfollow(packet);
@@ -356,7 +355,7 @@ impl World {
         }
     }
 
-    /// A packet leaves that an agent sends.
+    /// Captures a packet that an agent sends, if captures are on.
     fn tap_own(&mut self, number: usize, node: NodeId, packet: PacketId) {
         if self.agents.taps.is_watched() {
             let next = self.nodes[node].next_hop(self.packets.label(packet).dst);
@@ -376,7 +375,7 @@ impl World {
         }
     }
 
-    /// Sees to it that an agent is called when it wants to be.
+    /// Schedules an agent's next call at the time that the agent requests.
     fn watch_agent(&mut self, number: usize) {
         let placed = &mut self.agents.all[number];
         let due = placed.agent.deadline().unwrap_or(Instant::MAX);

@@ -1,4 +1,4 @@
-//! What flows measure adds up, in scenarios at random.
+//! Tests that the metrics of flows balance, in random scenarios.
 
 use super::random::scenario;
 use super::{FlowKind, World};
@@ -10,7 +10,7 @@ use farlink_channel::DropCause;
 use farlink_wire::NodeId;
 use serde_json::{Map, Value};
 
-/// Nodes that the data of a flow goes from and to.
+/// Returns source and destination node of a flow's data.
 fn way(world: &World, slot: FlowKind) -> [NodeId; 2] {
     match slot {
         FlowKind::Tcp(number) => EndId::both(number).map(|end| world.ends[end].node),
@@ -19,7 +19,7 @@ fn way(world: &World, slot: FlowKind) -> [NodeId; 2] {
     }
 }
 
-/// Rate of the slowest link between two nodes, in bit/s.
+/// Returns the rate of the slowest link between two nodes, in bit/s.
 fn least_rate(world: &World, [mut at, to]: [NodeId; 2]) -> f64 {
     let mut least = u64::MAX;
     while at != to {
@@ -30,8 +30,8 @@ fn least_rate(world: &World, [mut at, to]: [NodeId; 2]) -> f64 {
     least as f64
 }
 
-/// Goodput is at most the rate of the slowest link of the way. What was sent was received, was lost
-/// for a cause, or is under way.
+/// Goodput is at most the rate of the slowest link of the path. Each datagram sent was received,
+/// was lost for a cause, or is in flight.
 #[test]
 fn goodput_and_datagrams_of_each_flow_add_up() {
     let (mut flows, mut datagrams, mut cut_off) = (0, 0, 0);
@@ -58,7 +58,8 @@ fn goodput_and_datagrams_of_each_flow_add_up() {
             let [received, lost, under_way] = ["received", "lost", "under_way"]
                 .map(|part| of(&format!("datagrams_{part}")).unwrap());
             assert_eq!(sent, received + lost + under_way, "{flow:?} of\n{text}");
-            // Copies are lost without a loss, and a lost piece of a datagram is one, too.
+            // Not with duplicates, because a lost copy is no lost datagram; nor with fragments,
+            // because one lost fragment loses a datagram.
             if !text.contains("duplicate") && !text.contains("mtu") {
                 let causes = DropCause::ALL.iter();
                 let causes = causes.filter_map(|cause| of(&format!("lost_{}", cause.name())));

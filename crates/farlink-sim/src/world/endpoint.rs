@@ -1,4 +1,4 @@
-//! Endpoints at work: segments that arrive, calls of applications, and segments that leave.
+//! TCP endpoints in the event loop: arriving segments, calls of applications, departing segments.
 
 use super::fast::fast_offer;
 use super::{World, end_of};
@@ -12,11 +12,11 @@ impl World {
     /// Passes a segment that has arrived to its endpoint.
     #[inline(never)] // what most segments take is inlined once
     pub(super) fn on_segment(&mut self, number: PacketId, flow: FlowId, from_opener: bool) {
-        self.on_segment_inline(number, flow, from_opener);
+        self.process_segment(number, flow, from_opener);
     }
 
     #[inline(always)] // of each segment that arrives
-    pub(super) fn on_segment_inline(&mut self, number: PacketId, flow: FlowId, from_opener: bool) {
+    pub(super) fn process_segment(&mut self, number: PacketId, flow: FlowId, from_opener: bool) {
         let packet = &self.packets[number];
         let Some(segment) = packet.tcp() else {
             return;
@@ -26,7 +26,7 @@ impl World {
             && let Some(opening) = &self.flows[flow].opening
             && !opening.is_current(packet)
         {
-            // A duplicate from a connection before: nobody there misses it.
+            // A delayed duplicate of an earlier connection is dropped silently.
             self.packets.release(number);
             return;
         }
@@ -40,7 +40,8 @@ impl World {
             if fresh && end.side() == Side::To {
                 let (mut seq, len) = (segment.data_seq(), segment.body.len());
                 if !self.agents.all.is_empty() {
-                    // Between halves of a connection numbers may have changed.
+                    // A split agent may translate sequence numbers between the halves of a
+                    // connection.
                     let place = receiver.conn.received_position(seq).unwrap_or_default();
                     seq = self.ends[end.other()].isn.at(place);
                     receiver = &mut self.ends[end];
@@ -53,13 +54,13 @@ impl World {
         if fresh && receiver.reads() {
             self.received_awaited(end);
         } else if receiver.is_idle() && self.probes.is_none() {
-            // As after every other segment at the end that data goes to.
+            // Nothing to send: with delayed ACKs, every second segment at the data receiver.
             return;
         }
-        self.serve_inline(end);
+        self.transmit_all(end);
     }
 
-    /// An endpoint's timer goes off, unless it was moved.
+    /// Handles the timer of an endpoint. A stale event, whose time is not `scheduled`, is ignored.
     #[inline]
     pub(super) fn timer(&mut self, end: EndId) {
         let e = &mut self.ends[end];
@@ -73,17 +74,18 @@ impl World {
         self.serve(end);
     }
 
-    /// Lets the application and the endpoint act on what just happened.
+    /// Lets the application and the endpoint of `end` react to the last event: reads, writes, sends
+    /// segments and sets the timer.
     #[inline(never)] // as `on_segment`
     pub(crate) fn serve(&mut self, end: EndId) {
         let e = &mut self.ends[end];
         if e.live && e.reads() {
             self.received_awaited(end);
         }
-        self.serve_inline(end);
+        self.transmit_all(end);
     }
 
-    /// Handles the arrival of all data that an application awaits.
+    /// Notifies an application that all the bytes that it awaits (`awaits`) have arrived.
     #[cold]
     fn received_awaited(&mut self, end: EndId) {
         let e = &mut self.ends[end];
@@ -92,9 +94,9 @@ impl World {
         self.notify(end.flow(), end.side(), event);
     }
 
-    /// Serves an end where no data waits to be read.
+    /// Sends all segments that an end may send now, and sets its timer. Does not read data.
     #[inline(always)] // of each segment that arrives
-    fn serve_inline(&mut self, end: EndId) {
+    fn transmit_all(&mut self, end: EndId) {
         let mut e = &mut self.ends[end];
         if !e.live {
             return;
@@ -161,7 +163,7 @@ impl World {
         }
     }
 
-    /// A segment leaves an endpoint where probes are, or where there may be no way.
+    /// Sends a segment of an endpoint if probes are on or if it may have no route.
     #[cold]
     fn departs_watched(&mut self, node: NodeId, number: PacketId) {
         if let Some(probes) = &mut self.probes {
@@ -171,7 +173,7 @@ impl World {
         self.forward(node, number);
     }
 
-    /// Passes an endpoint's records to the probes.
+    /// Moves the trace records of an endpoint to the probes.
     #[cold]
     pub(super) fn drain_trace(&mut self, end: EndId) {
         let records: Vec<_> = self.ends[end].conn.drain_records().collect();

@@ -1,5 +1,5 @@
-//! TCP Fast Open (RFC 7413): what hosts keep of each other, and programs that write
-//! as they open.
+//! TCP Fast Open (RFC 7413): cached cookies of hosts, and programs that write before the handshake
+//! ends.
 
 use super::World;
 use crate::app::AppEvent;
@@ -9,9 +9,8 @@ use farlink_tcp::{FastOpenCache, FastOpenCookie};
 use farlink_wire::FlowId;
 
 impl World {
-    /// The SYN of a flow's connection is about to leave. A program whose host has the
-    /// server's cookie writes now what it would write after the handshake: to connect
-    /// and to write is one call (RFC 7413, 4.2.1).
+    /// Lets a program write its request before its SYN leaves, if its host has a cookie of the
+    /// server. Connect and write are then one call (RFC 7413, 4.2.1).
     pub(crate) fn open_fast(&mut self, flow: FlowId) {
         let opener = self.hot[flow].opener();
         let client = EndId::new(flow, opener);
@@ -37,8 +36,8 @@ impl World {
         }
     }
 
-    /// A connection is established at this end: what it learned is kept. Returns
-    /// whether its program went ahead and knows all that it wants to know.
+    /// Stores the cookie of a connection established at `end`. Returns whether its program wrote
+    /// before that and needs no notice of the establishment.
     pub(crate) fn opened(&mut self, end: EndId) -> bool {
         let e = &mut self.ends[end];
         if let Some(cache) = e.conn.fast_open_cache() {

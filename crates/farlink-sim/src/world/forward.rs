@@ -1,4 +1,4 @@
-//! A packet's way over a link: it is offered, and what becomes of it is done.
+//! Forwarding of packets: a node offers a packet to a link, and the link's outcomes are applied.
 
 use super::World;
 use crate::event_queue::{Event, Kind};
@@ -7,31 +7,31 @@ use farlink_link::{Due, Offered, Outcome};
 use farlink_wire::{Direction, FlowId, Label, LinkId, NodeId, PacketId, Payload};
 
 impl World {
-    /// Sends a packet on from a node. Returns whether there was a route; for packets
-    /// of flows there is, since flows without a route are refused when built.
+    /// Forwards a packet from a node, and returns whether it has a route. Packets of flows always
+    /// have one, because `build` refuses flows without a route.
     #[inline(never)] // what most packets take is inlined where they leave and where they pass
     pub(crate) fn forward(&mut self, node: NodeId, packet: PacketId) -> bool {
-        self.forward_inline(node, packet, self.packets.label(packet))
+        self.route_packet(node, packet, self.packets.label(packet))
     }
 
     #[inline(always)] // of each packet and hop
-    pub(super) fn forward_inline(&mut self, node: NodeId, packet: PacketId, label: Label) -> bool {
+    pub(super) fn route_packet(&mut self, node: NodeId, packet: PacketId, label: Label) -> bool {
         let link = self.nodes[node].next_hop(label.dst);
         if !self.links.has(link) {
             return false;
         }
-        self.offer_inline(node, link, packet, label);
+        self.offer_packet(node, link, packet, label);
         true
     }
 
     /// Offers a packet at a node to a link.
     #[inline(never)] // as `forward`
     pub(crate) fn offer(&mut self, node: NodeId, link: LinkId, packet: PacketId) {
-        self.offer_inline(node, link, packet, self.packets.label(packet));
+        self.offer_packet(node, link, packet, self.packets.label(packet));
     }
 
-    #[inline(always)] // as `forward_inline`
-    fn offer_inline(&mut self, node: NodeId, link: LinkId, packet: PacketId, label: Label) {
+    #[inline(always)] // as `route_packet`
+    fn offer_packet(&mut self, node: NodeId, link: LinkId, packet: PacketId, label: Label) {
         if self.probes.is_some() {
             self.offer_watched(node, link, packet);
             return;
@@ -45,9 +45,9 @@ impl World {
         self.offered(node, link, packet, offered, before);
     }
 
-    /// A link answers to the packet that a node offered it; `before` it there were so many
-    /// outcomes.
-    #[inline(always)] // as `forward_inline`
+    /// Handles the link's reply to an offered packet. `before` is `outcomes.len()` before the
+    /// offer.
+    #[inline(always)] // as `route_packet`
     pub(super) fn offered(
         &mut self,
         node: NodeId,
@@ -96,7 +96,7 @@ impl World {
         self.watch_length(link);
     }
 
-    /// A link has something to do, unless that was moved.
+    /// Handles the timer of a link. A stale event is ignored.
     #[cold]
     pub(crate) fn link_due(&mut self, link: LinkId, due: Due) {
         if due == Due::Low {
@@ -113,8 +113,8 @@ impl World {
         self.watch(link);
     }
 
-    /// Does what links said, from this place among the outcomes on: what is done may
-    /// add others behind them.
+    /// Applies the outcomes from index `from` on. Applying one may append others, which are applied
+    /// as well.
     fn apply_outcomes(&mut self, from: usize) {
         let mut next = from;
         while let Some(&outcome) = self.outcomes.get(next) {
@@ -158,20 +158,21 @@ impl World {
         self.outcomes.truncate(from);
     }
 
-    /// Sees to it that a link is called when it wants to be.
+    /// Schedules the next call of a link at the time that the link requests.
     #[inline]
     pub(crate) fn watch(&mut self, link: LinkId) {
         if let Some((due, at)) = self.links.deadline(link) {
             let (kind, source) = match due {
                 Due::Low => (Kind::LowDue, link),
-                // Both directions are one machine.
+                // The ARQ of both directions is one state machine, scheduled under the direction
+                // down.
                 Due::Arq => (Kind::Arq, LinkId::new(link.link(), Direction::Down)),
             };
             self.queue.push(Event::new(at, kind, source.0, 0));
         }
     }
 
-    /// Packets are about to leave the queue of a link.
+    /// Prepares the probe of a queue for packets that are about to leave it.
     fn watch_queue(&mut self, link: LinkId) {
         if let Some(probes) = &mut self.probes
             && self.links.arq(link).is_none()
@@ -185,7 +186,7 @@ impl World {
         self.watch_length(link);
     }
 
-    /// The length of a queue changed.
+    /// Records the new length of a queue in its probe.
     fn watch_length(&mut self, link: LinkId) {
         let Some(probes) = &mut self.probes else {
             return;

@@ -1,6 +1,6 @@
-//! IP fragments in the world: packets too long for their next link are cut, or
-//! dropped with word to the sender, which may cut what it sends then; hosts put them
-//! together (RFC 791, 3.2; RFC 1191; RFC 8200, 4.5; RFC 8201).
+//! IP fragmentation. A packet longer than the MTU of its next link is fragmented, or dropped with
+//! an ICMP message to its sender. Hosts reassemble fragments (RFC 791, 3.2; RFC 1191; RFC 8200,
+//! 4.5; RFC 8201).
 
 use super::reassemblies::{Key, Partial, key, same};
 use super::{World, sending_end};
@@ -14,7 +14,7 @@ use farlink_wire::packet::IPV4_HEADER_LEN;
 use farlink_wire::{HOST_TTL, Id, Ip, LinkId, NodeId, Packet, PacketId, Payload};
 
 impl World {
-    /// A packet at `node` is longer than the link that it is to be sent over takes.
+    /// Fragments a packet at `node` that exceeds the MTU of its next link, or drops it.
     #[cold]
     pub(crate) fn too_long(&mut self, node: NodeId, link: LinkId, number: PacketId) {
         let Some(mtu) = self.links[link].mtu() else {
@@ -50,7 +50,7 @@ impl World {
             len: (template.whole_len() - IPV4_HEADER_LEN) as u16,
             more: false,
         });
-        // The whole is let go last: its number stays taken as long.
+        // The original packet is released last, so that no fragment gets its number.
         for piece in mtu.cut(whole, IPV4_HEADER_LEN) {
             if matches!(template.payload, Payload::Udp(_)) {
                 self.datagram_copied(template.flow);
@@ -64,8 +64,8 @@ impl World {
         self.absorb(number);
     }
 
-    /// A datagram of a flow leaves its host. The host cuts one of IPv6 itself, to what its
-    /// link takes and, as far as it has heard, the path (RFC 8200, 4.5; RFC 8201, 5.2).
+    /// Sends a datagram of a flow. The host itself fragments an IPv6 datagram, to the MTU of its
+    /// link or the path MTU that it has learned (RFC 8200, 4.5; RFC 8201, 5.2).
     pub(super) fn send_datagram(&mut self, node: NodeId, packet: Packet) {
         if packet.ip == Ip::V6 {
             let link = self.nodes[node].next_hop(packet.dst);
@@ -81,7 +81,7 @@ impl World {
         self.send_whole(node, packet);
     }
 
-    /// A host cuts a datagram of IPv6, which is over with that.
+    /// Fragments an IPv6 datagram at its host.
     #[cold]
     fn send_in_pieces(&mut self, node: NodeId, packet: &Packet, bytes: u32) {
         let whole = Piece {
@@ -128,7 +128,7 @@ impl World {
         if at != packet.src {
             return;
         }
-        // Of what is not over TCP the end that sends the data is the opener.
+        // UDP and XTP flows have no SYN. Their data sender counts as the opener.
         let hot = self.hot.get(packet.flow);
         let end = sending_end(packet, hot.is_none_or(|hot| hot.sender_opens));
         self.serial = self.serial.wrapping_add(1);
@@ -136,7 +136,7 @@ impl World {
         self.queue.push_with(event, mtu.bytes);
     }
 
-    /// An endpoint, or a host that sends datagrams, hears how long a packet may be.
+    /// Sets the path MTU in bytes of a TCP endpoint or of a host that sends datagrams.
     pub(crate) fn path_mtu(&mut self, end: EndId, mtu: u32) {
         let Some(hot) = self.hot.get(end.flow()) else {
             let path = self.path_of_datagrams(end);
@@ -151,7 +151,8 @@ impl World {
         }
     }
 
-    /// A fragment is at its destination.
+    /// Adds a fragment to its datagram at the destination, and delivers the datagram once it is
+    /// complete.
     #[cold]
     pub(crate) fn reassemble(&mut self, link: LinkId, number: PacketId) {
         let packet = &self.packets[number];
@@ -174,7 +175,7 @@ impl World {
             self.watch_partial(due);
             return;
         }
-        // Also when it has gone over a link alone and is complete at once.
+        // The first fragment represents the datagram, also if it is complete by itself.
         if first != number {
             if added != Added::Duplicate {
                 let packet = &self.packets[number];
@@ -202,7 +203,7 @@ impl World {
         }
     }
 
-    /// A fragment is over: it became part of another packet, or a copy was there.
+    /// Releases a fragment that was merged into its datagram or was a duplicate.
     fn absorb(&mut self, number: PacketId) {
         let packet = &self.packets[number];
         if matches!(packet.payload, Payload::Udp(_)) {
@@ -211,7 +212,7 @@ impl World {
         self.packets.release(number);
     }
 
-    /// Nothing more is known of a datagram. Returns the link of its first fragment.
+    /// Removes the reassembly state of a datagram. Returns the link of its first fragment.
     fn forget(&mut self, key: Key) -> LinkId {
         let all = &mut self.reassemblies;
         all.partial
@@ -232,7 +233,7 @@ impl World {
         }
     }
 
-    /// Gives up the datagrams whose time is over.
+    /// Drops the incomplete datagrams whose reassembly time-out has expired.
     #[cold]
     pub(crate) fn give_up_partial(&mut self) {
         let all = &mut self.reassemblies;

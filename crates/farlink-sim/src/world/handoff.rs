@@ -14,13 +14,14 @@ use farlink_channel::mobility::Point;
 use farlink_tcp::{Instant, Interval};
 use farlink_wire::{ById, Direction, LinkId, NodeId, PacketId};
 
-// What is due, as the counter of an event: what takes state over at an instant takes all.
+// Kinds of handoff events, stored in the event's counter. One transfer event handles all transfers
+// due at its time.
 const LEAVE: u32 = 0;
 const JOIN: u32 = 1;
 const STATE: u32 = 2;
 
 impl World {
-    /// Adds a host that moves. It is at the first of its links.
+    /// Adds a moving host, attached to the first of its links.
     pub(crate) fn add_mover(&mut self, mover: Mover) {
         let number = self.roaming.movers.len() as u32;
         for (place, &link) in mover.links.iter().enumerate() {
@@ -42,7 +43,7 @@ impl World {
         self.note_movers();
     }
 
-    /// A host says where it is. What moves by a walk moves by that from now on.
+    /// Sets the reported position of a host, which replaces the host's walk from now on.
     pub(crate) fn place(&mut self, node: NodeId, at: Point) {
         for mover in &mut self.roaming.movers {
             if mover.node == node {
@@ -51,8 +52,8 @@ impl World {
         }
     }
 
-    /// Routes lead to hosts where they are, and stations look at what crosses them. To be called
-    /// when nodes were made.
+    /// Sets the routes to moving hosts, and makes their stations inspect crossing packets. To be
+    /// called after nodes are built.
     pub(crate) fn note_movers(&mut self) {
         for number in 0..self.roaming.movers.len() {
             for link in self.roaming.movers[number].links.clone() {
@@ -65,7 +66,7 @@ impl World {
         }
     }
 
-    /// Something is due of a host that moves.
+    /// Handles a handoff event of a moving host.
     #[cold]
     pub(crate) fn handoff_due(&mut self, number: usize, what: u32) {
         match what {
@@ -75,7 +76,7 @@ impl World {
         }
     }
 
-    /// Decides whether a host changes its link now.
+    /// Starts a handoff if a host's plan or position requires another link now.
     fn decide(&mut self, number: usize) {
         let now = self.now;
         let mover = &mut self.roaming.movers[number];
@@ -105,7 +106,7 @@ impl World {
         self.leave_link(number, target);
     }
 
-    /// A host leaves its link for another.
+    /// Detaches a host from its link; the target is its link number `target`.
     fn leave_link(&mut self, number: usize, target: usize) {
         let mover = &mut self.roaming.movers[number];
         let (node, left) = (mover.node, mover.links[mover.at]);
@@ -122,7 +123,7 @@ impl World {
             }
             self.watch_closed(link);
         }
-        // What had not come to an agent there goes on with the host.
+        // State still in transit to an agent of the old link is forwarded with the host.
         let mut next = 0;
         while let Some(coming) = self.roaming.coming.get(next) {
             if coming.mover != number {
@@ -159,7 +160,7 @@ impl World {
         }
     }
 
-    /// A host is at the link that it went to.
+    /// Attaches a host to the target of its handoff, changes the routes and forwards kept packets.
     fn join(&mut self, number: usize) {
         let mover = &mut self.roaming.movers[number];
         mover.is_away = false;
@@ -203,7 +204,7 @@ impl World {
         }
     }
 
-    /// Gives agents the state that has arrived by now.
+    /// Passes to agents the transferred state that has arrived by now.
     fn take_over(&mut self) {
         while let Some(place) = self
             .roaming
@@ -223,8 +224,8 @@ impl World {
         }
     }
 
-    /// A packet that crosses an agent waits for what comes to it of a host's connections. Returns
-    /// whether the agent sees it: not if it can do without.
+    /// Holds a packet that crosses an agent while state of its host is in transit to the agent.
+    /// Returns when the agent sees the packet.
     pub(super) fn waits_for_state(&mut self, agent: usize, link: LinkId, packet: PacketId) -> Seen {
         let label = self.packets.label(packet);
         let src = self.packets[packet].src;
@@ -248,7 +249,7 @@ impl World {
         self.roaming.movers.is_empty()
     }
 
-    /// A packet came to a station over a link that leads to its host no more, and is lost.
+    /// Drops a packet that reached a station over a link whose host has left.
     pub(super) fn is_stale(&mut self, node: NodeId, link: LinkId, packet: PacketId) -> bool {
         let to = self.packets.label(packet).dst;
         let Some(number) = self
@@ -279,7 +280,7 @@ impl World {
         true
     }
 
-    /// A packet is offered to a link whose host has gone.
+    /// Keeps or drops a packet that is offered to a link whose host has left.
     #[cold]
     pub(super) fn nobody_there(&mut self, node: NodeId, link: LinkId, packet: PacketId) {
         self.refused(packet);
@@ -299,7 +300,7 @@ impl World {
         self.lose_beyond(link, packet, DropCause::Handoff);
     }
 
-    /// A packet does not go on from the far end of a link.
+    /// Drops a packet at the far end of a link.
     #[cold]
     pub(super) fn cut_off(&mut self, link: LinkId, packet: PacketId, cause: DropCause) {
         if cause == DropCause::Handoff {
@@ -311,8 +312,8 @@ impl World {
         self.lose_beyond(link, packet, cause);
     }
 
-    /// Routes to a host and from it are over the link that it is at: the fewest links to its
-    /// station, and none over another host that moves.
+    /// Sets the routes to and from a host: over its current link, along the fewest links to its
+    /// station, and not over another moving host.
     fn reroute(&mut self, number: usize) {
         let mover = &self.roaming.movers[number];
         let (host, link) = (mover.node, mover.links[mover.at]);

@@ -10,7 +10,7 @@ use farlink_wire::{FlowId, HOST_TTL, LinkId, NodeId, Packet, PacketId, Payload, 
 use std::net::IpAddr;
 
 impl World {
-    /// Says which nodes have programs; the others are routers.
+    /// Sets which nodes run programs; all others are routers.
     pub(crate) fn set_hosts(&mut self, is_host: impl Iterator<Item = bool>) {
         let errors = Bucket {
             full: Instant::ZERO,
@@ -24,7 +24,7 @@ impl World {
         self.real.way_out = Some((host, ipv6));
     }
 
-    /// The node that a packet for this address goes to.
+    /// Returns the destination node of an address.
     pub(crate) fn node_for(&self, address: IpAddr) -> Option<NodeId> {
         let node = node_of(address);
         let is_here = node.is_some_and(|node| self.real.places.get(node).is_some());
@@ -39,18 +39,18 @@ impl World {
         !self.nodes[node].routes.is_empty()
     }
 
-    /// The node at the far end of the path from `node` to `to`, if there is one.
+    /// Returns the next node on the path from `node` to `to`, if there is a route.
     pub(crate) fn next_node(&self, node: NodeId, to: NodeId) -> Option<NodeId> {
         self.next_link(node, to).map(|link| self.links[link].to())
     }
 
-    /// The direction of a link that `node` sends to `to` by.
+    /// Returns the link direction over which `node` sends to `to`.
     pub(crate) fn next_link(&self, node: NodeId, to: NodeId) -> Option<LinkId> {
         let link = self.nodes[node].next_hop(to);
         self.links.has(link).then_some(link)
     }
 
-    /// A packet of a real program enters at a node. It has a route from there.
+    /// Sends a packet of a real program from a node, which has a route for it.
     pub(crate) fn enter(&mut self, now: Instant, node: NodeId, packet: Packet) {
         debug_assert!(now >= self.now, "time goes on");
         self.now = now;
@@ -62,7 +62,7 @@ impl World {
         self.forward(node, number);
     }
 
-    /// Hands over the packets of real programs that have arrived, with their node.
+    /// Passes each arrived packet of real programs to `take`, with its node.
     pub(crate) fn leave(&mut self, mut take: impl FnMut(NodeId, &mut Packet)) {
         self.real.left += self.real.leaving.len() as u64;
         for (node, number) in self.real.leaving.drain(..) {
@@ -71,7 +71,7 @@ impl World {
         }
     }
 
-    /// A packet of a real program is at the node that it is for.
+    /// Handles a packet of a real program at its destination node.
     pub(crate) fn at_program(&mut self, node: NodeId, link: LinkId, number: PacketId) {
         if self.is_host(node) {
             self.real.leaving.push((node, number));
@@ -85,20 +85,19 @@ impl World {
         place.is_some_and(|place| place.is_host)
     }
 
-    /// The hops of a packet are used up (RFC 1812, 5.3.1).
+    /// Drops a packet whose TTL has expired, with an ICMP error to its sender (RFC 1812, 5.3.1).
     #[cold]
     pub(crate) fn expired(&mut self, node: NodeId, link: LinkId, number: PacketId) {
         self.refuse(node, link, number, IcmpError::TimeExceeded);
     }
 
-    /// There is no route to where a packet goes.
+    /// Drops a packet without a route, with an ICMP error to its sender.
     #[cold]
     pub(crate) fn no_route(&mut self, node: NodeId, link: LinkId, number: PacketId) {
         self.refuse(node, link, number, IcmpError::NetUnreachable);
     }
 
-    /// A packet goes no further than `node`; the program that sent it hears of it
-    /// by ICMP.
+    /// Drops a packet at `node`, and sends an ICMP error to the program that sent the packet.
     pub(crate) fn refuse(
         &mut self,
         node: NodeId,
@@ -115,14 +114,15 @@ impl World {
         let answer = answer.and_then(|raw| raw.error_of(node, error));
         self.lose_beyond(link, number, cause);
         let Some(answer) = answer else { return };
-        // Path MTU discovery must not go without (RFC 1812, 4.3.2.8 leaves which to
-        // limit to the router).
+        // "Too big" is not rate-limited, because path MTU discovery needs it (RFC 1812, 4.3.2.8
+        // leaves the choice to the router).
         if matches!(error, IcmpError::TooBig(_)) || self.may_tell(node) {
             self.send_answer(node, answer);
         }
     }
 
-    /// A packet is for a router: it answers what it can.
+    /// Handles a packet addressed to a router: sends an echo reply, or an ICMP error if the packet
+    /// needs one.
     #[cold]
     fn at_router(&mut self, node: NodeId, link: LinkId, number: PacketId) {
         if self.packets[number].corrupt {
@@ -142,7 +142,7 @@ impl World {
         }
     }
 
-    /// A packet of a real program with the bits that errors changed.
+    /// Returns a packet of a real program, with the bits that errors changed.
     fn as_it_is(&self, number: PacketId) -> Option<Raw> {
         let packet = &self.packets[number];
         let Payload::Raw(raw) = &packet.payload else {
@@ -155,7 +155,7 @@ impl World {
         Some(raw)
     }
 
-    /// Returns whether a node may send another error.
+    /// Returns whether the rate limit lets a node send another ICMP error, and counts that error.
     fn may_tell(&mut self, node: NodeId) -> bool {
         let now = self.now;
         let place = self.real.places.get_mut(node);
@@ -164,8 +164,7 @@ impl World {
         allowed
     }
 
-    /// A router sends a message to the host whose address it has; to none if there
-    /// is none.
+    /// Sends a router's message to the host that has the destination address, if there is one.
     fn send_answer(&mut self, node: NodeId, answer: Raw) {
         let to = self.node_for(answer.destination());
         let Some(to) = to.filter(|&to| self.is_host(to)) else {
@@ -188,7 +187,7 @@ impl World {
         if to == node {
             self.real.leaving.push((node, answer));
         } else if !self.forward(node, answer) {
-            // A message that finds no route is as if it had never been.
+            // A message without a route is not counted.
             self.real.answered -= 1;
             self.packets.release(answer);
         }

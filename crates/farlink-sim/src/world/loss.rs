@@ -1,4 +1,4 @@
-//! Packets that are lost or damaged: who counts it, and who is told.
+//! Lost or damaged packets: counters, probes and notifications.
 
 use super::losses::{Lost, LostLater};
 use super::{World, sending_end};
@@ -10,7 +10,7 @@ use farlink_tcp::{Instant, LossCause};
 use farlink_wire::{FlowId, Id, LinkId, Packet, PacketId, Payload};
 
 impl World {
-    /// Takes back what is counted of losses whose time has not come.
+    /// Subtracts the counted losses whose time is after the end of the run.
     pub(crate) fn forget_future_losses(&mut self) {
         for lost in self.lost_later.drain(..).filter(|lost| lost.at > self.now) {
             let tally = &mut self.counters[lost.flow];
@@ -21,8 +21,7 @@ impl World {
         }
     }
 
-    /// A packet is lost that a link delivered: the node at the far end has no use for
-    /// it. It is counted among the losses of the link that brought it.
+    /// Drops a packet after delivery by a link. The loss is counted at that link.
     #[cold]
     pub(crate) fn lose_beyond(&mut self, link: LinkId, number: PacketId, cause: DropCause) {
         let priority = self.packets[number].priority();
@@ -30,7 +29,7 @@ impl World {
         self.lose(link, number, cause, self.now);
     }
 
-    /// A packet is lost on a link, which has counted it.
+    /// Records a packet lost on a link, which has already counted the loss.
     #[cold]
     pub(crate) fn lose(&mut self, link: LinkId, number: PacketId, cause: DropCause, at: Instant) {
         let packet = &self.packets[number];
@@ -64,7 +63,7 @@ impl World {
         }
         let packet = &self.packets[number];
         let tally = &mut self.counters[packet.flow];
-        // Of what is not over TCP the end that sends the data is the opener.
+        // UDP and XTP flows have no SYN. Their data sender counts as the opener.
         let hot = self.hot.get(packet.flow);
         let back = hot.map_or(!packet.from_opener, |hot| {
             sending_end(packet, hot.sender_opens).side() == Side::To
@@ -91,7 +90,7 @@ impl World {
         }
     }
 
-    /// The end that a packet goes to, if the packet is of its connection.
+    /// Returns the end that receives a packet, if the packet belongs to the current connection.
     pub(crate) fn receiving_end(&self, packet: &Packet) -> Option<EndId> {
         let flow = &self.flows[packet.flow];
         let current = flow
@@ -102,8 +101,7 @@ impl World {
         (current && self.ends[end].live).then_some(end)
     }
 
-    /// A packet is at its host with changed bits: its addresses are those of
-    /// this connection, and the endpoint may make something of the rest.
+    /// Passes a corrupt packet to its endpoint, which may still use its header.
     #[cold]
     pub(crate) fn damaged(&mut self, number: PacketId) {
         let packet = &self.packets[number];
@@ -115,9 +113,9 @@ impl World {
         }
     }
 
-    /// The oracle of explicit loss notification: the end that waits for a packet
-    /// hears that it was lost and why, when it would have been over the link
-    /// that lost it. Returns whether the packet is kept until then.
+    /// Oracle of explicit loss notification. Schedules a notice to the receiving end of a lost
+    /// packet, with the cause, at the time of the packet's arrival had it not been lost. Returns
+    /// whether the packet is kept until then.
     pub(crate) fn notify_loss(
         &mut self,
         link: LinkId,
@@ -149,7 +147,7 @@ impl World {
                 self.queue.push_with(event, number.0);
                 true
             }
-            // Whatever it meant by that, it was no loss.
+            // An agent dropped the packet on purpose, which is no loss of the medium.
             DropCause::Agent => false,
             DropCause::Congestion
             | DropCause::Policy
@@ -164,7 +162,7 @@ impl World {
         }
     }
 
-    /// The time has come to tell of a loss by the medium.
+    /// Notifies a receiving end of a loss by the medium.
     pub(crate) fn notice(&mut self, end: EndId, number: PacketId) {
         let packet = &self.packets[number];
         if let Some(segment) = packet.tcp()

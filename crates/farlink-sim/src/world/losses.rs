@@ -1,4 +1,4 @@
-//! Packets that are lost, for those who want them and those who count them.
+//! Records of lost packets, for captures and for the counters of flows.
 
 use farlink_channel::DropCause;
 use farlink_tcp::Instant;
@@ -19,6 +19,7 @@ pub(crate) struct LostLater {
     pub(crate) at: Instant,
     /// Flow of the packet.
     pub(crate) flow: FlowId,
-    /// Why; none for a packet of the other end, of which no cause is counted.
+    /// Cause of the loss; `None` for a packet of the data receiver, whose losses are not counted by
+    /// cause.
     pub(crate) cause: Option<DropCause>,
 }

@@ -8,10 +8,10 @@ use farlink_wire::{LinkId, NodeId, PacketId};
 /// Schedule of a host's handoffs.
 #[derive(Debug)]
 pub(crate) enum Plan {
-    /// To the next of its links at these instants, behind the last to the first.
+    /// At each instant, hand over to the next of the host's links, and from the last to the first.
     At(Vec<Instant>),
-    /// To the link whose station is nearer by some metres than its own, which it finds out every
-    /// so often.
+    /// Every `every`, hand over to the link of the nearest station if that station is nearer than
+    /// the current one by a margin in metres.
     Walk {
         walker: Box<Walker>,
         /// Places of the stations.
@@ -28,14 +28,14 @@ pub(crate) struct Mover {
     /// Numbers of its links.
     pub(crate) links: Vec<u32>,
     pub(crate) plan: Plan,
-    /// Time without a link between two links.
+    /// Time without any link during a handoff.
     pub(crate) gap: Interval,
     /// Set if waiting packets are forwarded, and not lost.
     pub(crate) forwards: bool,
     /// The link that it is at, or goes to, among its own.
     pub(super) at: usize,
     pub(super) is_away: bool,
-    /// Packets that are kept until it is at the next link: where, and for which.
+    /// Packets kept during a handoff, each with its node and link.
     pub(super) kept: Vec<(NodeId, LinkId, PacketId)>,
     /// State of the host that left agents, with the number of each agent.
     pub(super) moved: Vec<(usize, Moved)>,
@@ -50,18 +50,19 @@ pub(crate) struct Counts {
     pub(crate) handoffs: u64,
     /// Packets lost on the air of a link that the host left.
     pub(crate) lost_on_air: u64,
-    /// Packets lost that waited for such a link or came to it, or that the host sent without one.
+    /// Packets lost in the queue of a link that the host left, or offered to such a link, or sent
+    /// by the host while it had no link.
     pub(crate) lost_waiting: u64,
-    /// Packets kept and passed on.
+    /// Packets kept during a handoff and forwarded after it.
     pub(crate) forwarded: u64,
-    /// Bytes of connections that went from agent to agent.
+    /// Bytes of connection state transferred between agents.
     pub(crate) transferred: u64,
     /// Total of these times in nanoseconds.
     pub(crate) transfer_time: u64,
 }
 
 impl Mover {
-    /// A host at the first of its links, or that of the nearest station.
+    /// Creates a moving host at its first link, or at the link of the nearest station.
     pub(crate) fn new(
         node: NodeId,
         links: Vec<u32>,
@@ -90,7 +91,7 @@ impl Mover {
     }
 }
 
-/// State of a host's connections on its way to an agent, which knows nothing of them until then.
+/// State of a host's connections in transit to an agent, which has none of it before arrival.
 #[derive(Debug)]
 pub(super) struct Coming {
     pub(super) agent: usize,
@@ -98,11 +99,11 @@ pub(super) struct Coming {
     pub(super) mover: usize,
     pub(super) at: Instant,
     pub(super) moved: Moved,
-    /// Packets that wait for it, with the link that brought each.
+    /// Packets that wait for this state, with the link that brought each.
     pub(super) held: Vec<(LinkId, PacketId)>,
 }
 
-/// Hosts that move, and the state of their connections that agents still wait for.
+/// Moving hosts, and the state of their connections in transit to agents.
 #[derive(Debug, Default)]
 pub(crate) struct Roaming {
     pub(crate) movers: Vec<Mover>,
@@ -128,7 +129,7 @@ impl Roaming {
     }
 }
 
-/// Returns the nearest of some places, and `or` if that is as near.
+/// Returns the index of the place nearest to `here`; `or` wins a tie.
 pub(super) fn nearest(here: Point, places: &[Point], or: usize) -> usize {
     let far = |place: usize| here.distance(places[place]);
     let closer = |best, other| if far(other) < far(best) { other } else { best };

@@ -1,4 +1,4 @@
-//! Packets as they pass the ends and the two sides of an agent.
+//! Taps that record packets at the ends of flows and on both sides of an agent.
 
 use super::World;
 use super::taps::{Tap, Tapped};
@@ -38,7 +38,7 @@ impl World {
         }
     }
 
-    /// A packet left or came to an end of its flow, if agents are watched.
+    /// Records a packet that left or reached an end of its flow, if agents are traced.
     pub(super) fn pass_end(&mut self, packet: PacketId, leaves: bool) {
         if self.agents.taps.probed && !self.agents.taps.all.is_empty() {
             let place = if self.is_forward(packet) == Some(leaves) {
@@ -64,7 +64,7 @@ impl World {
             return;
         };
         let is_end = tap == u64::MAX;
-        // What is damaged does not come to an end: its checksum tells.
+        // A corrupt packet fails its checksum and does not reach the endpoint.
         let damaged = is_end && packet.corrupt;
         if packet.flow == FlowId::NONE || packet.piece.is_some() || damaged || self.probes.is_none()
         {

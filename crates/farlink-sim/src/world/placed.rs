@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 /// Fate of an agent's per-host state at a handoff.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Handing {
-    /// Nothing: it stays.
+    /// Kind of transfer; `None` if the state stays at the agent.
     pub(crate) how: Option<Leaving>,
-    /// Bits a second at which it goes to another agent; 0 is no time.
+    /// Rate of the transfer to another agent in bit/s; 0 transfers at once.
     pub(crate) rate: u64,
     /// Additional delay of the transfer.
     pub(crate) delay: Interval,
-    /// The agents that it may go to: number of the link and of the agent.
+    /// Possible receivers of the state: number of the link and of the agent.
     pub(crate) peers: Vec<(u32, usize)>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Agents {
     pub(super) held: BTreeMap<PacketId, LinkId>,
     pub(super) followed: Followed,
     pub(crate) taps: Taps,
-    /// Room for what an agent asks for.
+    /// Reused buffer for the actions of an agent.
     pub(super) out: Out,
     /// Packets that agents made.
     pub(crate) injected: u64,
@@ -53,7 +53,8 @@ pub(crate) struct Agents {
 }
 
 impl Agents {
-    /// Room for what an agent asks for: what it does may make another act.
+    /// Returns an empty buffer for actions. It is taken out of `self`, because carrying out an
+    /// action may call another agent.
     pub(super) fn out(&mut self) -> Out {
         let mut out = std::mem::take(&mut self.out);
         if self.taps.probed && out.notes.is_none() {
@@ -75,8 +76,8 @@ impl Agents {
     }
 }
 
-/// Packets that agents follow to their link, each with the agents that do and what these
-/// call it: nearly always one.
+/// Packets that agents follow to their link. Each has a list of agents with their tags, nearly
+/// always of length 1.
 #[derive(Debug, Default)]
 pub(super) struct Followed {
     by_packet: Vec<Vec<(usize, Tag)>>,
@@ -105,7 +106,7 @@ impl Followed {
         all.get(next).copied()
     }
 
-    /// Nobody follows a packet any more. The last that did.
+    /// Removes and returns the last follower of a packet.
     pub(super) fn pop(&mut self, packet: PacketId) -> Option<(usize, Tag)> {
         let popped = self.by_packet.get_mut(packet.index())?.pop();
         self.count -= usize::from(popped.is_some());

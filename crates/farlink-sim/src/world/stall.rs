@@ -1,4 +1,5 @@
-//! Flows that starve: cut off with data under way, of which nothing arrived for long.
+//! Detection of starved flows: those still unfinished at the end of a run, with data in flight and
+//! no arrival for a long time.
 
 use super::{FlowKind, World};
 use crate::app::Side;
@@ -7,15 +8,15 @@ use crate::log;
 use farlink_tcp::{Instant, Interval};
 use farlink_wire::{LinkId, NodeId};
 
-/// Looks at the flows of a run that lasts to its limit, with few flows and with many. A look at a
-/// flow misses the cache some four times.
+/// Numbers of progress checks in a run of maximum duration, with few flows and with many. A check
+/// of one flow costs some four cache misses.
 const LOOKS: (u64, u64) = (64, 16);
-/// Flows that all looks visit together, beyond which there are fewer looks.
+/// Flow visits of all checks together, above which there are fewer checks.
 const VISITS: u64 = 64_000;
-/// Shortest silence that is told.
+/// Shortest time without an arrival that is reported.
 const SHORTEST: Interval = Interval::from_secs(10);
 
-/// Progress of all flows, looked at now and then: no packet costs anything for it.
+/// Progress of all flows, checked periodically so that packets cost nothing.
 #[derive(Debug)]
 pub(crate) struct Watch {
     step: Interval,
@@ -46,7 +47,8 @@ impl Watch {
         }
     }
 
-    /// Nothing happens between now and `until`.
+    /// Records the progress of all flows, and sets the next check behind `until`, the time of the
+    /// next event.
     #[cold]
     #[inline(never)]
     pub(crate) fn look(&mut self, world: &World, until: Instant) {
@@ -65,8 +67,8 @@ impl Watch {
         }
     }
 
-    /// The run was cut off: each flow that starves, by its place in the scenario, with the time
-    /// after which nothing arrived and the direction of a link at which it waits.
+    /// Returns the starved flows of a run that reached its limit: index in the scenario, time of
+    /// the last arrival, and the link direction at which it waits.
     pub(crate) fn stalls(&mut self, world: &mut World) -> Vec<(usize, Instant, Option<LinkId>)> {
         let end = world.now;
         self.look(world, end);
@@ -93,13 +95,13 @@ impl World {
     }
 }
 
-/// What of a flow arrived, and whether it has begun.
+/// Returns a measure of a flow's arrivals, which grows with each, and whether the flow has begun.
 fn progress(world: &World, slot: FlowKind) -> (u64, bool) {
     match slot {
         FlowKind::Tcp(number) => {
             let [from, to] = EndId::both(number).map(|end| &world.ends[end]);
             let began = from.live || to.live;
-            // An answer of the peer is progress of a handshake, too.
+            // ACKs count as progress too, so that a handshake is one.
             let answers = from.conn.acknowledged() + to.conn.acknowledged();
             (from.received + to.received + answers, began)
         }
@@ -127,12 +129,12 @@ fn is_under_way(world: &World, slot: FlowKind) -> bool {
     }
 }
 
-/// The direction on a flow's way, to either end, in front of which most packets wait.
+/// Returns the link direction of a flow's path, either way, at which most packets wait.
 fn waits_at(world: &mut World, slot: FlowKind) -> Option<LinkId> {
     let [from, to] = nodes(world, slot);
     let mut most = None;
     for (mut at, to) in [(from, to), (to, from)] {
-        // No path is longer than there are nodes, unless routes go round.
+        // Bounds the loop in case routes form a cycle.
         for _ in 0..world.nodes.len() {
             if at == to || !world.nobody_moves() {
                 break;

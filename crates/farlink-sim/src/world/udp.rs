@@ -1,5 +1,4 @@
-//! The part of the event loop that is about datagrams: one event for each that
-//! is sent, and then what any packet costs.
+//! UDP flows in the event loop. Each datagram sent is one event, besides the events of its packets.
 
 use super::World;
 use crate::app::Side;
@@ -11,12 +10,12 @@ use farlink_wire::xtp::Content;
 use farlink_wire::{FlowId, HOST_TTL, Id, NodeId, PacketId, Payload};
 
 impl World {
-    /// The flow of datagrams that a packet's number of a flow stands for.
+    /// Returns the index of the UDP flow with a packet's flow number.
     fn udp_index(&self, flow: FlowId) -> usize {
         flow.index() - self.flows.len()
     }
 
-    /// The hosts that datagrams of this end go from and to.
+    /// Returns source and destination host of the datagrams of an end.
     pub(super) fn path_of_datagrams(&self, end: EndId) -> (NodeId, NodeId) {
         let [from, to] = match self.xtp_index(end.flow()) {
             Some(index) => self.xtp[index].nodes(),
@@ -34,7 +33,7 @@ impl World {
     pub(crate) fn least_sending(&self, flow: &UdpFlow) -> Interval {
         let ([mut at, to], ip_len) = (flow.nodes(), flow.ip_len());
         let mut slowest = Interval::ZERO;
-        // No path is longer than there are nodes, unless routes go round.
+        // Bounds the loop in case routes form a cycle.
         for _ in 0..self.nodes.len() {
             if at == to || !self.nobody_moves() {
                 break;
@@ -46,8 +45,7 @@ impl World {
         Interval::from_nanos(slowest.as_nanos().saturating_mul(flow.sink.received))
     }
 
-    /// A source sends what is due, and its next datagram becomes an event; or it
-    /// has come to its end.
+    /// Sends the datagram that is due and schedules the next, or ends the source.
     pub(crate) fn datagram_due(&mut self, index: usize) {
         if let Some(index) = index.checked_sub(self.udp.len()) {
             self.xtp_due(index);
@@ -83,7 +81,7 @@ impl World {
         }
     }
 
-    /// A datagram is where it was to go.
+    /// Handles a datagram at its destination.
     pub(crate) fn datagram_arrived(&mut self, number: PacketId) {
         let packet = &self.packets[number];
         if let Some(index) = self.xtp_index(packet.flow) {
@@ -108,7 +106,7 @@ impl World {
         self.packets.release(number);
     }
 
-    /// A packet that carries a datagram was lost.
+    /// Counts a lost datagram.
     pub(crate) fn datagram_lost(&mut self, flow: FlowId) {
         if self.xtp_index(flow).is_none() {
             let index = self.udp_index(flow);
@@ -117,7 +115,7 @@ impl World {
         }
     }
 
-    /// A packet that carries a datagram was copied.
+    /// Counts a duplicated datagram.
     pub(crate) fn datagram_copied(&mut self, flow: FlowId) {
         if self.xtp_index(flow).is_none() {
             let index = self.udp_index(flow);
@@ -125,7 +123,7 @@ impl World {
         }
     }
 
-    /// The flow is done when nothing more is sent and nothing is under way.
+    /// Finishes a flow when it sends no more and has no datagram in flight.
     fn settle_flow(&mut self, index: usize) {
         let flow = &mut self.udp[index];
         if flow.ended_at.is_some() && flow.under_way == 0 && !flow.done {

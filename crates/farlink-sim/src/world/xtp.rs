@@ -1,4 +1,4 @@
-//! The part of the event loop that is about flows over XTP.
+//! XTP flows in the event loop.
 
 use super::World;
 use crate::event_queue::{Event, Kind};
@@ -7,14 +7,14 @@ use farlink_wire::xtp::{Content, Pdu};
 use farlink_wire::{FlowId, Id, PacketId, Payload};
 
 impl World {
-    /// The flow over XTP that a packet's number of a flow stands for, if it is one.
+    /// Returns the index of the XTP flow with a packet's flow number; `None` for other flows.
     pub(super) fn xtp_index(&self, flow: FlowId) -> Option<usize> {
         flow.index()
             .checked_sub(self.flows.len() + self.udp.len())
             .filter(|&index| index < self.xtp.len())
     }
 
-    /// A sender has something to do.
+    /// Handles the timer of an XTP sender.
     pub(super) fn xtp_due(&mut self, index: usize) {
         let flow = &mut self.xtp[index];
         if flow.wakes_at <= self.now {
@@ -24,7 +24,7 @@ impl World {
         self.xtp_transmit(index);
     }
 
-    /// A sender sends what it may, and is called again when it may send more.
+    /// Sends all packets that an XTP sender may send now, and schedules its next call.
     fn xtp_transmit(&mut self, index: usize) {
         while let Some((pdu, again)) = self.xtp[index].transmit(self.now) {
             if let Some(probes) = &mut self.probes
@@ -54,7 +54,7 @@ impl World {
         self.send_datagram(node, packet);
     }
 
-    /// A packet of XTP is where it was to go.
+    /// Handles an XTP packet at its destination.
     pub(super) fn xtp_arrived(&mut self, index: usize, number: PacketId) {
         let packet = self.packets.get_mut(number);
         let by_sender = packet.from_opener;

@@ -1,7 +1,7 @@
-//! Flows over an XTP-like transport: one stream from one end to the other, kept whole by
-//! status reports that the sender asks for, at a rate that is set and not found.
+//! Flows over an XTP-like transport: one reliable stream. The sender requests status reports to
+//! find losses, and sends at a configured rate.
 //!
-//! Both ends are sans-IO: they are told the time and what came, and answer with packets.
+//! Both ends are sans-IO: inputs are times and packets, outputs are packets.
 
 mod rate;
 mod receiver;
@@ -27,15 +27,15 @@ pub(crate) struct XtpFlow {
     size: u64,
     sender: Sender,
     receiver: Receiver,
-    /// Packets of both ends.
+    /// Number of packets sent by both ends.
     packets: u64,
     /// Start time.
     pub(crate) start: Instant,
     /// Arrival of the last byte.
     pub(crate) complete_at: Option<Instant>,
-    /// The sender knows that.
+    /// Set once a report has shown the sender that all data arrived.
     pub(crate) done: bool,
-    /// Time of its next event.
+    /// Time of the flow's next event.
     pub(crate) wakes_at: Instant,
 }
 
@@ -65,12 +65,12 @@ impl XtpFlow {
         }
     }
 
-    /// Nodes that it goes from and to.
+    /// Returns the source and the destination node.
     pub(crate) fn nodes(&self) -> [NodeId; 2] {
         [self.from, self.to]
     }
 
-    /// The time has come that the sender wanted to be called at.
+    /// Handles the sender's timer.
     pub(crate) fn on_time(&mut self, now: Instant) {
         self.sender.on_time(now);
     }
@@ -87,7 +87,7 @@ impl XtpFlow {
         self.sender.deadline(now)
     }
 
-    /// A packet of either end, as packet `ident` of its node.
+    /// Builds the packet of a PDU of either end, with IP identification `ident`.
     pub(crate) fn packet(&mut self, pdu: Pdu, by_sender: bool, now: Instant, ident: u16) -> Packet {
         let (from, to) = (self.from, self.to);
         let (src, dst) = if by_sender { (from, to) } else { (to, from) };
@@ -116,7 +116,7 @@ impl XtpFlow {
         }
     }
 
-    /// A packet of the sender is at the receiver. Returns its answer, if it asks for one.
+    /// Handles a packet at the receiver. Returns a status report if the packet requests one.
     pub(crate) fn at_receiver(&mut self, now: Instant, pdu: &Pdu) -> Option<Pdu> {
         if let Content::Data {
             seq, len, first, ..
@@ -135,7 +135,7 @@ impl XtpFlow {
         })
     }
 
-    /// A packet of the receiver is at the sender. Returns whether the flow is done by it.
+    /// Handles a status report at the sender. Returns whether it completes the flow.
     pub(crate) fn at_sender(&mut self, now: Instant, pdu: Pdu) -> bool {
         if let Content::Control(status) = pdu.content {
             let most_spans = self.receiver.most_spans();
@@ -146,7 +146,7 @@ impl XtpFlow {
         done
     }
 
-    /// Bytes of the stream that are there.
+    /// Returns the number of bytes received in order.
     pub(crate) fn delivered(&self) -> u64 {
         self.receiver.rseq
     }
@@ -156,12 +156,12 @@ impl XtpFlow {
         self.receiver.rseq as f64 / self.size.max(1) as f64
     }
 
-    /// Packets with data that came.
+    /// Returns the number of received data packets, without duplicates.
     pub(crate) fn packets_received(&self) -> u64 {
         self.receiver.stats.segments_fresh
     }
 
-    /// Counters of both ends, first of that which sends the data.
+    /// Returns the counters of both ends, the sender's first.
     pub(crate) fn stats(&self) -> [&Stats; 2] {
         [&self.sender.stats, &self.receiver.stats]
     }

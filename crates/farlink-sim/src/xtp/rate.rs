@@ -1,13 +1,13 @@
-//! Rate control: so many bytes each period, and no more than those of one period at once.
+//! Rate control: a credit of `burst` bytes each period, which does not accumulate over periods.
 
 use crate::scenario::XtpSpec;
 use farlink_tcp::{Instant, Interval};
 
 /// Rate control of a sender.
 ///
-/// Each period, `burst` over `rate`, its credit becomes a burst. A packet may begin with
-/// whatever credit there is, and what it takes too much is missing in the next period, so that
-/// the rate holds whatever the lengths of packets and bursts are.
+/// Each period lasts `burst` / `rate` and sets the credit to `burst`. A packet may be sent if any
+/// credit is left. Bytes beyond the credit are subtracted from the next period's, so that the rate
+/// holds for all lengths of packets and bursts.
 #[derive(Debug)]
 pub(super) struct Rate {
     bits_per_second: u64,
@@ -37,7 +37,7 @@ impl Rate {
         self.started + Interval::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX / 2))
     }
 
-    /// The period that is under way.
+    /// Returns the number of the current period.
     fn period(&self, now: Instant) -> u64 {
         let nanos = u128::from(now.since(self.started).as_nanos());
         let length = u128::from(self.burst) * 8 * 1_000_000_000;
@@ -58,7 +58,7 @@ impl Rate {
         self.credit > 0
     }
 
-    /// A packet with so many bytes of data is sent.
+    /// Subtracts a sent packet's bytes of data from the credit.
     pub(super) fn take(&mut self, bytes: u32) {
         self.credit -= i64::from(bytes);
     }

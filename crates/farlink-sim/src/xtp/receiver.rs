@@ -1,25 +1,25 @@
-//! The end that data goes to.
+//! Receiver of an XTP flow.
 
 use farlink_tcp::Stats;
 use farlink_wire::xtp::{ECNTL_LEN, SPAN_LEN, Span, Status};
 use std::collections::BTreeMap;
 
-/// Spans that a report has room for, whatever the length of packets.
+/// Least number of spans in a report, for any packet length.
 const LEAST_SPANS: usize = 8;
 
-/// Puts the stream together, and reports of it when it is asked.
+/// Reassembles the stream, and sends status reports on request.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    /// Bytes that it keeps beyond what is complete.
+    /// Bytes buffered beyond the in-order data.
     window: u64,
     most_spans: usize,
-    /// The packet that begins the association has come.
+    /// Set once the packet that opens the association has arrived.
     open: bool,
-    /// Everything before this byte has come, and the program has it.
+    /// Next byte expected in order; the program has read all before it.
     pub(super) rseq: u64,
-    /// Spans received beyond it: start and end of each.
+    /// Spans received beyond `rseq`, as start and end.
     beyond: BTreeMap<u64, u64>,
-    /// Highest number of the requests that have come.
+    /// Highest number of a received request.
     echo: u32,
     pub(super) stats: Stats,
 }
@@ -38,7 +38,7 @@ impl Receiver {
         }
     }
 
-    /// Data comes. Without the packet that begins the association nobody knows what it is of.
+    /// Handles data. Data before the packet that opens the association is dropped.
     pub(super) fn on_data(&mut self, seq: u64, len: u32, first: bool) {
         self.open |= first;
         if !self.open {
@@ -55,7 +55,7 @@ impl Receiver {
         if seq > self.rseq {
             self.stats.segments_out_of_order += 1;
         }
-        // What it touches becomes one span with it.
+        // Merges the new span with those that it touches.
         while let Some((&begins, &ends)) = self.beyond.range(..=to).next_back()
             && ends >= from
         {
@@ -69,7 +69,7 @@ impl Receiver {
         }
     }
 
-    /// A report is asked for.
+    /// Handles a request for a status report.
     pub(super) fn on_request(&mut self, sync: u32) -> Option<Status> {
         if !self.open {
             return None;
@@ -85,7 +85,7 @@ impl Receiver {
         })
     }
 
-    /// Spans that a report has room for.
+    /// Returns the largest number of spans in a report.
     pub(super) fn most_spans(&self) -> usize {
         self.most_spans
     }

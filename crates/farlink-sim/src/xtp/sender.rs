@@ -1,4 +1,4 @@
-//! The end that data comes from.
+//! Sender of an XTP flow.
 
 use super::rate::Rate;
 use crate::scenario::XtpSpec;
@@ -8,57 +8,57 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// Time-out of the first report.
 const FIRST_WAIT: Interval = Interval::from_secs(3);
-/// The least and the most that it waits for any.
+/// Least and largest time-out of a report.
 const LEAST_WAIT: Interval = Interval::from_millis(10);
 const MOST_WAIT: Interval = Interval::from_secs(60);
 
-/// A packet on its way: the place of its transmission in the order of all, and its number.
+/// Packet in flight: serial number of its transmission, and packet number.
 type Sent = (u64, u64);
 
-/// A request for a report that none has answered.
+/// Unanswered request for a status report.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     sync: u32,
-    /// Transmissions before it, or with it.
+    /// Number of transmissions up to the request, its own packet included.
     sent: u64,
     at: Instant,
 }
 
-/// Sends the stream at its rate, and what reports show to be missing again.
+/// Sends the stream at the configured rate, and retransmits what status reports show to be missing.
 #[derive(Debug)]
 pub(super) struct Sender {
     size: u64,
     packet: u32,
     sreq_every: u64,
     rate: Rate,
-    /// Packets that have been sent once.
+    /// Number of packets sent at least once.
     next: u64,
-    /// Everything before this byte has come.
+    /// First byte not yet acknowledged by a report.
     rseq: u64,
     alloc: u64,
-    /// Spans received beyond `rseq`, as the last report gives them.
+    /// Spans received beyond `rseq` by the last report.
     spans: Vec<(u64, u64)>,
-    /// Transmissions of which no report has told, in order.
+    /// Transmissions that no report covers yet, in order.
     on_the_way: VecDeque<Sent>,
-    /// Packets that are to be sent again.
+    /// Packets to retransmit.
     lost: BTreeSet<u64>,
-    /// Transmissions.
+    /// Number of transmissions.
     sent: u64,
-    /// Bytes among these since the last request.
+    /// Bytes sent since the last request.
     since_request: u64,
     /// Number of the last request.
     sync: u32,
     requests: VecDeque<Request>,
-    /// The request whose answer it waits for before it sends more data.
+    /// Request that must be answered before more data is sent.
     synchronizes: Option<u32>,
-    /// A request that carries no data is to be sent.
+    /// Set if a request without data is to be sent.
     asks: bool,
-    /// A report has come: the other end knows the association.
+    /// Set once a report has arrived, which shows that the receiver has the association.
     known: bool,
     srtt: Option<Interval>,
     deviation: Interval,
     doublings: u32,
-    /// WTIMER: when it has waited long enough for a report.
+    /// WTIMER: deadline of the awaited report.
     waits_until: Option<Instant>,
     pub(super) stats: Stats,
 }
@@ -91,7 +91,7 @@ impl Sender {
         }
     }
 
-    /// Everything has come, and it knows.
+    /// Returns whether a report has acknowledged all data.
     pub(super) fn is_done(&self) -> bool {
         self.rseq >= self.size
     }
@@ -111,7 +111,7 @@ impl Sender {
         behind > 0 && to <= self.spans[behind - 1].1
     }
 
-    /// The packet that comes next, if there is one: the first that is lost, or a new one.
+    /// Returns the next packet to send, if any: the first lost packet, or else a new one.
     fn wanted(&mut self) -> Option<u64> {
         if self.synchronizes.is_some() || self.is_done() {
             return None;
@@ -126,7 +126,7 @@ impl Sender {
         (from < self.size && to <= self.alloc).then_some(self.next)
     }
 
-    /// The next packet to be sent now.
+    /// Returns the packet to send now, if any.
     pub(super) fn transmit(&mut self, now: Instant) -> Option<Pdu> {
         if self.asks {
             self.asks = false;
@@ -151,7 +151,8 @@ impl Sender {
         self.sent += 1;
         self.since_request += 1;
         self.on_the_way.push_back((self.sent, number));
-        // Nobody else would ask whether the last one came, of all or of what the window lets out.
+        // The last packet, of all data or of the window, requests a report, because no later packet
+        // could.
         let first = number == 0;
         let sreq = first || self.since_request >= self.sreq_every || self.wanted().is_none();
         if sreq {
@@ -183,7 +184,7 @@ impl Sender {
             sent: self.sent,
             at: now,
         });
-        // Until the association is known the wait is for the packet that begins it.
+        // Until the association is known, the timer is that of the packet that opens it.
         if self.known || self.waits_until.is_none() {
             self.waits_until = Some(now + self.wait());
         }
@@ -211,12 +212,12 @@ impl Sender {
         sends.into_iter().chain(self.waits_until).min()
     }
 
-    /// The time has come that it wanted to be called at, or another one.
+    /// Handles WTIMER if it has expired.
     pub(super) fn on_time(&mut self, now: Instant) {
         if self.waits_until.is_none_or(|until| until > now) || self.is_done() {
             return;
         }
-        // No report came. One is asked for alone, until it is there no data are sent.
+        // Without a report in time, requests one without data, and sends no data until it arrives.
         self.waits_until = None;
         self.stats.timeouts += 1;
         if self.doublings > 0 {
@@ -227,12 +228,12 @@ impl Sender {
             self.asks = true;
             self.synchronizes.get_or_insert(self.sync + 1);
         } else {
-            // The packet that begins the association may be what was lost.
+            // The packet that opens the association may have been lost.
             self.lost.insert(0);
         }
     }
 
-    /// A report comes, with as many spans at most.
+    /// Handles a status report, which has at most `most_spans` spans.
     pub(super) fn on_status(&mut self, now: Instant, status: Status, most_spans: usize) {
         self.known = true;
         self.alloc = self.alloc.max(status.alloc);
@@ -258,7 +259,7 @@ impl Sender {
         if self.requests.is_empty() {
             self.waits_until = None;
         }
-        // Of what lies beyond the last span that a report has room for it says nothing.
+        // A full report says nothing about data beyond its last span.
         let full = status.spans.len() == most_spans;
         let edge = status.spans.last().filter(|_| full).map(|span| span.1);
         self.spans = status.spans;
@@ -284,7 +285,7 @@ impl Sender {
         }
     }
 
-    /// Jacobson 1988 on the time from a request to its report.
+    /// Updates SRTT (Jacobson 1988) with the time from a request to its report.
     fn sample(&mut self, rtt: Interval) {
         self.stats.rtt_samples += 1;
         self.stats.rtt_sum += rtt.as_nanos();
