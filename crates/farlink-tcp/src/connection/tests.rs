@@ -116,7 +116,7 @@ fn pair(config: &Arc<Config>) -> (Connection, Connection) {
     )
 }
 
-/// Data that cannot be delivered is always reported as an error.
+/// A write whose data would never be sent returns an error.
 #[test]
 fn a_write_that_nobody_would_send_is_refused() {
     let config = Arc::new(Config::default());
