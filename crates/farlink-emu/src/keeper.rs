@@ -1,11 +1,9 @@
-//! The process that keeps a run together: the first of a process namespace in which
-//! all programs of the run are. When it ends, however it ends, the kernel kills every
-//! process of that namespace (`pid_namespaces(7)`), also those that have left their
-//! network namespace or that fork without end: it makes no new ones from then on, so
-//! that no fork is ahead of it. It watches farlink, and when that is
-//! gone without having ended the run (SIGKILL, a closed terminal) it kills them and
-//! takes away the names of the run. It becomes the sweeper then, if there is one, which puts back
-//! what the way out changed.
+//! The keeper: process 1 of a PID namespace that holds all programs of a run. When the keeper ends,
+//! the kernel kills every process of its namespace (`pid_namespaces(7)`), also processes that left
+//! their network namespace. The kernel makes no new process in that namespace from then on, so
+//! programs that fork without end die too. If farlink dies without ending the run (SIGKILL, a
+//! closed terminal), the keeper kills the programs and removes the names of the run. It then
+//! executes the sweeper, if any, which restores what the uplink changed.
 
 use crate::EmuError;
 use crate::namespace::{self, FILES, NAMES};
@@ -23,7 +21,7 @@ use std::process::{Child, Command};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A run's process namespace, and the process whose end is its end.
+/// PID namespace of a run, and process 1 of it, whose end ends all others.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     process: Pid,
@@ -32,13 +30,13 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Begins a process namespace. `sweeper` is run if farlink is killed; it may be empty.
+    /// Starts a PID namespace. The command `sweeper` (may be empty) is run if farlink is killed.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// If the kernel refuses the namespace.
     pub(crate) fn start(sweeper: &[String]) -> Result<Self, EmuError> {
-        // On a thread of its own: the next process that the thread makes is the first
-        // of the namespace, and a thread cannot go back to having no say in that.
+        // A new thread, because unshare(CLONE_NEWPID) makes its next child process 1 of the
+        // namespace, and the thread cannot undo that.
         std::thread::scope(|scope| {
             scope
                 .spawn(|| begin(sweeper))
@@ -53,15 +51,15 @@ impl Keeper {
         spawn_in(&self.space, command)
     }
 
-    /// Returns the path of its process namespace, as seen by farlink.
+    /// Returns the path of the run's PID namespace, as seen by farlink.
     pub(crate) fn space(&self) -> PathBuf {
         format!("/proc/{}/ns/pid", self.process).into()
     }
 
-    /// Kills every process of the run, and waits until they are gone. `children` are
-    /// those that [`Self::spawn`] gave.
+    /// Kills every process of the run and waits for their end. `children` are the processes that
+    /// [`Self::spawn`] returned.
     pub(crate) fn end(&self, children: impl IntoIterator<Item = Child>) {
-        // Another process may have its number after the first time.
+        // After the first call another process may have the number `self.process`.
         if self.ended.swap(true, Ordering::Relaxed) {
             return;
         }
@@ -74,12 +72,12 @@ impl Keeper {
     }
 }
 
-/// Starts a program in a process namespace.
+/// Starts a program in the PID namespace `space`.
 pub(crate) fn spawn_in(space: &File, command: &mut Command) -> io::Result<Child> {
     std::thread::scope(|scope| {
         scope
             .spawn(|| {
-                // From now on, what this thread starts is in there.
+                // Applies to children of this thread, not to the thread itself.
                 setns(space, CloneFlags::CLONE_NEWPID)?;
                 command.spawn()
             })
@@ -101,7 +99,7 @@ fn begin(sweeper: &[String]) -> io::Result<Keeper> {
     let sweeper = sweeper.collect::<Result<Vec<_>, _>>()?;
     let mut words: Vec<_> = sweeper.iter().map(|word| word.as_ptr()).collect();
     words.push(ptr::null());
-    // What it waits for must not end it, nor what a terminal sends to all of a run.
+    // The keeper inherits this mask. No signal of a terminal may end it before the run's cleanup.
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&SigSet::all()), None)?;
     unshare(CloneFlags::CLONE_NEWPID)?;
     // SAFETY: the child makes system calls alone, on what is there already.
@@ -137,12 +135,12 @@ fn keep(farlink: RawFd, prefix: &CStr, sweeper: &[*const libc::c_char]) -> ! {
     // SAFETY: system calls on numbers, on strings that live until the end, and on one
     // structure on the stack.
     unsafe {
-        // Neither devices nor terminals nor pipes are held open by this copy.
+        // Closes inherited descriptors: this copy must hold no device, terminal or pipe open.
         libc::dup2(farlink, 0);
         libc::syscall(libc::SYS_close_range, 1, libc::c_uint::MAX, 0);
         libc::setsid();
         libc::prctl(libc::PR_SET_NAME, c"farlink-keeper".as_ptr());
-        // Orphans of the run are its children, and need nobody to wait for them.
+        // Orphans of the run become children of the keeper; the kernel reaps them.
         let _ = signal(Signal::SIGCHLD, SigHandler::SigIgn);
         let mut ended = libc::pollfd {
             fd: 0,
@@ -155,7 +153,7 @@ fn keep(farlink: RawFd, prefix: &CStr, sweeper: &[*const libc::c_char]) -> ! {
             clear(directory, prefix);
         }
         if !sweeper[0].is_null() {
-            // Its programs are waited for, and it may be ended like any other.
+            // Restores the defaults: the sweeper waits for its children, and signals may end it.
             let _ = signal(Signal::SIGCHLD, SigHandler::SigDfl);
             let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
             libc::close(0);
@@ -168,7 +166,7 @@ fn keep(farlink: RawFd, prefix: &CStr, sweeper: &[*const libc::c_char]) -> ! {
     }
 }
 
-/// Takes away the names in a directory that begin with `prefix`.
+/// Unmounts and removes all names in `directory` that begin with `prefix`.
 fn clear(directory: &CStr, prefix: &CStr) {
     /// Offsets of the entry's length and name in a `linux_dirent64`.
     const LENGTH: usize = 16;
@@ -180,7 +178,7 @@ fn clear(directory: &CStr, prefix: &CStr) {
         if libc::chdir(directory.as_ptr()) != 0 {
             return;
         }
-        // Once more after names were taken away while they were read.
+        // A second pass, because the first removes names while it reads the directory.
         for _ in 0..2 {
             let flags = libc::O_RDONLY | libc::O_DIRECTORY;
             let open = libc::open(c".".as_ptr(), flags);

@@ -1,5 +1,5 @@
-//! Network namespaces: one for each host, named so that `ip netns` finds them and
-//! that what a killed run left behind is known by its name.
+//! Network namespaces, one for each host. `ip netns` lists their names, and [`sweep`] recognizes
+//! those of killed runs by the name.
 
 use crate::EmuError;
 use crate::way_out;
@@ -24,8 +24,8 @@ pub(crate) const NAMES: &CStr = c"/run/netns";
 /// Prefix of farlink's names. The process, its start and its process namespace follow.
 const PREFIX: &str = "farlink-";
 
-/// A named network namespace. Dropping it takes the name away; it ends with the
-/// last process in it.
+/// Named network namespace. Dropping the value removes the name of a namespace that farlink made.
+/// The kernel ends the namespace with the last process in it.
 #[derive(Debug)]
 pub struct Namespace {
     path: PathBuf,
@@ -43,8 +43,8 @@ fn began(process: u32) -> Option<u64> {
     rest.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// Number of the process namespace that this process is in: a process number says
-/// nothing in another.
+/// Returns the inode number of this process's PID namespace. A process number is only valid within
+/// its PID namespace.
 fn process_namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |m| m.ino())
 }
@@ -57,7 +57,7 @@ pub(crate) fn own_prefix() -> String {
     format!("{PREFIX}{process}-{since}-{}-", process_namespace())
 }
 
-/// A name of this process, with a number of its own.
+/// Returns a new unique name: the prefix of this process, a serial number and `what`.
 fn own_name(what: &str) -> String {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     format!("{}{number}-{what}", own_prefix())
@@ -67,13 +67,12 @@ fn path_of(directory: &'static CStr) -> &'static Path {
     Path::new(OsStr::from_bytes(directory.to_bytes()))
 }
 
-/// Makes the directory of names what `ip netns add` makes it at its first use: a mount
-/// of its own whose changes all mount namespaces see. If that came after our names, they
-/// would be covered and could not be taken away any more.
+/// Makes /run/netns a shared mount, as `ip netns add` does at its first use. If `ip` did so after
+/// farlink made its names, that mount would cover the names and they could not be removed.
 fn share_names() -> io::Result<()> {
     let names = path_of(NAMES);
     fs::create_dir_all(names)?;
-    // As `ip netns` does, so that two that come at once make one mount.
+    // `ip netns` takes this lock too, so that two concurrent processes make one mount.
     let lock = Flock::lock(File::open(names)?, FlockArg::LockExclusive).map_err(|(_, e)| e)?;
     let none = None::<&str>;
     let shared = MsFlags::MS_SHARED | MsFlags::MS_REC;
@@ -98,7 +97,7 @@ fn share_names() -> io::Result<()> {
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 impl Namespace {
-    /// A new namespace for `host`.
+    /// Creates a namespace for `host`.
     ///
     /// # Errors
     /// If the system refuses: see [`EmuError`].
@@ -133,10 +132,10 @@ impl Namespace {
         }
     }
 
-    /// Somebody else's, which stays as it is.
+    /// Opens a namespace that farlink did not make. Dropping the value leaves it as it is.
     ///
     /// # Errors
-    /// If there is none, or the file is none: [`Self::inside`] tells.
+    /// If `path` cannot be opened. If `path` is no network namespace, [`Self::inside`] fails later.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         Ok(Self {
             path: path.to_owned(),
@@ -164,10 +163,10 @@ impl Namespace {
             .unwrap_or_default()
     }
 
-    /// Does something in the namespace, on a thread of its own.
+    /// Runs `work` in the namespace, on a new thread.
     ///
     /// # Errors
-    /// If it cannot be entered, or what `work` gives.
+    /// If the thread cannot enter the namespace, and the errors of `work`.
     pub(crate) fn inside<T: Send>(
         &self,
         work: impl FnOnce() -> io::Result<T> + Send,
@@ -183,7 +182,7 @@ impl Namespace {
         })
     }
 
-    /// A command that will run in the namespace, with `names`.
+    /// Builds a command that runs in the namespace and resolves host names by `names`.
     pub fn command(&self, program: impl AsRef<OsStr>, names: Names<'_>) -> Command {
         command_in(&self.file, program, names)
     }
@@ -205,8 +204,8 @@ pub struct Names<'a> {
     pub resolver: Option<&'a Path>,
 }
 
-/// A command that will run in a network namespace, with `names`. `namespace` must be open until
-/// the command was started.
+/// Builds a command that runs in a network namespace and resolves host names by `names`.
+/// `namespace` must stay open until the command is started.
 pub(crate) fn command_in(
     namespace: &File,
     program: impl AsRef<OsStr>,
@@ -222,7 +221,7 @@ pub(crate) fn command_in(
         command.pre_exec(move || {
             let file = std::os::fd::BorrowedFd::borrow_raw(fd);
             setns(file, CloneFlags::CLONE_NEWNET)?;
-            // Mounts of its own, so that the names are those of the hosts.
+            // A private mount namespace, so that only this command sees the replaced files.
             let none = None::<&str>;
             unshare(CloneFlags::CLONE_NEWNS)?;
             mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_SLAVE, none)?;
@@ -236,8 +235,8 @@ pub(crate) fn command_in(
                     none,
                 )?;
             }
-            // Processes have other numbers in a process namespace of their own. Where
-            // this is refused, programs see those of the outside there.
+            // A new PID namespace numbers processes differently, so /proc is mounted anew. If the
+            // kernel refuses, programs see the outer process numbers in /proc.
             let safe = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
             let _ = mount(Some("proc"), "/proc", Some("proc"), safe, none);
             Ok(())
@@ -255,7 +254,7 @@ impl Drop for Namespace {
 }
 
 fn remove(path: &Path) {
-    // What cannot be taken away now is found by the next sweep.
+    // The next sweep retries a removal that fails now.
     let _ = umount2(path, MntFlags::MNT_DETACH);
     let _ = fs::remove_file(path);
 }
@@ -267,7 +266,7 @@ fn not_written(error: io::Error) -> EmuError {
     EmuError::system(format!("write {}", path_of(FILES).display()), error)
 }
 
-/// A file of this run, taken away with the value.
+/// File of this run. Dropping the value removes the file.
 #[derive(Debug)]
 pub(crate) struct RunFile(PathBuf);
 
@@ -289,7 +288,7 @@ impl RunFile {
         Self::create("hosts", &(names + "\n"))
     }
 
-    /// A name for a file that somebody else makes, such as a socket.
+    /// Reserves a path for a file that the caller creates, such as a socket.
     pub(crate) fn named(name: &str) -> Result<Self, EmuError> {
         fs::create_dir_all(path_of(FILES)).map_err(not_written)?;
         Ok(RunFile(path_of(FILES).join(own_name(name))))
@@ -306,19 +305,19 @@ impl Drop for RunFile {
     }
 }
 
-/// Number of the process namespace that the machine began with, of which all others are
-/// (`PID_NS_INIT_INO` of linux/nsfs.h).
+/// Inode number of the initial PID namespace, the ancestor of all others (`PID_NS_INIT_INO` of
+/// linux/nsfs.h).
 const FIRST_PROCESSES: u64 = 0xefff_fffc;
 
-/// The process namespaces that have processes, as far as they are seen from here.
+/// Returns the PID namespaces of all processes visible in /proc.
 fn process_namespaces() -> BTreeSet<u64> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let spaces = processes.filter_map(|process| fs::metadata(process.path().join("ns/pid")).ok());
     spaces.map(|space| space.ino()).collect()
 }
 
-/// Takes away what killed runs left behind; returns its names. What is of another
-/// process namespace is left alone where it cannot be seen from here whether that lives.
+/// Removes namespaces and files that killed runs left behind, and returns their names. Those made
+/// in another PID namespace are only removed from the initial one, where its processes are visible.
 pub fn sweep() -> Vec<String> {
     way_out::sweep();
     let mut gone = Vec::new();
@@ -337,7 +336,7 @@ pub fn sweep() -> Vec<String> {
         let is_over = if space == own {
             u32::try_from(process).ok().and_then(began) != Some(since)
         } else {
-            // A run in the host of a run, which ended with that.
+            // A run nested in the host of another run. Both ended together.
             own == FIRST_PROCESSES
                 && !spaces
                     .get_or_insert_with(process_namespaces)

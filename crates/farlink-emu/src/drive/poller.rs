@@ -93,16 +93,15 @@ impl Poller {
         let _ = self.timer.wait();
     }
 
-    /// Looks for packets at `before`, so that they have their turn also in a network
-    /// that is never idle.
+    /// Polls for packets without sleeping, so that arrivals are read even if the loop never sleeps.
+    /// `before` is the time of the poll.
     fn look(&mut self, before: Instant, events: &mut [EpollEvent]) -> nix::Result<usize> {
         self.arrivals.looked(before);
         self.epoll.wait(events, EpollTimeout::ZERO)
     }
 
-    /// Sleeps by the timer until shortly before `next`, then watches the clock, and
-    /// packets. Timeouts of system calls are up to 0.1 % late at normal priority, and
-    /// a timer is not.
+    /// Sleeps by the timer until shortly before `next`, then polls packets and the clock. At normal
+    /// priority, timeouts of system calls are up to 0.1 % late; a timer is not.
     fn wait_with_timer(
         &mut self,
         clock: Clock,
@@ -138,13 +137,13 @@ impl Poller {
         self.watch(clock, next, events)
     }
 
-    /// The loop slept, and was to be awake at `until` at the latest.
+    /// Records a sleep from `before` to `now` that was to end at `until` at the latest.
     fn slept(&mut self, before: Instant, until: Instant, now: Instant) {
         self.budget.slept(now.since(before));
         self.arrivals.slept(before, until, now);
     }
 
-    /// Watches the clock until `next`, and packets.
+    /// Busy-polls packets and the clock until `next`.
     fn watch(
         &mut self,
         clock: Clock,
@@ -153,7 +152,7 @@ impl Poller {
     ) -> nix::Result<usize> {
         let began = clock.now();
         let mut now = began;
-        // The last look is at `next` or later: what is due then may leave after it.
+        // The last poll is at `next` or later, so packets due at `next` leave after it.
         loop {
             let ready = self.look(now, events);
             let due = now >= next;
@@ -165,8 +164,8 @@ impl Poller {
         }
     }
 
-    /// As [`Self::wait_with_timer`], by a timeout, which at real-time priority is
-    /// exact and takes a system call less.
+    /// Waits as [`Self::wait_with_timer`] does, but by the timeout of the poll. At real-time
+    /// priority that timeout is exact and saves a system call.
     fn wait_exactly(
         &mut self,
         clock: Clock,

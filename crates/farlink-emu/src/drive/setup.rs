@@ -26,7 +26,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-/// Hosts of a scenario, and the options that say what each is.
+/// Hosts of a scenario, and the options that choose the kind of each host.
 struct Request<'a> {
     hosts: Vec<(&'a str, NodeId)>,
     /// Nodes of the scenario.
@@ -88,8 +88,8 @@ impl Request<'_> {
         Ok(())
     }
 
-    /// Makes the hosts. Those that are neither in user space nor attached are gateways of the unit,
-    /// or without a unit namespaces.
+    /// Makes the hosts. A host that is neither in user space nor attached is a gateway of the unit,
+    /// or a namespace if there is no unit.
     fn make_hosts(&self, unit: Option<&Unit>) -> Result<Vec<Host>, EmuError> {
         let config = self.config;
         let made = in_parallel(self.hosts.clone(), |(name, node)| {
@@ -172,7 +172,7 @@ impl Emulation {
         if endpoints.len() < request.hosts.len() && unit.is_none() {
             Host::check()?;
         }
-        // First, since without the right to it nothing else can be looked at either.
+        // First, because the later checks need the same privileges as starting this process.
         let keeper = Arc::new(Keeper::start(&config.sweeper)?);
         request.check_attached(force)?;
         let unit = unit.map(|unit| Unit::open(unit, request.nodes, config));
