@@ -200,8 +200,8 @@ class SimulationCache:
     ) -> float:
         """Return what `of` reads from the traces of a run, and read it once.
 
-        `name` tells it from what else is read of this run. Later looks ask for the runs of those
-        before again. Long traces of which nothing else is read are best forgotten.
+        `name` identifies the value among those read of this run; later interim analyses reuse it.
+        With `forget` the trace is not kept: for long traces from which only one value is read.
         """
         key = (cell.key, run, name)
         if key not in self._reads:
@@ -210,7 +210,7 @@ class SimulationCache:
         return self._reads[key]
 
     def forget_traces(self) -> None:
-        """Let traces go: they take far more memory than all that is read from them."""
+        """Drop all traces from memory; the values read from them stay."""
         self._traces.clear()
 
     def _simulate(self, cell: Cell, run: int) -> Trace:
@@ -244,7 +244,7 @@ class SimulationCache:
 
 
 _Name = tuple[str | int, ...]
-"""Of a number: "flow", its place and the metric; or "link", its name, direction and metric."""
+"""Key of a number: ("flow", index, metric) or ("link", name, direction, metric)."""
 
 
 def _flow(layout: Layout, point: Point, place: int) -> str:
@@ -290,4 +290,4 @@ class _DryRun(SimulationCache):
 
 
 class _NotYetError(Exception):
-    """Stops a function that wants more than a plan can give."""
+    """Ends a dry run at the first request for a trace."""

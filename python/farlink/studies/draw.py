@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw", "numbers"]
 
-# Told apart without colour, too: by shape, filling and stroke.
+# Marker, fill and line style distinguish the curves in black and white.
 _MARKS = (
     ("o", "full", "-"),
     ("s", "none", "--"),
@@ -31,7 +31,7 @@ _MARKS = (
 )
 
 _FARTHEST = 1.0
-"""How far a figure goes beyond the published range of its ordinate, in ranges."""
+"""Largest extension of the y axis above the published one, as a multiple of its length."""
 
 _CUT = "Ours goes far beyond the published axis; what is above this figure is in its CSV."
 
@@ -117,7 +117,7 @@ def _points(
         mean = curves.scale * estimate.mean
         x.append(at)
         means.append(mean)
-        # A logarithm has no place for what is below zero.
+        # A logarithmic axis cannot show a bar that reaches zero.
         below.append(min(half, 0.999 * mean) if curves.log_y and mean > 0 else half)
         above.append(half)
     return x, means, below, above

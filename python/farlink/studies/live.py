@@ -52,8 +52,8 @@ _ROWS = {"westwood": "westwood+"}
 """Congestion controls of the kernel that have another name here."""
 
 _LINK_METRICS = ("packets", "bytes")
-"""What both count alike of a link: an emulated one hands damaged packets to the kernel, whose
-checksums drop them, knows no connection, and lasts longer than the transfer."""
+"""Link metrics that simulator and emulator count alike. Others differ: the emulator passes damaged
+packets to the kernel, does not see connections, and runs longer than the transfer."""
 
 _KEYS = {"doc", "runs", "together", "late_s", "measures", "points"}
 _POINT = {"says", "kernel", "extra", "published"}
@@ -268,7 +268,7 @@ class LiveCache(SimulationCache):
 
 
 def judged(study: Study, claims: Sequence[Claim], cache: LiveCache) -> list[Judgement]:
-    """Judge the claims that need live numbers and no others, each with one look."""
+    """Judge the claims that need live numbers and no others, each with one analysis."""
     entries = []
     names = study.model(cache).names
 

@@ -49,10 +49,10 @@ LEVEL = 0.025
 """One-sided level of a verdict: that of a 95 % confidence interval."""
 
 SETTLED = LEVEL / 4
-"""A comparison that is as sure as this is so at every look, and needs no more runs."""
+"""p-value below the level of every interim analysis: the comparison needs no more runs."""
 
 NO_CELL = ""
-"""Stands for what a value was made of if that is no cell: traces, say."""
+"""Placeholder in `Quantity.cells` for values that come from no cell, such as traces."""
 
 Number = Union["Quantity", float, int]
 _Key = TypeVar("_Key")
@@ -79,7 +79,8 @@ class Evidence:
         Probability of runs that speak for the statement as strongly as these, or more, if
         it did not hold. Small: it holds.
     p_against
-        The same the other way round. Small: it does not hold.
+        Probability of runs that contradict the statement as strongly as these, or more, if it
+        held. Small: it does not hold.
     details
         The numbers, a line per comparison.
     key_for, key_against

@@ -74,13 +74,13 @@ _SPREAD = 0.2
 lognormal with just so much t says "below" in 4 instead of 2.5 % of samples of six."""
 
 _SPREAD_OF_PAIRS = 0.5
-"""The same of two quantities with like spreads, whose differences are less skewed than they are."""
+"""`_SPREAD` for pairs of similar spread, because their differences are less skewed."""
 
 _DRAWS = 10_000
 """Draws of the generalised test: a p-value of 0.025 is known to 0.0016."""
 
 _OPEN = (0.0, 0.0)
-"""Of a test that has nothing to say: the other ones decide."""
+"""p-values of a test that does not apply, so that the other tests decide."""
 
 
 def _student(x: Values, *, or_equal: bool, rounding: float) -> tuple[float, float]:

@@ -40,7 +40,7 @@ STRENGTHS = ("strong", "weak", "doubtful")
 is small; it contradicts itself or rests on too little."""
 
 LOOKS = (1, 2, 4)
-"""Runs of the looks at a claim that is not decided, over those of the first."""
+"""Runs of each interim analysis of an undecided claim, as multiples of the first one's."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Claim(Item):
     cause
         Why it does not reproduce, as far as was found out; told where it does not.
     looks
-        Runs of each look, over those of the first: more where a small difference needs them.
+        Runs of each interim analysis, as multiples of those of the first.
     shown_by
         Readings that show this cause: under them the number moves to the published one.
     """
