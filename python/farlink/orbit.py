@@ -1,7 +1,7 @@
 """Delay over satellites on real orbits, from two-line elements.
 
 Needs the package `sgp4` (`pip install sgp4`). What comes out is a table
-that a link takes as `delay_trace` and `loss_trace`, see docs/channels-radio.md.
+that a link takes as `delay_trace` and `loss_trace`, see docs/channels/orbit.md.
 """
 
 import math

@@ -37,7 +37,7 @@ const SECTIONS: &[(&str, &str, &str)] = &[
     (
         "`rate_trace = { ... }`",
         "RateTraceTable",
-        "Or a rate such as `\"12 Mbit/s\"`. Formats: `docs/channels-radio.md`.",
+        "Or a rate such as `\"12 Mbit/s\"`. Formats: `docs/channels/traces.md`.",
     ),
     ("`channel = { ... }`", "ChannelSpec", ""),
     ("`rayleigh = { ... }`", "RayleighSpec", ""),
