@@ -5,7 +5,7 @@
 
 use crate::columns::{Columns, Values};
 use bytes::Bytes;
-use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, GenericColumnReader, get_typed_column_reader};
 use parquet::data_type::{
     BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type,
@@ -102,11 +102,14 @@ fn write(columns: &Columns, metadata: Vec<(String, String)>, ends: &[usize]) -> 
         ));
     let mut fields: Vec<TypePtr> = Vec::new();
     for (name, values) in &columns.0 {
-        // A dictionary of numbers, which hardly repeat, is larger than the numbers.
-        if matches!(**values, Values::Text(..)) {
-            properties =
-                properties.set_column_dictionary_enabled(ColumnPath::from(name.as_str()), true);
-        }
+        // A dictionary of numbers, which hardly repeat, is larger than the numbers. Whole numbers
+        // mostly rise row by row, so their differences are short.
+        let path = ColumnPath::from(name.as_str());
+        properties = match **values {
+            Values::Text(..) => properties.set_column_dictionary_enabled(path, true),
+            Values::F64(_) | Values::Flag(_) => properties,
+            _ => properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
+        };
         fields.push(Arc::new(field(name, values)?));
     }
     let schema = Arc::new(
