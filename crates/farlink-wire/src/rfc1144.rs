@@ -367,6 +367,7 @@ impl Decompressor {
 
     /// Decompresses a header followed by `data` bytes of data. Returns the full headers.
     ///
+    /// # Errors
     /// If the packet must be discarded.
     pub fn compressed(&mut self, bytes: &[u8], data: u32) -> Result<&[u8], Discarded> {
         let result = self.expand(bytes, data);

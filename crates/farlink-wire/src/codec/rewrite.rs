@@ -9,6 +9,7 @@ use farlink_tcp::{Options, Segment};
 /// Changes the header of a packet from `old`, its decoded segment, to `new`. Ports, body and
 /// unknown options stay.
 ///
+/// # Errors
 /// If the options do not fit; the packet is then unchanged.
 pub fn rewrite(raw: &mut Raw, old: &Segment, new: &Segment) -> Result<(), WireError> {
     let bytes = raw.bytes();
