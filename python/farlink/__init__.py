@@ -87,8 +87,8 @@ __all__ = [
     "variants",
 ]
 
-# Imported when it is asked for: NumPy takes its time, and Ctrl-C in the first moments of the
-# command must find the place that catches it (`farlink.entry`).
+# Loaded at first use, because NumPy is slow to import, and Ctrl-C in the first moments of the
+# command must reach the handler in `farlink.entry`.
 _LATER = {
     **dict.fromkeys(
         (

@@ -31,8 +31,9 @@ __all__ = [
 ]
 
 Progress = Callable[[float, float, int, int], None]
-"""Called with the simulated seconds of the run that reported last, their total
-(NaN while unknown), the finished runs, and the total of runs."""
+"""Progress callback: simulated seconds of the run that reported last, their total (NaN while
+unknown), finished runs, total of runs.
+"""
 
 _MOST_JOBS = 1024
 _MOST_ROWS = 10_000_000
@@ -184,12 +185,12 @@ def presets() -> "pd.DataFrame":
 
 
 def variants() -> "pd.DataFrame":
-    """Return the TCPs, one a row: what each is, its source, and how it was checked."""
+    """Return the TCPs, one a row, with summary, source and check status."""
     return _table(_farlink.variants())
 
 
 def profiles() -> "pd.DataFrame":
-    """Return the profiles, one a row: what each is, its source, its TCPs, the keys it sets."""
+    """Return the profiles, one a row, with summary, source, TCPs and the keys that each sets."""
     return _table(_farlink.profiles())
 
 

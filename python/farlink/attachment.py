@@ -15,7 +15,7 @@ _PATIENCE_S = 20.0
 
 
 def attached(hosts: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return what the engine is told: which hosts are which interfaces, bridges or namespaces."""
+    """Return the interface, bridge or namespace of each host, as the engine reads them."""
     return [{"host": host, "to": _what(host, what)} for host, what in hosts.items()]
 
 
@@ -38,7 +38,7 @@ def _what(host: str, what: str) -> dict[str, Any]:
 
 
 def _process(option: str, container: str) -> int:
-    """Return the number of a container's first process, as Docker or Podman knows it."""
+    """Return the process ID of the first process of a container, as Docker or Podman reports it."""
     programs = [program for program in map(shutil.which, _ENGINES) if program]
     if not programs:
         raise ScenarioError(

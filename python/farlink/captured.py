@@ -15,23 +15,23 @@ COLUMNS = {
     "acks": ("time", "ack", "window"),
     "sacks": ("time", "left", "right"),
 }
-"""Traces that are in a capture, and their columns."""
+"""Traces that can be read from a capture, with their columns."""
 
 HEADERS = 120
 """Bytes of a packet that hold its longest IPv4 and TCP headers."""
 
 _START_NS = 86_400 * 10**9
-"""When a run starts on the clock of its captures."""
+"""Capture time (ns since 1970) at which a run starts."""
 
 
 def tables(
     path: Path, sender: str, connection: tuple[int, str, int] | None = None
 ) -> "dict[str, pd.DataFrame]":
-    """Return the traces `segments`, `acks` and `sacks` of what the host of this address sent.
+    """Return the traces `segments`, `acks` and `sacks` of the packets that a host sent.
 
-    Of the connection with this port here, and this address and port there; without it of the one
-    that carries the most data. Columns and units are those of a simulated
-    run; times are those of the capture's host.
+    `sender` is the host's address. The connection is (port of this host, address and port of the
+    other host); by default the one that carries the most data. Columns and units are those of a
+    simulated run; times are those of the capture's host.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A channel by itself: what its process does to packets, beside its closed form."""
+"""Sample of a channel by itself: the fate of each packet, beside the closed form of the process."""
 
 import json
 import math
@@ -24,12 +24,14 @@ __all__ = ["Asked", "ChannelSample", "Row", "channel", "preset_map", "sample", "
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _BATCHES = 100
-"""Parts into which a sample is cut to see how much its means vary."""
+"""Number of batches of a sample, from whose means the variance is estimated."""
 _DIVISIONS = ((_BATCHES, 0.3), (20, 0.3))
-"""How many batches to try, and the autocorrelation above which they are not apart: some three
-and one and a half standard errors of that of independent ones."""
+"""Numbers of batches to try, each with the greatest autocorrelation of batch means that still
+counts as independent: 3 and 1.5 standard errors of independent means.
+"""
 _FEW, _FEW_BURSTS = 30, 10
-"""With fewer losses or bursts batch means say too little of the loss rate."""
+"""Numbers of losses and of bursts below which batch means do not give an interval of the loss rate.
+"""
 _DELIVERED, _CORRUPT, _DROPPED = 0, 1, 2
 _DEFAULT_SPACING = "1 ms"
 _QUANTILES = (0.5, 0.9, 0.99, 0.999)
@@ -46,7 +48,7 @@ class Row:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the closed form is inside the interval; None without one of them."""
+        """Whether the closed form is inside the interval; None if either is missing."""
         if self.theory is None or self.sampled.low is None or self.sampled.high is None:
             return None
         slack = 1e-9 * max(abs(self.theory), 1e-12)
@@ -113,7 +115,7 @@ class ChannelSample:
         return len(self.lost)
 
     def _repr_html_(self) -> str:
-        """Show in notebooks what the command prints."""
+        """Return the HTML that notebooks show, with the text that the command prints."""
         from farlink.views import page
         from farlink.views.channel import show
 
@@ -123,10 +125,10 @@ class ChannelSample:
     def loss(self) -> Estimate:
         """Share of packets lost.
 
-        The interval is that of batch means, which allows for losses in bursts.
-        Fewer than 30 losses have Clopper and Pearson's if they do not depend on
-        each other; fewer than ten bursts that of a Poisson number of bursts
-        (Garwood 1936) of the mean length found or known.
+        The interval comes from batch means, which allow for losses in bursts. With fewer than 30
+        losses that are independent the interval is that of Clopper and Pearson. With fewer than ten
+        bursts it is that of a Poisson number of bursts (Garwood 1936) times the mean burst, sampled
+        or in closed form.
         """
         n, losses = len(self), int(self.lost.sum())
         rate, known = losses / n, self.theory["autocorrelation"]
@@ -148,12 +150,18 @@ class ChannelSample:
 
     @cached_property
     def bursts(self) -> Array:
-        """Lengths of the runs of lost packets, those cut off at the ends left out."""
+        """Lengths of the runs of lost packets.
+
+        Runs that an end of the sample cuts off are left out.
+        """
         return _runs(self.lost, of=True)
 
     @cached_property
     def gaps(self) -> Array:
-        """Lengths of the runs of delivered packets, those cut off at the ends left out."""
+        """Lengths of the runs of delivered packets.
+
+        Runs that an end of the sample cuts off are left out.
+        """
         return _runs(self.lost, of=False)
 
     def autocorrelation(self, lags: int = 50) -> Array:
@@ -223,7 +231,7 @@ class ChannelSample:
 
     @property
     def data(self) -> dict[str, Any]:
-        """Data without the packets, as JSON can hold it."""
+        """Numbers of the sample without the packets, as JSON values."""
         return {
             "channel": self.name,
             "packets": len(self),
@@ -248,7 +256,10 @@ class ChannelSample:
         }
 
     def by_cause(self) -> dict[str, int]:
-        """Return how many packets were lost for each cause; `corrupt` came with changed bits."""
+        """Return the number of lost packets by cause.
+
+        The key `corrupt` counts packets that arrived with changed bits.
+        """
         counts = np.bincount(self.fate, minlength=_DROPPED + len(self.causes))
         table = {"corrupt": int(counts[_CORRUPT])}
         table |= {name: int(counts[_DROPPED + i]) for i, name in enumerate(self.causes)}
@@ -273,7 +284,8 @@ class ChannelSample:
         n = len(self)
         if mean in (0.0, 1.0) or n < 10 * _BATCHES:
             return Row(f"autocorrelation, lag {lag}", "", Estimate(None, None, None, n), theory)
-        # As for a ratio: what batches leave of (x - m)(y - m) - r (x - m)^2.
+        # Residuals of a ratio estimate of the autocorrelation r at each lag: (x - m)(y - m) - r (x
+        # - m)^2.
         centred = self.lost - mean
         product, square = centred[:-lag] * centred[lag:], centred[:-lag] ** 2
         ratio = float(product.sum() / square.sum())
@@ -354,7 +366,7 @@ def channel(
 
 @dataclass(frozen=True)
 class Asked:
-    """Request for a channel beside its parameters; see `channel`."""
+    """Options of a sample other than the parameters of the channel; see `channel`."""
 
     link: str | None = None
     direction: str = "down"
@@ -369,7 +381,10 @@ class Asked:
 def sample(
     what: str | Path | Mapping[str, object], parameters: Mapping[str, object], asked: Asked
 ) -> ChannelSample:
-    """Sample a channel as `channel` does, whatever its parameters are called."""
+    """Sample a channel as `channel` does, with its parameters in a mapping.
+
+    A parameter may therefore have the name of an option.
+    """
     direction, spacing = asked.direction, asked.spacing
     if direction not in ("down", "up"):
         raise ScenarioError(f"direction {direction!r}: write 'down' or 'up'")
@@ -422,7 +437,7 @@ def _meaning(schema: Mapping[str, Any]) -> str:
 def _find(
     what: str | Path | Mapping[str, object], parameters: Mapping[str, object]
 ) -> tuple[source.Source, list[tuple[str, str]], bool]:
-    """Return the scenario, what to change in it, and whether it is a channel alone."""
+    """Return the scenario, the changes to apply to it, and whether it is a channel only."""
     if isinstance(what, Mapping) and "links" not in what:
         if parameters:
             raise ScenarioError("a channel as a mapping has its parameters in it; write them there")
@@ -500,7 +515,7 @@ def _parameters(name: str, parameters: Mapping[str, object]) -> list[tuple[str, 
 
 
 def _table(schema: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the keys of a value that is a table; None if it is none."""
+    """Return the keys of a value whose schema is a table, or None."""
     for choice in [entry, *entry.get("anyOf", [])]:
         if "$ref" in choice:
             target = schema[choice["$ref"].rsplit("/", 1)[-1]]
@@ -552,10 +567,10 @@ def _map(estimate: Estimate, change: Any) -> Estimate:  # noqa: ANN401 (a functi
 
 
 def _batch_means(values: Array) -> Estimate:
-    """Estimate the mean of values that depend on their neighbours, by batch means.
+    """Estimate the mean of correlated values by batch means.
 
-    There is no interval if the batches still depend on each other: the sample is
-    too short for a process that is so slow.
+    There is no interval if the batch means are still correlated: the sample is then too short for
+    so slow a process.
     """
     if len(values) < _BATCHES:
         return mean_ci95([float(value) for value in values])
@@ -573,7 +588,7 @@ def _batch_means(values: Array) -> Estimate:
 
 
 def _mean_of_runs(lengths: Array) -> Estimate:
-    """Estimate the mean of run lengths, neighbours of which may depend on each other."""
+    """Estimate the mean length of runs whose neighbours may be correlated."""
     if len(lengths) >= 10 * _BATCHES:
         return _batch_means(lengths.astype(np.float64))
     return mean_ci95([float(length) for length in lengths])
@@ -589,13 +604,13 @@ def _runs(lost: Array, *, of: bool) -> Array:
 
 
 def _quantile(values: Array, level: float) -> Estimate:
-    """Estimate a quantile of values that depend on their neighbours.
+    """Estimate a quantile of correlated values.
 
-    The interval is that of the share below it, by batch means.
+    The interval is that of the share of values below the quantile, by batch means.
     """
     ordered = np.sort(values)
     at = float(np.quantile(ordered, level))
-    # Both sides of it, which differ where many values are the same.
+    # Shares of values at most, and below, the quantile: these differ where many values are equal.
     shares = [_batch_means(below.astype(np.float64)) for below in (values <= at, values < at)]
     halves = [share.half_width for share in shares]
     if None in halves:

@@ -9,7 +9,7 @@ __all__ = ["text_of", "whole"]
 
 
 def whole(name: str, value: object, most: int, least: int = 1) -> int:
-    """Return a whole number from `least` to `most`; `ScenarioError` if it is none."""
+    """Return a whole number from `least` to `most`, or raise `ScenarioError`."""
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise ScenarioError(f"{name} is {text_of(value)}; write a whole number")
     number = operator.index(value)
@@ -19,7 +19,7 @@ def whole(name: str, value: object, most: int, least: int = 1) -> int:
 
 
 def text_of(value: object) -> str:
-    """Write a value for an error: its repr, the middle left out where it is long."""
+    """Return the repr of a value for an error message, shortened in the middle if it is long."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):

@@ -42,7 +42,7 @@ class Reference:
 
 @cache
 def references() -> Sequence[Reference]:
-    """Return the bibliography of farlink's models."""
+    """Return the entries of the bibliography of farlink's models."""
     text = (resources.files("farlink") / "data" / "references.bib").read_text(encoding="utf-8")
     return [
         Reference(key, entry, _listed(comment, "cited as", ";"), _listed(comment, "used by", ","))
@@ -84,10 +84,10 @@ def of_scenario(scenario: Mapping[str, Any]) -> dict[str, str]:
 
 
 def of_text(text: str, name: str) -> dict[str, str]:
-    """Return the entries that a stated source names; an unknown source becomes a note.
+    """Return the entries named by a text that states a source; an unknown source becomes a note.
 
-    `name` is what states the source, such as a preset. Sources of farlink's own ("Ours, ...")
-    have no entry.
+    `name` is the scenario, preset or TCP that states the source. Sources of farlink's own ("Ours,
+    ...") have no entry.
     """
     known = {
         reference.key: reference.text
@@ -120,7 +120,7 @@ def _of_name(name: str) -> dict[str, str]:
 
 
 def _of_folder(path: Path) -> dict[str, str]:
-    """Return the entries of what a command wrote with `--out`."""
+    """Return the entries for a folder that a command wrote with `--out`."""
     if files.is_file(path / "result.json"):
         return _of_scenarios(source.find(path / "result.json"))
     for name, read in (("sweep.json", _of_sweep), ("verdicts.json", _of_verdicts)):
@@ -157,14 +157,14 @@ def _of_part(part: str) -> dict[str, str]:
 
 
 def _stated(scenario: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the sources that a scenario and its links state, each with the name of what does."""
+    """Yield the sources that a scenario and its links state, with the name of the stating part."""
     for entry in (scenario, *scenario.get("links", [])):
         if text := entry.get("source"):
             yield str(entry.get("name") or "scenario"), text
 
 
 def _parts(scenario: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the parts of a scenario that follow a source, as `used_by` names them."""
+    """Yield the parts of a scenario that follow a source, in the words of `used_by`."""
     for link in scenario.get("links", []):
         for direction in (link.get("down", {}), link.get("up", {})):
             stages = direction.get("channel", {})
@@ -192,6 +192,6 @@ def _listed(comment: str, head: str, mark: str) -> list[str]:
 
 
 def _braced(text: str) -> str:
-    """Escape what BibTeX and LaTeX read as markup."""
+    """Return a text with the characters escaped that BibTeX and LaTeX read as markup."""
     plain = " ".join(text.split()).replace("\\", "/")
     return re.sub(r"([&%$#_{}])", r"\\\1", plain)

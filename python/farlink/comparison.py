@@ -1,4 +1,4 @@
-"""Comparison of a simulated and an emulated path: our TCP beside the kernel's."""
+"""Comparison of a simulated path and the same path emulated: farlink's TCP beside the kernel's."""
 
 import json
 import tempfile
@@ -20,17 +20,20 @@ if TYPE_CHECKING:
 __all__ = ["PROFILE", "Comparison", "Row", "compare"]
 
 CLOSE = 0.05
-"""Goodputs whose ratio is within this share of 1, with all of its interval, agree."""
+"""Greatest distance from 1 of a ratio of goodputs, and of its whole interval, that counts as
+agreement.
+"""
 
 PROFILE = "linux"
-"""Profile of simulated TCPs named without one, because the emulated side is a Linux."""
+"""Default profile of simulated TCPs; the emulated side is a Linux kernel."""
 
 _TRIES = 3
-"""Times that a run is emulated, until one did not fall behind the clock."""
+"""Number of attempts to emulate a run that keeps up with the clock."""
 
 _LATE_SHARE = 0.01
-"""Share of a round trip that one packet in a hundred may be late by, where that is above
-`emulation.BEHIND_S`: a delay that moves no goodput by more than this."""
+"""Share of a round trip that 1 % of the packets may be late, if that is more than
+`emulation.BEHIND_S`. Such a delay changes no goodput by more than this share.
+"""
 
 BUFFERS = {
     "tcp.send_buffer": "64 MiB",
@@ -40,8 +43,9 @@ BUFFERS = {
 """Default buffers of both sides, in bytes of data as profiles count them."""
 
 _OF_DATA = 1.6
-"""Bytes of kernel memory to a byte of data: 2304 for a segment of 1448, rounded. That is the
-share that the kernel itself assumes (tcp_win_from_space after tcp_measure_rcv_mss)."""
+"""Bytes of kernel memory per byte of data: 2304 for a segment of 1448, rounded. The kernel assumes
+the same share (tcp_win_from_space after tcp_measure_rcv_mss).
+"""
 
 Told = Callable[[str], None]
 

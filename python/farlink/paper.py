@@ -1,4 +1,4 @@
-"""Paper that figures are for: sizes and fonts by name, read without matplotlib."""
+"""Sizes and fonts of figures by the paper that they are for, without matplotlib."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -9,14 +9,14 @@ from farlink.errors import ScenarioError
 __all__ = ["PAGE", "SIZES", "Fonts", "Paper", "Size", "read_fonts", "read_size", "written_size"]
 
 PAGE = 7.0
-"""Width in inches of the text of a two-column page."""
+"""Width in inches of the text of a page with two columns."""
 
 
 @dataclass(frozen=True)
 class Paper:
-    """Width (and height, if it is fixed) in inches, the scale of text, the fonts and pixels.
+    """Size of a figure: width (and height, if fixed) in inches, scale of text, fonts, pixels.
 
-    `dpi` is matplotlib's default (100) where it is None.
+    `dpi` is in pixels per inch; None is matplotlib's default (100).
     """
 
     width: float = PAGE
@@ -46,7 +46,7 @@ _LEAST, _MOST = 2.0, 40.0
 
 
 def read_size(size: Any) -> Paper:  # noqa: ANN401 (whatever was written)
-    """Return the paper of a size; the scale of text follows from the width."""
+    """Return the paper of a size. The scale of text follows from the width."""
     if isinstance(size, str) and size in SIZES:
         return SIZES[size]
     try:
@@ -64,7 +64,7 @@ def read_size(size: Any) -> Paper:  # noqa: ANN401 (whatever was written)
 
 
 def read_fonts(fonts: Any) -> Fonts:  # noqa: ANN401 (whatever was written)
-    """Return the fonts, if they are known."""
+    """Return the fonts if their name is known, or raise `ScenarioError`."""
     for known in _FONTS:
         if fonts == known:
             return known

@@ -1,4 +1,4 @@
-"""Figures that fail: a warning each, while all other output is written."""
+"""Warnings for figures that could not be drawn, so that all other output is still written."""
 
 import traceback
 import warnings
@@ -13,10 +13,10 @@ __all__ = ["failure", "optional", "warn"]
 
 @contextmanager
 def optional(figure: str, *, refuses: bool = False) -> Iterator[None]:
-    """Turn an error in the block, which draws `figure`, into a `FigureWarning`.
+    """Turn an error in a block that draws `figure` into a `FigureWarning`.
 
-    With `refuses` a `ScenarioError` is raised all the same: the user asked for the figure in
-    words that cannot be.
+    With `refuses` a `ScenarioError` is raised instead, because the user asked for an impossible
+    figure.
     """
     try:
         yield
@@ -27,7 +27,7 @@ def optional(figure: str, *, refuses: bool = False) -> Iterator[None]:
 
 
 def failure(error: Exception) -> str:
-    """Return the reason of an error in one line: for a bug with the line of code."""
+    """Return the reason of an error in one line; for a bug, with its line of code."""
     text = " ".join(str(error).split())
     if isinstance(error, FarlinkError):
         return text

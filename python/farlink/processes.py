@@ -1,4 +1,4 @@
-"""Files written side by side: tasks that this process shares with copies of itself."""
+"""Parallel writing of files by forked copies of this process."""
 
 import gc
 import os
@@ -20,22 +20,23 @@ __all__ = ["FileTask", "done_by", "write_all"]
 _Done = TypeVar("_Done")
 
 _NUMBER = 4
-"""Bytes of the number of a task."""
+"""Length in bytes of a task number in the shared file."""
 
 
 FileTask = tuple[str, Callable[[], list[Path] | str]]
-"""Name of what is written, and its writer.
+"""Name of an output, and the function that writes it.
 
-A writer returns the paths, or the reason why there is no figure."""
+The function returns the paths, or the reason why there is no figure.
+"""
 
 
 def write_all(
     tasks: Sequence[FileTask], processes: int, tell: Callable[[str], None] | None
 ) -> list[Path]:
-    """Write files with up to so many processes, and return their paths.
+    """Write files with at most `processes` processes, and return their paths.
 
-    `tell` is called with the name of each task before this process begins with it. A figure
-    without paths is a `FigureWarning`.
+    `tell` is called with the name of each task before this process starts it. A figure without
+    paths becomes a `FigureWarning`.
     """
     done = done_by(
         processes,
@@ -54,24 +55,25 @@ def write_all(
 def done_by(
     processes: int, tasks: Sequence[Callable[[], _Done]], tell: Callable[[int], None]
 ) -> list[_Done]:
-    """Return what each task returns, all done by up to so many processes.
+    """Run all tasks with at most `processes` processes and return the result of each.
 
-    The others are copies of this one (fork, so only on Linux), which know all that it knows; each
-    takes the next task when it is done with its last one. What a copy could not do is done here
-    in the end: an error is the same without copies. `tell` is called with the number of each task
-    that is done here.
+    The other processes are forks of this one (Linux only) and share its memory; each takes the next
+    task when it has finished one. Tasks that a fork could not do are run in this process at the
+    end, so errors are those of a run without forks. `tell` is called with the number of each task
+    that this process runs.
     """
     copies: list[_Copy[_Done]] = []
     done: dict[int, _Done] = {}
     with tempfile.TemporaryFile() as numbers:
-        # All copies read one open file, where each number is read once.
+        # Processes read task numbers from one open file, whose shared offset gives each number to
+        # one process.
         numbers.write(b"".join(n.to_bytes(_NUMBER, "little") for n in range(len(tasks))))
         numbers.flush()
         numbers.seek(0)
         try:
             others = range(min(processes, len(tasks)) - 1)
             if sys.platform == "linux" and others:
-                # What the collector of garbage does not touch, copies share.
+                # Memory that the garbage collector leaves untouched stays shared between forks.
                 gc.freeze()
                 copies.extend(_Copy.start(tasks, numbers) for _ in others)
             for number in _taken(numbers):
@@ -97,18 +99,21 @@ def _taken(numbers: BinaryIO) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class _Copy(Generic[_Done]):
-    """A copy of this process at its tasks."""
+    """Fork of this process that runs tasks."""
 
     process: int
     answer: BinaryIO
 
     @classmethod
     def start(cls, tasks: Sequence[Callable[[], _Done]], numbers: BinaryIO) -> "_Copy[_Done]":
-        """Make a copy; it does tasks while there are any, says what they returned, and ends."""
+        """Fork this process.
+
+        The fork runs tasks while there are any, sends back their results, and exits.
+        """
         ours, theirs = os.pipe()
         with warnings.catch_warnings():
-            # Python warns of threads, which a copy has not: those of Arrow and of a progress
-            # display, whose locks the tasks do not take.
+            # Python warns of other threads at a fork. Those of a progress display do not run in the
+            # fork, and tasks do not take their locks.
             warnings.simplefilter("ignore", DeprecationWarning)
             process = os.fork()
         if process:
@@ -119,18 +124,19 @@ class _Copy(Generic[_Done]):
             with open(theirs, "wb") as answer:  # noqa: PTH123 (a number)
                 pickle.dump(done, answer)
         finally:
-            # Whatever happened is for the first process to meet; nothing of its own ends here.
+            # Errors of the fork are left to the first process, which runs the task again; exit
+            # handlers must not run here.
             os._exit(0)
 
     def done(self) -> dict[int, _Done]:
-        """Wait for the end of the copy; return what its tasks returned, nothing if one failed."""
+        """Wait for the fork to exit and return its results, or none if a task failed."""
         with suppress(EOFError, pickle.UnpicklingError):
             done: dict[int, _Done] = pickle.load(self.answer)  # noqa: S301 (of our own copy)
             return done
         return {}
 
     def end(self) -> None:
-        """End the copy if it goes on, and wait for it."""
+        """Stop the fork if it is still running, and wait for it."""
         self.answer.close()
         with suppress(ProcessLookupError, ChildProcessError):  # where SIGCHLD is ignored
             os.kill(self.process, signal.SIGTERM)

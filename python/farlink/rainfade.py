@@ -1,9 +1,9 @@
 """Rain fades of a satellite link from its place, elevation and frequency.
 
-The models are those of the ITU-R recommendations, as the package `itur` has them:
-rain attenuation by P.618, rainfall by P.837, height of rain by P.839, height of
-the place by P.1511. They say which attenuation is exceeded in which share of an
-average year. How fast it changes is that of the synthesiser of P.1853.
+The models are those of the ITU-R recommendations as the package `itur` computes them: rain
+attenuation by P.618, rainfall by P.837, height of rain by P.839, height of the place by P.1511.
+They give the attenuation that is exceeded in a share of an average year. Its change over time
+follows the synthesiser of P.1853.
 """
 
 import math
@@ -23,27 +23,31 @@ if TYPE_CHECKING:
 __all__ = ["Rain", "rain"]
 
 PERCENT = (5.0, 3.0, 1.0, 0.5, 0.3, 0.1, 0.05, 0.03, 0.01, 0.003, 0.001)
-"""Shares of a year, in percent, that P.618 is for: from 5 down to 0.001."""
+"""Percentages of a year for which P.618 is defined."""
 
 BETA = 2e-4
-"""Rate in 1/s at which the Gaussian process behind rain attenuation forgets (P.1853-1, 2.2)."""
+"""Rate in 1/s of the autocorrelation exp(-BETA t) of the Gaussian process behind rain attenuation
+(P.1853-1, 2.2).
+"""
 
 _DRY = 10.0
-"""Percent of the year beyond which no rain is assumed. P.618 ends at 5 %; from there on the
-attenuation falls to 0 with the logarithm of the share."""
+"""Percentage of the year above which no rain is assumed. P.618 ends at 5 %; from there the
+attenuation falls to 0 linearly in the logarithm of the percentage.
+"""
 
 _MOST_ROWS = 1_000_000
 _GEO_KM = 35_786.0
 _CIRCULAR = 45.0
-"""Tilt of the polarisation in degrees that stands for a circular one (P.838)."""
+"""Tilt in degrees that represents circular polarisation (P.838)."""
 _FREQUENCIES = {"MHz": 1e-3, "GHz": 1.0}
 
 
 @dataclass(frozen=True)
 class Rain:
-    """The rain fades of a link to a satellite.
+    """Rain fades of a link to a satellite.
 
-    Degrees of latitude, longitude and elevation; GHz; km above the sea.
+    Latitude, longitude and elevation are in degrees, the frequency in GHz, heights in km above the
+    sea.
     """
 
     latitude: float
@@ -54,14 +58,14 @@ class Rain:
     tilt: float = _CIRCULAR
 
     def _repr_html_(self) -> str:
-        """Show in notebooks what the command prints."""
+        """Return the HTML that notebooks show, with the text that the command prints."""
         from farlink.views import page
         from farlink.views.rain import show
 
         return page.as_html(lambda out: show(self, {}, out))
 
     def attenuation(self, percent: float) -> float:
-        """Return the attenuation in dB that rain exceeds in so many percent of the year."""
+        """Return the attenuation in dB that rain exceeds in this percentage of the year."""
         if not PERCENT[-1] <= percent <= PERCENT[0]:
             raise ScenarioError(
                 f"{percent:g} % of the year is out of range; P.618 is for {PERCENT[-1]:g} to "
@@ -79,11 +83,11 @@ class Rain:
         return float(result.value)
 
     def probability(self, margin_db: float) -> float:
-        """Return the share of the year in which rain takes more than the margin.
+        """Return the share of the year in which rain attenuation exceeds the margin.
 
-        It is the inverse of `attenuation`. Outside of what P.618 is for it is the
-        nearer end: 0.05 for a margin that is exceeded more often, 0.00001 for one
-        that is exceeded less often.
+        This is the inverse of `attenuation`. Outside of the range of P.618 the nearer bound is
+        returned: 0.05 for a margin that is exceeded more often, 0.00001 for one that is exceeded
+        less often.
         """
         if not margin_db > 0:
             raise ScenarioError(f"margin {margin_db:g} dB: write more than 0 dB")
@@ -101,14 +105,14 @@ class Rain:
         return math.exp((low + high) / 2) / 100
 
     def margin(self, availability: float) -> float:
-        """Return the margin in dB that keeps the link up in this share of the year (0.999)."""
+        """Return the margin in dB with which the link is up in this share of the year (0.999)."""
         return self.attenuation(100 * (1 - availability))
 
     def channel(self, margin_db: float, duration: str) -> dict[str, Any]:
-        """Return a channel that is lost in fades of this mean duration ("60 s").
+        """Return a channel that loses all packets in fades of this mean duration ("60 s").
 
-        The share of time is that of `probability`; the recommendations used here
-        do not tell durations, so that is the caller's.
+        The share of time in fades is `probability`. The recommendations used here give no
+        durations, so the caller chooses one.
         """
         seconds = units.parse_time(duration)
         if seconds is None or not 0 < seconds <= 3600:
@@ -168,7 +172,8 @@ class Rain:
             steps = math.sqrt(1 - share * share) * random.standard_normal(rows)
             return lfilter([1.0], [1.0, -share], steps, zi=[share * start])[0]
 
-        # A Gauss-Markov process is the same backwards.
+        # A stationary Gauss-Markov process has the same law backwards in time, so the first half is
+        # drawn backwards from the middle.
         x = np.concatenate([walk(middle)[::-1], [start], walk(count - middle - 1)])
         known = self.table["attenuation"]
         shares = np.log([_DRY / 100, *known.index])

@@ -1,4 +1,4 @@
-"""The measures and traces that the engine has: it holds the one list of them."""
+"""Measures and traces of the engine, read from its one list."""
 
 import json
 import math
@@ -31,11 +31,13 @@ class Measure:
     kind: str
     combine: str
     pooled: Sequence[str]
-    """Of a share that is pooled: the measures of its part and of the rest of the whole."""
+    """Measures of the part and of the rest from which a pooled share is computed; empty for other
+    measures.
+    """
     definition: str
 
     def of_all(self, values: Sequence[float | None]) -> float | None:
-        """Make one value of those of several flows of a run; None if none has one."""
+        """Combine the values of several flows of one run; None if no flow has a value."""
         present = [value for value in values if value is not None]
         if not present:
             return None
@@ -44,7 +46,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class TraceKind:
-    """A trace: its columns with their units, and the table of the engine that has them."""
+    """Trace: its columns with their units, and the table of the engine that contains them."""
 
     name: str
     table: str
@@ -77,22 +79,25 @@ def traces() -> Mapping[str, TraceKind]:
 
 
 def quantities() -> list[dict[str, str]]:
-    """Return what each congestion control shows in the trace `control`."""
+    """Return the quantities that each congestion control has in the trace `control`."""
     return _registry()["quantities"]
 
 
 def unit(scope: str, name: str) -> str:
-    """Return the unit of a measure; empty if it has none or is not known."""
+    """Return the unit of a measure; empty for a measure without a unit or an unknown one."""
     return known.unit if (known := measures(scope).get(name)) else ""
 
 
 def limits() -> list[str]:
-    """Return what may keep a sender from sending more: a share of time each."""
+    """Return the names of the causes that can limit a sender.
+
+    Each has a metric with its share of time.
+    """
     prefix = "limited_"
     return [name.removeprefix(prefix) for name in measures("flow") if name.startswith(prefix)]
 
 
 def is_summed(metric: str) -> bool:
-    """Return whether a flow metric adds up over the flows of a run; else it is averaged."""
+    """Return whether a flow metric is summed over the flows of a run, instead of averaged."""
     measure = measures("flow").get(metric)
     return measure is not None and measure.combine == "sum"

@@ -1,4 +1,4 @@
-"""The result of a run: its numbers, and the way to its traces and plots."""
+"""Result of a run: its numbers, and access to its traces and plots."""
 
 import json
 import threading
@@ -31,14 +31,14 @@ MOST_SNAPLEN = 65_535
 """Longest IPv4 packet, in bytes."""
 
 _ABSENT = {"mean": None, "ci95": [None, None], "n": 0}
-"""A counter that an agent does not have."""
+"""Metric of a counter that an agent's kind lacks."""
 
 _UNKNOWN = registry.Measure("", "flow", "", "ratio", "mean", [], "")
-"""Of a result of another version."""
+"""Measure used for metrics in results of other versions that this version does not know."""
 
 
 class Result:
-    """Numbers of all runs, with the whole scenario that gave them."""
+    """Numbers of all runs, with the whole scenario that produced them."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.__dict__["data"] = data
@@ -55,7 +55,7 @@ class Result:
         runs: "Mapping[str, Measures]",
         wall_s: float,
     ) -> "Result":
-        """Return the result of what was simulated of each TCP."""
+        """Return the result of simulated runs, by TCP."""
         first = next(iter(scenarios.values()))
         result = cls({
             "format": resultfile.FORMAT,
@@ -68,19 +68,22 @@ class Result:
             "scenario": first,
             "scenarios": dict(scenarios),
         })  # fmt: skip
-        # The document itself is many times larger than its numbers: it is there when asked for.
+        # The document is many times larger than the numbers, so it is built when it is read.
         del result.__dict__["data"]
         result._measures = runs
         return result
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """The document that `to_json` writes; docs/results.md describes it."""
+        """Document that `to_json` writes; docs/results.md describes it."""
         document: dict[str, Any] = json.loads(self.text)
         return document
 
     def rows(self, part: str) -> Sequence[Row]:
-        """Return the rows of a part of `data` without the rest of it: "results", "links", ..."""
+        """Return the rows of one part of `data` ("results", "links", ...) alone.
+
+        The rest of `data` is not built.
+        """
         if not self._measures:
             return self._head.get(part) or []
         if part not in self._rows:
@@ -92,7 +95,7 @@ class Result:
         return f"<farlink.Result {self.name}: {tcp}; runs {self.runs}, seed {self.seed}>"
 
     def _repr_html_(self) -> str:
-        """Show in notebooks what the command prints."""
+        """Return the HTML that notebooks show, with the text that the command prints."""
         from farlink.views import page
         from farlink.views.table import show
 
@@ -174,13 +177,13 @@ class Result:
     def fairness(self) -> "pd.DataFrame":
         """Fairness over the flows of a run: like `summary`, with a row per TCP.
 
-        The metric is `jain`, which is NaN if there is one flow.
+        The metric is `jain`, NaN for a single flow.
         """
         return _frame(self.rows("fairness"), ["tcp"])
 
     @cached_property
     def values(self) -> "pd.DataFrame":
-        """Flow metrics of every single run: a row per TCP, flow and run."""
+        """Flow metrics of each run: a row per TCP, flow and run."""
         import pandas as pd
 
         table: dict[str, Any] = {"tcp": [], "flow": [], "run": []}
@@ -195,7 +198,7 @@ class Result:
         return frame
 
     def _columns(self, metrics: Sequence[str]) -> "dict[str, Any]":
-        """Return flow metrics, those of a TCP after the other, of a flow after the other."""
+        """Return flow metrics as columns, ordered by TCP, then flow, then run."""
         import numpy as np
 
         if self._measures:
@@ -210,16 +213,16 @@ class Result:
     def total(self, metric: str, tcp: str, *, udp: bool | None = None) -> Estimate:
         """Estimate a flow metric over all flows of a TCP.
 
-        Goodput, bytes and counts are summed over the flows of each run, `loss_rate` is
-        that of all datagrams together, and other metrics are averaged; the estimate is
-        over the runs. With `udp` only over the
-        flows of datagrams (true) or those over TCP (false); none if there is none.
+        Goodput, bytes and counts are summed over the flows of each run. `loss_rate` is that of all
+        datagrams together, and other metrics are averaged. The estimate is over the runs. `udp`
+        restricts it to flows of datagrams (True) or over TCP (False); the estimate is empty if
+        there is no such flow.
         """
         return mean_ci95(self._totals(metric, tcp, udp=udp))
 
     @cached_property
     def runs_are_alike(self) -> bool:
-        """Whether several runs gave the same numbers: nothing in the scenario is random."""
+        """Whether several runs gave the same numbers, because nothing in the scenario is random."""
         return self.runs > 1 and all(
             len(set(values_of(row, name))) == 1
             for part in ("results", "links")
