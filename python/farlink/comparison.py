@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["PROFILE", "Comparison", "Row", "compare"]
 
 CLOSE = 0.05
-"""Greatest distance from 1 of a ratio of goodputs, and of its whole interval, that counts as
-agreement.
+"""Greatest distance of a ratio of goodputs from 1 that counts as agreement.
+
+The whole interval of the ratio must be within this distance.
 """
 
 PROFILE = "linux"
@@ -40,7 +41,7 @@ BUFFERS = {
     "tcp.receive_window": "80 KiB",
     "tcp.receive_window_max": "40 MiB",
 }
-"""Default buffers of both sides, in bytes of data as profiles count them."""
+"""Default buffers of both sides, in bytes of data (kernels count memory; see `_memory`)."""
 
 _OF_DATA = 1.6
 """Bytes of kernel memory per byte of data: 2304 for a segment of 1448, rounded. The kernel assumes
@@ -52,35 +53,36 @@ Told = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Row:
-    """Row of a TCP: goodputs in bit/s of each run."""
+    """Result of one TCP: goodput in bit/s of each run."""
 
     tcp: str
     simulated: tuple[float, ...]
     emulated: tuple[float, ...]
     late: tuple[tuple[float, float], ...] = ()
-    """Lateness of each emulated run in seconds: median and 99 %."""
+    """Lateness of the packets of each emulated run in seconds: median and 99th percentile."""
     bearable_s: float = emulation.BEHIND_S
-    """Lateness of one packet in a hundred from which a run is not judged."""
+    """99th percentile of the lateness (s) above which a run is not judged."""
 
     @property
     def late_s(self) -> tuple[float, float]:
-        """The worst run's lateness: of half of the packets, and of 99 %."""
+        """Median and 99th percentile of the lateness in the worst run."""
         if not self.late:
             return 0.0, 0.0
         return max(item for item, _ in self.late), max(item for _, item in self.late)
 
     @property
     def is_judged(self) -> bool:
-        """Whether the machine kept the emulated path in every run."""
+        """Whether the emulated packets were on time in every run."""
         return self.late_s[1] <= self.bearable_s
 
     @property
     def ratio(self) -> Estimate:
         """Emulated over simulated goodput: the ratio of the means, with its 95 % interval.
 
-        Run k of both sides has the channel of run k, so the interval is that of paired runs:
-        of the residuals e - r s, over the mean of s (the ratio estimator of sampling theory),
-        with Student's t. Without deviation, as on a lossless link, it is a point.
+        Run k of both sides has the channel of run k, so the interval is that of paired runs. It
+        comes from the residuals e - r s over the mean of s (the ratio estimator of sampling
+        theory), with Student's t. Without deviation, as on a lossless link, the interval is a
+        point.
         """
         ours, theirs = mean_ci95(self.simulated), mean_ci95(self.emulated)
         assert ours.mean is not None
@@ -97,9 +99,9 @@ class Row:
     def verdict(self) -> str:
         """Verdict from the interval of the ratio.
 
-        "within 5 %" if all of it is, "differs" if 1 is not in it, else "undecided": more runs
-        would tell. One run has no interval. Where the machine was late the path was another,
-        and nothing is judged.
+        "within 5 %" if the whole interval is, "differs" if 1 is outside of it, else "undecided":
+        more runs are needed. One run has no interval. If the machine was late, the emulated path
+        was another one, and the verdict is empty.
         """
         if not self.is_judged:
             return f"not judged: the machine was late by {1e3 * self.late_s[1]:.1f} ms"
@@ -116,17 +118,22 @@ class Sides:
     """Settings of both sides."""
 
     simulated: Mapping[str, str]
-    """Keys of `[tcp]` of our TCP."""
+    """Keys of `[tcp]` of the simulated TCP."""
     emulated: Mapping[str, str]
-    """Settings of net.ipv4 of the kernel's hosts."""
+    """Settings of net.ipv4 of the hosts whose kernels run the emulated TCP."""
     offloads: bool
-    """Whether the kernel sent and took several segments at once, which ours never does."""
+    """Whether the kernel sent and received several segments at once, which farlink's TCP never
+    does.
+    """
     jitter: Mapping[str, Mapping[str, str]]
-    """Jitter of hosts (`[[hosts]]`), which both sides have."""
+    """Jitter of hosts (`[[hosts]]`) of both sides."""
 
 
 class Comparison:
-    """Result of a comparison; `data` is what `to_json` writes."""
+    """Result of a comparison.
+
+    `data` is what `to_json` writes.
+    """
 
     def __init__(
         self,
@@ -143,7 +150,7 @@ class Comparison:
 
     @property
     def is_judged(self) -> bool:
-        """Whether the machine kept the emulated path in all runs of all TCPs."""
+        """Whether the emulated packets were on time in all runs of all TCPs."""
         return all(row.is_judged for row in self.rows)
 
     @cached_property
@@ -178,7 +185,7 @@ class Comparison:
         }
 
     def _repr_html_(self) -> str:
-        """Show in notebooks what the command prints."""
+        """Return the HTML that notebooks show, with the text that the command prints."""
         from farlink.views import page
         from farlink.views.compare import show
 
@@ -187,8 +194,8 @@ class Comparison:
     def save(self, directory: Path) -> list[Path]:
         """Write comparison.json, and the sequence plots as sequence.png and sequence.svg.
 
-        The folder has all of them or is as it was, and what an earlier result of farlink left
-        there goes. A figure that cannot be drawn is missing and costs a `FigureWarning`.
+        The folder gets all of them or stays as it was. Files that an earlier result of farlink
+        wrote there are removed. A figure that cannot be drawn is left out with a `FigureWarning`.
         """
         from farlink.plot.compare import draw_pair
         from farlink.plot.style import save
@@ -281,10 +288,10 @@ def _of_tcp(path: str) -> bool:
 
 
 def _memory(keys: Mapping[str, str]) -> dict[str, str]:
-    """Return the kernel's settings that have room for as many bytes of data.
+    """Return the settings with which a kernel's buffers hold as many bytes of data.
 
-    The send buffer counts what segments take in memory, too, but in buffers of up to 64 KiB,
-    which are data by all but some per cent.
+    The send buffer counts the memory of segments, except that buffers of up to 64 KiB hold almost
+    as many bytes of data.
     """
 
     def size(key: str) -> int:
@@ -302,7 +309,7 @@ def _memory(keys: Mapping[str, str]) -> dict[str, str]:
 
 
 def _round_trip(tree: Mapping[str, Any]) -> float:
-    """Return the delays of the first flow's path, there and back, in seconds."""
+    """Return the sum of the delays of the first flow's path, there and back, in seconds."""
     from farlink.advice.path import bottleneck
 
     return 2 * bottleneck(tree).delay_s
@@ -310,7 +317,10 @@ def _round_trip(tree: Mapping[str, Any]) -> float:
 
 @dataclass(frozen=True)
 class _Measured:
-    """Goodput (bit/s) and lateness (s; median and 99 %) of an emulated run, and run 0's packets."""
+    """Measurement of an emulated run.
+
+    It has goodput (bit/s), lateness (s; median and 99th percentile), and the packets of run 0.
+    """
 
     goodput: float
     late_s: tuple[float, float]
@@ -319,7 +329,7 @@ class _Measured:
 
 @dataclass(frozen=True)
 class _EmulatedPath:
-    """The emulated side of a comparison: a transfer of `amount` bytes by the kernel's TCPs."""
+    """Emulated side of a comparison: a transfer of `amount` bytes by a kernel's TCP."""
 
     tree: Mapping[str, Any]
     amount: int
@@ -330,7 +340,7 @@ class _EmulatedPath:
     tell: Told | None
 
     def row(self, name: str, simulated: tuple[float, ...]) -> tuple[Row, "dict[str, pd.DataFrame]"]:
-        """Emulate all runs of a TCP; returns its row, and the packets of run 0."""
+        """Emulate all runs of a TCP, and return its row and the packets of run 0."""
         kernel = source.split(name)[1]
         measured = [self._run(kernel, run) for run in range(self.runs)]
         goodputs = tuple(item.goodput for item in measured)
@@ -338,7 +348,10 @@ class _EmulatedPath:
         return Row(name, simulated, goodputs, late, self.bearable), measured[0].sequence
 
     def _run(self, kernel: str, run: int) -> _Measured:
-        """Emulate a run, again if it fell behind the clock, at most `_TRIES` times."""
+        """Emulate a run.
+
+        Repeats a run that fell behind the clock, up to `_TRIES` times in all.
+        """
         for attempt in range(_TRIES):
             if self.tell:
                 again = " again: it fell behind the clock" if attempt else ""
@@ -377,7 +390,7 @@ def _tree(
     overrides: Mapping[str, object] | None,
     seed: int | None,
 ) -> tuple[dict[str, Any], int]:
-    """Return the scenario with one transfer of so many bytes, and the bytes."""
+    """Return the scenario with one transfer of the given size, and the size in bytes."""
     others = {k: v for k, v in (overrides or {}).items() if not _of_tcp(k)}
     (text,) = source.find(scenario).resolve(None, source.changes(others, seed)).values()
     tree: dict[str, Any] = json.loads(text)

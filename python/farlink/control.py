@@ -1,4 +1,4 @@
-"""Live control of running emulations: look at their links, and change them, while packets cross."""
+"""Live control of running emulations: read and change their links while packets cross."""
 
 import json
 import re
@@ -18,7 +18,7 @@ _FILES = Path("/run/farlink")
 _NAME = re.compile(r"farlink-(\d+)-\d+-\d+-\d+-(.+)\.ctl")
 _PATIENCE_S = 5.0
 _LOOKS = 50
-"""Attempts to reach a running emulation before its refusal is an error."""
+"""Number of attempts to reach a running emulation before a refusal is an error."""
 _BETWEEN_LOOKS_S = 0.1
 
 
@@ -31,11 +31,11 @@ class Running:
     path: Path
 
     def show(self) -> dict[str, Any]:
-        """Return the settings of its links, and which channels are off."""
+        """Return the settings of all links, and the channels that are switched off."""
         return self._ask({"do": "show"})
 
     def set(self, changes: Sequence[tuple[str, str]]) -> dict[str, Any]:
-        """Change values by path, for packets sent from now on; all of them or none.
+        """Change values by path for packets sent from now on, all of them or none.
 
         Raises
         ------
@@ -47,21 +47,21 @@ class Running:
     def channel(
         self, *, on: bool, link: str | None = None, direction: str | None = None
     ) -> dict[str, Any]:
-        """Switch channels on or off: of all links, of one, or of one direction."""
+        """Switch channels on or off, on all links, on one link, or in one direction."""
         return self._ask({"do": "channel", "on": on, "link": link, "direction": direction})
 
     def stats(self) -> dict[str, Any]:
-        """Return the counters of links and hosts, and what each TCP connection does.
+        """Return the counters of links and hosts, and the state of each TCP connection.
 
         `docs/emulator/control.md` has the names and units.
         """
         return self._ask({"do": "stats"})
 
     def watch(self, every_s: float = 1.0) -> Iterator[dict[str, Any]]:
-        """Give what `stats` returns, every so many seconds, until the emulation ends.
+        """Yield the value of `stats` every `every_s` seconds until the emulation ends.
 
-        Each of `flows` has `bit_s` too: what was acknowledged since the look before in bit/s, None
-        in the first look.
+        Each of `flows` also has `bit_s`: the bits per second acknowledged since the previous value,
+        None in the first.
         """
         before: dict[str, Any] | None = None
         while (now := self._look()) is not None:
@@ -71,7 +71,7 @@ class Running:
             time.sleep(every_s)
 
     def _look(self) -> dict[str, Any] | None:
-        """Return what `stats` does, None at the end of the emulation."""
+        """Return the value of `stats`, or None at the end of the emulation."""
         for _ in range(_LOOKS):
             try:
                 return self.stats()
@@ -86,7 +86,7 @@ class Running:
     def execute(self, host: str, argv: Sequence[str]) -> int:
         """Run a program in a host and wait for it; the end of the emulation kills it.
 
-        Returns its exit code; 128 and the number of the signal if one killed it.
+        Returns the exit code of the program, or 128 plus the number of the signal that killed it.
 
         Raises
         ------
@@ -108,7 +108,7 @@ class Running:
 
 
 def running() -> list[Running]:
-    """Return the emulations at work on this machine."""
+    """Return the emulations that run on this machine."""
     emulations = []
     for path in sorted(_FILES.glob("farlink-*.ctl")) if _FILES.is_dir() else []:
         match = _NAME.fullmatch(path.name)
@@ -118,7 +118,9 @@ def running() -> list[Running]:
 
 
 def find(which: str | None = None) -> Running:
-    """Find an emulation by its scenario's name or its process number; without, the only one.
+    """Find an emulation by the name of its scenario or by its process ID.
+
+    Without `which` there must be exactly one.
 
     Raises
     ------
@@ -138,9 +140,9 @@ def find(which: str | None = None) -> Running:
 
 
 def _rates(now: dict[str, Any], before: dict[str, Any] | None) -> None:
-    """Return the rate of each flow since the previous counters.
+    """Store the rate of each flow since the previous counters.
 
-    Which end of a connection sends is decided anew at each look.
+    The sending end of a connection is determined again each time.
     """
 
     def ends(flow: dict[str, Any]) -> tuple[str, str]:
@@ -157,7 +159,10 @@ def _rates(now: dict[str, Any], before: dict[str, Any] | None) -> None:
 
 
 def _alive(path: Path) -> bool:
-    """Return whether an emulation listens there (inside a host a process number says nothing)."""
+    """Return whether an emulation listens on this socket.
+
+    The process ID does not tell, because hosts have process namespaces of their own.
+    """
     try:
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(_PATIENCE_S)

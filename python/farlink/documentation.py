@@ -19,7 +19,9 @@ _SHELF = re.compile(r"^## (.*)\n((?:.*\n)*?)(?=^## |\Z)", re.MULTILINE)
 _ROW = re.compile(r"^\| \[(.*?)\]\(([^).\s]+)\.md\) \| (.*) \|$", re.MULTILINE)
 
 _IN_NAME, _IN_TITLE, _IN_HEADING, _MOST_IN_TEXT = 8, 8, 6, 4
-"""Weights of a word by its place; in the text each occurrence weighs 1, up to the limit."""
+"""Weights of a word in the name, title or heading of a section, and the greatest weight from its
+text, where each occurrence weighs 1.
+"""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def pages() -> dict[str, Path]:
 
 
 def page(name: str) -> tuple[str, str] | None:
-    """Return name and text of the page that a word names, by its path or by its last part."""
+    """Return name and text of a page, found by its path or by the last part of its path."""
     known = pages()
     name = name.removeprefix("docs/").removesuffix(".md").strip("/")
     for candidate in (name, f"{name}/README"):
@@ -71,7 +73,7 @@ def page(name: str) -> tuple[str, str] | None:
 
 
 def shelves() -> dict[str, list[tuple[str, str, str]]]:
-    """Return name, title and contents of the pages that stand on each shelf."""
+    """Return name, title and contents of the pages on each shelf."""
     home = pages()[_HOME].read_text("utf-8")
     return {
         shelf: [(name, title, contents) for title, name, contents in _ROW.findall(body)]

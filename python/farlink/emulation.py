@@ -30,20 +30,23 @@ __all__ = [
 ]
 
 BEHIND_S = 1e-3
-"""An emulation fell behind if one packet in a hundred was later than this, in seconds."""
+"""Lateness (s) of the 99th percentile of packets above which an emulation fell behind."""
 
 LONGEST_S = 1e9
-"""An emulation lasts no longer, in seconds: some 30 years."""
+"""Longest duration of an emulation in seconds, some 30 years."""
 
 DATA_PORT = 5001
 """Port of a transfer's sender."""
 
 Command = tuple[str, Sequence[str]]
-"""A host, and a program with its arguments."""
+"""Host, and a program with its arguments."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C ended an emulation; `done` is what it had done by then."""
+    """Ctrl-C ended an emulation.
+
+    `done` is the result until then.
+    """
 
     def __init__(self, done: "Emulated") -> None:
         super().__init__()
@@ -51,7 +54,10 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Terminated(SystemExit):
-    """SIGTERM or SIGHUP ended an emulation; `done` is what it had done by then."""
+    """SIGTERM or SIGHUP ended an emulation.
+
+    `done` is the result until then.
+    """
 
     def __init__(self, done: "Emulated") -> None:
         super().__init__(done.exit_code)
@@ -61,16 +67,16 @@ class Terminated(SystemExit):
 class Emulated:
     """Result of an emulation.
 
-    `data` holds exit_code, duration_s, lateness, hosts, links, packets (where all of them are),
-    servers (with the exit codes of those that ended early) and endpoints (what hosts in user space
-    sent, fetched and dropped); docs/emulator/packets.md describes it.
+    `data` has exit_code, duration_s, lateness, hosts, links, packets (where all packets are),
+    servers (with the exit codes of those that ended early) and endpoints (bytes that hosts in user
+    space sent, fetched and dropped); docs/emulator/packets.md describes it.
     """
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.data = data
 
     def _repr_html_(self) -> str:
-        """Show in notebooks what the command prints."""
+        """Return the HTML that notebooks show, with the text that the command prints."""
         from farlink.views import page
         from farlink.views.emulate import tables
 
@@ -78,12 +84,15 @@ class Emulated:
 
     @property
     def exit_code(self) -> int:
-        """Exit code of the program; 128 and the number of the signal if one killed it."""
+        """Exit code of the program, or 128 plus the number of the signal that killed it."""
         return int(self.data["exit_code"])
 
     @property
     def missing(self) -> int:
-        """Packets that came into being and are nowhere: 0, or the engine has an error."""
+        """Packets that entered the engine and are unaccounted for.
+
+        Not 0 only if the engine has a bug.
+        """
         packets: dict[str, int] = self.data["packets"]
         made = ("offered", "copied", "cut", "answered", "injected")
         result = (
@@ -110,7 +119,7 @@ class Options(TypedDict, total=False):
     host: str | None
     """Host of the program; by default the destination of the first flow."""
     servers: Sequence[Command]
-    """(host, program and arguments) of programs that are started before, and killed after."""
+    """Programs to start before the command and to kill after it: (host, program and arguments)."""
     tcp: str | None
     """Congestion control of the hosts' kernels; by default the kernel's own."""
     overrides: Mapping[str, object] | None
@@ -118,22 +127,32 @@ class Options(TypedDict, total=False):
     seed: int | None
     """As for `run`."""
     seconds: float | None
-    """End after this time in seconds, up to 1e9, even if the program runs on."""
+    """Time in seconds, up to 1e9, after which the emulation ends even if the program still runs."""
     endpoints: Mapping[str, str] | None
-    """Names of hosts that are no kernel but the TCP of this package in user space, each with the
-    TCP (`farlink list tcp`) that it is. It answers on ports 7 (echo), 9 (discard) and 19 (data
-    without end). No program can run there."""
+    """TCPs of hosts in user space, by the name of the host.
+
+    Such a host is farlink's own TCP (`farlink list tcp`) instead of a kernel. It answers on ports 7
+    (echo), 9 (discard) and 19 (data without end). No program can run there.
+    """
     attach: Mapping[str, str] | None
-    """Names of hosts that are there already, each with what it is: an Ethernet interface ("eth1";
-    the machine behind it is the host), "bridge:NAME", "netns:NAME" or "container:NAME"."""
+    """Existing machines or namespaces that are hosts, by the name of the host.
+
+    A value is an Ethernet interface ("eth1": the machine behind it is the host), "bridge:NAME",
+    "netns:NAME" or "container:NAME".
+    """
     internet: str | None
-    """Host that is this machine itself: the others reach by it, over the links of the scenario,
-    what this machine reaches (IPv4, by the kernel's NAT)."""
+    """Host that is this machine itself.
+
+    Over the links of the scenario the other hosts reach what this machine reaches (IPv4, by the
+    kernel's NAT).
+    """
     force: bool
-    """Attach even the interface of the machine's own connection."""
+    """Attach an interface even if the machine's own connection uses it."""
     plain: bool
-    """One packet to each read and write of a device: slower, and what the default, which passes
-    several of a connection at once, is compared with."""
+    """Pass one packet in each read and write of a device.
+
+    This is slower; the default passes several packets of a connection at once.
+    """
     realtime: bool | None
     """By default the engine's thread runs before all others of normal priority (SCHED_FIFO) where
     the system allows it; "realtime" and "realtime_refused" of `data` tell. With True it must, and
@@ -141,14 +160,17 @@ class Options(TypedDict, total=False):
     for the last 50 us before a packet is due, which takes more of a processor. With False it runs
     at normal priority."""
     run: int
-    """Number of the run: others draw other random numbers in the channels."""
+    """Number of the run, which selects the random numbers of the channels."""
     pcap: Path | None
-    """Directory for <host>.pcapng, what each host sends and gets, and lost.pcapng, what the links
-    lose, with the cause as a comment of each packet."""
+    """Directory for captures.
+
+    <host>.pcapng has the packets that a host sends and receives; lost.pcapng has the packets that
+    links lose, each with its cause as a comment.
+    """
     snaplen: int
     """Bytes kept of each packet; 0 keeps all."""
     sample: bool
-    """Look at the kernel's TCP every 50 ms; `data` has "sockets" then."""
+    """Sample the kernel's TCP every 50 ms; `data` then has "sockets"."""
 
 
 def emulate(
@@ -222,8 +244,8 @@ def transfer(
     if count is None:
         raise ScenarioError(f"transfer {size!r}: write a size such as 10MB")
     text, (sender, receiver) = _resolved(scenario, options)
-    # For each connection and not for the host: the kernel keeps some for root alone, which no
-    # namespace can have as its default.
+    # Set for each connection instead of for the host, because the kernel allows some TCPs to root
+    # only, and a namespace cannot have these as its default.
     tcp = options.pop("tcp", None)
     control = [tcp] if tcp else []
     check_kernel(tcp)
@@ -254,7 +276,7 @@ def transfer(
         else:
             output.write_text(json.dumps(fetched) + "\n", encoding="utf-8")
         done.data["exit_code"] = int(not (fetched and fetched["correct"]))
-    # The sender ends with its transfer: that is no news, unless it failed.
+    # The sender ends with its transfer, so it is reported only if it failed.
     done.data["servers"] = [row for row in done.data["servers"] if row["exit_code"] != 0]
     return done
 
@@ -265,7 +287,7 @@ def of_gateways(
     notice: Callable[[str], None],
     options: Options,
 ) -> Emulated:
-    """Emulate for hosts that join from other machines (`farlink.machines.unit`)."""
+    """Emulate with hosts that join from other machines (`farlink.machines.unit`)."""
     return _emulate(scenario, None, options, unit=(unit, notice))
 
 
@@ -276,7 +298,7 @@ def check_seconds(seconds: float | None) -> None:
 
 
 def _check(function: str, options: Options) -> None:
-    """Refuse unknown options, as Python does for unknown keywords."""
+    """Raise `TypeError` for unknown options, as Python does for unknown keywords."""
     for name in options.keys() - Options.__annotations__.keys():
         raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
 
@@ -355,7 +377,7 @@ def _emulate(
         data = json.loads(engine(text, words, unit and unit[1]))
     tree = json.loads(text)
     data |= {"scenario": tree.get("name") or "scenario", "seed": tree["seed"], "run": run}
-    # The program of a transfer may be the one that Ctrl-C reaches first.
+    # Ctrl-C may reach the program of a transfer first.
     interrupted = data["exit_code"] == 128 + signal.SIGINT and not program
     if data.pop("interrupted") or interrupted:
         number = received[-1] if received else signal.SIGINT
@@ -374,7 +396,7 @@ def _task(command: Command) -> dict[str, object]:
 
 
 def utf8(text: str) -> str:
-    """Return the text if it can be written as UTF-8."""
+    """Return the text if UTF-8 can represent it; `ScenarioError` otherwise."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -404,10 +426,11 @@ def _resolved(
 
 @contextmanager
 def signals(*, program: Callable[[], bool] | None) -> Iterator[list[int]]:
-    """Leave Ctrl-C to the user's program, which ends the emulation by ending.
+    """Leave Ctrl-C to the user's program, whose end also ends the emulation.
 
-    Where there is none, or it does not run yet, it ends the emulation, as SIGTERM and the end of
-    the terminal (SIGHUP) always do. The list has the numbers of those two that came.
+    Without such a program, or before it runs, Ctrl-C ends the emulation, as SIGTERM and SIGHUP (the
+    end of the terminal) always do. The list has the numbers of SIGTERM and SIGHUP signals that
+    arrived.
     """
     received: list[int] = []
 
@@ -440,7 +463,7 @@ def signals(*, program: Callable[[], bool] | None) -> Iterator[list[int]]:
 
 @contextmanager
 def _terminal() -> Iterator[None]:
-    """Take the terminal back at the end from a shell that took it."""
+    """Take the terminal back at the end from a shell that became its foreground process."""
     try:
         terminal = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -452,7 +475,7 @@ def _terminal() -> Iterator[None]:
             yield
         finally:
             if group == os.getpgrp():
-                # A process in the background would be stopped for it.
+                # SIGTTOU would stop a background process that takes the terminal.
                 before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
                 with suppress(OSError):
                     os.tcsetpgrp(terminal, group)

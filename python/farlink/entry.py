@@ -1,4 +1,4 @@
-"""Start of the command `farlink`: Ctrl-C is no traceback while its modules are loaded."""
+"""Start of the command `farlink`, which handles Ctrl-C even while its modules load."""
 
 import os
 import sys

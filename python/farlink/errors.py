@@ -18,18 +18,24 @@ __all__ = [
 
 
 class OutputError(FarlinkError, OSError):
-    """A file could not be written; the message names it and says why."""
+    """A file could not be written.
+
+    The message names the file and the reason.
+    """
 
 
 class FigureWarning(UserWarning):
-    """A figure could not be drawn; the message names it and says why. All else was written."""
+    """A figure could not be drawn, while all other output was written.
+
+    The message names the figure and the reason.
+    """
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C (or what `progress` raised) when some runs were done.
+    """Ctrl-C (or an exception of `progress`) ended a call when some runs were finished.
 
-    `result` holds them: it is that of the same call with as many runs as were done by then of
-    every TCP. It is no `FarlinkError`, as Ctrl-C is none.
+    `result` is the result of the same call with as many runs as were finished for every TCP. The
+    class derives from `KeyboardInterrupt` and not from `FarlinkError`.
     """
 
     def __init__(self, result: "Result", asked: int) -> None:

@@ -13,8 +13,8 @@ _NEED = re.compile(r"""([\w.-]+)\s*(\([^)]*\)|[^;]*);.*\bextra\s*==\s*['"]([\w-]
 def lacking(what: str, extra: str) -> ScenarioError:
     """Return the error of a command whose packages are not installed.
 
-    It names the packages of the extra: farlink itself may come from a file or a checkout, where
-    no index knows its extras.
+    The message names the packages themselves: no index knows the extras of a farlink that was
+    installed from a file or a checkout.
     """
     packages = " ".join(f"'{package}'" for package in _packages(extra))
     many = "packages that are" if packages.count(" ") else "a package that is"

@@ -44,10 +44,10 @@ _DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?|.*\.", re.IGN
 
 
 def check_name(name: str) -> None:
-    """Raise `ScenarioError` unless a name out of a file can be that of a file or folder.
+    """Raise `ScenarioError` unless a name can be that of a file or folder.
 
-    The rule is that of names in scenarios: no separator, nothing hidden, nothing that
-    would leave the folder that it is put in.
+    The rule is that of names in scenarios: no separator, no leading dot, and nothing that leads out
+    of the folder.
     """
     good = all(word.isalnum() or word in "._-+" for word in name)
     with suppress(UnicodeEncodeError):
@@ -64,7 +64,7 @@ def check_name(name: str) -> None:
 
 
 def as_name(text: str) -> str:
-    """Make a name that `check_name` takes out of any text."""
+    """Return a name that `check_name` accepts for any text."""
     name = "".join(line if line.isalnum() or line in "._-+" else "-" for line in text)
     return name.encode()[:_LONGEST_NAME].decode(errors="ignore").lstrip(".") or "scenario"
 
@@ -97,11 +97,11 @@ def read_text(path: Path) -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary name beside `path`; at the end it replaces `path`, on an error it goes.
+    """Yield a temporary name beside `path`, which replaces `path` at the end of the block.
 
-    The suffix is kept, since writers of figures and tables look at it. Where `path` is a
-    link, what it points to is replaced; a pipe or device, and the file that standard output
-    or standard error goes to, is written to and stays what it is.
+    An error removes the temporary file. Its suffix is that of `path`, because writers of figures
+    and tables choose a format by it. If `path` is a link, its target is replaced. A pipe, a device,
+    and the file that standard output or standard error goes to are written directly.
     """
     out = _stream(path)
     if out is not None:
@@ -116,7 +116,7 @@ def replacing(path: Path) -> Iterator[Path]:
         raise OutputError(f"cannot write {shown(path)}: {reason(error)}") from error
     with _temporary(path, target.parent) as temporary:
         yield temporary
-        # mkstemp makes the file private; what a user asked for gets the usual mode.
+        # mkstemp makes the file private; a file that the user named gets the usual mode.
         temporary.chmod(usual_mode(0o666))
         temporary.replace(target)
 
@@ -140,7 +140,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def check_file(path: Path) -> None:
-    """Raise `OutputError` unless a file could be written at `path` now."""
+    """Raise `OutputError` unless a file can be written at `path` now."""
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -157,7 +157,7 @@ def check_file(path: Path) -> None:
 
 
 def check_directory(path: Path) -> None:
-    """Raise `OutputError` unless `path` is, or could be made, a directory to write in."""
+    """Raise `OutputError` unless `path` is a writable directory or can be created."""
     try:
         with suppress(FileNotFoundError, NotADirectoryError):
             path.stat()
@@ -178,20 +178,25 @@ def reason(error: Exception) -> str:
 
 
 def shown(path: Path | str) -> str:
-    """Write a path that the system refused: it may be of any length."""
+    """Return a path for a message.
+
+    It is shortened, because the system may have refused it for its length.
+    """
     text = str(path)
     return text if len(text) <= 300 else f"{text[:150]}...{text[-50:]}"
 
 
 def usual_mode(asked: int) -> int:
-    """Return the mode that the user lets new files (0o666) or folders (0o777) have."""
+    """Return the mode that the user's umask leaves of 0o666 (files) or 0o777 (folders)."""
     mask = os.umask(0)
     os.umask(mask)
     return asked & ~mask
 
 
 def inside(folder: Path, *names: str) -> Path:
-    """Return the path of names out of a file below a folder, which none of them leaves.
+    """Return the path of names below a folder.
+
+    The names come from a file, and none of them may lead out of the folder.
 
     Raises
     ------
@@ -205,10 +210,10 @@ def inside(folder: Path, *names: str) -> Path:
 
 @contextmanager
 def kept(path: Path) -> Iterator[None]:
-    """Mark an unfinished file or folder as that of a living process.
+    """Lock an unfinished file or folder while this process lives.
 
-    The system lets go of the lock when a process ends, however it ends; `_sweep` removes
-    what nobody holds. Where there are no such locks nothing is swept.
+    The system releases the lock when the process ends, in whatever way; `sweep` removes unlocked
+    leftovers. On systems without such locks nothing is removed.
     """
     handle = _lock(path)
     try:
@@ -239,10 +244,10 @@ def _temporary(path: Path, folder: Path) -> Iterator[Path]:
 
 
 def _stream(path: Path) -> Path | int | None:
-    """Return what to open where a path must stay what it is; None for an ordinary file.
+    """Return the file or descriptor to write directly, or None for an ordinary file.
 
-    That is a pipe or a device; or, as a number, the file that our own output goes to, where
-    what is written follows what is there already.
+    A pipe or a device is opened as it is. The file that standard output or standard error goes to
+    is returned as a descriptor, so that output is appended.
     """
     try:
         status = path.stat()
@@ -291,7 +296,10 @@ _SWEPT: set[Path] = set()
 
 
 def _lock(path: Path) -> int | None:
-    """Take the lock of a file or folder; None if another process has it or there are none."""
+    """Lock a file or folder and return its descriptor.
+
+    None if another process has the lock, or if the system has no locks.
+    """
     try:
         import fcntl
     except ImportError:  # Windows

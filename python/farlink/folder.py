@@ -1,8 +1,7 @@
-"""A folder of results: filled as a whole, and emptied of what farlink put there before.
+"""Folder of results, which is filled as a whole and emptied of farlink's earlier files.
 
-A list of its files stands in the folder, each with the SHA-256 of its content. So the next run
-into the same folder knows what it may take away, and leaves alone what others put there,
-and what somebody changed since.
+The folder has a list of these files, each with the SHA-256 of its content. A later run into the
+same folder removes the listed files and keeps files of others and files that were edited since.
 """
 
 import json
@@ -20,18 +19,18 @@ from farlink.errors import OutputError
 __all__ = ["LIST", "filling", "holds", "listed"]
 
 LIST = "farlink-files.json"
-"""Name of the list of files, which is itself not in it."""
+"""Name of the list of files; the list does not contain itself."""
 
 FORMAT = "farlink-files/1"
 
 
 @contextmanager
 def filling(directory: Path, *, last: str) -> Iterator[Path]:
-    """Give an empty folder to write into; at the end `directory` holds what is in it.
+    """Yield an empty folder; at the end `directory` gets its content.
 
-    On an error, and when the process ends before its time, `directory` stays as it was; or,
-    while files are put in their places, it is without the file `last`, which is put there
-    when all others are. Of what was there, only files go that an earlier `filling` made.
+    On an error, or if the process is killed, `directory` stays as it was. If the process is killed
+    while files are put in place, the file `last` is missing, because it is put in place after all
+    others. Of the earlier content only files that an earlier `filling` made are removed.
 
     Raises
     ------
@@ -64,9 +63,10 @@ def filling(directory: Path, *, last: str) -> Iterator[Path]:
 
 
 def holds(directory: Path, name: str, digest: str) -> bool:
-    """Return whether all that `filling` made is there, unchanged, and the file `name` is marked.
+    """Return whether all files of `filling` are there, unchanged, and `name` has a mark.
 
-    The mark is `digest` among its first characters: who makes the same again can leave it.
+    The mark is `digest` among its first characters. A caller that would write the same content can
+    then leave the folder.
     """
     try:
         names = listed(directory)
@@ -102,8 +102,8 @@ def _settle(stage: Path, directory: Path, last: str) -> None:
         parent = next((item for item in (directory / name).parents if item.exists()), directory)
         if not parent.is_dir():
             raise OutputError(f"cannot write {directory / name}: {parent} is not a directory")
-    # What shows that the folder is whole goes first and comes last.
-    # Until it is whole again the list knows what was there and what comes.
+    # The file that shows that the folder is complete is removed first and written last. In between,
+    # the list has both the old files and the new ones.
     both = {name: before.get(name, []) + ours.get(name, []) for name in {**before, **ours}}
     _write_list(directory, both)
     if last in ours:
@@ -132,7 +132,7 @@ def _remove_empty(path: Path, base: Path) -> None:
 
 
 def listed(directory: Path) -> dict[str, list[str]]:
-    """Return the files that farlink put into a folder, each with the SHA-256 that it may have.
+    """Return the listed files of a folder, each with the SHA-256 values that it may have.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def _write_list(directory: Path, listed: Mapping[str, list[str]]) -> None:
 
 
 def _stays(name: str) -> bool:
-    """Return whether a name of the list stays below its folder."""
+    """Return whether a listed name stays below the folder."""
     parts = PurePosixPath(name).parts
     bad = any(
         part in ("..", os.sep) or "\\" in part or ":" in part or "\0" in part for part in parts

@@ -1,4 +1,4 @@
-"""The state of the kernel's TCP in an emulation, in the columns of simulated flows."""
+"""State of a kernel's TCP in an emulation, as traces with the columns of simulated flows."""
 
 import math
 from collections.abc import Mapping
@@ -32,17 +32,18 @@ _UNITS = {
 }
 
 NAMES = tuple(_UNITS)
-"""Names of the traces: those of a simulated run that TCP_INFO has, and the count of segments
-sent again, which a simulated run has one by one in its trace `segments`."""
+"""Names of the traces that TCP_INFO provides, and the count of retransmitted segments, which a
+simulated run has one by one in its trace `segments`.
+"""
 
 _RECOVERY, _LOSS = 3, 4
-"""States of the kernel's congestion control that follow a fast retransmit and a time-out."""
+"""States of the kernel's congestion control after a fast retransmit and after an RTO."""
 
 
 class KernelTrace:
-    """State of the kernel's TCP every 50 ms, of every connection of every host.
+    """State of the kernel's TCP every 50 ms, for every connection of every host.
 
-    A flow is named after the ends of its connection ("10.0.0.1:5001-10.0.0.3:40000"); its side
+    The name of a flow has both ends of its connection ("10.0.0.1:5001-10.0.0.3:40000"). Its side
     "from" is the end that sent more.
     """
 
@@ -52,7 +53,7 @@ class KernelTrace:
 
     @classmethod
     def of(cls, done: Emulated) -> "KernelTrace":
-        """Take the samples of an emulation that was run with `sample`."""
+        """Return the samples of an emulation that ran with `sample`."""
         import numpy as np
         import pandas as pd
 
@@ -94,7 +95,7 @@ class KernelTrace:
         )
 
     def table(self, name: str) -> "pd.DataFrame":
-        """Return one trace: a row where the value differs from the one before of its end.
+        """Return one trace: a row for each change of the value at an end.
 
         Raises
         ------
@@ -127,23 +128,24 @@ class KernelTrace:
 
     @property
     def flows(self) -> list[str]:
-        """Names of the connections, the one that carried most first.
+        """Names of the connections, by falling amount of data.
 
-        By what either end tells: a server that listens for IPv6 too has no end that is seen.
+        The amount is read at either end, because an end that listens for IPv6 too is not sampled.
         """
         carried = self._samples[["bytes", "acked"]].max(axis=1)
         most = carried.groupby(self._samples["flow"], observed=True).max()
         return [str(name) for name in most.sort_values(ascending=False).index]
 
     def plots(self, tcp: str = "kernel", pcap: Path | None = None) -> "Plots":
-        """Return the figures of a result for what was seen here.
+        """Return the figures of a result for these samples.
 
-        `cwnd` needs nothing else; `sequence` and `first_loss` need the captures of the run in
-        the directory `pcap`. `tcp` is what the kernel's TCP is called in them.
+        `cwnd` needs nothing else; `sequence` and `first_loss` need the captures of the run in the
+        directory `pcap`. `tcp` is the name of the kernel's TCP in the figures.
         """
         from farlink.plot import Plots
 
-        # What a figure asks of a result is all there; a result itself is of simulated runs.
+        # `_Observed` has everything that figures ask of a `Result`, which is for simulated runs
+        # only.
         return Plots(cast("Result", _Observed(self, self._done, tcp, pcap)))
 
     def write(self, directory: Path) -> list[Path]:
@@ -158,7 +160,7 @@ class KernelTrace:
 
 
 class _Observed:
-    """An emulated run as figures ask for a result."""
+    """Emulated run with the interface of a `Result` that figures need."""
 
     def __init__(self, trace: KernelTrace, done: Emulated, tcp: str, pcap: Path | None) -> None:
         self.name = f"{done.data['scenario']}, emulated"
@@ -211,7 +213,7 @@ class _Observed:
         return Columns.of(self.trace(name, tcp, run)).equal(**(where or {})).arrays
 
     def _packets(self) -> "dict[str, pd.DataFrame]":
-        """Read the capture of the sending host of the connection that carried most."""
+        """Read the capture of the host that sends on the connection with the most data."""
         from farlink import captured
 
         if self._pcap is None:

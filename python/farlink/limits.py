@@ -16,12 +16,12 @@ __all__ = ["KINDS", "sentences", "table"]
 KINDS = {
     name: name.replace("_", " ").replace("timeouts", "time-outs") for name in registry.limits()
 }
-"""Limits of a transfer, by the name in metrics and traces, in words."""
+"""Limits of a transfer in words, by their name in metrics and traces."""
 
 _SHOWN = 0.005
-"""Share below which a limit has no column."""
+"""Share of time below which a limit gets no column."""
 _MOST = 0.5
-"""Share of the time above which a limit is the main one."""
+"""Share of time above which a limit is the main one."""
 _FULL = 0.95
 """Utilisation above which a link counts as full."""
 
@@ -42,17 +42,17 @@ _SAYS = {
     "recovery": "the repair of losses limits {who} ({share})",
     "timeouts": "waiting for time-outs limits {who} ({share})",
 }
-"""Where "the receive window limits {who} ({share})" would not do."""
+"""Sentences for limits other than "NAME limits WHO (SHARE)"."""
 
 
 @dataclass(frozen=True)
 class _Shares:
-    """Shares of one TCP: the mean of each over flows and runs, and the rows that it comes from."""
+    """Shares of one TCP: the mean of each share over flows and runs, and the rows behind it."""
 
     tcp: str
     shares: Mapping[str, float]
     windows: Sequence[float]
-    """Largest window that each flow was offered, in bytes."""
+    """Largest receive window that each flow was offered, in bytes."""
     round_trips: Sequence[float]
     """Mean round trip of each flow, in seconds."""
 
@@ -79,12 +79,12 @@ class _Shares:
 
     @property
     def kind(self) -> str | None:
-        """Limit that holds for most of the time; None without one."""
+        """Limit that holds for most of the time, or None."""
         return self.greatest if self.shares[self.greatest] > _MOST else None
 
 
 def table(result: "Result") -> "Table | None":
-    """Return the shares in percent, a row per TCP; None without a flow that has them."""
+    """Return the shares in percent, a row per TCP, or None if no flow has shares."""
     from rich import box
     from rich.table import Table
 
@@ -102,7 +102,7 @@ def table(result: "Result") -> "Table | None":
 
 
 def sentences(result: "Result", busiest: str, used: Mapping[str, float]) -> list[str]:
-    """Say what limits the TCPs, each with the others of which the same is true.
+    """Return sentences about what limits the TCPs; TCPs with the same limit share a sentence.
 
     `busiest` names the most used link direction, and `used` is its utilisation under each TCP.
     """
@@ -118,8 +118,8 @@ def sentences(result: "Result", busiest: str, used: Mapping[str, float]) -> list
             who = _who([row.tcp for row in group], len(rows))
             usual = f"the {KINDS[kind]} limits {{who}} ({{share}})"
             text = _SAYS.get(kind, usual).format(who=who, share=_share(group, kind))
-            # Where the queue of a full link holds them up, flows wait for their windows all the
-            # same, but it is the link and not the window that bounds their rates.
+            # Behind the queue of a full link flows wait for their windows too, but the link bounds
+            # their rates.
             bound = kind == "receive_window" and not full
             lines = [text + (_bound(group) if bound else "")]
         end = f"; {busiest}, is full" if full else ""
@@ -151,7 +151,7 @@ def _share(group: Sequence[_Shares], kind: str) -> str:
 
 
 def _bound(group: Sequence[_Shares]) -> str:
-    """Return the rate of a flow (bit/s) that follows from the windows and round trips."""
+    """Return the rate of a flow (bit/s) that follows from its window and round trip."""
     windows = [window for row in group for window in row.windows]
     trips = [float(f"{trip:.3g}") for row in group for trip in row.round_trips if trip > 0]
     if not trips or min(windows) != max(windows):
@@ -167,12 +167,12 @@ def _bound(group: Sequence[_Shares]) -> str:
 
 
 def _digits(value: float) -> str:
-    """Write three significant digits, and all of a larger number's places."""
+    """Return a number with three significant digits, and with all places before the point."""
     return f"{float(f'{value:.3g}'):,.10g}"
 
 
 def _mixed(row: _Shares) -> str:
-    """Say the greatest shares of a TCP that nothing limits for most of its time."""
+    """Return a sentence with the greatest shares of a TCP without a main limit."""
     kinds = sorted(KINDS, key=lambda kind: -row.shares[kind])[:3]
     shares = [f"{KINDS[kind]} {100 * row.shares[kind]:.0f} %" for kind in kinds]
     return f"no one thing limits {row.tcp} for most of the time: {', '.join(shares)}"

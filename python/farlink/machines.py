@@ -1,4 +1,4 @@
-"""An emulation on several machines: the unit that decides, and gateways that are its hosts."""
+"""Emulation on several machines: a unit with the links, and gateways that are its hosts."""
 
 import ipaddress
 import json
@@ -23,14 +23,14 @@ Notice = Callable[[str], None]
 
 
 def key(text: str | None) -> str:
-    """Return a key as text: a new one, the one given, or with @FILE the one in a file."""
+    """Return a key as text: a new one, the given one, or with @FILE the one in a file."""
     if text is None:
         return str(_engine("new_key")())
     return key_in(Path(text[1:]), f"--key {text}") if text.startswith("@") else text
 
 
 def key_in(path: Path, option: str) -> str:
-    """Return the key in a file that `option` named."""
+    """Return the key in a file that the option `option` names."""
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -45,10 +45,10 @@ def unit(
     notice: Notice,
     options: emulation.Options,
 ) -> emulation.Emulated:
-    """Decide the fate of what gateways send, until Ctrl-C or for `seconds`.
+    """Carry the packets of gateways over the links, until Ctrl-C or for `seconds`.
 
-    Every host of the scenario is a gateway that joins with `key`, but for those that `options`
-    makes hosts here (`endpoints`, `attach`).
+    Every host of the scenario is a gateway that joins with `key`, except those that `options` makes
+    hosts of this machine (`endpoints`, `attach`).
     """
     own, port = address("--listen", listen)
     try:
@@ -76,10 +76,11 @@ def gateway(
     seconds: float | None = None,
     plain: bool = False,
 ) -> dict[str, Any]:
-    """Be a host of a unit's scenario on this machine, while a program runs in it or until Ctrl-C.
+    """Be a host of a unit's scenario on this machine.
 
-    `track` is where it is: seconds from the start, and metres to the right and up. Returns what it
-    sent and got; "exit_code" is that of the program, and "unit_ended" whether the unit ended it.
+    It runs until the program in it ends, or until Ctrl-C. `track` is the position of the machine
+    over time: seconds from the start, and metres to the right and up. Returns the counters;
+    "exit_code" is that of the program, and "unit_ended" whether the unit ended the session.
     """
     to, port = address("--join", join)
     emulation.check_seconds(seconds)
@@ -105,7 +106,7 @@ def gateway(
         joined = True
         notice(line)
 
-    # Until the unit has answered there is no program that Ctrl-C could be for.
+    # Before the unit has answered no program runs that Ctrl-C could end.
     with emulation.signals(program=(lambda: joined) if program else None):
         done: dict[str, Any] = json.loads(engine(emulation.utf8(json.dumps(asked)), heard))
     if not done["address"]:
@@ -114,7 +115,7 @@ def gateway(
 
 
 def places(text: str) -> list[tuple[float, float, float]]:
-    """Read the position of a gateway: "X,Y" in metres, or @FILE with rows of seconds, X and Y."""
+    """Return the position of a gateway: "X,Y" in metres, or @FILE with rows of seconds, X and Y."""
     if not text.startswith("@"):
         numbers = _numbers(text, 2)
         if numbers is None:
@@ -142,7 +143,10 @@ def places(text: str) -> list[tuple[float, float, float]]:
 
 
 def address(option: str, text: str) -> tuple[str, int]:
-    """Split HOST[:PORT] (default `PORT`); an IPv6 address with a port stands in brackets."""
+    """Split HOST[:PORT] (default `PORT`).
+
+    An IPv6 address with a port is in brackets.
+    """
     bracketed = re.fullmatch(r"\[([^\]]+)\](?::(\d+))?", text)
     plain = re.fullmatch(r"([^:\s]+)(?::(\d+))?", text)
     match = bracketed or plain
@@ -159,7 +163,7 @@ def address(option: str, text: str) -> tuple[str, int]:
 
 
 def _numbers(text: str, count: int) -> list[float] | None:
-    """Read numbers between commas that are no more than what is a place, in metres or seconds."""
+    """Return numbers between commas that are possible positions (m) or times (s)."""
     try:
         results = [float(part) for part in text.split(",")]
     except ValueError:
