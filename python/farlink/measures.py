@@ -1,4 +1,4 @@
-"""The rows of a result that was just simulated, made of the engine's columns as they are read."""
+"""Rows of a result that was just simulated, built from the engine's columns when read."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -34,10 +34,10 @@ _LABELS = {
 }
 
 _OF_RUNS = ("events", "simulated_s")
-"""Numbers of a run that are no measures."""
+"""Numbers of a run that are not measures."""
 
 Row = Mapping[str, Any]
-"""A row of a part of a result: "tcp", what tells it from others, "metrics"."""
+"""Row of a part of a result: "tcp", keys that identify the row, and "metrics"."""
 
 
 def rows_of(runs: "Mapping[str, Measures]", part: str) -> list[Row]:
@@ -78,7 +78,7 @@ def unit_of(row: Row, name: str) -> str:
 
 
 def _metric(values: list[float | None], unit: str) -> dict[str, Any]:
-    """Return a metric as the result file has it."""
+    """Return a metric in the form of the result file."""
     estimate = mean_ci95(values)
     return {
         "mean": estimate.mean,
@@ -90,7 +90,7 @@ def _metric(values: list[float | None], unit: str) -> dict[str, Any]:
 
 
 class _Metrics(Mapping[str, dict[str, Any]]):
-    """The metrics of a row; each is put together when it is asked for."""
+    """Metrics of a row; each is built when it is read."""
 
     __slots__ = ("_at", "_measures", "_places", "_scope")
 
@@ -121,7 +121,7 @@ class _Metrics(Mapping[str, dict[str, Any]]):
         return self._measures.column(self._at + self._places[name])
 
     def text(self) -> Iterator[str]:
-        """Write each as JSON, as deep in the result file as it stands there."""
+        """Yield each metric as JSON, indented as in the result file."""
         if len(self._measures) > 1:
             for name in self._places:
                 yield _of_many(name, self[name])
@@ -129,14 +129,14 @@ class _Metrics(Mapping[str, dict[str, Any]]):
         values = self._measures.row(0, self._at, self._at + len(self._places))
         for name, value in zip(self._places, values, strict=True):
             template = _of_one(name, self.unit(name))
-            # A mean is a sum, which has no negative zero.
+            # Adding 0.0 turns a negative zero into zero, as the sum behind a mean does.
             yield template % (
                 ("null", 0, "null") if value is None else (repr(value + 0.0), 1, repr(value))
             )
 
 
 def text_of(row: Row) -> str:
-    """Write a row as JSON, as deep in the result file as it stands there."""
+    """Return a row as JSON, indented as in the result file."""
     labels = json.dumps({key: row[key] for key in row if key != "metrics"}, indent=1)
     metrics = ",\n".join(row["metrics"].text())
     shown = f"{{\n{metrics}\n   }}" if metrics else "{}"
@@ -160,7 +160,7 @@ _METRIC = """\
 
 @cache
 def _of_one(name: str, unit: str) -> str:
-    """Return the text of a metric of one run but for its mean, its n and its value."""
+    """Return the text of a metric of one run with places for its mean, n and value."""
     fixed = (json.dumps(item).replace("%", "%%") for item in (name, unit))
     return _METRIC % (next(fixed), "%s", "null", "null", "%s", next(fixed), "%s")
 

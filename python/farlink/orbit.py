@@ -1,7 +1,7 @@
 """Delay over satellites on real orbits, from two-line elements.
 
-Needs the package `sgp4` (`pip install sgp4`). What comes out is a table
-that a link takes as `delay_trace` and `loss_trace`, see docs/channels/orbit.md.
+This needs the package `sgp4` (extra `orbits`). The result is a table that a link reads as
+`delay_trace` and `loss_trace`; see docs/channels/orbit.md.
 """
 
 import math
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLE", "Place", "delay_trace", "example", "read_tle", "walker"]
 
 EXAMPLE = "walker-66-780km.tle"
-"""The constellation that comes with the package: 66 satellites in 6 polar planes at 780 km."""
+"""Constellation in the package: 66 satellites in 6 polar planes at 780 km."""
 
 _LIGHT = 299_792.458  # km/s
 _EQUATOR = 6378.137  # km, WGS 84
@@ -38,7 +38,7 @@ _CHUNK = 256
 
 @dataclass(frozen=True)
 class Place:
-    """A place on the ground: degrees north and east, metres above the ellipsoid."""
+    """Place on the ground: degrees north and east, metres above the ellipsoid."""
 
     latitude: float
     longitude: float
@@ -55,7 +55,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Elements:
-    """The two lines of a satellite and its name."""
+    """Name and two-line elements of a satellite."""
 
     name: str
     first: str
@@ -63,7 +63,7 @@ class Elements:
 
 
 def example() -> str:
-    """Return the two-line elements that come with the package (`EXAMPLE`)."""
+    """Return the two-line elements of the package (`EXAMPLE`)."""
     return resources.files("farlink").joinpath("data", EXAMPLE).read_text(encoding="ascii")
 
 
@@ -240,7 +240,10 @@ def _rows(
     user: Place,
     gateway: Place,
 ) -> "pd.DataFrame":
-    """Return a row for each time; `of_row` has the satellite of each, -1 for none."""
+    """Return a row for each time.
+
+    `of_row` has the index of the satellite at each time, -1 for none.
+    """
     import numpy as np
     import pandas as pd
 
@@ -255,7 +258,7 @@ def _rows(
     return pd.DataFrame(
         {
             "time (s)": times,
-            # Without a satellite everything is lost; the last delay fills the gap.
+            # Without a satellite everything is lost, and the delay keeps its last value.
             "delay (ms)": pd.Series(delay).ffill().bfill().to_numpy(),
             "loss": (of_row < 0).astype(int),
             "satellite": [satellites.names[i] if i >= 0 else "" for i in of_row],
@@ -313,7 +316,7 @@ class _Satellites:
             self._fraction = since - math.floor(since)
 
     def positions(self, which: Sequence[int] | None, seconds: "Array") -> "Array":
-        """Return kilometres by satellite, time and axis; not a number where SGP4 gives none."""
+        """Return positions in km by satellite, time and axis; NaN where SGP4 gives none."""
         import numpy as np
         from sgp4.api import SatrecArray
 
@@ -332,7 +335,10 @@ class _Satellites:
 
 
 def _sidereal(days: "Array") -> "Array":
-    """Greenwich mean sidereal time in radians, days after J2000 (Aoki and others 1982)."""
+    """Return Greenwich mean sidereal time in radians (Aoki and others 1982).
+
+    `days` are days after J2000.
+    """
     centuries = days / 36525
     seconds = (
         67310.54841
@@ -346,7 +352,7 @@ def _sidereal(days: "Array") -> "Array":
 def _choose(
     satellites: _Satellites, user: Place, gateway: Place, epochs: "Array", min_elevation: float
 ) -> "npt.NDArray[np.int64]":
-    """Return the satellite of each epoch, -1 for none."""
+    """Return the index of the satellite in use at each epoch, -1 for none."""
     import numpy as np
 
     chosen = np.full(len(epochs), -1)
@@ -362,7 +368,7 @@ def _choose(
 
 
 def _look(positions: "Array", place: Place) -> tuple["Array", "Array"]:
-    """Return the distance in km and the elevation in degrees of positions from a place."""
+    """Return distance (km) and elevation (degrees) of positions, seen from a place."""
     import numpy as np
 
     north, east = math.radians(place.latitude), math.radians(place.longitude)
@@ -388,7 +394,7 @@ def _look(positions: "Array", place: Place) -> tuple["Array", "Array"]:
 
 
 def _interrupted(table: "pd.DataFrame", changes: "Array", time: float) -> "pd.DataFrame":
-    """Mark the time after each change as lost, with a row where that ends."""
+    """Mark the handover time after each change of satellite as lost, with a row at its end."""
     import numpy as np
     import pandas as pd
 

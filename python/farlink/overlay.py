@@ -1,4 +1,4 @@
-"""A captured connection beside simulations of the path that was fitted to it."""
+"""Captured connection beside simulations of the path that was fitted to it."""
 
 import json
 import math
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["MEASURES", "Overlay", "Verdict", "overlay"]
 
 PROFILE = "linux"
-"""Profile of TCPs named without one, because most captures are of a Linux."""
+"""Default profile of TCPs, because most captures are of Linux hosts."""
 
 MEASURES = {
     "goodput": ("goodput", "bit/s"),
@@ -33,17 +33,17 @@ MEASURES = {
     "rtt_p95": ("95 % of the round trips below", "s"),
     "flight_max": ("largest flight", "B"),
 }
-"""Compared measures, as `Capture.summary` counts them: name and unit."""
+"""Compared measures, counted as by `Capture.summary`: name and unit."""
 
 _CLOSE = 0.05
-"""What differs by no more than this share fits, whatever the runs spread."""
+"""Share of the mean within which a captured value fits, even if the runs hardly vary."""
 
 _SNAPLEN = 120
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Measure of one TCP: the captured value, and those of the runs."""
+    """Measure of one TCP: the captured value and the values of the runs."""
 
     tcp: str
     measure: str
@@ -62,9 +62,9 @@ class Verdict:
 
     @property
     def range(self) -> tuple[float, float]:
-        """Range in which one more run would lie 95 times of 100: Student's t, over the runs.
+        """Range of a further run with a probability of 95 %, by Student's t over the runs.
 
-        And what is within 5 % of the mean, where runs hardly differ.
+        The range has at least 5 % of the mean to either side, for runs that hardly differ.
         """
         n = len(self.runs)
         half = _CLOSE * abs(self.mean)
@@ -76,13 +76,16 @@ class Verdict:
 
     @property
     def fits(self) -> bool:
-        """Whether the captured value could be one more of the runs."""
+        """Whether the captured value lies in the range of a further run."""
         low, high = self.range
         return low <= self.captured <= high
 
 
 class Overlay:
-    """Result of a comparison with a capture; `data` is what `save` writes as JSON."""
+    """Result of a comparison with a capture.
+
+    `data` is what `save` writes as JSON.
+    """
 
     def __init__(
         self,
@@ -105,7 +108,7 @@ class Overlay:
         return f"<farlink.Overlay connection {self.connection.number}: closest {best}>"
 
     def _repr_html_(self) -> str:
-        """Show in notebooks what the command prints."""
+        """Return the HTML that notebooks show, with the text that the command prints."""
         from farlink.views import page
         from farlink.views.compare import show_overlay
 
@@ -118,7 +121,7 @@ class Overlay:
 
     @property
     def closest(self) -> str:
-        """The TCP whose means are nearest to what was captured, in ratio, over all measures."""
+        """TCP whose means are nearest to the captured values, in ratio, over all measures."""
 
         def apart(tcp: str) -> float:
             rows = [verdict for verdict in self.verdicts if verdict.tcp == tcp]
@@ -129,7 +132,7 @@ class Overlay:
 
     @property
     def data(self) -> dict[str, Any]:
-        """The fitted path, all measures of all runs, and what fits."""
+        """Fitted path, all measures of all runs, and which measures fit."""
         return {
             "format": "farlink-overlay/1",
             "connection": self.connection.name,

@@ -244,8 +244,8 @@ class Result:
     def goodput_to_add(self) -> str:
         """Name of the metric in which the goodputs of all flows over TCP may be added.
 
-        Goodputs, each in its flow's own time, do not add up to what the path carried:
-        of several flows it is what they got in the time of the whole run.
+        With several flows it is `goodput_over_run`: goodputs over each flow's own duration do not
+        add up to what the path carried.
         """
         known = self.rows("results")[0]["metrics"]
         several = len(self.tcp_flows()) > 1
@@ -254,15 +254,15 @@ class Result:
     def difference(self, metric: str, a: str, b: str, *, udp: bool | None = None) -> Estimate:
         """Estimate by how much TCP `a` is above TCP `b`, run by run.
 
-        Both meet the same channel in run k, so the interval is that of the
-        paired differences (see `stats.paired_difference`). `udp` is that of `total`.
+        Run k of both has the same channel, so the interval is that of the paired differences (see
+        `stats.paired_difference`). `udp` is as in `total`.
         """
         return paired_difference(self._totals(metric, a, udp=udp), self._totals(metric, b, udp=udp))
 
     def median(self, metric: str, tcp: str, *, udp: bool | None = None) -> Estimate:
         """Estimate the median over the runs of a flow metric over all flows of a TCP.
 
-        As `total`, with the median in `mean`; see `stats.median_ci95`.
+        Flows are combined as in `total`. The median is in `mean`; see `stats.median_ci95`.
         """
         return median_ci95(self._totals(metric, tcp, udp=udp))
 
@@ -272,7 +272,7 @@ class Result:
 
     @property
     def trace_names(self) -> tuple[str, ...]:
-        """Names of the traces that there are (docs/results.md says what each holds)."""
+        """Names of the available traces (docs/results.md describes each)."""
         return NAMES
 
     def trace(
@@ -365,9 +365,9 @@ class Result:
         progress: "Progress | None" = None,
         jobs: int = 1,
     ) -> None:
-        """Simulate one run of every TCP with its probes on, up to `jobs` of them at a time.
+        """Simulate one run of every TCP with its traces on, at most `jobs` at a time.
 
-        What `probe` returns of them afterwards is there already.
+        A later `probe` of these runs returns the stored traces.
         """
         waiting = iter(self.tcp)
         stop = threading.Event()
@@ -382,7 +382,7 @@ class Result:
             for tcp in waiting:  # each name is taken by one thread: an iterator of a list
                 self.probe(tcp, run, snaplen=snaplen, progress=tell)
 
-        # Signals come to this thread alone: it works, too, and tells the others to stop.
+        # Signals reach this thread only, so it simulates too and tells the others to stop.
         others = max(min(jobs, len(self.tcp)) - 1, 0)
         with ThreadPoolExecutor(max(others, 1)) as pool:
             helpers = [pool.submit(work, beside) for _ in range(others)]
@@ -411,7 +411,7 @@ class Result:
         return "".join(self.pieces())
 
     def pieces(self) -> Iterator[str]:
-        """Return the result file piece by piece: a large one is never there as a whole."""
+        """Yield the result file in pieces, so that a large one is never in memory as a whole."""
         if not self._measures:
             yield json.dumps(self.data, indent=1, allow_nan=False) + "\n"
             return
@@ -477,7 +477,7 @@ class Result:
         fonts: "Fonts | None" = None,
         tell: "Callable[[str], None] | None" = None,
     ) -> list[Path]:
-        """Write what `save` writes beside the result; without `table_format` no traces."""
+        """Write the files of `save` other than the result; without `table_format` no traces."""
         self.probe_all(snaplen=snaplen, jobs=jobs)
         tasks: list[FileTask] = []
         if plots:
@@ -498,7 +498,7 @@ class Result:
         written = []
         for tcp in self.tcp:
             for point, data in self.probe(tcp, snaplen=snaplen).pcaps.items():
-                # The point beside an agent is NODE@LINK-wired or -wireless.
+                # The capture point beside an agent is NODE@LINK-wired or -wireless.
                 for part in point.split("@"):
                     files.check_name(part)
                 path = files.inside(Path(directory), tcp) / point

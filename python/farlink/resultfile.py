@@ -1,4 +1,4 @@
-"""The file of a result: reading it, and refusing one that is damaged or dangerous."""
+"""Reading of result files, and refusal of damaged or dangerous ones."""
 
 import json
 import math
@@ -13,14 +13,14 @@ from farlink.errors import ScenarioError
 __all__ = ["FORMAT", "MOST_RUNS", "check", "parse", "read"]
 
 FORMAT = "farlink-result/1"
-"""The version of the result file; files with another one are refused."""
+"""Version of the result file; files of other versions are refused."""
 
 MOST_RUNS = 1_000_000
 """Most runs of a TCP in one result."""
 
 _MOST_SEED = 2**64 - 1
 _TAKEN = ("plots",)
-"""Folders beside those of the TCPs, which no TCP can be called after."""
+"""Names of folders beside those of the TCPs, which no TCP may have."""
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def parse(text: str, path: Path) -> dict[str, Any]:
-    """Read a JSON object, whatever the text is.
+    """Read a JSON object from any text.
 
     Raises
     ------
@@ -66,10 +66,10 @@ def parse(text: str, path: Path) -> dict[str, Any]:
 
 
 def check(document: Mapping[str, Any], path: Path) -> None:
-    """Raise `ScenarioError` unless a document is a whole result whose names are safe.
+    """Raise `ScenarioError` unless a document is a complete result with safe names.
 
-    Names of a file become those of folders and files: none may leave the folder that the
-    user named.
+    Names in the document become names of folders and files, so none may lead out of the folder that
+    the user named.
     """
     if document["format"] != FORMAT:
         raise ScenarioError(
@@ -80,7 +80,7 @@ def check(document: Mapping[str, Any], path: Path) -> None:
 
 
 class _Check:
-    """Every part of a result in turn; the first that is not usable is said."""
+    """Checks of the parts of a result in turn; the first fault is reported."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -131,7 +131,7 @@ class _Check:
             metrics = row.get("metrics")
             if not _is_table(metrics):
                 self.wrong(f"{at}.metrics is no table")
-            # Agents of one kind have the same counters.
+            # Agents of the same kind must have the same counters.
             if set(metrics) != known.setdefault(row.get("agent"), set(metrics)) or not metrics:
                 self.wrong(f"{at}.metrics has other metrics than the first row")
             for name, metric in metrics.items():
@@ -192,7 +192,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _number_fault(error: ValueError) -> str:
-    # Python bounds the digits of a number, since reading them takes the square of their count.
+    # Python limits the digits of a number, because reading takes the square of their count.
     return "a number has thousands of digits" if "digits" in str(error) else str(error)
 
 

@@ -15,10 +15,10 @@ __all__ = ["Source", "changes", "ends", "find", "override_text", "profiles", "sp
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a scenario and what it is called if it does not say so itself.
+    """Text of a scenario, and its name if the text has none.
 
-    A saved result holds one resolved scenario per TCP, and the number of runs.
-    Files that the scenario names stand beside it, in `directory`.
+    A saved result has one resolved scenario per TCP, and the number of runs. Files that the
+    scenario names are in `directory`.
     """
 
     name: str
@@ -31,7 +31,9 @@ class Source:
     def resolve(
         self, tcp: Sequence[str] | None, overrides: Sequence[tuple[str, str]]
     ) -> dict[str, str]:
-        """Resolve once per TCP; without names, those saved or the scenario's own.
+        """Resolve the scenario once per TCP.
+
+        Without `tcp` the TCPs are those of the saved result, or the scenario's own.
 
         Raises
         ------
@@ -59,19 +61,21 @@ class Source:
             profile, variant = split(tcp)
             asked = [("tcp.variant", variant)]
             if profile is None and any(split(name)[0] for name in self.saved):
-                # There the profile was part of the name, as its absence is now.
+                # A saved result has the profile in the TCP's name, so a name without a prefix means
+                # "rfc".
                 profile = "rfc"
             if profile is not None:
                 asked.insert(0, ("tcp.profile", profile))
             changes = [*asked, *changes]
         if self.saved and changes:
-            # What a resolved scenario says of its TCPs in full holds for these
-            # alone; the rest of it gives the changed ones.
+            # The full TCP settings of a resolved scenario hold for its own TCPs only; the rest of
+            # the scenario applies to others.
             tree = json.loads(text)
             tree.pop("resolved_tcp", None)
             text = json.dumps(tree)
             if tcp in self.saved and "variant" in tree["tcp"]:
-                # It was put over the scenario then too, and may leave keys of it idle.
+                # The original run also put this TCP over the scenario, which may leave keys of the
+                # scenario unused.
                 changes = [("tcp.variant", tree["tcp"]["variant"]), *changes]
         return self._resolve_text(text, changes)
 
@@ -83,7 +87,10 @@ class Source:
         return json.dumps({**tree, "name": files.as_name(self.name)})
 
     def read_named(self, name: str) -> str:
-        """Read a file that the scenario names, beside it; the error gives the reason alone."""
+        """Read a file that the scenario names, from the scenario's folder.
+
+        The message of an error has the reason only, without the name.
+        """
         try:
             return (self.directory / name).read_text(encoding="utf-8-sig")
         except OSError as error:
@@ -93,10 +100,10 @@ class Source:
 
 
 def find(scenario: str | Path | Mapping[str, object]) -> Source:
-    """Find a scenario by name or path, or take it as it is.
+    """Find a scenario by name or path, or accept it as a mapping.
 
-    A string is a name of the library unless it ends in .toml or .json, has a
-    directory in it, or is the name of a file.
+    A string is a name of the library unless it ends in .toml or .json, has a directory in it, or is
+    the name of a file.
 
     Raises
     ------
@@ -128,18 +135,18 @@ def find(scenario: str | Path | Mapping[str, object]) -> Source:
 
 
 def profiles() -> dict[str, dict[str, Any]]:
-    """Return the profiles by name: what each is, its TCPs and the keys of `[tcp]` it sets."""
+    """Return the profiles by name: summary, TCPs, and the keys of `[tcp]` that each sets."""
     return {profile["name"]: profile for profile in json.loads(_farlink.profiles())}
 
 
 def split(tcp: str) -> tuple[str | None, str]:
-    """Take the profile from the name of a TCP: "linux-cubic" is ("linux", "cubic")."""
+    """Split the profile off the name of a TCP: "linux-cubic" is ("linux", "cubic")."""
     profile, dash, variant = tcp.partition("-")
     return (profile, variant) if dash and profile in profiles() else (None, tcp)
 
 
 def changes(overrides: Mapping[str, object] | None, seed: int | None) -> list[tuple[str, str]]:
-    """Write overrides, and a seed that comes last, as paths and values.
+    """Return overrides as paths and values, with the seed as the last one.
 
     Raises
     ------
@@ -162,18 +169,18 @@ def changes(overrides: Mapping[str, object] | None, seed: int | None) -> list[tu
 
 
 def ends(flow: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the nodes that a flow of a resolved scenario begins and ends at, or its first."""
+    """Return the nodes at which a flow of a resolved scenario begins and ends."""
     return flow["from"].replace("{}", "0"), flow["to"].replace("{}", "0")
 
 
 def ip(resolved: Mapping[str, Any]) -> str:
-    """Return the version of IP of the first flow of a resolved scenario: "v4" or "v6"."""
+    """Return the IP version of the first flow of a resolved scenario: "v4" or "v6"."""
     version: str = resolved["flows"][0].get("ip") or resolved.get("ip", "v4")
     return version
 
 
 def override_text(value: object) -> str:
-    """Write the value of an override as TOML; a string is taken as it is.
+    """Return the value of an override as TOML; a string is used as it is.
 
     Raises
     ------
@@ -201,7 +208,7 @@ def _check_tcp(name: str) -> None:
             f"tcp {text_of(name)} is not known; of profile {profile!r} there are {names}"
         )
     prefixed = [f"{item}-{tcp}" for item, element in profiles().items() for tcp in element["tcp"]]
-    # "westwood+" among TCPs is "westwood_plus" among congestion controls.
+    # The TCP "westwood+" is the congestion control "westwood_plus".
     spelled = {entry.replace("+", "_plus"): entry for entry in [*known, *prefixed]}
     import difflib
 
@@ -211,7 +218,10 @@ def _check_tcp(name: str) -> None:
 
 
 def _named(scenario: Mapping[str, Any]) -> str:
-    """Name the TCP of a resolved scenario; flows that differ are joined by a plus."""
+    """Return the name of the TCP of a resolved scenario.
+
+    Different TCPs of flows are joined by a plus.
+    """
     tcp = scenario.get("tcp", {})
     all_of_them = [tcp] if "variant" in tcp else scenario["resolved_tcp"]
     return "+".join(dict.fromkeys(_name(item) for item in all_of_them))

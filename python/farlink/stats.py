@@ -18,7 +18,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean with its 95 % confidence interval.
+    """Mean with its 95 % confidence interval.
 
     `mean` is None without any value, `low` and `high` with fewer than two.
     """
@@ -44,11 +44,10 @@ class Estimate:
 def mean_ci95(values: Sequence[float | None], probability: float = 0.975) -> Estimate:
     """Estimate the mean of independent, nearly normal values by Student's t.
 
-    The interval is mean +- t(0.975, n - 1) s / sqrt(n) with the sample standard
-    deviation s (n - 1 in its denominator). None values (a metric that a run did
-    not have) are left out and lower n. Values that were looked at before all of them were
-    there need a higher `probability` for 95 %. Sums are exact (`math.fsum`), so the
-    order of the runs does not matter.
+    The interval is mean +- t(0.975, n - 1) s / sqrt(n) with the sample standard deviation s (n - 1
+    in its denominator). None values (runs without the metric) are left out and lower n. A
+    sequential test, which looks at the values before all of them are there, needs a higher
+    `probability` for 95 %. Sums are exact (`math.fsum`), so the order of the runs does not matter.
     """
     present = [float(value) for value in values if value is not None]
     n = len(present)
@@ -58,7 +57,7 @@ def mean_ci95(values: Sequence[float | None], probability: float = 0.975) -> Est
     if n == 1:
         return Estimate(mean, None, None, 1)
     if min(present) == max(present):
-        # The mean of equal values may be off by a rounding: an interval would be of that alone.
+        # The mean of equal values may be off by a rounding, which would give an interval.
         return Estimate(present[0], present[0], present[0], n)
     variance = math.fsum((value - mean) ** 2 for value in present) / (n - 1)
     half = t_quantile(probability, n - 1) * math.sqrt(variance / n)
@@ -66,12 +65,11 @@ def mean_ci95(values: Sequence[float | None], probability: float = 0.975) -> Est
 
 
 def median_ci95(values: Sequence[float | None]) -> Estimate:
-    """Estimate the median of independent values, whatever their distribution.
+    """Estimate the median of independent values of any distribution.
 
-    The interval is from the k-th smallest to the k-th largest value, with the
-    largest k for which fewer than k of n fair coins are heads at most 2.5 times
-    of 100 (Conover 1999, 3.2). None values are left out. Below six values there
-    is no such interval. The median is in `mean` of the estimate.
+    The interval is from the k-th smallest to the k-th largest value, with the largest k for which
+    P(Binomial(n, 1/2) < k) <= 2.5 % (Conover 1999, 3.2). None values are left out. Below six values
+    there is no such interval. The median is in `mean` of the estimate.
     """
     present = sorted(float(value) for value in values if value is not None)
     n = len(present)
@@ -85,7 +83,7 @@ def median_ci95(values: Sequence[float | None]) -> Estimate:
 
 
 def _below_median(n: int) -> int:
-    """Return the largest k for which fewer than k of n fair coins are heads at most 1 in 40."""
+    """Return the largest k with P(Binomial(n, 1/2) < k) <= 1/40."""
     k = 0
     if n > 1000:
         while binomial_cdf(k, n, 0.5) <= 0.025:
@@ -104,9 +102,8 @@ def paired_difference(
 ) -> Estimate:
     """Estimate the mean of a - b over runs that share their random numbers.
 
-    Run k of every TCP meets the same channel, so the difference within a run
-    varies less than either value, and its interval is the right one for "is a
-    better than b?". A pair with a None is left out.
+    Run k of every TCP has the same channel, so the difference within a run varies less than either
+    value. Use this interval for the question "is a better than b?". Pairs with a None are left out.
     """
     if len(a) != len(b):
         raise ValueError(f"a has {len(a)} runs and b has {len(b)}; pairs need the same runs")
@@ -117,7 +114,7 @@ def paired_difference(
 def clopper_pearson(successes: int, n: int) -> tuple[float, float]:
     """Return the 95 % interval of a probability from independent trials.
 
-    Clopper and Pearson (1934): never too narrow, whatever the probability.
+    Clopper and Pearson (1934). The interval is never too narrow, whatever the probability is.
     """
     low = 0.0 if successes == 0 else beta_quantile(successes, n - successes + 1, 0.025)
     high = 1.0 if successes == n else beta_quantile(successes + 1, n - successes, 0.975)
@@ -125,13 +122,13 @@ def clopper_pearson(successes: int, n: int) -> tuple[float, float]:
 
 
 def t_quantile(probability: float, degrees: float) -> float:
-    """Return the quantile of Student's t with so many degrees of freedom."""
+    """Return the quantile of Student's t with `degrees` degrees of freedom."""
     if probability == 0.975 and degrees in range(1, len(_T_975) + 1):
         return _T_975[int(degrees) - 1]
     return student_quantile(degrees, probability)
 
 
-# Quantiles of 97.5 % by degrees of freedom from 1: a figure asks for thousands of intervals.
+# Quantiles of 97.5 % by degrees of freedom from 1, because a figure needs thousands of intervals.
 # fmt: off
 _T_975 = (
     12.706204736174694, 4.302652729749462, 3.1824463052837078, 2.7764451051977934,

@@ -1,4 +1,4 @@
-"""Traces of one run as tables: what was sent, acknowledged, lost and queued, and when."""
+"""Traces of one run as tables: segments sent, acknowledged, lost and queued, over time."""
 
 import math
 from collections.abc import Mapping
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS", "NAMES", "Trace", "round_bin"]
 
 FORMATS = ("parquet", "csv")
-"""What tables can be written as."""
+"""Formats in which tables can be written."""
 
 _MOST_BINS = 1_000_000
 
 NAMES = tuple(registry.traces())
-"""Names of the traces; docs/results.md says what each holds."""
+"""Names of the traces; docs/results.md describes each."""
 
 
 class Trace:
-    """Run with its probes on.
+    """Run that recorded its traces.
 
-    `measures` and `outcome` have the run's numbers, `pcaps` the captured packets by capture
-    point (empty if none were asked for).
+    `measures` and `outcome` have the run's numbers, and `pcaps` the captured packets by capture
+    point (empty without captures).
     """
 
     def __init__(self, raw: "TraceTables") -> None:
@@ -48,7 +48,7 @@ class Trace:
 
     @cached_property
     def outcome(self) -> dict[str, Any]:
-        """The run's numbers by flow and by direction of a link."""
+        """Numbers of the run by flow and by direction of a link."""
         parts = {
             "flows": "results",
             "links": "links",
@@ -92,10 +92,10 @@ class Trace:
     def arrays(
         self, name: str, *, bin_s: float | None = None, where: Mapping[str, str] | None = None
     ) -> "dict[str, _Array]":
-        """Return one trace as arrays, of the rows with these values; names are text.
+        """Return one trace as arrays, of the rows that have the values in `where`.
 
-        Other columns are numbers, NaN for none. Figures draw them: a table of pandas takes
-        longer to make than most figures to draw.
+        Names are text; other columns are numbers, NaN for none. Figures use arrays, because a
+        pandas table takes longer to build than most figures to draw.
         """
         kind = _kind(name, bin_s)
         if name == "throughput":
@@ -119,7 +119,7 @@ class Trace:
         }
 
     def _read(self, kind: registry.TraceKind) -> "dict[str, _Array | Texts]":
-        """Return the columns of a trace; figures share the arrays, so they cannot be written."""
+        """Return the columns of a trace as read-only arrays, which figures share."""
         table = self._raw["tables"][kind.table]
         arrays = {}
         for name in kind.units:
@@ -173,10 +173,10 @@ class Trace:
         )
 
     def _throughput(self, bin_s: float | None) -> "dict[str, _Array | Texts]":
-        """Bits that arrived at the far end of each link per bin, over the bin's width.
+        """Return the rate of arrivals at the far end of each link in bit/s, bin by bin.
 
-        `time` is the middle of the bin. The last bin may stick out past the end
-        of the run; its width counts in full.
+        `time` is the middle of the bin. The last bin may extend past the end of the run; its full
+        width counts.
         """
         import numpy as np
 
@@ -214,7 +214,7 @@ def _kind(name: str, bin_s: float | None) -> registry.TraceKind:
 
 
 def round_bin(simulated_s: float) -> float:
-    """Return 1, 2 or 5 times a power of ten near a hundredth of the time."""
+    """Return the width of a bin: 1, 2 or 5 times a power of ten, near a hundredth of the time."""
     target = max(simulated_s, 1e-6) / 100
     power = 10.0 ** math.floor(math.log10(target))
     return min((step * power for step in (1, 2, 5, 10)), key=lambda width: abs(width - target))

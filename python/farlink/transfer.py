@@ -28,7 +28,7 @@ BLOCK = 1 << 16
 PATIENCE_S = 10.0
 """Seconds for which `fetch` tries to connect, and waits for the end of its connection."""
 CLOSED = 7
-"""State of a connection that is over (TCP_CLOSE of the kernel's tcp_states.h)."""
+"""State of a closed connection (TCP_CLOSE of the kernel's tcp_states.h)."""
 
 
 def block(number: int) -> bytes:
@@ -49,7 +49,7 @@ def set_memory(settings: dict[str, str]) -> None:
 
 
 def serve(size: int, control: str, counters: str, ip: str) -> None:
-    """Send the data to the first who asks."""
+    """Send the data to the first client that connects."""
     family = socket.AF_INET6 if ip == "v6" else socket.AF_INET
     with socket.create_server(("", PORT), family=family) as listener:
         use(control, listener)
@@ -60,7 +60,7 @@ def serve(size: int, control: str, counters: str, ip: str) -> None:
             connection.shutdown(socket.SHUT_WR)
             connection.recv(1)
             if counters:
-                # Under another name first: who waits for the file reads all of it.
+                # A temporary name first, so that a reader that waits for the file finds all of it.
                 part = Path(counters + ".part")
                 part.write_text(json.dumps(counted()), encoding="utf-8")
                 part.rename(counters)
@@ -123,10 +123,10 @@ def fetch(host: str, size: int, control: str, output: str, counters: str) -> int
 
 
 def wait_for_the_end(connection: socket.socket) -> None:
-    """Close, and wait until the sender has acknowledged that.
+    """Close the connection and wait until the sender has acknowledged the FIN.
 
-    The network ends with this program: what acknowledges the last data would still be on its way,
-    and missing in captures at the sender.
+    The network ends with this program. The last ACKs would otherwise still be in flight, and be
+    missing in captures at the sender.
     """
     connection.shutdown(socket.SHUT_WR)
     began = time.monotonic()
@@ -139,7 +139,7 @@ def wait_for_the_end(connection: socket.socket) -> None:
 
 def main(arguments: list[str]) -> int:
     """Run the server or the client of the command line."""
-    # Ctrl-C ends it without a word: the emulation that it is part of has one.
+    # Ctrl-C ends this program silently, because the emulation reports it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     options = {"--output": "", "--counters": "", "--ip": "", "--memory": ""}
     while arguments[0] in options:

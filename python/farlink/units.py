@@ -27,10 +27,10 @@ def prefixed(largest: float, unit: str) -> tuple[float, str]:
 
 
 def rounded(value: float, half_width: float | None = None) -> str:
-    """Write a number with as many digits as it deserves.
+    """Return a number rounded to its significant digits.
 
-    With the half width of its interval, to the second significant digit of
-    that; otherwise four significant digits, or whole if it is whole.
+    With `half_width` of its interval, down to the second significant digit of that; otherwise to
+    four significant digits, or whole if it is whole.
     """
     if half_width is not None and half_width > 0 and math.isfinite(half_width):
         decimals = max(0, 1 - math.floor(math.log10(half_width)))
