@@ -11,7 +11,7 @@ from farlink import cli, studies
 from farlink.comparison import _tree
 from farlink.errors import ScenarioError
 from farlink.studies.cache import SimulationCache
-from farlink.studies.live import LiveCache, LiveRow, NotLiveError, Plan, Point, _Asked, judged
+from farlink.studies.live import LiveCache, LiveRow, NotLiveError, Plan, Point, _Request, judged
 from farlink.studies.live_run import Run
 from farlink.studies.model import Model
 from farlink.studies.quantity import Quantity
@@ -139,13 +139,13 @@ def test_who_sends_is_simulated_with_its_own_settings() -> None:
     of = studies.find("west1997")
     model = of.model(SimulationCache(runs=2))
     table = {"scheme": "snoop", "err": "bit64k"}
-    kernel = _Asked(Point(table, "reno"), model, 7)
+    kernel = _Request(Point(table, "reno"), model, 7)
     assert kernel.scenario["tcp"] == {"profile": "linux", "variant": "reno"}
     assert kernel.scenario["seed"] == 7
     assert [agent["kind"] for agent in kernel.scenario["agents"]] == ["snoop"]
     assert kernel.scenario["flows"][0]["opens"] == "receiver"
     assert not kernel.note
-    lacking = _Asked(Point(table, "nosuchtcp"), model, 7)
+    lacking = _Request(Point(table, "nosuchtcp"), model, 7)
     assert "no nosuchtcp" in lacking.note
     assert lacking.sender == "farlink"
     assert lacking.scenario["tcp"] == model.cell(**table).scenario["tcp"]

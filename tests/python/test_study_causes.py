@@ -76,11 +76,11 @@ def test_what_does_not_reproduce_is_judged_under_the_reading_that_shows_why(
     slow, fast = result.judgements
     assert slow.status == "not reproduced"
     assert slow.cause == "The link is short."
-    ((reading, verdict, key),) = slow.shown
+    ((reading, verdict, key),) = slow.cause_evidence
     assert (reading, verdict) == ("far", "reproduced")
     assert key.startswith("time(loss 0) = ")
     assert fast.status == "reproduced"
-    assert (list(fast.findings), fast.shown, fast.cause) == (["as chosen"], [], "")
+    assert (list(fast.findings), fast.cause_evidence, fast.cause) == (["as chosen"], [], "")
     assert "--causes" in result.command
     page = render(result, {})
     assert "<b>far</b>" in page
@@ -96,17 +96,17 @@ def test_what_does_not_reproduce_is_judged_under_the_reading_that_shows_why(
 
 def test_without_the_runs_the_page_names_the_reading() -> None:
     result = run_study(toy(), SimulationCache(runs=2))
-    assert result.judgements[0].shown == [("far", "", "")]
+    assert result.judgements[0].cause_evidence == [("far", "", "")]
     assert "--causes" not in result.command
     assert "<b>far</b>" in render(result, {})
 
 
-def test_the_same_comparison_stands_beside() -> None:
+def test_counterpart_compares_the_same_quantity_with_the_same_bound() -> None:
     """Another part of a claim may decide under another reading."""
     lines = ("a = 1 >= 2", "b = 4 <= 9", "b = 4 >= 2")
-    assert Finding(None, Evidence(1.0, 0.0, lines)).beside("b = 1 >= 2") == "b = 4 >= 2"
-    assert Finding(None, Evidence(1.0, 0.0, lines)).beside("c = 1 >= 2") == "a = 1 >= 2"
-    assert Finding(None, Evidence(1.0, 0.0, lines)).beside("b = 1 >= 3") == "b = 4 <= 9"
+    assert Finding(None, Evidence(1.0, 0.0, lines)).counterpart("b = 1 >= 2") == "b = 4 >= 2"
+    assert Finding(None, Evidence(1.0, 0.0, lines)).counterpart("c = 1 >= 2") == "a = 1 >= 2"
+    assert Finding(None, Evidence(1.0, 0.0, lines)).counterpart("b = 1 >= 3") == "b = 4 <= 9"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""Figures of a result, one file per kind; each is a matplotlib Figure.
+"""Figures of a result as matplotlib Figures, with a module for each kind.
 
-Every figure but the box plot, which is of all runs, is of one run, repeated with
-its probes on when first needed.
+The box plot shows all runs. All other figures show one run, which is simulated again with traces
+when a figure first needs them.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,12 +34,11 @@ __all__ = ["Picture", "Plots"]
 class Plots:
     """The figures of a result: `result.plot.cwnd()` and so on.
 
-    `tcp` is by default all TCPs of the result, `run` the number of the run,
-    `flow` by default all flows, or the first where a figure is of one, and `t0`
-    and `t1` the time shown in seconds. `size` is "page" (7 in wide, the default), "column"
-    (3.4 in), "slide" (10 by 5.625 in) or a width and a height in inches; `fonts` is "sans" or
-    "tex" (Computer Modern, which comes with matplotlib). A figure is saved with its own
-    `savefig`, or all with `save`.
+    `tcp` is by default all TCPs, and `run` is the number of the run. `flow` is by default all
+    flows, or the first flow in figures of one flow. `t0` and `t1` bound the time axis (s). `size`
+    is "page" (7 in wide, the default), "column" (3.4 in), "slide" (10 by 5.625 in) or (width,
+    height) in inches. `fonts` is "sans" or "tex" (Computer Modern of matplotlib). `savefig` of a
+    figure saves it, and `save` saves all figures.
     """
 
     def __init__(self, result: "Result") -> None:
@@ -56,13 +55,12 @@ class Plots:
         size: Size | None = None,
         fonts: Fonts | None = None,
     ) -> "Figure":
-        """Draw sequence numbers over time in the manner of tcptrace.
+        """Draw sequence numbers over time, like tcptrace.
 
-        Segments are vertical bars, retransmissions red and marked R; below them
-        is the line of the ACKs, above them that of the offered window; SACK
-        blocks are purple bars at the time their ACK came. Without `tcp`, several
-        TCPs are compared by what each had acknowledged, and without `flow` so are
-        the flows of one TCP.
+        Segments are vertical bars; retransmissions are red with an R. The line below the segments
+        is the cumulative ACK, the line above the offered window. SACK blocks are purple bars at the
+        arrival of their ACK. If several TCPs, or several flows of one TCP, are selected, the figure
+        shows their acknowledged bytes.
         """
         with sheet_of(size, fonts):
             view = View(self._result, run, flow, t0, t1)
@@ -101,8 +99,8 @@ class Plots:
     ) -> "Figure":
         """Draw a sequence diagram: sender, agent and receiver are time lines, packets arrows.
 
-        `agent` is its place in the scenario. Without `t0` and `t1` it is the time around the
-        first packet that the agent sent again.
+        `agent` is the index of the agent in the scenario. The time is by default around the agent's
+        first retransmission.
         """
         with sheet_of(size, fonts):
             view = View(self._result, run, flow, t0, t1)
@@ -119,9 +117,9 @@ class Plots:
         size: Size | None = None,
         fonts: Fonts | None = None,
     ) -> "Figure":
-        """Draw cwnd, ssthresh and the loss events, a panel per TCP.
+        """Draw cwnd, ssthresh and loss events, with a panel per TCP.
 
-        Without `flow`, the windows of all flows of a TCP are in its panel.
+        Without `flow`, each panel shows all flows of a TCP.
         """
         with sheet_of(size, fonts):
             return draw_cwnd(View(self._result, run, flow, t0, t1), self._names(tcp))
@@ -139,9 +137,9 @@ class Plots:
         size: Size | None = None,
         fonts: Fonts | None = None,
     ) -> "Figure":
-        """Draw the throughput of a link direction (by default the most used), a line per TCP.
+        """Draw the throughput of a link direction (by default the most used), with a line per TCP.
 
-        More than six TCPs have a panel each.
+        More than six TCPs get a panel each.
         """
         with sheet_of(size, fonts):
             view = View(self._result, run, None, t0, t1)
@@ -159,7 +157,7 @@ class Plots:
         size: Size | None = None,
         fonts: Fonts | None = None,
     ) -> "Figure":
-        """Draw the queue of a link direction (by default the most used), a panel per TCP."""
+        """Draw the queue of a link direction (by default the most used), with a panel per TCP."""
         with sheet_of(size, fonts):
             view = View(self._result, run, None, t0, t1)
             return draw_queue(view, self._names(tcp), (link, direction))
@@ -175,7 +173,7 @@ class Plots:
         size: Size | None = None,
         fonts: Fonts | None = None,
     ) -> "Figure":
-        """Draw the one-way delay of datagrams and their losses, a panel per TCP.
+        """Draw one-way delay and losses of datagrams, with a panel per TCP.
 
         `flow` is by default all flows of datagrams.
         """
@@ -185,10 +183,10 @@ class Plots:
     def box(
         self, metric: str = "goodput", *, size: Size | None = None, fonts: Fonts | None = None
     ) -> "Figure":
-        """Draw a metric over all runs: a box and the runs of each TCP, and paired differences.
+        """Draw a metric of all runs as a box plot per TCP, with paired differences.
 
-        The differences are to the first TCP, run by run; of values far apart it is
-        how many times that of the first they are.
+        The differences are those to the first TCP in the same run. If the values differ by much,
+        ratios replace the differences.
         """
         with sheet_of(size, fonts):
             return draw_box(self._result, metric)
@@ -205,11 +203,9 @@ class Plots:
     ) -> list[Path]:
         """Write all figures as PNG (200 dpi) and SVG; return their paths.
 
-        A figure that cannot be drawn is a `FigureWarning`, and the others are written.
-
-        On Linux up to `jobs` processes draw, copies of this one (fork): one, this one, suits a
-        program with threads of its own. `tell` is called with the name of each figure before
-        this process draws it.
+        A figure that cannot be drawn gives a `FigureWarning`; the others are written. On Linux up
+        to `jobs` forked processes draw. Use `jobs=1` (no fork) in a program with threads. `tell` is
+        called with the name of each figure before this process draws it.
         """
         tasks = self.tasks(Path(directory), run=run, size=size, fonts=fonts)
         if jobs > 1:
@@ -224,7 +220,7 @@ class Plots:
         size: Size | None = None,
         fonts: Fonts | None = None,
     ) -> list[FileTask]:
-        """Return the writers of the figures of `save`, those that take longest first."""
+        """Return the tasks that write the figures of `save`, the longest first."""
         for tcp in self._result.tcp:
             files.check_name(tcp)  # it is part of names of files
         with sheet_of(size, fonts):
@@ -235,7 +231,7 @@ class Plots:
         ]
 
     def _all(self, run: int) -> "Iterator[tuple[str, Callable[[], Figure | None]]]":
-        # Those with a panel for each TCP take longest: begun first, they are no long end.
+        # Figures with a panel per TCP take longest, so they start first.
         datagrams = self._result.udp_flows()
         view = View(self._result, run)
         over_tcp = bool(view.flows_shown(self._result.tcp[0]))
@@ -258,7 +254,7 @@ class Plots:
             yield "goodput", self.box
 
     def _agent(self, tcp: str, number: int, run: int) -> "Figure | None":
-        """Draw a sequence diagram, if there is a packet to draw."""
+        """Draw the sequence diagram of an agent; None if no packet crosses the agent."""
         view = View(self._result, run)
         passages = view.result.arrays("passages", tcp, run)["time"]
         return draw_agent(view, tcp, number) if len(passages) else None
@@ -270,7 +266,7 @@ class Plots:
 def _write(
     draw: "Callable[[], Figure | None]", stem: Path, size: Size | None, fonts: Fonts | None
 ) -> list[Path] | str:
-    """Draw a figure and return its files, or why there are none."""
+    """Draw and save a figure; return its files, or a message if it cannot be drawn."""
     try:
         with sheet_of(size, fonts, DPI):
             figure = draw()

@@ -1,4 +1,4 @@
-"""A sequence diagram: the packets of a flow between its ends, over the node of an agent."""
+"""Sequence diagram of a flow's packets between sender, agents and receiver."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 __all__ = ["draw_agent"]
 
 _LABEL, _LEAST_LABEL = 6.5, 6.2
-"""Size of a number on a page, and the least on any sheet, in points."""
+"""Font size of packet numbers on a page, and their smallest size on any sheet (points)."""
 
 _MOST_LABELS = 90
-"""More packets than this have no numbers beside them."""
+"""Largest number of packets that get number labels."""
 
 _MOST_PACKETS = 4000
-"""More packets than this in one diagram are a grey area."""
+"""Largest number of packets in a diagram; more raise an error."""
 
 _REPAIRS = ("resend", "timeout")
-_TELLING = (*_REPAIRS, "mark")
-"""Acts after a loss: a diagram is by default of the first."""
+_LOSS_ACTIONS = (*_REPAIRS, "mark")
+"""Actions of an agent after a loss. A diagram is by default around the first one."""
 
 _LOOKS = {
     "data": (DATA, 0.8, "data"),
@@ -55,7 +55,7 @@ _LOOKS = {
 
 @dataclass(frozen=True)
 class _Packet:
-    """A packet that left a time line, and when it came to the next one, if it did."""
+    """Packet between two adjacent time lines. `came` is None if the packet was lost."""
 
     kind: str
     hop: int
@@ -67,21 +67,21 @@ class _Packet:
 
 @dataclass(frozen=True)
 class _Way:
-    """The nodes of agents on the way of a flow's data, in its order, and which side is nearer."""
+    """Agents' taps on the path of a flow's data, in order, and the side of each near the sender."""
 
     taps: list[int]
     near: list[str]
 
     @classmethod
     def of(cls, rows: Columns) -> "_Way":
-        """Take the order in which the first data came."""
+        """Find the order of the taps from the first data packets."""
         comes = rows.where((rows["leaves"] == 0) & (rows["forward"] == 1) & ~np.isnan(rows["tap"]))
         first = dict(zip(comes["tap"][::-1], comes["place"][::-1], strict=True))
         order = list(dict.fromkeys(comes["tap"]))
         return cls([int(tap) for tap in order], [str(first[tap]) for tap in order])
 
     def hop(self, place: str, tap: float) -> int:
-        """Return the number of the line in front of a place that a packet leaves or comes to."""
+        """Return the index of the hop at `place` of a tap, or at an end host if `tap` is NaN."""
         if np.isnan(tap):
             return 0 if place == "from" else len(self.taps)
         line = self.taps.index(int(tap))
@@ -90,7 +90,7 @@ class _Way:
 
 @styled
 def draw_agent(view: View, tcp: str, number: int) -> Figure:
-    """Draw the packets of a flow between t0 and t1, by default around the first local repair."""
+    """Draw the packets of a flow between t0 and t1, by default around the first local recovery."""
     agents = view.result.scenario(tcp).get("agents") or []
     if not 0 <= number < len(agents):
         there = f"its agents are 0 to {len(agents) - 1}" if agents else "it has no agents"
@@ -127,7 +127,7 @@ def draw_agent(view: View, tcp: str, number: int) -> Figure:
     legend = _draw(axes, shown, packets, limits)
     acts = acts.between(limits)
     lines = np.array([1 + way.taps.index(taps[int(item)]) for item in acts["agent"]])
-    _kept(axes, acts, lines, legend)
+    _draw_actions(axes, acts, lines, legend)
     title(figure, headline(view, f"Sequence diagram of agent {number}", [tcp], of_flow=True))
     remark(figure, "Numbers are the first byte of data and the byte that an ACK asks for.")
     legend_above(axes, list(legend.values()), list(legend))
@@ -135,15 +135,15 @@ def draw_agent(view: View, tcp: str, number: int) -> Figure:
 
 
 def _limits(view: View, tcp: str, rows: Columns, acts: Columns, tap: int) -> tuple[float, float]:
-    """Return the time asked for, or some packets before a local repair and after it."""
+    """Return the selected time, or the time of some packets before and after a local repair."""
     if view.t0 is not None or view.t1 is not None:
         return view.limits([tcp])
-    repairs = acts.where(np.isin(acts["action"], _TELLING))
+    repairs = acts.where(np.isin(acts["action"], _LOSS_ACTIONS))
     chosen = repairs if len(repairs) else acts
     at = float(chosen["time"][0]) if len(chosen) else float(rows["time"][0])
     first = at
     if len(chosen):
-        # What is repaired left the agent before and was lost.
+        # The first transmission through this tap of the segment that the agent repaired.
         lost = (rows["seq"] == chosen["seq"][0]) & (rows["leaves"] == 1) & (rows["time"] < at)
         lost &= rows["tap"] == tap
         first = float(rows["time"][lost][-1]) if lost.any() else at
@@ -155,7 +155,10 @@ def _limits(view: View, tcp: str, rows: Columns, acts: Columns, tap: int) -> tup
 
 
 def _packets(rows: Columns, acts: Columns, way: _Way) -> list[_Packet]:
-    """Join what left one time line with what came to the next: the last of its kind that could."""
+    """Match departures from a time line with arrivals at the next.
+
+    An arrival belongs to the last identical packet that left early enough.
+    """
     left: dict[tuple[Any, ...], list[tuple[float, str]]] = defaultdict(list)
     came: dict[tuple[Any, ...], list[float]] = defaultdict(list)
     repaired = {
@@ -206,7 +209,7 @@ def _packets(rows: Columns, acts: Columns, way: _Way) -> list[_Packet]:
 
 
 def _known(number: float) -> float:
-    """Return a number that equals itself: none is -1."""
+    """Return the number, or -1 for NaN, which does not equal itself."""
     return number if np.isfinite(number) else -1.0
 
 
@@ -218,7 +221,7 @@ def _label(key: tuple[Any, ...]) -> str:
 
 
 def _arrivals(left: list[float], came: list[float], least: float) -> list[float | None]:
-    """Return when each of the packets that say the same came, or None of one that was lost."""
+    """Return arrival times of identical packets, None for lost ones; `least` is the least delay."""
     ends: list[float | None] = [None] * len(left)
     slack = 1e-9 if np.isfinite(least) else 0.0
     way = least if np.isfinite(least) else 0.0
@@ -231,7 +234,7 @@ def _arrivals(left: list[float], came: list[float], least: float) -> list[float 
 
 
 def _time_lines(axes: "Axes", limits: tuple[float, float], names: list[str]) -> None:
-    """Draw the time lines; time goes down."""
+    """Draw the vertical time lines, with time downwards."""
     last = len(names) - 1
     axes.set_xlim(-0.08 * last, 1.08 * last)
     axes.set_ylim(limits[1], limits[0])
@@ -302,7 +305,7 @@ def _draw(
             if tips:
                 axes.plot(*zip(*tips, strict=True), marker, color=shade, ms=3.2, mew=0, zorder=3)
         legend[name] = Line2D([], [], color=shade, lw=width)
-    # What left shortly before the end of the run may still be under way.
+    # Packets without arrival near the end of the run may be in flight, so they are not marked lost.
     lost = [
         (entry.hop + 0.5, entry.left + half.get((entry.hop, entry.forward), 0.0))
         for entry in shown
@@ -321,14 +324,14 @@ def _has_room(
     way: int,
     limits: tuple[float, float],
 ) -> bool:
-    """Return whether a number can stand beside a point without hiding another."""
+    """Return whether a label at a point overlaps no other label."""
     least = 0.02 * (limits[1] - limits[0])
     near = (x == at[0] and to == way and abs(y - at[1]) < least for x, y, to in placed)
     return limits[0] + least < at[1] <= limits[1] and not any(near)
 
 
-def _kept(axes: "Axes", acts: Columns, lines: Array, legend: dict[str, Any]) -> None:
-    """Mark ACKs that end at an agent, and the agents' own time-outs."""
+def _draw_actions(axes: "Axes", acts: Columns, lines: Array, legend: dict[str, Any]) -> None:
+    """Mark ACKs that agents suppress or mark, and the agents' time-outs and notices."""
     for act, marker, shade, name in (
         ("suppress", "o", ACK, "ACK kept from the sender"),
         ("timeout", "s", LOSS, "time-out of the agent"),

@@ -1,4 +1,4 @@
-"""The band that shows what limited a TCP, below its congestion window."""
+"""Band below the plot of cwnd that shows what limited the sender."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["HEIGHT", "draw_band", "ordered", "shares"]
 
 HEIGHT = 0.16
-"""Height of the band and the gap above it, as a share of what is shown above zero."""
+"""Height of the band with the gap above it, as a share of the axis above zero."""
 
 _SOLID = 0.75
-"""Share of that which is the band."""
+"""Share of `HEIGHT` that is the band itself."""
 
 _COLUMNS = 350
 
@@ -33,15 +33,15 @@ _LOOKS = {
     "recovery": ("#E07B54", ""),
     "timeouts": ("#3A3A3A", ""),
 }
-"""Colours that differ in lightness, too, and strokes where they are near."""
+"""Colour and hatch of each limit. Colours of similar lightness differ in their hatch."""
 
 
 def draw_band(
     axes: "Axes", flows: Sequence[Columns], limits: tuple[float, float], top: float
 ) -> "dict[str, Artist]":
-    """Draw, below zero, in which share of each column of time what limited the flows.
+    """Draw the share of each limit in each column of time, below zero.
 
-    `top` is how far the axis goes above zero. Returns what the legend shows.
+    `top` is the top of the axis above zero. Returns handles of the legend by label.
     """
     at, table = shares(flows, limits, _COLUMNS)
     legend: dict[str, Artist] = {}
@@ -50,7 +50,7 @@ def draw_band(
     for kind, (shade, strokes) in _LOOKS.items():
         part = tall * table[kind]
         if part.any():
-            # Columns alike are one: a band is long, and its limits change seldom.
+            # Equal neighbouring columns are merged, because limits change seldom.
             steps = np.abs(np.diff([low, part], prepend=np.inf)).max(axis=0)
             begins = steps > 1e-6 * top
             axes.fill_between(
@@ -71,17 +71,17 @@ def draw_band(
 
 
 def ordered(legend: "Mapping[str, Artist]") -> list[str]:
-    """Return the names of a legend in the order of the band, from its bottom."""
+    """Return the band's labels in a legend, in the order of the band from its bottom."""
     return [name for name in (f"limit: {words}" for words in KINDS.values()) if name in legend]
 
 
 def shares(
     flows: Sequence[Columns], limits: tuple[float, float], columns: int
 ) -> tuple[Array, Mapping[str, Array]]:
-    """Return the edges of columns of time, and for each limit its share of each column.
+    """Return the edges of columns of time, and the share of each limit in each column.
 
-    A limit of a flow holds from its row to the next. Of several flows it is the mean over those
-    that have begun.
+    A row's limit holds until the flow's next row. Several flows are averaged over those that have
+    started.
     """
     edges = np.linspace(*limits, columns + 1)
     table = {kind: np.zeros(columns) for kind in KINDS}
@@ -99,7 +99,7 @@ def shares(
 
 
 def _time_before(start: Array, end: Array, at: Array) -> Array:
-    """Return how much of the intervals (sorted, apart from each other) is before each instant."""
+    """Return the total length of sorted, disjoint intervals before each of the times `at`."""
     if not len(start):
         return np.zeros(len(at))
     whole = np.concatenate([[0.0], np.cumsum(end - start)])

@@ -1,4 +1,4 @@
-"""A metric over all runs: a box per TCP, and what each run adds over the first TCP."""
+"""Box plot of a metric over all runs, with differences to the first TCP."""
 
 from typing import TYPE_CHECKING
 
@@ -22,24 +22,23 @@ if TYPE_CHECKING:
 __all__ = ["draw_box"]
 
 _SPREAD = 8.0
-"""If the largest median is so many times the smallest, the axis is logarithmic."""
+"""Ratio of largest to smallest median above which the axis is logarithmic."""
 
 
 _MARGIN = 0.05
-"""Room on the right of the greatest value, as a share of what is shown."""
+"""Margin at the right of the largest value, as a share of that value."""
 
 _LEAST_GAP = 0.01
-"""The axis of differences shows at least this share of the greatest value to either side: what is
-less is no difference that anybody looks for."""
+"""Smallest extent of the axis of differences to either side, as a share of the largest value."""
 
 
 @styled
 def draw_box(result: "Result", metric: str) -> Figure:
-    """Draw boxes from quartile to quartile, whiskers to the ends, a dot per run.
+    """Draw boxes from quartile to quartile, whiskers to the extremes, and a dot per run.
 
-    The thick bar beside each box is the 95 % interval of its median. Beside the boxes stands, run
-    by run, what each TCP has above the first. Where the values are far apart the axes are
-    logarithmic, and what stands beside them is how many times the first it is.
+    A thick bar at each box is the 95 % interval of the median. The right panel shows the difference
+    of each TCP to the first one in the same run. If the values differ by much, the axes are
+    logarithmic and the right panel shows ratios.
     """
     what, runs = _values(result, metric)
     first = result.tcp[0]
@@ -83,16 +82,17 @@ def draw_box(result: "Result", metric: str) -> Figure:
 
 
 def _far_apart(runs: "list[Array]") -> bool:
-    """Return whether a linear axis would press most of the boxes to its end."""
+    """Return whether all values are > 0 and max(medians) / min(medians) > `_SPREAD`."""
     medians = [float(np.nanmedian(run)) for run in runs]
     least = min(float(np.nanmin(run)) for run in runs)
     return least > 0 and max(medians) > _SPREAD * min(medians)
 
 
 def _values(result: "Result", metric: str) -> "tuple[str, dict[str, Array]]":
-    """Return what the values are, and those of each TCP: of its flows over TCP, if they have any.
+    """Return a description of the metric, and its values of each TCP.
 
-    Goodputs of several flows are added up as the table on the terminal does it.
+    The values are those of flows over TCP, or of datagrams if the metric has none over TCP.
+    Goodputs of several flows are added as in the table on the terminal.
     """
     over_tcp = any(
         value is not None for tcp in result.tcp for value in result.per_run(metric, tcp, udp=False)
@@ -113,7 +113,7 @@ def _values(result: "Result", metric: str) -> "tuple[str, dict[str, Array]]":
 
 
 def _boxes(axes: "Axes", names: list[str], values: "list[Array]", shades: list[str]) -> None:
-    """Draw a horizontal box for each, the first on top."""
+    """Draw a horizontal box for each name, the first on top."""
     for place, (runs, shade) in enumerate(zip(values, shades, strict=True)):
         present = runs[~np.isnan(runs)]
         drawn = axes.boxplot(
@@ -130,7 +130,7 @@ def _boxes(axes: "Axes", names: list[str], values: "list[Array]", shades: list[s
             capprops={"color": shade, "lw": 0.8},
         )
         drawn["medians"][0].set_zorder(3)
-        # The same places for the same runs, so that a picture repeats.
+        # Fixed offsets instead of random ones, so that the picture is reproducible.
         spread = ((np.arange(len(present)) * 0.618) % 1.0 - 0.5) * 0.34
         axes.plot(present, place + spread, ".", color=shade, ms=2.6, alpha=0.75, zorder=2)
         _interval(axes, median_ci95(present.tolist()), place + 0.36, shade)
@@ -147,7 +147,7 @@ def _interval(axes: "Axes", median: Estimate, height: float, shade: str) -> None
 def _label(axes: "Axes", label: str, unit: str, largest: float, *, far: bool) -> None:
     factor, shown = units.prefixed(largest, unit)
     if far:
-        # 1, 2 and 5 of each power of ten, as many as there is room for.
+        # Ticks at 1, 2 and 5 times powers of ten, or at powers of ten only.
         axes.xaxis.set_major_locator(LogLocator(subs=_steps(axes)))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / factor:g}"))
         axes.xaxis.set_minor_formatter(NullFormatter())

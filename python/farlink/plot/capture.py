@@ -1,4 +1,4 @@
-"""Figures of a TCP connection in a capture, in the manner of tcptrace."""
+"""Figures of a TCP connection in a packet capture, like those of tcptrace."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -41,23 +41,24 @@ if TYPE_CHECKING:
 __all__ = ["WAYS", "CapturePlots"]
 
 WAYS = ("a2b", "b2a")
-"""From the end that opened the connection to the other, and back."""
+"""Directions of a connection: "a2b" from the end that opened the connection, and "b2a" back."""
 
 _SMALL = 0.1
-"""A direction with less than this share of the other's data has no figures unless asked for."""
+"""Share of the other direction's data below which a direction has no figures by default."""
 
 _POINTS = 3000
-"""More samples than this are drawn as their range and mean in columns."""
+"""Number of samples above which columns with range and mean replace points."""
 
 _COLUMNS = 700
 
 
 class CapturePlots:
-    """The figures of a capture: `capture.plot.sequence()` and so on.
+    """Figures of a capture: `capture.plot.sequence()` and so on.
 
-    `connection` is a number of `capture.summary`, by default the connection with the most data;
-    `direction` is "a2b" (from the end that opened it) or "b2a", by default the one with more
-    data; `t0` and `t1` bound the time shown, in seconds from the connection's first packet.
+    `connection` is a number in `capture.summary`, by default the connection with the most data.
+    `direction` is "a2b" (from the end that opened the connection) or "b2a", by default the
+    direction with more data. `t0` and `t1` bound the time axis, in seconds from the connection's
+    first packet.
     """
 
     def __init__(self, capture: "Capture") -> None:
@@ -73,14 +74,14 @@ class CapturePlots:
     ) -> Figure:
         """Draw sequence numbers over time, with ACKs, the offered window and SACK blocks.
 
-        What was sent again is red and marked R, what was overtaken has a circle.
+        Retransmissions are red with an R. Reordered segments have a circle.
         """
         return _sequence(_Shown(self._capture, connection, direction, t0, t1), "Time-sequence")
 
     def first_loss(
         self, connection: int | None = None, direction: str | None = None
     ) -> Figure | None:
-        """Draw the time-sequence graph around what was first sent again; None if nothing was."""
+        """Draw the time-sequence graph around the first retransmission; None if there is none."""
         shown = _Shown(self._capture, connection, direction)
         limits = _first_loss(shown.way)
         if limits is None:
@@ -96,7 +97,7 @@ class CapturePlots:
         t0: float | None = None,
         t1: float | None = None,
     ) -> Figure:
-        """Draw the round trips from the place of the capture to either end."""
+        """Draw round-trip times from the point of capture to either end."""
         return _rtt(_Shown(self._capture, connection, direction, t0, t1))
 
     def throughput(
@@ -108,7 +109,7 @@ class CapturePlots:
         t0: float | None = None,
         t1: float | None = None,
     ) -> Figure:
-        """Draw what was sent and what was acknowledged per second."""
+        """Draw the rates of sent and of acknowledged data."""
         return _throughput(_Shown(self._capture, connection, direction, t0, t1), bin_s)
 
     def flight(
@@ -119,7 +120,7 @@ class CapturePlots:
         t0: float | None = None,
         t1: float | None = None,
     ) -> Figure:
-        """Draw what was sent and not acknowledged, below the window that the receiver offered."""
+        """Draw the data in flight and the window that the receiver offered."""
         return _flight(_Shown(self._capture, connection, direction, t0, t1))
 
     def save(
@@ -133,8 +134,8 @@ class CapturePlots:
     ) -> list[Path]:
         """Write all figures as PNG (200 dpi) and SVG; return their paths.
 
-        Of the direction asked for, or of both that carry much. A figure that cannot be drawn is
-        a `FigureWarning`, and the others are written.
+        Without `direction`, both directions are drawn if both carry much data. A figure that cannot
+        be drawn gives a `FigureWarning`; the others are written.
         """
         written: list[Path] = []
         for name, draw in self._all(connection, direction, t0, t1):
@@ -159,14 +160,14 @@ class CapturePlots:
 
 
 def _much(connection: "Connection") -> list[str]:
-    """Return the directions that carry much, the one with the most first."""
+    """Return the directions with at least the share `_SMALL` of data, that with most data first."""
     size = {name: direction.bytes for name, direction in connection.directions.items()}
     most = max(size.values())
     return sorted((name for name in size if size[name] >= _SMALL * most), key=lambda n: -size[n])
 
 
 class _Shown:
-    """Direction and connection that a figure shows, and its range of time."""
+    """Connection, direction and time range of a figure."""
 
     def __init__(
         self,
@@ -200,7 +201,7 @@ class _Shown:
         return f"{what}: {self.name}, {self.way.sender} to {self.way.receiver}"
 
     def place(self) -> str:
-        """Say where the capture was made."""
+        """Return a sentence with the point of capture."""
         known = {
             "sender": "captured at the sender",
             "receiver": "captured at the receiver",
@@ -258,7 +259,7 @@ def _rtt(shown: _Shown) -> Figure:
         if len(part):
             legend.append((_cloud(axes, part, shown.limits, shade), f"to {end} and back"))
             highest = max(highest, float(part["rtt"].max()))
-    # At an end itself, its round trips are nothing: the axis is that of the whole path.
+    # A capture at an end has round trips of 0 to that end. The axis then fits the whole path's RTT.
     top = highest or way.least_rtt or 1.0
     axes.set_ylim(0, 1.12 * top)
     scale_axis(axes, "round trip", "s", top)
@@ -274,7 +275,7 @@ def _rtt(shown: _Shown) -> Figure:
 
 
 def _cloud(axes: "Axes", part: Columns, limits: tuple[float, float], shade: str) -> Line2D:
-    """Draw samples as points; many as the range in each column and the mean."""
+    """Draw samples as points, or more than `_POINTS` as range and mean of each column."""
     if len(part) <= _POINTS:
         size = 5 if len(part) < 500 else 3.5
         (points,) = axes.plot(part["time"], part["rtt"], ".", color=shade, ms=size, mew=0)

@@ -1,4 +1,4 @@
-"""A channel by itself: a sample path, bursts and gaps, autocorrelation, delays."""
+"""Figures of a channel alone: sample path, bursts and gaps, autocorrelation, delays."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["draw_channel"]
 
 _SHOWN = 20.0
-"""Bursts, with the gaps between them, that a sample path shows about."""
+"""Approximate number of bursts in the plot of a sample path."""
 _SAMPLED = PALETTE[0]
 _THEORY = PALETTE[1]
 _LEAST, _MOST = 100, 4000
@@ -25,7 +25,7 @@ _LEAST, _MOST = 100, 4000
 
 @styled
 def draw_channel(sample: "ChannelSample") -> Figure:
-    """Draw what was sampled in blue and the closed form in orange."""
+    """Draw the panels of a channel, samples in blue and the closed form in orange."""
     has_loss, has_delay = bool(sample.lost.any()), sample.has_delays
     small = (["runs", "lags"] if has_loss else []) + (["delay"] if has_delay else [])
     figure = sheet(2.0 + 2.4 * bool(small))
@@ -46,7 +46,7 @@ def draw_channel(sample: "ChannelSample") -> Figure:
 
 
 def _path(axes: "Axes", sample: "ChannelSample") -> None:
-    """Draw the first packets: losses as bars, delays as a line."""
+    """Draw the sample path of the first packets, with losses as bars and delays as a line."""
     losses = np.flatnonzero(sample.lost)
     count = len(sample)
     if len(losses):
@@ -80,7 +80,7 @@ def _path(axes: "Axes", sample: "ChannelSample") -> None:
 
 
 def _runs(axes: "Axes", sample: "ChannelSample") -> None:
-    """Draw how many bursts and gaps are longer than a length, with their mean in theory."""
+    """Draw the distributions of the lengths of bursts and gaps, with their theoretical means."""
     for lengths, label, shade, mean in (
         (sample.bursts, "bursts", LOSS, sample.theory["burst"]),
         (sample.gaps, "gaps", _SAMPLED, sample.theory["gap"]),
@@ -113,7 +113,7 @@ def _lags(axes: "Axes", sample: "ChannelSample") -> None:
         axes.plot(numbers, known[:lags], color=_THEORY, label="closed form", zorder=2)
     correlations = sample.autocorrelation(lags)
     axes.plot(numbers, correlations, ".", color=_SAMPLED, ms=4, label="sampled", zorder=3)
-    # What independent losses would stay inside of, 95 times of 100.
+    # 95 % band of the autocorrelation of independent losses.
     band = 1.96 / np.sqrt(len(sample))
     axes.axhspan(-band, band, color=MUTED, alpha=0.2, lw=0)
     low = float(np.nanmin(correlations, initial=0.0))
@@ -154,7 +154,7 @@ def _height(axes: "Axes") -> Any:  # noqa: ANN401 (a transform, as matplotlib ha
 
 
 def _bar(packets: int) -> float:
-    """Return the width in points of a bar that is one of so many."""
+    """Return the width (points) of a bar, given the number of packets on the axis."""
     return float(np.clip(72 * (width() - 1) / packets, 0.4, 3.0))
 
 

@@ -1,4 +1,4 @@
-"""Sequence plots of the same transfer, simulated and emulated, side by side."""
+"""Time-sequence graphs of the same transfer, simulated and emulated, side by side."""
 
 from typing import TYPE_CHECKING
 
@@ -22,9 +22,9 @@ _CROWDED = 40
 
 @styled
 def draw_pair(comparison: "Comparison") -> Figure:
-    """Draw a row per TCP: what our TCP sent at the left, what the kernel's did at the right.
+    """Draw a row per TCP, with farlink's TCP on the left and the kernel's on the right.
 
-    Both have the same axes; time begins with the first segment that carries data.
+    Both have the same axes. Time starts at the first segment with data.
     """
     result = comparison.result
     tcp = result.tcp
@@ -68,7 +68,7 @@ def draw_pair(comparison: "Comparison") -> Figure:
 
 
 def _draw(axes: "Axes", segments: Columns, acks: Columns) -> tuple[float, float]:
-    """Draw one side; return where it ends in time and in height."""
+    """Draw one panel; return its largest time (s) and sequence number."""
     zero = float(segments["time"][0]) if len(segments) else 0.0
     again = segments["retransmission"] == 1
     new = segments.where(~again)

@@ -1,4 +1,4 @@
-"""Curves side by side: told apart by colour, and without it by dashes and marker."""
+"""Draws several curves that differ in colour, dashes and marker."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Curve", "Look", "colour", "draw_curves", "look", "of_tcp", "together"]
 
-# Colour, dashes and marker change together, in cycles of different length: the first 42 looks
-# differ from each other in colour or dashes, and neighbours in all three, so that a print
-# without colour tells them apart too. Dashes are lengths in widths of the line, none is solid.
+# Colour, dashes and marker have cycles of different length. So the first 42 curves differ in colour
+# or dashes, and neighbours in all three, which also works in black and white. Dashes are lengths in
+# line widths; an empty tuple is a solid line.
 _DASHES: tuple[tuple[float, ...], ...] = (
     (),
     (6, 2),
@@ -33,39 +33,39 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "*", "h", ">")
 _MARK: dict[str, Any] = {"ms": 5.5, "mew": 0.5, "mec": "white"}
 
 _MARKS = 6
-"""Markers on a curve that goes through the whole figure."""
+"""Number of markers on a curve over the whole width of the figure."""
 
 _GRID = 300
-"""Instants at which two curves are held against each other."""
+"""Number of times at which `together` compares two curves."""
 _NEAR = 0.01
-"""Curves nearer than this share of the figure's height cannot be told apart."""
+"""Distance below which two curves overlap, as a share of the figure's height."""
 _MOSTLY = 0.9
-"""Share of the time in which they must be."""
+"""Share of the time in which curves of one group must be nearer than `_NEAR`."""
 _APART = 0.05
-"""Curves farther apart than this at any time are seen to differ."""
+"""Largest distance at any time of curves in one group, as a share of the figure's height."""
 
 _DASH = 5.0
-"""Length of a dash of curves that share a line, in its widths."""
+"""Length of a dash of overlapping curves, in line widths."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """Look of a curve."""
+    """Colour, dashes and marker of a curve."""
 
     place: int
-    """Number of the curve among those of the figure."""
+    """Index of the curve in its figure."""
     colour: str
     dashes: tuple[float, ...]
     marker: str
 
     def keywords(self) -> dict[str, Any]:
-        """Return what `Axes.plot` and `Line2D` take."""
+        """Return keyword arguments for `Axes.plot` and `Line2D`."""
         return {"color": self.colour, "ls": (0, self.dashes) if self.dashes else "-"}
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Values over time (sorted), by a name and a label for the legend."""
+    """Values over sorted times, with a name and a label for the legend."""
 
     name: str
     label: str
@@ -75,7 +75,7 @@ class Curve:
 
 
 def look(place: int) -> Look:
-    """Return how the curve with this number looks."""
+    """Return the look of the curve with an index."""
     return Look(
         place,
         PALETTE[place % len(PALETTE)],
@@ -85,22 +85,22 @@ def look(place: int) -> Look:
 
 
 def of_tcp(result: "Result", tcp: str) -> Look:
-    """Return how the curve of a TCP looks: the same in all figures of a result."""
+    """Return the look of a TCP's curve, which is the same in all figures of a result."""
     return look(list(result.tcp).index(tcp))
 
 
 def colour(result: "Result", tcp: str) -> str:
-    """Return the colour of a TCP: the same in all figures of a result."""
+    """Return the colour of a TCP, which is the same in all figures of a result."""
     return of_tcp(result, tcp).colour
 
 
 def draw_curves(
     axes: "Axes", curves: Sequence[Curve], limits: tuple[float, float], width: float = 1.1
 ) -> tuple[list[Line2D], list[str], str]:
-    """Draw curves so that each is seen; return handles and labels of a legend, and a note.
+    """Draw curves; return handles and labels of the legend, and a note.
 
-    Those that lie on each other have dashes in turn, and all their markers at different times;
-    the note says which they are, and is empty if there are none.
+    Overlapping curves have alternating dashes, so that each remains visible. All curves have their
+    markers at different times. The note names the overlapping curves.
     """
     handles = []
     groups = together(curves, limits)
@@ -129,10 +129,10 @@ def draw_curves(
 
 
 def together(curves: Sequence[Curve], limits: tuple[float, float]) -> list[list[str]]:
-    """Return the names of curves that cannot be told apart, in groups of two and more.
+    """Return groups of the names of overlapping curves.
 
-    They are near each other most of the time, and nowhere far apart: what is flat but for one
-    peak is not the same as what has its peak elsewhere.
+    Overlapping curves are nearer than `_NEAR` in the share `_MOSTLY` of the time, and never farther
+    apart than `_APART`, so that curves with peaks at different times are not grouped.
     """
     at = np.linspace(*limits, _GRID)
     drawn = [curve for curve in curves if len(curve.time)]
@@ -155,7 +155,7 @@ def together(curves: Sequence[Curve], limits: tuple[float, float]) -> list[list[
 
 
 def _marks(curve: Curve, limits: tuple[float, float], of: int) -> Array:
-    """Return which points have a marker: at other times than those of other curves."""
+    """Return the indices of points with a marker, at other times than those of other curves."""
     phase = (curve.look.place % of + 0.5) / of
     times = limits[0] + (limits[1] - limits[0]) * (np.arange(_MARKS) + phase) / _MARKS
     inside = (curve.time >= limits[0]) & (curve.time <= limits[1])
@@ -163,6 +163,6 @@ def _marks(curve: Curve, limits: tuple[float, float], of: int) -> Array:
         return np.array([], dtype=np.int64)
     last = float(curve.time[inside][-1])
     places = np.searchsorted(curve.time, times[times <= last])
-    # One at the end: where a transfer is done.
+    # The last point has a marker, because the transfer ends there.
     ends = np.append(places, np.flatnonzero(inside)[-1])
     return np.unique(np.clip(ends, 0, len(curve.time) - 1))

@@ -1,4 +1,4 @@
-"""The congestion window over time, with the slow-start threshold and loss events."""
+"""Plot of cwnd, ssthresh and loss events over time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 __all__ = ["draw_cwnd"]
 
 _CROWDED = 150
-"""With more loss events than this in a panel, lines are thinner."""
+"""Number of loss events in a panel above which lines are thinner."""
 
 _MOST_LINES = 8
-"""More flows than this have thin lines of one colour, and their median."""
+"""Number of flows above which flows are thin lines of one colour, with their median."""
 
 _LANES = (
     ("timeout", "time-out", DATA, 0.955),
@@ -50,12 +50,12 @@ _LANES = (
 )
 
 _LEGEND = ("cwnd", "ssthresh", "offered window", "time-out", "fast retransmit")
-"""Order of the legend, whichever panel an entry comes from; what else there is comes before."""
+"""Order of the legend. Other entries come first."""
 
 
 @dataclass
 class _Panel:
-    """Panel of a TCP: windows, thresholds and loss events of the flows shown."""
+    """Data of a TCP's panel, by flow: cwnd, ssthresh, loss events, and limits of the sender."""
 
     name: str
     cwnd: Mapping[str, Columns]
@@ -63,7 +63,7 @@ class _Panel:
     marks: Mapping[str, Columns]
     limited: Mapping[str, Columns]
     offered: float
-    """Greatest window that a receiver offered, in bytes."""
+    """Largest window that a receiver offered (bytes)."""
 
     @classmethod
     def of(cls, view: View, name: str, limits: tuple[float, float]) -> "_Panel":
@@ -71,7 +71,7 @@ class _Panel:
             view.each_end_of(name, trace) for trace in ("cwnd", "ssthresh", "marks")
         )
         windows = view.each_end_of(name, "acks").values()
-        limited = view.each_end_of(name, "limits") if view.knows("limits") else {}
+        limited = view.each_end_of(name, "limits") if view.has_trace("limits") else {}
         ends = view.ends_of_flows(name)
         return cls(
             name,
@@ -88,9 +88,10 @@ class _Panel:
 
     @property
     def top(self) -> float:
-        """Top of the axis: twice the offered window, if cwnd grows far beyond that.
+        """Top of the y axis (bytes).
 
-        It has no effect there.
+        If cwnd exceeds four times the offered window, the axis ends at twice that window, because a
+        cwnd above it has no effect.
         """
         if self.greatest > 4 * self.offered > 0:
             return 2 * self.offered
@@ -99,11 +100,11 @@ class _Panel:
 
 @styled
 def draw_cwnd(view: View, tcp: Sequence[str]) -> Figure:
-    """Draw a panel per TCP; loss events are ticks in two lanes above the curves.
+    """Draw a panel per TCP, with loss events as ticks in two lanes above the curves.
 
-    Several flows of a TCP are in its panel, their loss events together. A cwnd that grows far
-    beyond the offered window has no effect there, so the figure stops at twice that window and
-    says how far cwnd goes. The band below the curves shows what limited the transfer.
+    A panel shows all flows of its TCP. If cwnd grows far beyond the offered window, the axis ends
+    at twice that window and the caption has the largest cwnd. The band below the curves shows what
+    limited the sender.
     """
     figure, axes = panels(len(tcp), 3.6 if len(tcp) == 1 else 0.9 + 1.35 * len(tcp))
     flows = len(view.need_flows(tcp[0]))
@@ -154,7 +155,7 @@ def draw_cwnd(view: View, tcp: Sequence[str]) -> Figure:
 def _draw_panel(
     axes: "Axes", panel: _Panel, limits: tuple[float, float], legend: "dict[str, Artist]"
 ) -> tuple[list[str], str]:
-    """Draw the curves and lanes of one TCP; return the counts for its caption, and a note."""
+    """Draw the curves and lanes of one TCP; return parts of its caption, and a note."""
     events = {
         kind: np.sort(
             np.concatenate([rows.equal(kind=kind)["time"] for rows in panel.marks.values()])
@@ -206,7 +207,7 @@ def _window(
     thin: float,
     legend: "dict[str, Artist]",
 ) -> None:
-    """Draw cwnd and ssthresh of the one flow."""
+    """Draw cwnd and ssthresh of a single flow."""
     (cwnd,), (threshold,) = panel.cwnd.values(), panel.threshold.values()
     for rows, name, shade, dashes in (
         (cwnd, "cwnd", PALETTE[0], "-"),
@@ -233,7 +234,7 @@ def _fan(
     limits: tuple[float, float],
     legend: "dict[str, Artist]",
 ) -> None:
-    """Draw many flows as thin lines, with the median of those that are on thick."""
+    """Draw many flows as thin lines, and the median of the active flows as a thick line."""
     at = np.linspace(*limits, 400)
     rows = []
     for columns in known.values():
@@ -250,13 +251,13 @@ def _fan(
 
 
 def _steps(columns: Columns, limits: tuple[float, float]) -> tuple[Array, Array]:
-    """Return the corners of a step function."""
+    """Return times and values of the corners of a step function."""
     columns = columns.where(thinned(columns["time"], columns["cwnd"], limits, strokes()))
     return np.repeat(columns["time"], 2)[1:], np.repeat(columns["cwnd"], 2)[:-1]
 
 
 def _until(columns: Columns, end: float) -> Columns:
-    """Return the columns with their last row once more at the end of the flow: so far it held."""
+    """Return the columns with the last row, which still holds, repeated at the flow's end."""
     if not len(columns) or columns["time"][-1] >= end:
         return columns
     return columns.then(end)

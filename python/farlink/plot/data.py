@@ -1,4 +1,4 @@
-"""Arithmetic behind the figures, on arrays."""
+"""Array computations of the figures."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ class Columns:
 
     @classmethod
     def of(cls, table: "pd.DataFrame") -> "Columns":
-        """Take the columns of a table; names become text, other values numbers."""
+        """Convert a table. Columns of names become text, others numbers."""
         columns = {}
         for name in table.columns:
             column = table[name]
@@ -34,7 +34,7 @@ class Columns:
 
     @property
     def arrays(self) -> dict[str, Array]:
-        """The columns by name."""
+        """Columns by name."""
         return dict(self._columns)
 
     def __getitem__(self, name: str) -> Array:
@@ -48,20 +48,20 @@ class Columns:
         return Columns({name: column[chosen] for name, column in self._columns.items()})
 
     def equal(self, **values: str) -> "Columns":
-        """Return the rows with these values."""
+        """Return the rows that have the given values, by column."""
         chosen = np.ones(len(self), dtype=bool)
         for name, value in values.items():
             chosen &= self[name] == value
         return self.where(chosen)
 
     def then(self, time: float) -> "Columns":
-        """Return the rows and the last of them once more, at a later time."""
+        """Return the rows, with the last row repeated at a later time."""
         rows = self.where(np.append(np.arange(len(self)), len(self) - 1))
         rows["time"][-1] = time
         return rows
 
     def split(self, name: str) -> "dict[str, Columns]":
-        """Return the rows of each value of a column, in their order."""
+        """Return the rows grouped by the value of a column."""
         if len(self) and (self[name] == self[name][0]).all():
             return {str(self[name][0]): self}
         order = np.argsort(self[name], kind="stable")
@@ -71,26 +71,26 @@ class Columns:
         return {str(self[name][part[0]]): self.where(part) for part in parts}
 
     def between(self, limits: tuple[float, float]) -> "Columns":
-        """Return the rows with a time inside the limits."""
+        """Return the rows whose time is within the limits."""
         return self.where((self["time"] >= limits[0]) & (self["time"] <= limits[1]))
 
     def around(self, limits: tuple[float, float]) -> "Columns":
-        """Return the rows inside the limits and one more on each side, for lines."""
+        """Return the rows within the limits and one more on each side, as lines need."""
         return self.where(within(self["time"], limits))
 
 
 def within(time: Array, limits: tuple[float, float]) -> slice:
-    """Return what of the sorted `time` is inside the limits, and one more on each side."""
+    """Return the slice of the sorted `time` within the limits, with one more row on each side."""
     first = int(np.searchsorted(time, limits[0], side="left"))
     last = int(np.searchsorted(time, limits[1], side="right"))
     return slice(max(first - 1, 0), last + 1)
 
 
 def thinned(time: Array, value: Array, limits: tuple[float, float], columns: int) -> Array:
-    """Return places of the points that a line needs: its picture is the same without the others.
+    """Return the indices of points that suffice to draw the same line.
 
-    `time` is sorted. Of each of the columns between the limits these are the first and last
-    point, the least and the greatest, and those beside a gap (NaN).
+    `time` is sorted. In each column between the limits these are the first, last, smallest and
+    largest point, and points next to a gap (NaN).
     """
     if len(time) <= 4 * columns:
         return np.arange(len(time))
@@ -106,7 +106,7 @@ def thinned(time: Array, value: Array, limits: tuple[float, float], columns: int
     for extreme, none in ((np.minimum, np.inf), (np.maximum, -np.inf)):
         known = np.where(there, value, none)
         best = known == np.repeat(extreme.reduceat(known, starts), lengths)
-        # Of equal points of a column, the first is enough.
+        # Only the first of several equal extremes of a column is needed.
         places = np.flatnonzero(best & there)
         column = np.repeat(np.arange(len(starts)), lengths)[places]
         kept[places[np.diff(column, prepend=-1) > 0]] = True
@@ -118,13 +118,14 @@ def thinned(time: Array, value: Array, limits: tuple[float, float], columns: int
 def envelope(
     time: Array, value: Array, limits: tuple[float, float], columns: int
 ) -> tuple[Array, Array, Array, Array]:
-    """Return column middles and least, mean (over time) and greatest value of a step function.
+    """Return middles of columns of time, with minimum, mean and maximum of a step function.
 
-    `value[i]` holds from `time[i]` (sorted) to the next; before the first it is 0.
+    `value[i]` holds from `time[i]` (sorted) to `time[i + 1]`; the value before `time[0]` is 0. The
+    mean is over time.
     """
     edges = np.linspace(limits[0], limits[1], columns + 1)
-    # The steps inside the limits and the edges together, so that each piece
-    # between two neighbours lies in one column and has one value.
+    # Steps and edges of columns together, so that the value is constant between two neighbours,
+    # which lie in one column.
     inside = (time > limits[0]) & (time < limits[1])
     points = np.concatenate([edges, time[inside]])
     values = np.concatenate([step_at(time, value, edges), value[inside]])
@@ -138,7 +139,7 @@ def envelope(
 
 
 def total(steps: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Return times and sum of step functions, each with its sorted times and its values."""
+    """Return the sum of step functions (sorted times, values) as a step function."""
     if len(steps) == 1:
         return steps[0]
     rises = [np.diff(value, prepend=0.0) for _, value in steps]
@@ -148,6 +149,6 @@ def total(steps: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
 
 
 def step_at(time: Array, value: Array, when: Array) -> Array:
-    """Return the value of a step function at `when`; before its first step it is 0."""
+    """Return the values of a step function at the times `when`; 0 before its first step."""
     padded = np.concatenate([[0.0], value])
     return np.asarray(padded[np.searchsorted(time, when, side="right")])

@@ -1,4 +1,4 @@
-"""The one-way delay of datagrams over time."""
+"""Plot of the one-way delay of datagrams over time."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 __all__ = ["draw_delay"]
 
 _FEW_POINTS = 1500
-"""Up to so many points, those of each flow have a shape of their own."""
+"""Largest number of points at which each flow has its own marker."""
 
 _MOST_NAMES = 15
-"""More flows than this are not all named."""
+"""Largest number of flows that the legend names."""
 
 
 @styled
 def draw_delay(view: View, tcp: Sequence[str]) -> Figure:
-    """Draw a panel per TCP: a point per datagram that arrived, a tick per one lost."""
+    """Draw a panel per TCP, with a point per arrived datagram and a tick per lost one."""
     flows = _flows(view)
     figure, axes = panels(len(tcp), 3.2 if len(tcp) == 1 else 0.9 + 1.25 * len(tcp))
     limits = view.limits(tcp)
@@ -55,7 +55,7 @@ def draw_delay(view: View, tcp: Sequence[str]) -> Figure:
             if len(arrived):
                 points[flow] = look(place), arrived
                 top = max(top, float(arrived["delay"].max()))
-        # The flow with most points comes first: drawn later it would cover the others.
+        # The flow with most points is drawn first, so that it does not cover the others.
         for flow, (style, arrived) in sorted(points.items(), key=lambda of: -len(of[1][1])):
             few = len(flows) > 1 and len(arrived) * len(flows) < _FEW_POINTS
             ax.plot(
@@ -107,7 +107,7 @@ def draw_delay(view: View, tcp: Sequence[str]) -> Figure:
 
 
 def _flows(view: View) -> list[str]:
-    """Return the flows shown: the one asked for, or all of datagrams."""
+    """Return the selected flow, or all flows of datagrams."""
     datagrams = view.result.udp_flows()
     if not datagrams:
         raise ScenarioError("no flow of this result sends datagrams; write app = 'cbr' or 'onoff'")

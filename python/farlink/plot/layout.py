@@ -1,6 +1,7 @@
-"""Layout of figures whose panels are the cells of one grid: each decoration is measured once.
+"""Fast layout of figures whose panels are the cells of one grid.
 
-The constrained layout of matplotlib measures all of them twice, and takes as long as drawing.
+The layout measures each decoration once. matplotlib's constrained layout measures them twice and
+takes as long as drawing.
 """
 
 import string
@@ -28,22 +29,22 @@ if TYPE_CHECKING:
 __all__ = ["GridLayout", "fixed_ticks", "lay_out"]
 
 _PAD = 0.06
-"""Space around a panel and its decorations, in inches."""
+"""Space around a panel with its decorations (inches)."""
 
 _GUESS = (0.6, 0.15, 0.4, 0.25)
-"""Room of a panel's decorations before they are measured (left, right, bottom, top; inches).
-
-Ticks depend on the size of their panel: near the final size they are the final ones."""
+"""First guess of the space for a panel's decorations (left, right, bottom, top; inches). A good
+guess gives nearly the final size of the panel, and so the final ticks.
+"""
 
 _MOST_PASSES = 3
-"""Most measurements; a second is needed where the final size of a panel has other ticks."""
+"""Largest number of measurements. More than one is needed if a panel's ticks change with its size.
+"""
 
 
 def lay_out(figure: "Figure") -> None:
-    """Give each panel its place, as drawing the figure would, and draw nothing.
+    """Run the layout of a figure without drawing the figure.
 
-    Minor ticks without labels take no room; but matplotlib places each of them several
-    times to know that, which takes as long as all the rest.
+    Minor ticks without labels are left out, because they need no space but half of the time.
     """
     engine = figure.get_layout_engine()
     if engine is not None:
@@ -70,7 +71,7 @@ def _without_minor_ticks(figure: "Figure") -> Iterator[None]:
 
 @contextmanager
 def fixed_ticks(figure: "Figure") -> Iterator[None]:
-    """Keep the ticks that the axes have: drawing a figure finds them six times and more."""
+    """Fix the ticks of all axes in the block, because drawing computes them at least six times."""
     with ExitStack() as stack:
         for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
             ticks = axis._update_ticks()  # type: ignore[union-attr]
@@ -80,17 +81,16 @@ def fixed_ticks(figure: "Figure") -> Iterator[None]:
 
 
 class GridLayout(LayoutEngine):
-    """Layout that constrained layout gives to the cells of one grid, in half the time.
+    """Layout engine with the result of constrained layout for one grid, in half the time.
 
-    A figure of another kind (nested grids, colour bars, a legend of its own) has the constrained
-    layout itself.
+    Other figures (with nested grids, colour bars or a figure legend) use constrained layout.
     """
 
     _adjust_compatible = False
     _colorbar_gridspec = False
 
     def execute(self, fig: "Figure") -> None:
-        """Place the panels, the title and the remark."""
+        """Place the panels, the title and the remark of a figure."""
         if getattr(fig, "tex", False):
             _replace_glyphs(fig)
         grid = _only_grid(fig)
@@ -116,7 +116,7 @@ class GridLayout(LayoutEngine):
                 break
 
     def width_of(self, fig: "Figure", axes: "Axes") -> float:
-        """Return the width that a panel will have, in pixels, by the labels of its y axes alone."""
+        """Estimate the width of a panel (pixels) from the labels of the y axes."""
         grid = _only_grid(fig)
         if grid is None or grid.ncols > 1:
             lay_out(fig)
@@ -129,15 +129,15 @@ class GridLayout(LayoutEngine):
                 if box is not None:
                     left = max(left, panel.bbox.x0 - box.x0)
                     right = max(right, box.x1 - panel.bbox.x1)
-        # The last label of an x axis may stand out by half its width.
+        # Half of the x axis's last label may extend beyond the panel.
         right = max(right, fig.dpi * _PAD)
         return float(fig.bbox.width - left - right - 2 * fig.dpi * _PAD)
 
 
 def _replace_glyphs(figure: "Figure") -> None:
-    """Give texts another font if Computer Modern lacks a character, or has another in its place.
+    """Change the font of texts with characters that Computer Modern lacks or replaces.
 
-    Its table of characters is TeX's own: "<" is an inverted exclamation mark, and "_" a dot.
+    That font has TeX's encoding, in which "<" is an inverted exclamation mark and "_" a dot.
     """
     for text in cast("list[Text]", figure.findobj(Text)):
         if not set(text.get_text()) <= _COMPUTER_MODERN:
@@ -145,13 +145,13 @@ def _replace_glyphs(figure: "Figure") -> None:
 
 
 _COMPUTER_MODERN = frozenset(string.printable) - set('"<>\\_{|}`')
-"""Characters that Computer Modern has where others look for them."""
+"""Characters that Computer Modern has at their ASCII codes."""
 
 
 def _fit(axes: "Axes", renderer: "RendererBase") -> bool:
-    """Break labels that are longer than their panel; return whether there was one.
+    """Shorten titles and axis labels that exceed their panel; return whether any was changed.
 
-    The label of a y axis goes, but for the unit behind it in brackets.
+    Texts are broken into lines. A y label is reduced to its unit in brackets.
     """
     figure = axes.get_figure(root=True)
     assert figure is not None
@@ -161,7 +161,7 @@ def _fit(axes: "Axes", renderer: "RendererBase") -> bool:
         (axes.xaxis.label, axes.bbox.width + 2 * min(axes.bbox.x0, edge - axes.bbox.x1)),
         (axes._left_title, _end_of_title(axes, edge) - axes.bbox.x0),  # type: ignore[attr-defined]
     ):
-        # A word less a line, until it fits or there is one word.
+        # Shorter and shorter lines, until the text fits or a line is one word.
         whole = text.get_text()
         length = len(whole)
         while text.get_text() and text.get_window_extent(renderer).width > room and length > 8:
@@ -180,7 +180,7 @@ def _fit(axes: "Axes", renderer: "RendererBase") -> bool:
 
 
 def _end_of_title(axes: "Axes", edge: float) -> float:
-    """Return where a title must end: before the next panel of its row, or at the edge."""
+    """Return the x at which a title must end: the next panel in its row, or the edge."""
     figure = axes.get_figure(root=True)
     spec = axes.get_subplotspec()
     assert figure is not None
@@ -196,11 +196,11 @@ def _end_of_title(axes: "Axes", edge: float) -> float:
 
 
 _TALLEST = 1.25
-"""Longest label of a y axis, as a share of the axis."""
+"""Longest label of a y axis, as a share of the axis's length."""
 
 
 def _only_grid(figure: "Figure") -> GridSpec | None:
-    """Return the one grid whose cells all panels are; None if it is not so simple."""
+    """Return the single grid that contains all panels, or None."""
     grids = {axes.get_gridspec() for axes in figure.axes}
     if len(grids) != 1 or figure.subfigs or figure.legends:
         return None
@@ -212,7 +212,7 @@ def _only_grid(figure: "Figure") -> GridSpec | None:
 
 
 def _edge(text: "Text | None", y: float, renderer: "RendererBase", figure: "Figure") -> float:
-    """Put a title or remark at its edge of the figure; return the height of it and its pads."""
+    """Place a title or remark at an edge of the figure; return its height with padding."""
     if text is None or not text.get_in_layout() or not text.get_text():
         return 0.0
     text.set_position((text.get_position()[0], y))
@@ -221,11 +221,11 @@ def _edge(text: "Text | None", y: float, renderer: "RendererBase", figure: "Figu
 
 
 _Sides = tuple[float, float, float, float]
-"""Left, right, bottom, top of a panel, as shares of the figure."""
+"""Space at left, right, bottom and top of a panel, as shares of the figure."""
 
 
 def _cut(axes: "Axes", grid: GridSpec, guess: _Sides) -> _Sides:
-    """Return the guessed room of a panel: inner panels that share an axis have no labels there."""
+    """Return the guessed space of a panel, without labels where inner panels share an axis."""
     left, right, bottom, top = guess
     spec = axes.get_subplotspec()
     assert spec is not None
@@ -235,7 +235,7 @@ def _cut(axes: "Axes", grid: GridSpec, guess: _Sides) -> _Sides:
 
 
 def _decorations(axes: "Axes", renderer: "RendererBase") -> _Sides:
-    """Measure what stands out of a panel."""
+    """Measure the decorations outside a panel's axes."""
     figure = axes.get_figure(root=True)
     assert figure is not None
     inner = axes.get_position(original=True)
@@ -258,7 +258,7 @@ def _place(
     pads: tuple[float, float],
     edges: tuple[float, float],
 ) -> None:
-    """Share out the figure: all cells of a column have one width, all of a row one height."""
+    """Place the panels so that cells of a column have equal widths, and of a row equal heights."""
     before = np.full(grid.ncols, pads[0]), np.full(grid.nrows, pads[1])
     after = np.full(grid.ncols, pads[0]), np.full(grid.nrows, pads[1])
     for axes, (left, right, bottom, top) in zip(panels, room, strict=True):
@@ -279,7 +279,7 @@ def _place(
         spec = axes.get_subplotspec()
         assert spec is not None
         x0, x1 = x[spec.colspan.start][0], x[spec.colspan.stop - 1][1]
-        # Rows are counted from the top.
+        # Grids count rows from the top.
         y1, y0 = 1.0 - y[spec.rowspan.start][0], 1.0 - y[spec.rowspan.stop - 1][1]
         axes._set_position((x0, y0, x1 - x0, y1 - y0), which="original")  # type: ignore[attr-defined]
 
@@ -287,7 +287,7 @@ def _place(
 def _spans(
     before: "Array", after: "Array", ratios: "ArrayLike", start: float, stop: float
 ) -> list[tuple[float, float]]:
-    """Return where each column (or row) begins and ends; none is narrower than a hundredth."""
+    """Return start and end of each column (or row), at least a hundredth of the figure each."""
     free = max(stop - start - float(before.sum() + after.sum()), 0.01 * len(before))
     shares = np.array(ratios, dtype=float)
     sizes = free * shares / shares.sum()

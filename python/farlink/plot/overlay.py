@@ -1,4 +1,4 @@
-"""A captured connection with simulations of its fitted path behind it."""
+"""Plot of a captured connection over simulations of its fitted path."""
 
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ _POINTS = 400
 
 @styled
 def draw_overlay(overlay: "Overlay") -> Figure:
-    """Draw what was acknowledged, and the round trips, from the first segment with data on."""
+    """Draw acknowledged data and round-trip times, from the first segment with data."""
     figure = sheet(6.0)
     upper, lower = figure.subplots(2, 1, sharex=True)
     handles, labels = [], []
@@ -54,7 +54,8 @@ def draw_overlay(overlay: "Overlay") -> Figure:
     ):
         axes.set_ylim(0, 1.08 * top)
         scale_axis(axes, what, unit, top)
-        # A run that takes far longer than the others would hide them in a corner.
+        # At most four times the median duration, so that one very long run does not squeeze the
+        # others.
         time_axis(axes, (0, 1.03 * min(max(ends), 4 * float(np.median(ends)))))
     upper.set_xlabel("")
     title(
@@ -76,7 +77,7 @@ def _acked(way: Direction) -> tuple[Array, Array]:
 
 
 def _trips(way: Direction) -> tuple[Array, Array]:
-    """Return round trips, of many the mean in columns."""
+    """Return the round-trip times, or their means in columns of time if they are many."""
     time, rtt = way.rtt["time"] - way.since, way.rtt["rtt"]
     if len(time) <= _POINTS:
         return time, rtt

@@ -1,4 +1,4 @@
-"""PNG files of drawn figures: whole colours without a filter, in half of Pillow's time."""
+"""Writes PNG files of figures as RGB without filters, in half of Pillow's time."""
 
 import struct
 import zlib
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 __all__ = ["write_png"]
 
 _LEVEL = 3
-"""Level of zlib: files are a few percent larger than at 6, in half the time."""
+"""Compression level of zlib; files are a few percent larger than at level 6, in half the time."""
 
 _INCH = 0.0254
-"""Metres of an inch."""
+"""Length of an inch (m)."""
 
 
 def write_png(path: Path, pixels: "Array", dpi: float) -> None:
-    """Write rows of opaque RGBA pixels (uint8); `dpi` is their number in an inch.
+    """Write rows of opaque RGBA pixels (uint8), with `dpi` pixels per inch.
 
-    The format is that of the PNG specification, third edition, with 8 bits a colour. A filter
-    makes pictures of lines and text larger.
+    The format is that of the PNG specification, third edition, with 8 bits per colour. No filter is
+    used, because filters make pictures of lines and text larger.
     """
     height, width, _ = pixels.shape
     rows = np.zeros((height, 1 + 3 * width), np.uint8)  # the first byte is the filter, 0 for none

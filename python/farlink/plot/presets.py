@@ -1,4 +1,4 @@
-"""Map of all presets: delay, rate and loss."""
+"""Map of all link presets over delay and rate, coloured by loss."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["draw_presets", "without_crossings"]
 
 _LEAST_MS = 0.02
-"""Where a delay of 0 is drawn."""
+"""Position of a delay of 0 on the x axis (ms)."""
 _BEND_MS = 620
-"""Where the lines to the names bend."""
+"""Position of the bend of the lines to the names on the x axis (ms)."""
 _ASPECT = 1.7
-"""Width of the axes over their height."""
+"""Ratio of width to height of the axes."""
 _CLEAN = PALETTE[0]
 _COLOURS = "YlOrRd"
 _NORM = LogNorm(1e-3, 0.3)
@@ -32,7 +32,7 @@ _NORM = LogNorm(1e-3, 0.3)
 
 @styled
 def draw_presets(presets: Sequence[Mapping[str, Any]], losses: Mapping[str, float]) -> Figure:
-    """Draw each preset down as a dot and up as a ring, coloured by the loss of full packets."""
+    """Draw a dot for each preset's downlink and a ring for its uplink, coloured by packet loss."""
     figure = sheet(4.3)
     axes = figure.subplots()
     for preset in presets:
@@ -40,7 +40,7 @@ def draw_presets(presets: Sequence[Mapping[str, Any]], losses: Mapping[str, floa
         down, up = (units.parse_rate(preset[key]["rate"]) or 1.0 for key in ("down", "up"))
         axes.plot([delay, delay], [up, down], color=MUTED, lw=0.8, zorder=1)
         axes.plot(delay, up, "o", mfc="white", mec=MUTED, ms=4, zorder=2)
-        # A lossy link is a smaller dot, on that of the same link without loss.
+        # Dots of lossy links are smaller, so that the same link without loss remains visible.
         loss = losses[preset["name"]]
         size = 5 if loss else 8
         axes.plot(
@@ -70,7 +70,7 @@ def draw_presets(presets: Sequence[Mapping[str, Any]], losses: Mapping[str, floa
 
 
 def _names(axes: "Axes", presets: Sequence[Mapping[str, Any]], losses: Mapping[str, float]) -> None:
-    """Write the names in a column at the right, each with a line to its dot."""
+    """Write the names in a column on the right, each with a line to its dot."""
     small = points(7)
 
     def place(item: Mapping[str, Any]) -> tuple[float, float]:
@@ -79,7 +79,7 @@ def _names(axes: "Axes", presets: Sequence[Mapping[str, Any]], losses: Mapping[s
     low, high = (float(item) for item in np.log10(axes.get_ylim()))
     left, right = (float(item) for item in np.log10(axes.get_xlim()))
     heights = np.linspace(0.975, 0.025, len(presets))
-    # As drawn, in units of the height of the axes.
+    # Positions in units of the height of the axes.
     places = [
         (
             _ASPECT * (np.log10(max(1e3 * delay, _LEAST_MS)) - left) / (right - left),
@@ -100,10 +100,10 @@ def _names(axes: "Axes", presets: Sequence[Mapping[str, Any]], losses: Mapping[s
 def without_crossings(
     points: Sequence[tuple[float, float]], bend: float, heights: Sequence[float] | Array
 ) -> list[int]:
-    """Return which height each point gets, so that no two lines from point to height cross.
+    """Return the index of the height of each point such that no lines from points to heights cross.
 
-    `bend` is the x of all heights. Two lines that cross are longer than the same two with their
-    ends exchanged, so no lines cross once no exchange makes them shorter.
+    `bend` is the x of all heights. Two crossing lines become shorter if their ends are exchanged,
+    so ends are exchanged until no exchange shortens the lines.
     """
     lengths = [[math.hypot(bend - x, height - y) for height in heights] for x, y in points]
     chosen = list(range(len(points)))

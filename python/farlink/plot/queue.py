@@ -1,4 +1,4 @@
-"""The queue of a link over time."""
+"""Plot of a link's queue over time."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -31,14 +31,14 @@ __all__ = ["draw_queue"]
 _COLUMNS = 700
 
 _LEAST = 4.0
-"""An axis goes at least so far, in packets or bytes."""
+"""Smallest top of the y axis (packets or bytes)."""
 
 
 @styled
 def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | None]) -> Figure:
-    """Draw a panel per TCP: range and mean of what waits, and what did not fit.
+    """Draw a panel per TCP with range and mean of the queue, and dropped packets.
 
-    In packets, or in bytes where the limit of the queue is in bytes.
+    The unit is packets, or bytes if the queue's limit is in bytes.
     """
     link, direction = view.direction_of(tcp[0], chosen)
     figure, axes = panels(len(tcp), 3.2 if len(tcp) == 1 else 0.9 + 1.25 * len(tcp))
@@ -94,7 +94,7 @@ def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | N
             legend["queue limit"] = ax.axhline(capacity, color=MUTED, ls=(0, (5, 3)), lw=0.9)
             shown = max(capacity, top)
         ax.set_ylim(0, 1.25 * shown)
-        # Small panels have no room for more than the unit; the title says of what.
+        # Small panels have space for the unit only. The title names the quantity.
         label = "queue" if len(axes) == 1 else ""
         scale_axis(ax, label, "B" if unit == "bytes" else unit, shown)
         time_axis(ax, limits)
@@ -107,12 +107,12 @@ def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | N
 
 
 def _limit(view: View, link: str, direction: str) -> tuple[str, float | None]:
-    """Return what the queue counts, and the most of it that it holds."""
+    """Return the unit of the queue's limit ("packets" or "bytes"), and the limit."""
     queue = view.link(link, direction).get("queue")
     if not isinstance(queue, dict):
         return "packets", None
     if "packets" in queue:
         return "packets", float(queue["packets"])
-    # Results of older versions may have a limit in products of a rate trace, whose size in bytes
-    # they do not say.
+    # Results of older versions may have a limit in bandwidth-delay products of a rate trace,
+    # without its size in bytes.
     return "bytes", units.parse_size(queue["bytes"]) if "bytes" in queue else None

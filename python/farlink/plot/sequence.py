@@ -1,4 +1,4 @@
-"""Time-sequence graphs in the manner of Ostermann's tcptrace."""
+"""Time-sequence graphs like those of Ostermann's tcptrace."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,30 +47,33 @@ __all__ = [
 ]
 
 _MOST_LETTERS = 40
-"""More letters R or crosses than this would cover each other; then there are none."""
+"""Largest number of letters R, or of crosses, in a figure. More would cover each other."""
 
 _FEW = 400
-"""So many segments of a capture are told apart; at a receiver nothing seems to be in flight."""
+"""Number of segments up to which each one is drawn, whatever the data in flight. In a capture at
+the receiver no data seems to be in flight.
+"""
 
 _MOST_LINES = 10
-"""More flows than this have thin lines of one colour and their median."""
+"""Number of flows above which flows are thin lines of one colour, with their median."""
 
 _UPPER_LANE, _LOWER_LANE = 0.915, 0.85
-"""Heights of the lanes of retransmissions and drops, below that of time-outs, as shares of the
-axes."""
+"""Heights of the lanes of retransmissions and of drops, as shares of the axes. The lane of
+time-outs is above both.
+"""
 
 _LETTER = (0.017, 0.042)
-"""Width and height of a letter R as shares of the axes."""
+"""Width and height of a letter R, as shares of the axes."""
 
 _Legend = list[tuple["Artist", str]]
 
 
 @styled
 def draw_sequence(view: View, tcp: str) -> Figure:
-    """Draw one TCP: all of the run, or what is between t0 and t1.
+    """Draw the time-sequence graph of one TCP between t0 and t1, by default of the whole run.
 
-    Where what is in flight is too small beside the whole to tell segments, ACKs
-    and window apart, what was sent is one line and losses are ticks above it.
+    If the data in flight is too small to distinguish segments, ACKs and window, the segments are
+    one line with retransmissions as ticks above.
     """
     limits = view.limits([tcp])
     text = headline(view, "Time-sequence", [tcp], of_flow=True)
@@ -79,7 +82,7 @@ def draw_sequence(view: View, tcp: str) -> Figure:
 
 @styled
 def draw_first_loss(view: View, tcp: str) -> Figure | None:
-    """Draw what led to the first retransmission and how it was repaired."""
+    """Draw the time around the first retransmission; None if there is none."""
     segments = view.end_of(tcp, "segments")
     again = segments.where(segments["retransmission"] == 1)
     if not len(again):
@@ -95,9 +98,9 @@ def draw_first_loss(view: View, tcp: str) -> Figure | None:
 
 @styled
 def draw_comparison(view: View, tcp: Sequence[str]) -> Figure:
-    """Draw what was acknowledged over time: by each TCP, or by each flow of one TCP.
+    """Draw the acknowledged data of each TCP, or of each flow of a single TCP, over time.
 
-    Of several flows of several TCPs it is what all flows of a TCP had acknowledged together.
+    With several flows and several TCPs, a TCP's curve is the sum over its flows.
     """
     figure = sheet(3.9)
     axes = figure.subplots()
@@ -109,7 +112,7 @@ def draw_comparison(view: View, tcp: Sequence[str]) -> Figure:
         curves = _of_flows(view, tcp[0], limits) if len(tcp) == 1 else _of_tcps(view, tcp, limits)
         handles, labels, note = draw_curves(axes, curves, limits, 1.3)
     if view.t0 is None:
-        # Lines begin on the ground and in the corner, and are not cut in half there.
+        # A margin below 0, because lines start at 0 and would be cut in half there.
         axes.set_ylim(bottom=-0.01 * axes.get_ylim()[1])
         axes.yaxis.set_major_locator(AtLeastZero())
     scale_axis(axes, "acknowledged", "B", axes.get_ylim()[1])
@@ -152,7 +155,7 @@ def _of_flows(view: View, tcp: str, limits: tuple[float, float]) -> list[Curve]:
 def _fan(
     axes: "Axes", view: View, tcp: str, limits: tuple[float, float]
 ) -> tuple[list[Line2D], list[str], str]:
-    """Draw many flows as thin lines, with the one in the middle of them thick."""
+    """Draw many flows as thin lines, and their median as a thick line."""
     acks, segments = (view.each_end_of(tcp, trace) for trace in ("acks", "segments"))
     at = np.linspace(*limits, 400)
     rows = []
@@ -167,9 +170,9 @@ def _fan(
 
 
 def _acked(acks: Columns, segments: Columns, limits: tuple[float, float]) -> tuple[Array, Array]:
-    """Return when how much data was acknowledged: nothing at the start, never less than before.
+    """Return times and acknowledged bytes, from 0 and never decreasing.
 
-    A FIN takes a number of the sequence, but it is no data.
+    The sequence number of a FIN is not counted.
     """
     sent = float((segments["seq"] + segments["len"]).max(initial=0))
     most = np.maximum.accumulate(acks["ack"]) if len(acks) else acks["ack"]
@@ -177,7 +180,7 @@ def _acked(acks: Columns, segments: Columns, limits: tuple[float, float]) -> tup
 
 
 def _corners(time: Array, value: Array, limits: tuple[float, float]) -> tuple[Array, Array]:
-    """Return the corners of a step function, as far as they are in the limits."""
+    """Return times and values of the corners of a step function within the limits."""
     part = data.within(time, limits)
     time, value = time[part], value[part]
     seen = data.thinned(time, value, limits, strokes())
@@ -187,7 +190,7 @@ def _corners(time: Array, value: Array, limits: tuple[float, float]) -> tuple[Ar
 
 @dataclass(frozen=True)
 class Parts:
-    """Parts of a time-sequence graph of one direction of a connection."""
+    """Data of a time-sequence graph of one direction of a connection."""
 
     segments: Columns
     acks: Columns
@@ -195,11 +198,11 @@ class Parts:
     drops: Columns
     timeouts: Columns
     overtaken: Columns | None = None
-    """Segments that came late but were not sent again: a run does not tell them, a capture does."""
+    """Reordered segments that were not retransmitted. Known in captures only."""
 
     @classmethod
     def of(cls, view: View, tcp: str) -> "Parts":
-        """Take the traces of a flow's sending end."""
+        """Read the traces of a flow's sending end."""
         segments, acks, sacks, marks = (
             view.end_of(tcp, name) for name in ("segments", "acks", "sacks", "marks")
         )
@@ -207,7 +210,7 @@ class Parts:
 
 
 def draw_parts(parts: Parts, limits: tuple[float, float], text: str) -> Figure:
-    """Draw the segments between two times, with what was told of them."""
+    """Draw segments, ACKs, SACK blocks, drops and time-outs within the limits."""
     figure = sheet(4.3)
     axes = figure.subplots()
     title(figure, text)
@@ -245,7 +248,7 @@ def _vertical_limits(segments: Columns, acks: Columns, *, window: bool) -> tuple
     sent = segments["seq"] + segments["len"]
     low = float(min([*acked[:1], *segments["seq"][:1]], default=0))
     high = float(max(sent.max(initial=1), acked.max(initial=1)))
-    # A window far above what is sent would squeeze the rest to the ground.
+    # A window far above the segments is not shown, because it would squeeze them to the bottom.
     offered = float(edge.max(initial=0))
     if window and offered < high + 1.5 * (high - low):
         high = max(high, offered)
@@ -254,7 +257,7 @@ def _vertical_limits(segments: Columns, acks: Columns, *, window: bool) -> tuple
 
 
 def _resolves(segments: Columns, acks: Columns) -> bool:
-    """Return whether the data in flight is tall enough to tell ACKs, segments and window apart."""
+    """Return whether the data in flight is tall enough to distinguish ACKs, segments and window."""
     if not len(segments) or not len(acks):
         return True
     latest = np.searchsorted(acks["time"], segments["time"], side="right") - 1
@@ -264,7 +267,7 @@ def _resolves(segments: Columns, acks: Columns) -> bool:
 
 
 def _overview(axes: "Axes", segments: Columns, legend: _Legend) -> None:
-    """Draw what was sent as one line, and retransmissions as ticks in a lane above it."""
+    """Draw the segments as one line, and retransmissions as ticks in a lane above."""
     again = segments["retransmission"] == 1
     new = segments.where(~again)
     seen = data.thinned(new["time"], new["seq"], axes.get_xlim(), strokes())
@@ -278,7 +281,7 @@ def _overview(axes: "Axes", segments: Columns, legend: _Legend) -> None:
 
 
 def _acked_along(axes: "Axes", acks: Columns) -> "tuple[Artist, str]":
-    """Draw the ACKs as dashes on the line of what was sent: nothing lies between the two."""
+    """Draw the ACKs as dashes on the line of segments, because both lines coincide."""
     acked = np.maximum.accumulate(acks["ack"])
     seen = data.thinned(acks["time"], acked, axes.get_xlim(), strokes())
     (line,) = axes.plot(acks["time"][seen], acked[seen], color=ACK, lw=1.3, ls=(0, (4, 4)))
@@ -286,7 +289,7 @@ def _acked_along(axes: "Axes", acks: Columns) -> "tuple[Artist, str]":
 
 
 def _make_room(axes: "Axes", segments: Columns, drops: Columns) -> None:
-    """Leave room above the data for lanes of what is too much to be seen where it happened."""
+    """Extend the y axis by lanes for events that are too many to be drawn in place."""
     many = [segments["retransmission"].sum() > _MOST_LETTERS, len(drops) > _MOST_LETTERS]
     if any(many):
         bottom, top = axes.get_ylim()
@@ -294,7 +297,7 @@ def _make_room(axes: "Axes", segments: Columns, drops: Columns) -> None:
 
 
 def _bars(axes: "Axes", segments: Columns, legend: _Legend) -> None:
-    """Segments as bars, with small caps where a segment is tall enough to have them."""
+    """Draw segments as bars, with small caps if a segment is tall enough."""
     bottom, top = axes.get_ylim()
     again = segments["retransmission"] == 1
     for chosen, shade, width, name in (
@@ -313,7 +316,7 @@ def _bars(axes: "Axes", segments: Columns, legend: _Legend) -> None:
             _events(axes, part["time"], _UPPER_LANE, LOSS, name, legend)
         share = part["len"].max() / (top - bottom)
         if share < 1 / 250 and shade == DATA:
-            # Bars of less than a pixel are hard to see.
+            # A line through the bars, which are less than a pixel tall.
             axes.plot(part["time"], ends, color=shade, lw=0.6, zorder=2, drawstyle="steps-post")
         if share > 1 / 110:
             times, heights = np.tile(part["time"], 2), np.concatenate([part["seq"], ends])
@@ -323,7 +326,7 @@ def _bars(axes: "Axes", segments: Columns, legend: _Legend) -> None:
 
 
 def letters(axes: "Axes", times: Array, heights: Array) -> None:
-    """Write an R above each point, but not on top of another R."""
+    """Write an R above each point, unless it would cover another R."""
     left, right = axes.get_xlim()
     bottom, top = axes.get_ylim()
     wide = _LETTER[0] / share_of_page()
@@ -350,7 +353,7 @@ def letters(axes: "Axes", times: Array, heights: Array) -> None:
 
 
 def _drops(axes: "Axes", drops: Columns, legend: _Legend) -> None:
-    """Mark what was dropped on the way, at the time of the drop; in a lane if it is much."""
+    """Mark dropped packets with crosses at the time of the drop, or many in a lane."""
     if not len(drops):
         return
     if len(drops) > _MOST_LETTERS:
@@ -371,7 +374,7 @@ def _overtaken(
 
 
 def _lines(axes: "Axes", acks: Columns, legend: _Legend) -> None:
-    """Draw the line of the ACKs below the segments and that of the window above."""
+    """Draw the line of the cumulative ACK and that of the offered window."""
     if not len(acks):
         return
     edge = acks["ack"] + acks["window"]
@@ -406,7 +409,7 @@ def _timeouts(axes: "Axes", timeouts: Columns, legend: _Legend) -> None:
 def _events(
     axes: "Axes", times: Array, height: float, shade: str, name: str, legend: _Legend
 ) -> None:
-    """Mark events in a lane above the data, one by one or counted where they are too many."""
+    """Mark events in a lane above the data, with ticks or, if they are too many, counts."""
     label = f"{name}{'s' if len(times) > 1 else ''} ({len(times):,}"
     drawn = crowd(axes, times, axes.get_xlim(), height, shade)
     if drawn is None:
@@ -416,7 +419,7 @@ def _events(
 
 
 def _lane(axes: "Axes", times: Array, height: float, shade: str) -> Line2D:
-    """Mark times with triangles, or with thin ticks where triangles would cover each other."""
+    """Mark times with triangles, or with thin ticks if triangles would overlap."""
     few = len(times) <= _MOST_LETTERS
     (line,) = axes.plot(
         times,

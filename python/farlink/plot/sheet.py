@@ -1,4 +1,4 @@
-"""Sheet of paper that a figure is for: its size, its fonts and the style of all figures."""
+"""Size, fonts and style of the sheet (page, column, slide) for which figures are drawn."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -69,7 +69,7 @@ _POINTS: Any = {
     "ytick.labelsize": 8,
     "legend.fontsize": 8,
 }
-"""Sizes of text on a page, in points."""
+"""Font sizes on a page (points)."""
 
 _TEX: Any = {
     "font.family": ["cmr10", "STIXGeneral", "DejaVu Sans"],
@@ -77,13 +77,13 @@ _TEX: Any = {
     "axes.unicode_minus": False,
     "axes.formatter.use_mathtext": True,
 }
-"""Computer Modern, which comes with matplotlib; the next in the list has what it lacks."""
+"""Computer Modern of matplotlib. The next fonts in the list provide its missing characters."""
 
-# The same figure gives the same file: no date, ids from a fixed salt.
+# No date and ids with a fixed salt, so that a figure always gives the same file.
 SAVE: Any = {"svg.hashsalt": "farlink", "savefig.facecolor": "white"}
 
 DPI = 200
-"""Pixels of an inch in a PNG."""
+"""Pixels per inch in a PNG."""
 
 _SHEET: ContextVar[Paper] = ContextVar("sheet", default=SIZES["page"])
 
@@ -95,10 +95,10 @@ _Returned = TypeVar("_Returned")
 def sheet_of(
     size: Size | None = None, fonts: Fonts | None = None, dpi: float | None = None
 ) -> Iterator[None]:
-    """Draw all figures of the block for a sheet of this size, with these fonts.
+    """Set the sheet's size and fonts for all figures of the block.
 
-    Without `size` and `fonts` it is the sheet that is used already: a page, sans serif. Texts are
-    measured once if `dpi`, pixels of an inch, is that of the file.
+    The defaults are the current sheet's, at first a page in sans serif. If `dpi` (pixels per inch)
+    is that of the file, texts are measured only once.
     """
     chosen = _SHEET.get() if size is None else read_size(size)
     tex = _SHEET.get().tex if fonts is None else read_fonts(fonts) == "tex"
@@ -110,10 +110,10 @@ def sheet_of(
 
 
 class Picture(Figure):
-    """A figure that notebooks show, whether or not they were told of matplotlib."""
+    """Figure that notebooks show without `%matplotlib inline`."""
 
     tex = False
-    """Whether the text is set in Computer Modern."""
+    """Whether the font is Computer Modern."""
 
     def _repr_png_(self) -> bytes:
         file = io.BytesIO()
@@ -123,7 +123,7 @@ class Picture(Figure):
 
 
 def styled(draw: Callable[_Arguments, _Returned]) -> Callable[_Arguments, _Returned]:
-    """Draw with the style of this package, and leave the caller's as it was."""
+    """Apply farlink's style in a drawing function, without a change of the caller's style."""
 
     @wraps(draw)
     def with_style(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Returned:
@@ -139,7 +139,7 @@ def styled(draw: Callable[_Arguments, _Returned]) -> Callable[_Arguments, _Retur
 
 
 def sheet(height: float) -> Picture:
-    """Make an empty figure of the sheet's width; `height` in inches is its height on a page."""
+    """Make an empty figure as wide as the sheet; `height` (inches) is that on a page."""
     now = _SHEET.get()
     tall = height if now.height is None else now.height
     figure = Picture(figsize=(now.width, tall), dpi=now.dpi, layout=GridLayout())
@@ -149,54 +149,54 @@ def sheet(height: float) -> Picture:
 
 
 def agg_canvas(figure: Figure) -> FigureCanvasAgg:
-    """Return the canvas that a figure is drawn on, and give it one if it has none.
+    """Return the figure's Agg canvas, or add one.
 
-    A canvas keeps its renderer, and a renderer keeps the sizes of texts.
+    The canvas keeps its renderer, which caches the sizes of texts.
     """
     canvas = figure.canvas
     return canvas if isinstance(canvas, FigureCanvasAgg) else FigureCanvasAgg(figure)
 
 
 def bold() -> str:
-    """Return the weight of bold text: Computer Modern is here without it."""
+    """Return the weight of bold text, "normal" in Computer Modern, which has no bold font here."""
     return "normal" if _SHEET.get().tex else "bold"
 
 
 def halo() -> list[AbstractPathEffect]:
-    """Return the white edge of a text that lines may cross."""
+    """Return a white outline for texts that lines may cross."""
     return [withStroke(linewidth=2, foreground="white")]
 
 
 def width() -> float:
-    """Return the width of the sheet in inches."""
+    """Return the width of the sheet (inches)."""
     return _SHEET.get().width
 
 
 def strokes() -> int:
-    """Return how many of the thinnest lines (two pixels of a PNG) fill the width of the sheet."""
+    """Return the width of the sheet in thinnest lines (two pixels of a PNG each)."""
     return round(_SHEET.get().width * DPI / 2)
 
 
 def share_of_page() -> float:
-    """Return the width of the sheet as a share of a page's, measured in its own text."""
+    """Return the width of the sheet / a page's width, each in units of its own font size."""
     now = _SHEET.get()
     return now.width / PAGE / now.scale
 
 
 def points(size: float) -> float:
-    """Return the size of text (in points) on this sheet that is `size` on a page."""
+    """Convert a font size on a page to that on the sheet (points)."""
     return round(size * _SHEET.get().scale, 2)
 
 
 def characters(on_page: int) -> int:
-    """Return how many characters a line has, of which so many fill the width of a page."""
+    """Convert the number of characters in a line of a page to that of the sheet."""
     now = _SHEET.get()
-    # Fonts of TeX run narrower than sans serif.
+    # Computer Modern is narrower than sans serif.
     return int(on_page * share_of_page() * (1.1 if now.tex else 1.0))
 
 
 def grow(figure: Figure, inches: float) -> None:
-    """Make a figure higher, unless its height is asked for."""
+    """Make a figure higher, unless the sheet has a given height."""
     if _SHEET.get().height is None:
         figure.set_size_inches(
             figure.get_figwidth(), figure.get_figheight() + inches, forward=False

@@ -49,8 +49,8 @@ __all__ = [
     "title",
 ]
 
-# Okabe & Ito 2008: told apart with any kind of colour vision. Yellow is left
-# out (too pale for lines).
+# Colours of Okabe & Ito 2008, distinguishable with any colour vision, without yellow (too pale for
+# lines).
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DATA = "#1A1A1A"
 LOSS = "#C1272D"
@@ -61,30 +61,27 @@ SECOND = "#E69F00"
 MUTED = "#7A7A7A"
 
 RASTER_ABOVE = 4000
-"""More bars or ticks than this are drawn as pixels in an SVG too, to keep it small."""
+"""Number of bars or ticks above which an SVG contains them as pixels, to stay small."""
 
 _LANE_TICKS = 150
-"""More ticks than this in the width of a figure run into a bar: then they are counted."""
+"""Number of ticks in the width of a figure above which counts in columns replace them."""
 
 _LANE_COLUMNS = 140
-"""Columns of such a count over the width of a figure."""
+"""Number of columns with counts in the width of a figure."""
 
 _FLATTENED = 2.2
-"""Panels share an axis unless the greatest value of one is so many times that of another."""
+"""Ratio of largest to smallest panel maximum above which panels have their own y axes."""
 
 
 def panels(count: int, height: float) -> "tuple[Figure, list[Axes]]":
-    """Make a figure with panels below each other that share both axes."""
+    """Make a figure with a column of panels that share the x axis."""
     figure = sheet(height)
     axes = figure.subplots(count, 1, sharex=True, squeeze=False)
     return figure, list(axes[:, 0])
 
 
 def own_scales(tops: Sequence[float]) -> list[float]:
-    """Return the top of each panel's axis: that of the highest for all, unless it flattens one.
-
-    Then each has its own.
-    """
+    """Return the top of each panel's y axis, the same for all up to the ratio `_FLATTENED`."""
     highest = max(tops, default=1.0)
     lowest = min((top for top in tops if top > 0), default=highest)
     if highest > _FLATTENED * lowest:
@@ -95,10 +92,10 @@ def own_scales(tops: Sequence[float]) -> list[float]:
 def crowd(
     axes: "Axes", times: Array, limits: tuple[float, float], height: float, shade: str
 ) -> "tuple[Artist, str] | None":
-    """Draw events that are too many for ticks as counts in a lane of an axes; else draw nothing.
+    """Draw counts of events in a lane; draw nothing and return None if ticks suffice.
 
-    The lane hangs from `height`, a share of the axes; the tallest column is its fullest. Returns
-    what the legend shows, and what the tallest column counts.
+    `height` is the top of the lane, as a share of the axes. Returns a handle for the legend and a
+    text with the count of the tallest column.
     """
     share = share_of_page()
     if len(times) <= _LANE_TICKS * share:
@@ -118,13 +115,13 @@ def crowd(
 
 
 _LANE_HEIGHT = 0.06
-"""Height of such a lane as a share of the axes."""
+"""Height of a lane of counts, as a share of the axes."""
 
 
 def headline(view: "View", what: str, tcp: Sequence[str], *, of_flow: bool = False) -> str:
-    """Return a title that says what is shown of which scenario, TCP, seed and run.
+    """Return a title with subject, scenario, TCP, seed and run.
 
-    A figure `of_flow` names the flow too, if there are several.
+    With `of_flow` the title also names the flow if there are several.
     """
     names = f", {tcp[0]}" if len(tcp) == 1 else ""
     count = len(view.flows(tcp[0]))
@@ -134,7 +131,7 @@ def headline(view: "View", what: str, tcp: Sequence[str], *, of_flow: bool = Fal
 
 
 class Scaled(Formatter):
-    """Ticks divided by a factor, all with the decimals that the finest needs."""
+    """Formatter of ticks divided by a factor, all with the same number of decimals."""
 
     def __init__(self, factor: float) -> None:
         self._factor = factor
@@ -145,7 +142,7 @@ class Scaled(Formatter):
         return f"{x / self._factor:.{self._decimals}f}"
 
     def set_locs(self, locs: Any) -> None:  # noqa: ANN401 (as matplotlib has it)
-        """Find the decimals that all ticks need."""
+        """Find the number of decimals that distinguishes all ticks."""
         values = [value / self._factor for value in locs]
         finest = min((b - a for a, b in pairwise(values)), default=1.0)
         self._decimals = next(
@@ -154,7 +151,7 @@ class Scaled(Formatter):
 
 
 class AtLeastZero(AutoLocator):
-    """Ticks where matplotlib has them, but none below zero."""
+    """Locator of matplotlib's default ticks without those below zero."""
 
     def tick_values(self, vmin: float, vmax: float) -> Any:  # noqa: ANN401 (as matplotlib has it)
         """Return the ticks of an axis from `vmin` to `vmax`."""
@@ -166,24 +163,23 @@ class AtLeastZero(AutoLocator):
 
 
 def scale_axis(axes: "Axes", label: str, unit: str, largest: float) -> None:
-    """Label the y axis with a unit that suits `largest`; the data stay as they are."""
+    """Label the y axis with a unit prefix that suits `largest`, without a change of the data."""
     factor, text = units.prefixed(largest, unit)
     axes.yaxis.set_major_formatter(Scaled(factor))
     axes.set_ylabel(f"{label} ({text})" if label else text)
 
 
 def time_axis(axes: "Axes", limits: tuple[float, float]) -> None:
-    """Label the x axis and set what it shows."""
+    """Label the x axis as time (s) and set its limits."""
     axes.set_xlim(*limits)
     axes.set_xlabel("time (s)")
     axes.ticklabel_format(axis="x", useOffset=False, style="plain")
 
 
 def legend_above(axes: "Axes", handles: Sequence["Artist"], labels: Sequence[str]) -> None:
-    """Put a legend above a panel and its caption, where it hides no data.
+    """Put a legend above a panel and its caption, in as many rows as the panel's width requires.
 
-    In as many rows as its labels need in the width of the panel. Call it when all else is drawn:
-    that width follows from the labels of the axis.
+    Call this function last, because labels of the axes determine the panel's width.
     """
     if not handles:
         return
@@ -202,11 +198,11 @@ def legend_above(axes: "Axes", handles: Sequence["Artist"], labels: Sequence[str
             borderaxespad=1.7 if caption else 0.2,
         )
 
-    # The width of a legend is that of its labels: nothing has to be drawn to know it.
+    # The width of a legend follows from its labels, without drawing the figure.
     legend = in_rows(1)
     if legend.get_window_extent().width <= _SURELY * figure.bbox.width:
         return
-    # Without a legend: one that is too wide would make the panel narrow.
+    # A wide legend would make the panel narrow, so the panel is measured without a legend.
     legend.remove()
     engine = figure.get_layout_engine()
     if isinstance(engine, GridLayout):
@@ -217,31 +213,32 @@ def legend_above(axes: "Axes", handles: Sequence["Artist"], labels: Sequence[str
     for rows in range(1, len(labels) + 1):
         if in_rows(rows).get_window_extent().width <= room:
             break
-    # Each row more is taken from no panel.
+    # The figure grows by each further row, so that the panels keep their height.
     grow(figure, points(_LEGEND_ROW) * (rows - 1))
 
 
 _SURELY = 0.6
-"""No panel is so narrow, as a share of the figure's width: to lay it out takes its time."""
+"""Smallest width of a panel, as a share of the figure's. Narrower legends need no layout to check.
+"""
 
 _LEGEND_ROW = 0.15
-"""Height of a row of a legend in inches."""
+"""Height of a row of a legend (inches)."""
 
 
 def remark(figure: Figure, text: str) -> None:
-    """Put a line in grey below a figure, if there is something to say."""
+    """Put a line of grey text below a figure, unless the text is empty."""
     if text:
         lines = textwrap.wrap(text, characters(_REMARK_WIDTH))
         figure.supxlabel("\n".join(lines), x=0.012, ha="left", fontsize=points(7.5), color=MUTED)
 
 
 _REMARK_WIDTH = 118
-"""Characters of a remark in the width of a figure."""
+"""Number of characters of a remark in the width of a figure."""
 
 
 def title(figure: Figure, text: str) -> None:
-    """Put a title at the upper left, above legends."""
-    # What is in brackets stays in one line.
+    """Put a title at the top left of a figure, above legends."""
+    # Texts in brackets are not broken.
     whole = re.sub(r"\([^()]*\)", lambda part: part[0].replace(" ", _NO_BREAK), text)
     lines = textwrap.wrap(whole, characters(_TITLE_WIDTH), break_on_hyphens=False)
     figure.suptitle(
@@ -252,13 +249,13 @@ def title(figure: Figure, text: str) -> None:
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 _TITLE_WIDTH = 88
-"""Characters of a title in the width of a figure."""
+"""Number of characters of a title in the width of a figure."""
 
 
 def save(figure: Figure, stem: Path) -> list[Path]:
-    """Write a figure as stem.png (200 dpi) and stem.svg, each whole or not at all.
+    """Write a figure as stem.png (200 dpi) and stem.svg, each completely or not at all.
 
-    Both show one layout, found for the first: to find it takes as long as to draw the figure.
+    The SVG reuses the layout of the PNG, because the layout takes as long as drawing.
     """
     written = []
     engine, dpi = figure.get_layout_engine(), figure.get_dpi()

@@ -1,4 +1,4 @@
-"""The throughput of a link over time, one line per TCP."""
+"""Plot of a link's throughput over time, with a line per TCP."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 __all__ = ["draw_throughput"]
 
 _MOST_LINES = 6
-"""More lines than this cross too often: then each TCP has a panel."""
+"""Largest number of TCPs in one panel. More TCPs have a panel each."""
 
 _MOST_BINS = 400
-"""Most bins in the width of a figure."""
+"""Largest number of bins in the width of a figure."""
 
 
 @styled
 def draw_throughput(
     view: View, tcp: Sequence[str], chosen: tuple[str | None, str | None], bin_s: float | None
 ) -> Figure:
-    """Compare the TCPs in one panel, with the rate of the link as a dashed line.
+    """Draw the throughput of the TCPs in one panel, with the link's rate as a dashed line.
 
-    More than six have a panel each, before the others in grey.
+    More than six TCPs have a panel each, with all other curves in grey.
     """
     link, direction = view.direction_of(tcp[0], chosen)
     limits = view.limits(tcp)
@@ -79,7 +79,7 @@ def draw_throughput(
 
 
 def _bin(view: View, tcp: Sequence[str], limits: tuple[float, float]) -> float:
-    """Return the width of a bin that suits the fastest TCP: the slowest's would smooth it away."""
+    """Return the width of a bin (s) by the duration of the fastest TCP, which is the shortest."""
     shown = limits[1] - limits[0]
     fastest = min(max(view.end(name) - limits[0], 0.0) for name in tcp)
     return round_bin(1.6 * max(min(fastest, shown), 100 * shown / _MOST_BINS / 1.6))
@@ -94,7 +94,7 @@ def _curve(
             "throughput", name, view.run, bin_s=width, where={"link": link, "direction": direction}
         )
     )
-    # A last bin that the run did not fill would look like a collapse.
+    # An incomplete last bin is left out, because it would look like a drop of throughput.
     full = binned.where(binned["time"] + width / 2 <= view.end(name)).around(limits)
     ending = view.ending(name, limits)
     label = f"{name} ({ending})" if ending else name
@@ -102,7 +102,7 @@ def _curve(
 
 
 def _rate_line(axes: "Sequence[Axes]", rate: float | None, largest: float) -> float:
-    """Show the rate of the link, if it is near; return the top of what is shown."""
+    """Draw the link's rate if it is near the curves, else write it; return the y axis's top."""
     if rate is None:
         return largest or 1.0
     factor, unit = units.prefixed(rate, "bit/s")

@@ -1,4 +1,4 @@
-"""The response surface of a search: every trial over every knob."""
+"""Plots of a search (`farlink tune`): the objective of all trials over each knob."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,9 @@ _COLUMNS = 2
 
 @styled
 def draw_tuned(tuned: "Tuned") -> Figure:
-    """Draw the value over each knob, and as colour over the two that explain most of it.
+    """Draw the objective over each knob, and as colour over the two most important knobs.
 
-    Grey points were cut short; the cross is the best.
+    Grey points are pruned trials; the cross is the best trial.
     """
     pair = _pair(tuned)
     count = len(tuned.knobs) + (pair is not None)
@@ -82,7 +82,7 @@ def _axis(axes: "Axes", knob: "Knob", which: str) -> None:
 
 
 def _pair(tuned: "Tuned") -> "tuple[Knob, Knob] | None":
-    """Return the two knobs whose places tell most of the value, by ranks (Spearman)."""
+    """Return the two knobs that explain most of the variance of the objective's ranks."""
     if len(tuned.knobs) < 2:
         return None
 
@@ -92,18 +92,18 @@ def _pair(tuned: "Tuned") -> "tuple[Knob, Knob] | None":
     done = [trial for trial in tuned.trials if np.isfinite(trial.mean)]
     worth = ranks(np.array([part.mean for part in done]))
 
-    def told(knob: "Knob") -> float:
+    def explained(knob: "Knob") -> float:
         place = np.array([knob.number(part.levels[knob.path]) for part in done])
         if len(done) < 3 or not np.ptp(place):
             return 0.0
-        # A best in the middle has no slope: its bend counts too.
+        # The regression has a slope and a bend, because a best value in the middle has no slope.
         spread = ranks(place)
         bend = np.abs(spread - spread.mean())
         columns = np.stack([np.ones_like(spread), spread, bend], axis=1)
         fitted = columns @ np.linalg.lstsq(columns, worth, rcond=None)[0]
         return float(np.var(fitted))
 
-    first, second = sorted(tuned.knobs, key=lambda item: -told(item))[:2]
+    first, second = sorted(tuned.knobs, key=lambda item: -explained(item))[:2]
     return first, second
 
 
@@ -141,7 +141,7 @@ def _shades(
     value: Array,
     shared: dict[str, Any],
 ) -> None:
-    """Colour the plane by the settings near each place, the nearer the more they count."""
+    """Colour the plane by interpolation of the trials (inverse cube of the distance)."""
     grid, unit = [], []
     for knob, place in zip(pair, places, strict=True):
         ends = np.log([knob.low, knob.high]) if knob.is_log else np.array([knob.low, knob.high])

@@ -1,4 +1,4 @@
-"""Part of a result that a figure shows: the run, the flows, the time."""
+"""Part of a result that a figure shows: run, flows, and range of time."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ __all__ = ["View"]
 
 @dataclass(frozen=True)
 class View:
-    """View of a figure: run, flow and range of time."""
+    """Selected run, flow and range of time (s) of a result."""
 
     result: "Result"
     run: int
@@ -38,7 +38,8 @@ class View:
     def drops_of(self, tcp: str) -> Columns:
         """Return the packets with data that the flow lost on its way.
 
-        None for a flow with data both ways: a drop does not say which way it went.
+        The result is empty for a flow with data in both directions, because drops lack the
+        direction.
         """
         drops = self._rows(tcp, "drops", flow=self.flow_name(tcp))
         both_ways = len(self._rows(tcp, "segments", flow=self.flow_name(tcp), side="to")) > 0
@@ -49,7 +50,7 @@ class View:
         return self._rows(tcp, name, link=link, direction=direction)
 
     def flow_name(self, tcp: str) -> str:
-        """Return the flow shown: the one asked for, or the first, over TCP if any is."""
+        """Return the selected flow, or else the first flow over TCP, or the first flow."""
         flows = self.flows(tcp)
         if not flows:
             raise ScenarioError("there is no flow over TCP to draw")
@@ -61,32 +62,32 @@ class View:
         return self.flow
 
     def datagrams_of(self, tcp: str, flow: str) -> tuple[Columns, Columns]:
-        """Return the datagrams of a flow that arrived, and those that were dropped."""
+        """Return the arrived and the dropped datagrams of a flow."""
         return self._rows(tcp, "datagrams", flow=flow), self._rows(tcp, "drops", flow=flow)
 
     def _rows(self, tcp: str, name: str, **values: str) -> Columns:
         return Columns(self.result.arrays(name, tcp, self.run, where=values))
 
     def each_end_of(self, tcp: str, name: str) -> dict[str, Columns]:
-        """Return a trace of the sending end of each of the flows shown, by its name."""
+        """Return a trace of the sending end of each selected flow, by name of the flow."""
         rows = self._rows(tcp, name, side="from")
         parts = rows.split("flow")
         nothing = rows.where(slice(0, 0))
         return {flow: parts.get(flow, nothing) for flow in self.flows_shown(tcp)}
 
-    def knows(self, trace: str) -> bool:
-        """Return whether the trace exists: some are not available from a kernel's TCP."""
+    def has_trace(self, trace: str) -> bool:
+        """Return whether the result has a trace. Some traces are missing for a kernel's TCP."""
         return trace in self.result.trace_names
 
     def need_flows(self, tcp: str) -> list[str]:
-        """Return the flows shown; without any there is no figure."""
+        """Return the selected flows over TCP; raise `ScenarioError` if there are none."""
         flows = self.flows_shown(tcp)
         if not flows:
             raise ScenarioError("there is no flow over TCP to draw")
         return flows
 
     def flows_shown(self, tcp: str) -> list[str]:
-        """Return the names of the flows over TCP that a figure of all flows shows."""
+        """Return the name of the selected flow, or the names of all flows over TCP."""
         if self.flow is not None:
             return [self.flow_name(tcp)]
         datagrams = set(self.result.udp_flows())
@@ -97,7 +98,7 @@ class View:
         return [str(row["flow"]) for row in self.result.rows("results") if row["tcp"] == tcp]
 
     def direction_of(self, tcp: str, chosen: tuple[str | None, str | None]) -> tuple[str, str]:
-        """Return the link and direction shown: those asked for, or the most used."""
+        """Return link and direction, by default those with the highest utilisation."""
         rows = [row for row in self.result.rows("links") if row["tcp"] == tcp]
         rows = [row for row in rows if chosen[0] in (None, row["link"])]
         rows = [row for row in rows if chosen[1] in (None, row["direction"])]
@@ -108,7 +109,7 @@ class View:
         return str(used["link"]), str(used["direction"])
 
     def link(self, name: str, direction: str) -> dict[str, Any]:
-        """Return what the scenario says of a link direction; nothing if it has none such."""
+        """Return the scenario's table of a link direction; empty if the link is unknown."""
         for item in self.result.scenario()["links"]:
             template = item.get("name") or "-".join(item["between"])
             if re.fullmatch(re.escape(template).replace(r"\{\}", r"\d+"), name):
@@ -116,11 +117,10 @@ class View:
         return {}
 
     def limits(self, tcp: Sequence[str]) -> tuple[float, float]:
-        """Return the time shown: t0 to t1, by default all of the run.
+        """Return the range of time (s), t0 to t1 or by default the longest run.
 
-        Beside three or more TCPs, one that takes more than five times as long
-        as the next would squeeze all others into a corner, so the figure ends
-        with those; `ending` says how far it goes.
+        If one of three or more TCPs takes more than five times as long as all others, the range
+        ends soon after the others' end. `ending` then gives the end of the long run.
         """
         ends = sorted(self.end(name) for name in tcp)
         last = ends[-1]
@@ -131,29 +131,31 @@ class View:
         return start, max(end, start + 1e-6)
 
     def ending(self, tcp: str, limits: tuple[float, float]) -> str:
-        """Say how far a run goes on beyond a figure that does not show its end."""
+        """Return a text with the end of a run that goes on beyond the figure, otherwise empty."""
         end = self.end(tcp)
         return f"to {end:,.0f} s" if self.t1 is None and end > limits[1] else ""
 
     def ends_of_flows(self, tcp: str) -> dict[str, float]:
-        """Return when each of the flows shown was done, or else the run, in seconds.
+        """Return the end (s) of each selected flow, or else of the run.
 
-        It is done when its last byte came and what its sender was told of that.
+        A flow ends when its last byte has arrived and its sender has received the last ACK.
         """
         rows = {row["flow"]: row for row in self.result.rows("results") if row["tcp"] == tcp}
-        known = self.each_end_of(tcp, "limits") if self.knows("limits") else {}
+        known = self.each_end_of(tcp, "limits") if self.has_trace("limits") else {}
         acks = self.each_end_of(tcp, "acks")
         ends = {}
         for flow in self.flows_shown(tcp):
-            # What limits a flow is known from its first SYN on.
+            # The trace of limits starts with the flow's first SYN.
             first = known[flow]["time"] if flow in known else np.empty(0)
-            # A result of the emulator has traces and no metrics.
+            # Results of the emulator have no metrics.
             metrics = rows[flow].get("metrics", {}) if flow in rows else {}
-            lasts = values_of(rows[flow], "duration")[self.run] if "duration" in metrics else None
+            duration = (
+                values_of(rows[flow], "duration")[self.run] if "duration" in metrics else None
+            )
             ends[flow] = self.end(tcp)
-            if len(first) and lasts is not None:
-                text = float(acks[flow]["time"].max(initial=0))
-                ends[flow] = min(ends[flow], max(float(first[0]) + lasts, text))
+            if len(first) and duration is not None:
+                last_ack = float(acks[flow]["time"].max(initial=0))
+                ends[flow] = min(ends[flow], max(float(first[0]) + duration, last_ack))
         return ends
 
     def end(self, tcp: str) -> float:

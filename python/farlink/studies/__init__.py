@@ -1,4 +1,4 @@
-"""Published studies, run again: `farlink study NAME`, beside the numbers they printed."""
+"""Published studies, simulated again (`farlink study NAME`) and compared with the print."""
 
 import difflib
 from importlib import import_module
@@ -9,16 +9,16 @@ from farlink.studies.study import Study
 __all__ = ["NAMES", "find"]
 
 NAMES = ("west1997", "wong1998", "leung1998", "vatne2006", "omueti2007")
-"""The studies there are."""
+"""Names of all studies."""
 
 
 def find(name: str) -> Study:
-    """Return a study by its name.
+    """Return the study with a name.
 
     Raises
     ------
     ScenarioError
-        If there is none of this name.
+        If no study has this name.
     """
     if name not in NAMES:
         near = difflib.get_close_matches(name, NAMES, n=1)

@@ -1,4 +1,4 @@
-"""Result of a study: what was made and judged, and the folder with its page."""
+"""Result of a study: figures, tables and verdicts, and the files that `save` writes."""
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ __all__ = ["Made", "StudyResult"]
 
 @dataclass(frozen=True)
 class Made:
-    """A figure or table that was made, or why not."""
+    """Content of a figure or table, or the error that prevented it."""
 
     item: Item
     content: Curves | Drawing | Table | None = None
@@ -32,28 +32,29 @@ class Made:
 
 @dataclass(frozen=True)
 class StudyResult:
-    """Result of a study: figures, tables and verdicts, and how they were made.
+    """Figures, tables and verdicts of a study, with the options of the run.
 
     Attributes
     ----------
     only
-        What was asked for; None for everything.
+        Ids or beginnings of ids that were selected; None for all.
     runs, seed, quick
-        As they were asked for (see `farlink.study`).
+        Options of the run (see `farlink.study`).
     made
         Figures and tables, by id.
     judgements
-        Claims, in the order of the study.
+        Judged claims, in the order of the record.
     readings
-        Readings that claims were judged under; the first counts.
+        Interpretations under which claims were judged; the first gives the verdicts.
     mutations
-        What wrong models would have got, where they were run.
+        Judgements under the negative controls, if those were run.
     causes
-        Whether what does not reproduce was judged under the readings that show why, too.
+        Whether claims that do not reproduce were also judged under the interpretations that show
+        their cause.
     live
-        What came out with real packets, if it was asked for.
+        Result of the emulated points, if they were selected.
     events, simulated_runs, wall_s
-        What it cost.
+        Simulated events, simulated runs and elapsed time (s).
     """
 
     study: Study
@@ -73,7 +74,7 @@ class StudyResult:
     version: str = field(default_factory=_farlink.version)
 
     def _repr_html_(self) -> str:
-        """Show in notebooks what the command prints."""
+        """Return the output of `farlink study` as HTML for notebooks."""
         from farlink.views import page
         from farlink.views.study import show
 
@@ -84,12 +85,12 @@ class StudyResult:
 
     @property
     def summary(self) -> str:
-        """Number of claims by verdict, in a line."""
+        """Counts of claims by verdict, as a line of text."""
         return summary(self.judgements)
 
     @property
     def failures(self) -> list[str]:
-        """Things that should have been made or judged and were not, a line each."""
+        """Errors of figures, tables and claims, one line each."""
         lines = [
             f"{name}: {figure.failure}" for name, figure in self.made.items() if figure.failure
         ]
@@ -98,7 +99,7 @@ class StudyResult:
 
     @property
     def command(self) -> str:
-        """The command that does the same again."""
+        """Command line that repeats this run."""
         words = ["farlink", "study", self.study.id]
         if self.only is not None and not self._only_live:
             words += ["--only", ",".join(self.only)]
@@ -113,13 +114,13 @@ class StudyResult:
 
     @property
     def _only_live(self) -> bool:
-        """Return whether only claims are asked for that real packets can judge."""
+        """Return whether exactly the claims with live points were selected."""
         mine = [judgement.claim.id for judgement in self.live.judgements] if self.live else []
         return bool(mine) and list(self.only or ()) == mine
 
     @cached_property
     def verdicts(self) -> "pd.DataFrame":
-        """A row per claim: figure, strength, verdict, p-values, and the number it hangs on."""
+        """Table with a row per claim: figure, strength, verdict, p-values, deciding comparison."""
         import pandas as pd
 
         rows = []
@@ -146,12 +147,12 @@ class StudyResult:
 
     @cached_property
     def figures(self) -> "dict[str, Figure]":
-        """The figures by id, as matplotlib figures."""
+        """Figures (of matplotlib) by id."""
         return {name: make() for name, make in self.figure_makers.items()}
 
     @property
     def figure_makers(self) -> "dict[str, Callable[[], Figure]]":
-        """Functions that draw the figures, by id: one that fails does not cost the others."""
+        """Functions that draw the figures, by id, so that an error affects one figure only."""
         from farlink.studies.draw import draw
 
         makers: dict[str, Callable[[], Figure]] = {}
@@ -166,7 +167,7 @@ class StudyResult:
 
     @property
     def fine_print(self) -> str:
-        """Description of the numbers of all curves."""
+        """Line below each figure of curves: number of runs, seed and version."""
         quick = ", quick" if self.quick else ""
         return (
             f"Mean and 95 % interval of {self.runs} runs or more a point; seed {self.seed}{quick}, "
@@ -174,17 +175,17 @@ class StudyResult:
         )
 
     def heading(self, item: Item) -> str:
-        """Return the title of a figure: where it is in the study, and what it shows."""
+        """Return the title of a figure, with its place in the publication."""
         head = self.study.record["study"]
         place = item.where.split(",")[0]
         return f"{place} of {head['author'].split()[-1]} {head['year']}: {item.title}"
 
     def save(self, directory: str | Path) -> list[Path]:
-        """Write page, verdicts, figures and their numbers; returns the paths.
+        """Write page, verdicts, figures and their numbers, and return the paths.
 
-        The files are index.html (whole by itself), verdicts.json, verdicts.csv,
-        figures/ID.png, .svg and .csv, and tables/ID.csv. They come into the directory all
-        together or not at all; what an earlier call put there goes (`Result.save`).
+        The files are index.html (which needs no other file), verdicts.json, verdicts.csv,
+        figures/ID.png, .svg and .csv, and tables/ID.csv. Either all files are written or none.
+        Files of an earlier call in the directory are deleted, as by `Result.save`.
 
         Raises
         ------

@@ -1,7 +1,7 @@
-"""Simulation cache of a study: numbers of cells from an experiment, and traces.
+"""Simulation cache of a study: metrics and traces of its cells.
 
-A cell is a scenario with everything said. Each is simulated once however many figures
-and claims ask for it (`farlink.experiment`); run k of all cells has the same random numbers.
+A cell is a complete scenario with a label. The cache simulates each cell once for all figures and
+claims (`farlink.experiment`). Run k of all cells has the same random numbers.
 """
 
 import hashlib
@@ -39,17 +39,16 @@ _Point = TypeVar("_Point")
 
 @dataclass(frozen=True)
 class Cell:
-    """A scenario of a study.
+    """Scenario of a study with its label.
 
     Attributes
     ----------
     label
-        For the reader: "rlp, PER 0.3".
+        Text for figures and messages: "rlp, PER 0.3".
     scenario
-        The tree of the scenario.
+        Tree of the scenario.
     runs
-        How many runs it needs, of those that the cache makes by default: a factor, such
-        as 2 where what counts is rare.
+        Factor by which the cell's number of runs exceeds the cache's, such as 2 for rare events.
     """
 
     label: str
@@ -58,35 +57,35 @@ class Cell:
 
     @cached_property
     def key(self) -> str:
-        """Name of the scenario's content."""
+        """Name derived from the scenario's content."""
         text = json.dumps(self.scenario, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass
 class SimulationCache:
-    """Numbers and traces of cells, each simulated once.
+    """Cache of metrics and traces, in which each cell is simulated once.
 
     Parameters
     ----------
     runs
-        Independent runs of a cell, 2 or more.
+        Number of independent runs of a cell, at least 2.
     seed
         Seed of all cells.
     jobs
         Threads.
     progress
-        As for `farlink.run`.
+        Callback as in `farlink.run`.
     quick
-        Whether figures have fewer points (see `points`) and no cell more than `runs`.
+        Whether figures have fewer points (see `points`) and all cells `runs` runs.
 
     Attributes
     ----------
     store, executor
-        Where numbers are kept, by default in memory; and who simulates, by default threads:
-        those of `farlink.experiment.Experiment`.
+        Store of the metrics, by default memory, and executor of the simulations, by default threads
+        (see `farlink.experiment.Experiment`).
     more
-        Runs of single cells, by their keys, where those are more than `runs`.
+        Numbers of runs above `runs`, by key of the cell.
     """
 
     runs: int = 10
@@ -111,16 +110,16 @@ class SimulationCache:
 
     @property
     def events(self) -> int:
-        """Events that were simulated so far."""
+        """Number of events simulated so far."""
         return self._experiment.events + self._traced_events
 
     @property
     def simulated_runs(self) -> int:
-        """Runs that were simulated so far."""
+        """Number of runs simulated so far."""
         return self._experiment.simulated_runs + self._traced_runs
 
     def prefetch(self, cells: Iterable[Cell]) -> None:
-        """Simulate all of these that were not yet, side by side."""
+        """Simulate the cells that are not in the cache, in parallel."""
         self._experiment.simulate([(self.point(cell), self.count(cell)) for cell in cells])
 
     def point(self, cell: Cell) -> Point:
@@ -146,20 +145,20 @@ class SimulationCache:
         return plan.cells
 
     def count(self, cell: Cell) -> int:
-        """Return how many runs a cell gets: its factor does not count if `quick`."""
+        """Return the number of runs of a cell, without its factor if `quick`."""
         runs = max(self.runs, self.more.get(cell.key, 0)) if self.more else self.runs
         return runs * (1 if self.quick else cell.runs)
 
     def cell(self, key: str) -> Cell:
-        """Return the cell with a key, which numbers were asked of before."""
+        """Return the cell with a key; its metrics must have been requested before."""
         return self._cells[key]
 
     def points(self, x: Sequence[_Point]) -> list[_Point]:
-        """Return the points of a figure: all of these, every second one if `quick`."""
+        """Return all points of a figure, or every second one if `quick`."""
         return list(x[::2] if self.quick else x)
 
     def flow(self, cell: Cell, metric: str, *, flow: int = 0) -> Quantity:
-        """Return a metric of a flow of a cell, run by run.
+        """Return the values of a metric of a flow, one for each run.
 
         Raises
         ------
@@ -169,7 +168,7 @@ class SimulationCache:
         return self._quantity(cell, ("flow", flow, metric))
 
     def link(self, cell: Cell, link: str, direction: str, metric: str) -> Quantity:
-        """Return a metric of a direction ("down", "up") of a link of a cell, run by run.
+        """Return the values of a metric of a link's direction ("down", "up"), one for each run.
 
         Raises
         ------
@@ -179,11 +178,11 @@ class SimulationCache:
         return self._quantity(cell, ("link", link, direction, metric))
 
     def trace(self, cell: Cell, name: str, run: int = 0) -> "pd.DataFrame":
-        """Return a trace of a run of a cell (see docs/results.md)."""
+        """Return the table of a trace of a run (see docs/results.md)."""
         return self.probe(cell, run).table(name)
 
     def probe(self, cell: Cell, run: int = 0) -> Trace:
-        """Return all traces of a run of a cell."""
+        """Return all traces of a run."""
         key = (cell.key, run)
         if key not in self._traces:
             self._traces[key] = self._simulate(cell, run)
@@ -198,10 +197,10 @@ class SimulationCache:
         *,
         forget: bool = False,
     ) -> float:
-        """Return what `of` reads from the traces of a run, and read it once.
+        """Return the value that `of` computes from the traces of a run, and cache it.
 
-        `name` identifies the value among those read of this run; later interim analyses reuse it.
-        With `forget` the trace is not kept: for long traces from which only one value is read.
+        `name` is the value's key in the cache, so that later interim analyses reuse it. With
+        `forget` a new trace is not cached, which saves memory if only one value is needed of it.
         """
         key = (cell.key, run, name)
         if key not in self._reads:
@@ -210,7 +209,7 @@ class SimulationCache:
         return self._reads[key]
 
     def forget_traces(self) -> None:
-        """Drop all traces from memory; the values read from them stay."""
+        """Delete all traces from the cache, but not the values that `read` computed."""
         self._traces.clear()
 
     def _simulate(self, cell: Cell, run: int) -> Trace:
@@ -244,19 +243,19 @@ class SimulationCache:
 
 
 _Name = tuple[str | int, ...]
-"""Key of a number: ("flow", index, metric) or ("link", name, direction, metric)."""
+"""Name of a metric: ("flow", index, metric) or ("link", name, direction, metric)."""
 
 
 def _flow(layout: Layout, point: Point, place: int) -> str:
-    """Return the name of the flow at a place of the scenario; empty if there is none.
+    """Return the name of the flow with an index in the scenario; empty if there is none.
 
-    A store keeps numbers by name and not in the order of the scenario.
+    A store orders flows by name, not as the scenario does.
     """
     names = list(dict.fromkeys(of for scope, of, _ in layout if scope == "flow"))
     results = [str(flow["name"]) for flow in point.scenario["flows"]]
 
     def order(name: str) -> tuple[int, int]:
-        # A flow that is said once for several is "web.0", "web.1", ...
+        # An entry "web" for several flows makes the flows "web.0", "web.1", ... ...
         base, _, number = name.rpartition(".")
         return (results.index(name), 0) if name in results else (results.index(base), int(number))
 
@@ -269,7 +268,7 @@ def _link(name: "_Name") -> str:
 
 
 class _DryRun(SimulationCache):
-    """Cache that simulates nothing and records the requested cells."""
+    """Cache that collects the requested cells and simulates none."""
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401 (those of the base)
         super().__init__(**options)
@@ -290,4 +289,4 @@ class _DryRun(SimulationCache):
 
 
 class _NotYetError(Exception):
-    """Ends a dry run at the first request for a trace."""
+    """Error that ends a dry run at the first request for a trace."""

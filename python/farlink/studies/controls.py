@@ -1,7 +1,7 @@
-"""Wrong models, and whether the verdicts notice them.
+"""Negative controls: claims judged under models that are wrong on purpose.
 
-A record that stays green under a model without TCP, or with two protocols swapped, proves
-nothing. So each study names wrong models and the claims that each must turn.
+Claims that are reproduced even by a model without TCP, or with two protocols swapped, prove
+nothing. So a record lists wrong models, each with claims that must not be reproduced under it.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from farlink.studies.judge import Judgement
 from farlink.studies.model import Change
 from farlink.studies.quantity import Verdict
 
-__all__ = ["NegativeControl", "worth_asking"]
+__all__ = ["NegativeControl", "should_judge"]
 
 _GREEN = (Verdict.REPRODUCED.value, Verdict.ORDER_ONLY.value)
 _REFUTED = (Verdict.NOT_REPRODUCED.value, Verdict.TIE.value, Verdict.ORDER_ONLY.value)
@@ -20,38 +20,38 @@ _OPEN = (Verdict.UNDECIDED.value, Verdict.FEW_EVENTS.value)
 
 @dataclass(frozen=True)
 class NegativeControl:
-    """A wrong model and what claims are worth under it."""
+    """Wrong model with the judgements under it."""
 
     control: Change
     judgements: Sequence[Judgement]
 
     @property
     def green(self) -> list[str]:
-        """Claims that are reproduced though the model is wrong."""
+        """Ids of claims that are reproduced although the model is wrong."""
         return [j.claim.id for j in self.judgements if j.status == Verdict.REPRODUCED.value]
 
     @property
     def judged(self) -> int:
-        """Claims that can be judged, calibration apart."""
+        """Number of judged claims without calibration checks."""
         return sum(bool(j.findings) and not j.claim.calibration for j in self.judgements)
 
     @property
     def unnoticed(self) -> list[str]:
-        """Claims that the record names for this model and that hold under it all the same."""
+        """Claims in `turns` (not to be reproduced under this model) that are reproduced."""
         return [name for name in self.control.turns if name in self.green]
 
     def turned(self, right: Sequence[Judgement]) -> list[str]:
-        """Return the claims that hold under the right model and that these runs refute here.
+        """Return the claims that hold under the right model and are refuted under this one.
 
-        Also those of which the order alone is left of order and number.
+        This includes claims whose verdict drops from "reproduced" to "order only".
         """
-        return self._now(right, _REFUTED)
+        return self._changed_to(right, _REFUTED)
 
     def opened(self, right: Sequence[Judgement]) -> list[str]:
-        """Return the claims that hold under the right model and are undecided here."""
-        return self._now(right, _OPEN)
+        """Return the claims that hold under the right model and are undecided under this one."""
+        return self._changed_to(right, _OPEN)
 
-    def _now(self, right: Sequence[Judgement], words: Sequence[str]) -> list[str]:
+    def _changed_to(self, right: Sequence[Judgement], words: Sequence[str]) -> list[str]:
         before = {j.claim.id: j.status for j in right}
         return [
             j.claim.id
@@ -62,9 +62,10 @@ class NegativeControl:
         ]
 
 
-def worth_asking(control: Change, right: Judgement) -> bool:
-    """Return whether a wrong model judges a claim: one that holds otherwise, or is named.
+def should_judge(control: Change, right: Judgement) -> bool:
+    """Return whether to judge a claim under a wrong model.
 
-    A model that simulates nothing costs nothing: there all are.
+    That saves runs: only claims that hold under the right model, or that the model should refute,
+    are judged. A model with constants simulates little, so all claims are judged.
     """
     return bool(control.constants) or right.status in _GREEN or right.claim.id in control.turns

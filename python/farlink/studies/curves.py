@@ -1,4 +1,4 @@
-"""Figures of curves, as a record describes them: a measure over a factor, a series per case."""
+"""Computes figures of curves from a record: a measure over a factor, with a curve per series."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,18 +10,17 @@ __all__ = ["curves"]
 
 
 def curves(model: Model, data: Mapping[str, Any]) -> Curves:
-    """Make the curves of an entry of a record.
+    """Compute the curves of a figure's entry in the record.
 
     Parameters
     ----------
     model
-        Where its points are.
+        Model that simulates the points.
     data
-        `y`, a measure; `x`, a factor; `over`, its points, or the name of a constant that has
-        them; `series`, by name the other factors of a curve; and where wanted `x_label`,
-        `x_scale` (what the points are multiplied by for the axis), `y_range` (of the published
-        axis), `log_x`, `log_y`, `note`,
-        and `points` (of `Published`).
+        Entry of the record. `y` is a measure and `x` a factor. `over` has the values of x, or names
+        a constant that has them. `series` has the other factors of each curve, by name of the
+        curve. Optional: `x_label`, `x_scale` (factor of the x values on the axis), `y_range` (ends
+        of the published axis), `log_x`, `log_y`, `note`, and `points` (of `Published`).
     """
     measure, x = model.plan.measures[data["y"]], data["x"]
     over = data["over"]

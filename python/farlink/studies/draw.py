@@ -1,4 +1,4 @@
-"""Figures of curves: means over runs with their intervals, in the style of all plots."""
+"""Draws figures of curves: means over the runs with their 95 % intervals."""
 
 import itertools
 import math
@@ -31,7 +31,7 @@ _MARKS = (
 )
 
 _FARTHEST = 1.0
-"""Largest extension of the y axis above the published one, as a multiple of its length."""
+"""Largest extension of the y axis above the published axis, as a multiple of its length."""
 
 _CUT = "Ours goes far beyond the published axis; what is above this figure is in its CSV."
 
@@ -41,14 +41,14 @@ _LINE = 118
 
 @styled
 def draw(curves: Curves, heading: str, note: str = "") -> Figure:
-    """Draw curves: a mark per mean, a bar for its 95 % interval.
+    """Draw curves with a mark for each mean and a bar for its 95 % interval.
 
     Parameters
     ----------
     curves
-        What is drawn; the published range of its ordinate stands at the right.
+        Curves; a bracket on the right marks the published range of the y axis.
     heading, note
-        Lines above and below.
+        Lines of text above and below the figure.
     """
     figure = sheet(4.1)
     axes = figure.subplots()
@@ -90,7 +90,7 @@ def draw(curves: Curves, heading: str, note: str = "") -> Figure:
 
 
 def numbers(curves: Curves) -> "pd.DataFrame":
-    """Return the numbers of a figure, a row per point: mean, 95 % interval, runs, unit."""
+    """Return a table with a row per point: mean, 95 % interval, number of runs, unit."""
     import pandas as pd
 
     rows = []
@@ -107,7 +107,7 @@ def numbers(curves: Curves) -> "pd.DataFrame":
 def _points(
     curves: Curves, values: Sequence[Quantity | None]
 ) -> tuple[list[float], list[float], list[float], list[float]]:
-    """Return abscissas, means and the lengths of the bars below and above."""
+    """Return x values, means, and lengths of the bars below and above."""
     x, means, below, above = [], [], [], []
     for at, value in zip(curves.x, values, strict=True):
         estimate = None if value is None else value.estimate
@@ -124,7 +124,7 @@ def _points(
 
 
 def _published(axes: "Axes", curves: Curves) -> None:
-    """Draw what was published: a star, or a line where one coordinate alone is known."""
+    """Draw published points as stars, or as lines if only one coordinate is published."""
     for point in curves.points:
         label = f"published: {point.text}"
         if point.x is not None and point.y is not None:
@@ -136,10 +136,9 @@ def _published(axes: "Axes", curves: Curves) -> None:
 
 
 def _range(axes: "Axes", curves: Curves) -> bool:
-    """Show the published range of the ordinate as a bracket beside it.
+    """Draw the published range of the y axis as a bracket on the right.
 
-    Returns whether the figure ends near it because ours goes so far beyond that nothing
-    could be told apart.
+    Returns whether the y axis was cut because the simulated values exceed that range by far.
     """
     low, high = axes.get_ylim()
     if not curves.log_y and low < 0 <= min(_means(curves), default=0.0):

@@ -1,6 +1,6 @@
-"""Findings of claims, and contents of figures and tables, computed from simulated runs.
+"""Computes findings of claims and contents of figures and tables from simulated runs.
 
-Each is a function of the record and a cache alone. `plan` calls it with a cache that simulates
+Each function depends on the record and a cache alone. `plan` calls it with a cache that simulates
 nothing to list the cells it needs, and `runner` with the real cache for its result.
 """
 
@@ -19,7 +19,7 @@ __all__ = ["content", "finding", "has_content"]
 
 
 def finding(study: Study, claim: Claim, change: Change, cache: SimulationCache) -> Finding:
-    """Return the evidence on a claim under a change of the model."""
+    """Return the finding on a claim under a change of the model."""
     names = study.model(cache, change).names
     order, number = (
         None if item is None else item.evidence(names) for item in (claim.order, claim.number)
@@ -37,7 +37,7 @@ def finding(study: Study, claim: Claim, change: Change, cache: SimulationCache) 
 
 
 def has_content(study: Study, work: Work) -> bool:
-    """Return whether a figure or table is computed; the record has the others as they are."""
+    """Return whether a figure or table is computed. Others are only described in the record."""
     registry = study.registry
     computed = work.item.id in registry.figures or work.item.id in registry.tables
     return computed or "content" not in work.item.data
@@ -57,5 +57,5 @@ def content(
 
 
 def _quantity(value: Any) -> Quantity:  # noqa: ANN401 (value of an expression)
-    """Return a measured quantity as it is, and a computed or scripted number as one."""
+    """Return a quantity unchanged, and a number as a quantity."""
     return value if isinstance(value, Quantity) else Quantity([float(value)] * 2, "computed")

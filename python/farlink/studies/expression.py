@@ -1,31 +1,31 @@
-"""The language in which a record states what it claims: Python expressions over quantities.
+"""Language of the claims in a record: Python expressions over quantities.
 
     thr("rlp", per=p) > thr("none", per=p) for p in (0.01, 0.02, 0.05)
     0.075 <= crossing(lambda p: e2e("none", per=p), 5, (0.05, 0.1, 0.15)) <= 0.125
     increasing(rto("rlp", per=p) for p in PER) and rto("rlp", per=0.6) <= 14
 
-An expression is read once, so that a wrong word is told before anything runs, and evaluated over
-names: quantities by functions (one value per run), and the functions here. Comparisons of
-quantities give evidence (see `farlink.studies.quantity`); `and`, `or`, `not` and chains such as
-`a < b <= c` combine it, and numbers that are compared give facts. A bare
-`... for x in ...` at the top holds if it holds for each.
+An expression is parsed and checked before any run. Its names are measures and functions of the
+study, which return quantities (one value per run), and the functions in the table. A comparison
+gives evidence (see `farlink.studies.quantity`). `and`, `or`, `not` and chains such as `a < b <= c`
+combine evidence. Comparisons of plain numbers give facts. A bare `... for x in ...` at the top
+holds if it holds for each x.
 
-| word | what it is |
+| function | meaning |
 |---|---|
-| `all(...)`, `any(...)` | each holds; one holds at least |
+| `all(...)`, `any(...)` | all parts hold; at least one part holds |
 | `abs(q)` | distance of the mean from 0: `abs(q - 97.4) <= 0.24` is a test of equality (TOST) |
-| `max(...)`, `min(...)` | of several quantities: `max(...) <= 14` if all of them are |
-| `increasing(...)`, `decreasing(...)` | each step is decided |
-| `tie(a, b, share)` | a within so much of b, both ways (TOST) |
+| `max(...)`, `min(...)` | largest, smallest quantity: `max(...) <= 14` holds if all are <= 14 |
+| `increasing(...)`, `decreasing(...)` | each value is significantly above (below) the one before |
+| `tie(a, b, share)` | a differs from b by at most `share` of b (TOST) |
 | `argbest({x: q})`, `argbest(f, xs)` | the x with the largest mean: `argbest(...) in (...)` |
-| `crossing(f, level, xs)` | the x at which f passes a level, linear between points, run by run |
-| `slope(f, xs)`, `r2lin(f, xs)` | least squares over the points, run by run |
-| `mean(...)` | of several quantities, run by run |
-| `spread(q)` | the standard deviation over the runs, with how well they tell it (jackknife) |
-| `ratio(a, b)` | the mean of a over the mean of b, which is not the mean of a / b (jackknife) |
-| `share(q, low, high)` | of the runs in which q is in that range |
+| `crossing(f, level, xs)` | x at which f crosses a level, interpolated linearly, for each run |
+| `slope(f, xs)`, `r2lin(f, xs)` | slope, or R^2, of the least-squares line, for each run |
+| `mean(...)` | mean of several quantities, for each run |
+| `spread(q)` | standard deviation over the runs (jackknife) |
+| `ratio(a, b)` | (mean of a) / (mean of b), which is not the mean of a / b (jackknife) |
+| `share(q, low, high)` | share of the runs in which low <= q <= high |
 
-Nothing else of Python is there: no assignment, no import, no attribute of an object.
+The rest of Python is not allowed, such as assignments, imports and attributes.
 """
 
 import ast
@@ -54,19 +54,19 @@ __all__ = ["FUNCTIONS", "Expression"]
 
 
 class Expression:
-    """A statement or value of a record.
+    """Parsed expression of a record.
 
     Parameters
     ----------
     text
         The expression.
     where
-        What it belongs to, for messages.
+        Place in the record, for error messages.
 
     Raises
     ------
     ScenarioError
-        If it is no expression of this language; the message says where and what.
+        If the text is no expression of this language.
     """
 
     def __init__(self, text: str, where: str) -> None:
@@ -79,28 +79,28 @@ class Expression:
 
     @property
     def names(self) -> set[str]:
-        """The names that it uses and does not bind itself."""
+        """Free names of the expression."""
         nodes = list(ast.walk(self._tree))
         bound = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         bound |= {n.arg for n in nodes if isinstance(n, ast.arg)}
         return {n.id for n in nodes if isinstance(n, ast.Name)} - bound
 
     def check(self, known: Iterable[str]) -> None:
-        """Raise `ScenarioError` if it uses a name that is neither known nor a function here."""
+        """Raise `ScenarioError` if a name is neither in `known` nor a function of the language."""
         for name in sorted(self.names - set(known) - FUNCTIONS.keys()):
             raise ScenarioError(f"{self.where}: {name!r} in `{self.text}` is not known")
 
     def value(self, names: Mapping[str, Any]) -> Any:  # noqa: ANN401 (whatever the expression is)
-        """Evaluate it over these names and the functions of the language."""
+        """Evaluate the expression with `names` and the functions of the language."""
         return _evaluate(self._tree, {**FUNCTIONS, **names})
 
     def evidence(self, names: Mapping[str, Any]) -> Evidence:
-        """Evaluate a statement.
+        """Evaluate the expression as a statement.
 
         Raises
         ------
         TypeError
-            If it is a value and states nothing.
+            If the expression gives a value and no evidence.
         """
         return _stated(self.value(names), self.text)
 
@@ -156,7 +156,7 @@ class _Distance:
 
 @dataclass(frozen=True)
 class _Extreme:
-    """The largest or smallest of several quantities, compared without choosing one by chance."""
+    """Largest or smallest of several quantities. Comparisons test all of them."""
 
     of: Sequence[Quantity]
     largest: bool
@@ -299,7 +299,7 @@ def _order(a: Any, sign: str, b: Any) -> "Evidence | bool":  # noqa: ANN401
 
 
 def _equal(a: Any, b: Any) -> "Evidence | bool":  # noqa: ANN401
-    """Return whether both are equal in every run; one run that differs shows that they are not."""
+    """Return evidence that a and b are equal in every run; one unequal run refutes it."""
     if isinstance(a, Nothing) or isinstance(b, Nothing):
         return NOTHING_HOLDS
     if isinstance(b, (Quantity, _Best)):
@@ -395,7 +395,7 @@ def _argbest(of: Any, xs: Iterable[Any] | None = None) -> _Best:  # noqa: ANN401
 
 
 def _crossing(f: Callable[[float], Quantity], level: Any, xs: Iterable[float]) -> Quantity:  # noqa: ANN401
-    """Return where f passes the level for the first time; NaN in runs in which it does not."""
+    """Return the first x at which f crosses the level; NaN in runs without a crossing."""
     points = list(xs)
     quantities = [f(x) for x in points]
     *values, bound = paired(*quantities, level)
@@ -412,7 +412,7 @@ def _crossing(f: Callable[[float], Quantity], level: Any, xs: Iterable[float]) -
 
 
 def _made(values: Any, label: str, of: Sequence[Any], unit: str = "") -> Quantity:  # noqa: ANN401
-    """Return a quantity out of others."""
+    """Return a quantity from values, with the cells of other quantities."""
     cells = frozenset().union(*(item.cells for item in of if isinstance(item, Quantity)))
     return Quantity(values, label, unit, cells)
 
@@ -444,7 +444,7 @@ def _mean(given: Iterable[Quantity]) -> Quantity:
 
 
 def _deviation(q: Quantity) -> Quantity:
-    """Return the standard deviation over the runs, so that it is compared as a mean is."""
+    """Return the standard deviation over the runs, in a form that is compared like a mean."""
     total, squares, n = np.sum(q.values), np.sum(q.values**2), len(q.values)
 
     def of(x: Any, xx: Any, runs: int) -> Any:  # noqa: ANN401 (numbers, or an array of them)
@@ -470,10 +470,10 @@ def _jackknife(
     of: Sequence[Quantity],
     unit: str = "",
 ) -> Quantity:
-    """Pseudo-values of a statistic of quantities: their mean is its jackknife estimate.
+    """Return the jackknife pseudo-values of a statistic T of quantities.
 
-    What leaving out one run of n changes, n - 1 times, is that run's part (Quenouille 1956; Tukey
-    1958). Two runs tell nothing: with one left out two must remain.
+    The pseudo-value of run i is n T - (n - 1) T(without run i) (Quenouille 1956; Tukey 1958). At
+    least three runs are needed.
     """
     n = len(without)
     parts = n * whole - (n - 1) * without if n > 2 else np.full(n, np.nan)
@@ -510,4 +510,4 @@ FUNCTIONS: Mapping[str, Any] = {
     "len": len,
     "sum": sum,
 }
-"""The functions of the language by name."""
+"""Functions of the language by name."""

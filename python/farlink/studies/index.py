@@ -1,4 +1,4 @@
-"""The index page over several studies: what each asks, and its verdicts by strength."""
+"""Index page of several studies: the question of each, and its verdicts by strength."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ def write(results: Sequence[StudyResult], directory: Path) -> Path:
     Raises
     ------
     OutputError
-        If it cannot be written.
+        If the file cannot be written.
     """
     rows = [(result, result.study.record["study"], counts(result)) for result in results]
     statuses = sorted({j.status for result in results for j in result.judgements})

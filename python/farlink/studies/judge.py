@@ -1,7 +1,7 @@
-"""Judging claims: what the runs say of each, and the sum of it.
+"""Judges claims: computes a verdict on each from its runs, and counts the verdicts.
 
-A claim states an order, a number, or both. Interim analyses have more and more runs until it is
-decided; each spends a part of the level, so that all together keep it.
+A claim states an order, a number, or both. Interim analyses judge it with more and more runs until
+it is decided. Each analysis has a part of the significance level, and the parts add up to `LEVEL`.
 """
 
 import enum
@@ -32,7 +32,7 @@ _DECIDED = (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.ORDER_ONLY, Verd
 
 
 class Ground(enum.Enum):
-    """The statement of a claim that its verdict rests on."""
+    """Kind of the statement that decides the verdict on a claim."""
 
     PRINTED = "a printed number that runs measured"
     AXIS = "the end of a published axis, as a bound of what runs measured"
@@ -43,7 +43,7 @@ class Ground(enum.Enum):
 
 @dataclass(frozen=True)
 class Compared:
-    """A published number and ours."""
+    """Published number and the simulated quantity for it."""
 
     what: str
     published: float
@@ -52,24 +52,24 @@ class Compared:
 
     @property
     def ratio(self) -> float:
-        """Ours over what was published; NaN where that is 0."""
+        """Simulated mean / published number; NaN if the published number is 0."""
         return self.ours.mean / self.published if self.published else float("nan")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Evidence of the runs on a claim under one reading.
+    """Evidence of the runs on a claim under one interpretation.
 
     Attributes
     ----------
     order, number
-        Evidence of the two statements; None for what the claim does not state.
+        Evidence on the claim's order and on its number; None for a statement that it does not make.
     rows
-        Published numbers beside ours.
+        Published numbers with the simulated quantities for them.
     runs
-        Runs of a point that it rests on.
+        Number of runs of each point.
     level
-        The one-sided level of the analysis that decided, or of the last.
+        One-sided significance level of the deciding analysis, or of the last one.
     """
 
     order: Evidence | None
@@ -80,7 +80,7 @@ class Finding:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict: both hold, the order alone, a tie, neither, or nothing."""
+        """Verdict from order and number at `level`."""
         order, number = (
             None if item is None else item.at(self.level) for item in (self.order, self.number)
         )
@@ -94,14 +94,14 @@ class Finding:
 
     @property
     def deciding(self) -> Evidence:
-        """The evidence that the verdict hangs on."""
+        """Evidence that decides the verdict: the order unless it holds, otherwise the number."""
         evidence = self.number if self.number is not None else self.order
         if self.order is not None and self.order.at(self.level) is not Verdict.REPRODUCED:
             evidence = self.order
         return evidence if evidence is not None else Evidence(1.0, 1.0)
 
-    def beside(self, key: str) -> str:
-        """Return the same comparison as one of another finding; the deciding one without it."""
+    def counterpart(self, key: str) -> str:
+        """Return this finding's comparison of the quantities in `key`, or else the deciding one."""
         what, bound = key.partition(" = ")[0], key.rpartition(" ")[2]
         stated = [item for item in (self.number, self.order) if item is not None]
         lines = [line for statement in stated for line in (statement.key, *statement.details)]
@@ -111,7 +111,7 @@ class Finding:
 
     @property
     def open(self) -> frozenset[str]:
-        """Cells of which more runs would help, by their keys (see `Evidence.open`)."""
+        """Keys of the cells whose comparisons are not settled (see `Evidence.open`)."""
         stated = [item for item in (self.order, self.number) if item is not None]
         open_ = [
             statement.open
@@ -122,21 +122,21 @@ class Finding:
 
     @property
     def off(self) -> Compared | None:
-        """Ratio of our number to the published number that is farthest from it."""
+        """Row whose ratio of simulated to published number is farthest from 1."""
         known = [row for row in self.rows if row.ratio > 0]
         return max(known, key=lambda item: max(item.ratio, 1 / item.ratio), default=None)
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim and what was found.
+    """Claim with its findings.
 
     Attributes
     ----------
     findings
-        By reading of the study; the first is the one that counts.
+        Findings by interpretation; the first gives the verdict.
     failure
-        Why it could not be judged though it should have been; empty if it was.
+        Error message if judging raised an exception, otherwise empty.
     """
 
     claim: Claim
@@ -145,19 +145,19 @@ class Judgement:
 
     @property
     def status(self) -> str:
-        """A verdict in words, or `UNTESTED` or `FAILED`."""
+        """Verdict as text, or `UNTESTED` or `FAILED`."""
         if self.failure:
             return FAILED
         return self.first.verdict.value if self.first is not None else UNTESTED
 
     @property
     def first(self) -> Finding | None:
-        """Finding that counts: the one under the first reading."""
+        """Finding under the first interpretation, which gives the verdict."""
         return next(iter(self.findings.values()), None)
 
     @property
     def ground(self) -> Ground | None:
-        """The kind of statement that was judged, whatever the verdict; None without one."""
+        """Kind of the judged statement, whatever the verdict; None without a finding."""
         if self.first is None:
             return None
         stated = [item for item in (self.first.order, self.first.number) if item is not None]
@@ -171,7 +171,7 @@ class Judgement:
 
     @property
     def key(self) -> str:
-        """The comparison that the verdict hangs on, or why there is none."""
+        """Deciding comparison with its numbers, or the reason why there is no verdict."""
         if self.failure:
             return self.failure
         if self.first is None:
@@ -184,17 +184,17 @@ class Judgement:
 
     @property
     def cause(self) -> str:
-        """Why the claim does not reproduce, or is not decided, as far as the record knows."""
+        """Recorded cause if the claim is not reproduced or not decided, otherwise empty."""
         return self.claim.cause if self.fails else ""
 
     @property
     def fails(self) -> bool:
-        """Whether the claim was judged and is not reproduced."""
+        """Whether the claim has a verdict other than "reproduced"."""
         return self.status not in (Verdict.REPRODUCED.value, UNTESTED, FAILED)
 
     @property
-    def shown(self) -> list[tuple[str, str, str]]:
-        """Evidence of the cause: reading, verdict under it, and the deciding numbers there."""
+    def cause_evidence(self) -> list[tuple[str, str, str]]:
+        """Interpretations that show the cause, each with its verdict and comparison."""
         if not self.fails or self.first is None:
             return []
         deciding = self.first.deciding.key
@@ -202,22 +202,22 @@ class Judgement:
         for name in self.claim.shown_by:
             finding = self.findings.get(name)
             verdict = "" if finding is None else finding.verdict.value
-            rows.append((name, verdict, "" if finding is None else finding.beside(deciding)))
+            rows.append((name, verdict, "" if finding is None else finding.counterpart(deciding)))
         return rows
 
 
 @dataclass
 class InterimAnalyses:
-    """Interim analyses of a claim: the later ones have more runs of the open parts alone.
+    """Interim analyses of a claim, the later ones with more runs of undecided parts.
 
-    A part whose p-value at one analysis is below the level of the last (`SETTLED`) keeps its runs.
-    So each part is judged at most once with each number of runs, at the level of that analysis, as
-    if all parts had these runs.
+    A part (comparison) whose p-value in an analysis is below `SETTLED`, the level of the last
+    analysis, gets no more runs. So each part is judged at most once with each number of runs, at
+    the level of that analysis, as if all parts had these runs.
 
     Parameters
     ----------
     find
-        Returns a finding with a number of runs of everything, and more of some cells.
+        Returns the finding for a number of runs of all cells and a higher number for some (by key).
     """
 
     find: Callable[[int, Mapping[str, int]], Finding]
@@ -226,9 +226,9 @@ class InterimAnalyses:
     open: frozenset[str] = frozenset()
 
     def analyse(self, runs: int) -> Finding:
-        """Return a finding with `runs` runs of the open parts."""
+        """Return the finding with `runs` runs of the cells of undecided parts."""
         if not self.runs or NO_CELL in self.open:
-            # What is made of traces has as many runs as everything else.
+            # Values from traces belong to no cell, so all cells get more runs.
             self.runs = runs
         self.more |= dict.fromkeys(self.open - {NO_CELL}, runs)
         finding = self.find(self.runs, self.more)
@@ -237,9 +237,9 @@ class InterimAnalyses:
 
 
 def level_of(analyses: int, place: int) -> float:
-    """Return the level of one of several analyses: half of `LEVEL` first, the rest evenly.
+    """Return the level of an analysis: half of `LEVEL` for the first, equal shares for the rest.
 
-    The chance that any of them is wrong is at most the sum (Bonferroni).
+    The probability of any wrong decision is at most the sum of these levels (Bonferroni).
     """
     if analyses == 1:
         return LEVEL
@@ -252,23 +252,24 @@ def judge(
     analyses: Sequence[int],
     decided: "Callable[[Finding], bool] | None" = None,
 ) -> Judgement:
-    """Judge a claim under each reading, the first of which counts, with runs until decided.
+    """Judge a claim under each interpretation, with more runs until it is decided.
 
     Parameters
     ----------
     claim
-        What is judged; with `untested` it is not.
+        Claim to judge, unless it has `untested`.
     readings
-        Makes a finding with so many runs of a point, by name of the reading.
+        By interpretation, a function from the number of runs of a point to a finding. The first
+        interpretation gives the verdict.
     analyses
         Numbers of runs of the interim analyses, in order.
     decided
-        Whether no more runs are wanted; by default where the verdict is one.
+        Returns whether a finding needs no more runs, by default whether its verdict is decided.
 
     Returns
     -------
     Judgement
-        Whatever goes wrong becomes a failure of this claim, and others can go on.
+        Findings, or the message of the exception that stopped judging.
     """
     if claim.untested:
         return Judgement(claim)
@@ -288,7 +289,7 @@ def judge(
 
 
 def summary(judgements: Iterable[Judgement]) -> str:
-    """Count verdicts in a line; checks of what was fitted are no evidence and stand apart."""
+    """Return the counts of verdicts as a line of text, calibration checks apart."""
     members = list(judgements)
     free = Counter(judgement.status for judgement in members if not judgement.claim.calibration)
     checks = Counter(judgement.status for judgement in members if judgement.claim.calibration)

@@ -17,27 +17,28 @@ __all__ = ["Arrow", "Note", "Panel", "draw", "draw_panels"]
 _INCHES_PER_LINE = 0.17
 _MARGINS, _TALLEST = 0.9, 8.5
 _LOST_AT = 0.62
-"""Where on its way the cross of a lost message stands."""
+"""Position of a lost message's cross, as a share of the arrow's length."""
 
 
 @dataclass(frozen=True)
 class Arrow:
-    """A message between two hosts that stand side by side.
+    """Arrow of a message between two adjacent hosts.
 
     Attributes
     ----------
     start, end
-        When it left and when it came (s); the end of a lost one is when it would have come.
+        Times of transmission and arrival (s). For a lost message `end` is when it would have
+        arrived.
     source, target
         Numbers of the hosts, from 0.
     label
-        What it is, written where it leaves.
+        Text at the start of the arrow.
     lost
-        Whether it did not come: it ends with a cross on the way.
+        Whether the message was lost. Its arrow ends in a cross on the way.
     again
-        Whether it was sent before; drawn in another colour.
+        Whether the message is a retransmission, drawn dashed and in another colour.
     faint
-        Whether it is of less interest, such as an ACK: thinner and without emphasis.
+        Whether the arrow is thin and grey, as for ACKs.
     """
 
     start: float
@@ -52,7 +53,7 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Note:
-    """A line of text beside a host (its number) at a time (s)."""
+    """Line of text next to the line of a host (by number) at a time (s)."""
 
     time: float
     host: int
@@ -68,7 +69,7 @@ class _Text:
 
 @dataclass(frozen=True)
 class Panel:
-    """A ladder: its title, the names of its hosts from left to right, and what is drawn."""
+    """One ladder: title, names of the hosts from left to right, arrows and notes."""
 
     title: str
     hosts: Sequence[str]
@@ -83,24 +84,24 @@ def draw(
     *,
     height: float | None = None,
 ) -> "Figure":
-    """Draw messages between hosts, with time running downwards.
+    """Draw a ladder with one panel.
 
     Parameters
     ----------
     hosts
-        Their names, from left to right.
+        Names of the hosts from left to right.
     arrows, notes
-        What is drawn. Labels and notes stand outside the lines of the hosts; those of one
+        Messages and texts. Labels and notes stand outside the lines of the hosts. Texts of the same
         instant share a line.
     height
-        Height of the figure in inches; by default what the labels need.
+        Height of the figure (inches), by default as the labels need.
     """
     return draw_panels([Panel("", hosts, arrows, notes)], height=height)
 
 
 @styled
 def draw_panels(panels: Sequence[Panel], *, height: float | None = None) -> "Figure":
-    """Draw ladders side by side, over the same time (see `draw`)."""
+    """Draw ladders side by side on one time axis (see `draw`)."""
     arrows = [a for panel in panels for a in panel.arrows]
     times = [t for a in arrows for t in (a.start, a.end)]
     times += [n.time for panel in panels for n in panel.notes]
@@ -182,14 +183,14 @@ def _draw_arrow(axes: "Axes", arrow: Arrow) -> None:
 
 
 def _texts(host: int, arrows: Sequence[Arrow], notes: Sequence[Note]) -> list[_Text]:
-    """Return labels and notes of a host in order of time."""
+    """Return the labels and notes of a host, sorted by time."""
     texts = [_Text(a.start, a.label, _colour(a)) for a in arrows if a.source == host and a.label]
     texts += [_Text(n.time, n.text, style.PALETTE[0]) for n in notes if n.host == host]
     return sorted(texts, key=lambda item: item.time)
 
 
 def _merged(texts: Sequence[_Text], within: float) -> list[_Text]:
-    """Join texts that come within such a time of the first, in one line."""
+    """Join texts in one line if they are less than `within` (s) after the line's first text."""
     lines: list[_Text] = []
     for text in texts:
         if lines and text.time - lines[-1].time < within:
@@ -202,7 +203,7 @@ def _merged(texts: Sequence[_Text], within: float) -> list[_Text]:
 
 
 def _height(texts: Sequence[Sequence[_Text]], span: float) -> float:
-    """Return the height at which no two lines of text meet."""
+    """Return the height of the figure (inches) at which no two lines of text overlap."""
     gaps = [b.time - a.time for lines in texts for a, b in pairwise(lines)]
     needed = _MARGINS + _INCHES_PER_LINE * span / min(gaps, default=span)
     return min(_TALLEST, max(3.5, needed))
@@ -211,7 +212,7 @@ def _height(texts: Sequence[Sequence[_Text]], span: float) -> float:
 def _draw_texts(
     axes: "Axes", host: int, texts: Sequence[_Text], line: float, *, left: bool
 ) -> None:
-    """Write lines from above to below; one that would cover the one above moves down."""
+    """Write the lines from top to bottom, each moved down if it would overlap the previous one."""
     below = float("-inf")
     for text in texts:
         y = max(text.time, below)

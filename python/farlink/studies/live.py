@@ -1,8 +1,8 @@
-"""The live half of a study: some of its points with real packets, beside the simulator's.
+"""Emulates some points of a study with real packets and compares them with simulations.
 
-`[live]` of a record names the points and who sends at each: the kernel, or this package's TCP in
-user space where no kernel has what the publication used. The expressions of claims are judged on
-live numbers alone; a claim that needs a point or a measure without them is left out.
+`[live]` of a record lists the points. At each point the sender is a TCP of the kernel, or farlink's
+TCP in user space if no kernel has the publication's TCP. Claims are judged on emulated values
+alone; claims that need other values are left out.
 """
 
 import copy
@@ -41,43 +41,45 @@ __all__ = [
 ]
 
 TOGETHER = 4
-"""Runs that are emulated at the same time, where the record does not say."""
+"""Default of `together`: number of runs that are emulated at the same time."""
 
 RUNS = 3
-"""Runs of each point, where the record does not say."""
+"""Default number of emulated runs of each point."""
 
 _RUNS_QUICK = 2
 
 _ROWS = {"westwood": "westwood+"}
-"""Congestion controls of the kernel that have another name here."""
+"""farlink's names of congestion controls that have another name in the kernel."""
 
 _LINK_METRICS = ("packets", "bytes")
-"""Link metrics that simulator and emulator count alike. Others differ: the emulator passes damaged
-packets to the kernel, does not see connections, and runs longer than the transfer."""
+"""Link metrics with the same meaning in simulator and emulator. Other metrics differ, because the
+emulator passes damaged packets to the kernel, does not track connections, and runs longer than the
+transfer.
+"""
 
 _KEYS = {"doc", "runs", "together", "late_s", "measures", "points"}
 _POINT = {"says", "kernel", "extra", "published"}
 
 
 class NotLiveError(Exception):
-    """A number that was asked for is not measured with real packets."""
+    """Error for an expression that needs a value without an emulation."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point that is measured with real packets.
+    """Point of a study that is emulated.
 
     Attributes
     ----------
     settings
         Factors and their values.
     kernel
-        Congestion control of the kernel that sends; empty for this package's TCP.
+        Congestion control of the sending kernel; empty for farlink's TCP in user space.
     extra
-        Whether it is something that the publication did not have (a TCP of today): it stands
-        in the table, and no claim is judged on it.
+        Whether the publication lacks this point (such as a recent TCP). Extra points are in the
+        table, but no claim is judged on them.
     published
-        What was printed, by measure.
+        Published value of each measure.
     """
 
     settings: Mapping[str, Any]
@@ -88,7 +90,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Plan:
-    """Plan in `[live]` of a record; docs/studies.md has the keys."""
+    """Parsed table `[live]` of a record; docs/studies.md lists its keys."""
 
     doc: str
     runs: int
@@ -99,14 +101,14 @@ class Plan:
 
     @classmethod
     def of(cls, study: Study) -> "Plan":
-        """Read it.
+        """Parse the table `[live]` of a study.
 
         Raises
         ------
         ScenarioError
-            If the study has no live half.
+            If the record has no table `[live]`.
         ValueError
-            If a key, factor or measure is not known, or a list has another length.
+            If a key, factor or measure is unknown, or the number of published values is wrong.
         """
         table = study.record.get("live")
         if table is None:
@@ -161,9 +163,10 @@ def _known(row: Mapping[str, Any], keys: set[str], what: str) -> None:
 
 @dataclass(frozen=True)
 class LiveRow:
-    """A measure of a point: printed, simulated as in the study, and with who sends now, and live.
+    """One measure of one emulated point, as a row of the table.
 
-    `study` and `matched` are None for what a simulation does not have.
+    `published` is the printed value, `study` the simulation of the point, `matched` the simulation
+    with the sender of the emulation, and `live` the emulation. `study` is None at extra points.
     """
 
     label: str
@@ -177,7 +180,7 @@ class LiveRow:
 
     @cached_property
     def verdict(self) -> str:
-        """Verdict on live and simulated, as `farlink compare` gives it; empty for counts of 0."""
+        """Emulated / simulated, and the verdict of `farlink compare`; empty without events."""
         simulated, live = (tuple(item.tolist()) for item in paired(self.matched, self.live))
         if not any(simulated):
             return ""
@@ -192,7 +195,7 @@ def _half(row: Row) -> str:
 
 @dataclass(frozen=True)
 class Live:
-    """Result with real packets."""
+    """Result of the emulated points of a study."""
 
     doc: str
     kernel: str
@@ -205,17 +208,17 @@ class Live:
 
     @property
     def late_p99_s(self) -> float:
-        """In the worst run one packet in a hundred was later than this."""
+        """Largest 99th percentile of the packets' lateness (s) over all runs."""
         return max(row.late_p99_s for row in self.rows)
 
     @property
     def behind(self) -> bool:
-        """Return whether a run fell behind the clock by more than the record allows."""
+        """Return whether the lateness of any run exceeds the record's limit `late_s`."""
         return self.late_p99_s > self.late_s
 
     @property
     def table(self) -> Table:
-        """A row for each measure of each point."""
+        """Table with a row for each measure of each point."""
         columns = ["point", "sender", "measure", "published", "simulated, as in the study"]
         columns += ["simulated, this sender", "live", "live / simulated, this sender"]
         rows = [
@@ -235,15 +238,15 @@ class Live:
 
 
 class LiveCache(SimulationCache):
-    """A cache whose numbers were measured with real packets; it simulates nothing."""
+    """Cache with emulated values only. A request for any other value raises `NotLiveError`."""
 
     def __init__(self, runs: int, seed: int, measured: Mapping[str, Sequence[Run]]) -> None:
         super().__init__(runs=runs, seed=seed)
         self._measured = measured
-        self.asked = 0
+        self.reads = 0
 
     def count(self, cell: Cell) -> int:
-        """Return how many runs a cell has."""
+        """Return the number of runs of a cell."""
         return len(self._measured.get(cell.key, ())) or self.runs
 
     def _quantity(self, cell: Cell, name: tuple[str | int, ...]) -> Quantity:
@@ -259,7 +262,7 @@ class LiveCache(SimulationCache):
             if value is None or not known:
                 raise NotLiveError(f"{metric} of {cell.label}")
             values.append(float(value))
-        self.asked += 1
+        self.reads += 1
         label, unit = f"{metric}({cell.label})", registry.unit(str(name[0]), metric)
         return Quantity(np.array(values), label, unit, [cell.key])
 
@@ -268,7 +271,7 @@ class LiveCache(SimulationCache):
 
 
 def judged(study: Study, claims: Sequence[Claim], cache: LiveCache) -> list[Judgement]:
-    """Judge the claims that need live numbers and no others, each with one analysis."""
+    """Judge claims that use emulated values only, in one analysis without interim analyses."""
     entries = []
     names = study.model(cache).names
 
@@ -281,17 +284,17 @@ def judged(study: Study, claims: Sequence[Claim], cache: LiveCache) -> list[Judg
     for claim in claims:
         if claim.untested:
             continue
-        before = cache.asked
+        before = cache.reads
         try:
             first = finding(claim)
         except NotLiveError:
             continue
         except Exception as error:
-            # Of a claim that is none of the live ones it does not matter what is wrong with it.
-            if cache.asked > before:
+            # Errors count only for claims that have read an emulated value.
+            if cache.reads > before:
                 entries.append(Judgement(claim, failure=f"{type(error).__name__}: {error}"))
             continue
-        if cache.asked > before:
+        if cache.reads > before:
             entries.append(judge(claim, {"live": partial(_given, first)}, [cache.runs]))
     return entries
 
@@ -324,24 +327,24 @@ def emulate(
     if not 2 <= count <= 1000:
         raise ScenarioError(f"--live-runs is {count}; write 2 to 1000: one run decides nothing")
     model = study.model(cache)
-    asked = [_Asked(point, model, cache.seed) for point in plan.points]
-    check_allowed(asked[0].scenario)
+    requests = [_Request(point, model, cache.seed) for point in plan.points]
+    check_allowed(requests[0].scenario)
     jobs = [
         Job(request.label, request.scenario, run, request.kernel, plan.late_s)
-        for request in asked
+        for request in requests
         for run in range(count)
     ]
-    done = run_all(jobs, plan.together, store, tell)
-    of = [done[count * place : count * (place + 1)] for place in range(len(asked))]
+    results = run_all(jobs, plan.together, store, tell)
+    runs_of = [results[count * place : count * (place + 1)] for place in range(len(requests))]
     measured = {
-        request.cell.key: got
-        for request, got in zip(asked, of, strict=True)
+        request.cell.key: emulated
+        for request, emulated in zip(requests, runs_of, strict=True)
         if not request.point.extra
     }
     rows = [
         row
-        for request, got in zip(asked, of, strict=True)
-        for row in request.rows(plan.measures, cache, study, got)
+        for request, emulated in zip(requests, runs_of, strict=True)
+        for row in request.rows(plan.measures, cache, study, emulated)
     ]
     live = LiveCache(count, cache.seed, measured)
     return Live(
@@ -351,13 +354,13 @@ def emulate(
         plan.late_s,
         rows,
         judged(study, claims, live),
-        list(dict.fromkeys(request.note for request in asked if request.note)),
+        list(dict.fromkeys(request.note for request in requests if request.note)),
         time.perf_counter() - started,
     )
 
 
-class _Asked:
-    """A point, ready to be emulated and simulated."""
+class _Request:
+    """Scenarios of a point for the emulator and the simulator."""
 
     def __init__(self, point: Point, model: Model, seed: int) -> None:
         self.point = point
@@ -378,13 +381,13 @@ class _Asked:
 
     @property
     def sender(self) -> str:
-        """Name of the sender for the reader."""
+        """Name of the sender in the table."""
         return f"kernel, {self.kernel}" if self.kernel else "farlink"
 
     def rows(
         self, measures: Sequence[str], cache: SimulationCache, study: Study, runs: Sequence[Run]
     ) -> list[LiveRow]:
-        """Return what was measured, and what is simulated of the same."""
+        """Return a row for each measure, with its emulated and simulated values."""
         live = study.model(LiveCache(len(runs), cache.seed, {self.matched.key: runs}))
         ours = study.model(cache)
         late = max(run.late_p99_s for run in runs)
@@ -416,7 +419,7 @@ def _has(kernel: str) -> bool:
 
 
 def _transfer(scenario: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a scenario with its first flow alone, a file that the receiver asks for."""
+    """Return a scenario with only its first flow, as a file transfer that the receiver opens."""
     tree = copy.deepcopy(dict(scenario))
     flow = {**tree["flows"][0], "app": "file", "opens": "receiver"}
     tree["flows"] = [flow]

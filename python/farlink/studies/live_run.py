@@ -1,8 +1,8 @@
-"""Runs of a study with real packets: each in a process of its own, several side by side.
+"""Emulates runs of a study, several at a time, each in its own process.
 
-`python -m farlink.studies.live_run` reads a `Job` as JSON and writes what was measured. Links of
-a study are slow, so that several emulations have room on one processor, and a process of its own
-takes its namespaces away whatever ends it.
+`python -m farlink.studies.live_run JSON` emulates the `Job` in its argument and prints a `Run` as
+JSON. The links of studies are slow, so that one processor carries several emulations. When the
+process of a run ends for any reason, the kernel deletes its network namespaces.
 """
 
 import hashlib
@@ -26,17 +26,17 @@ from farlink.errors import RunError, ScenarioError
 __all__ = ["TRIES", "Job", "Run", "check_allowed", "run_all"]
 
 TRIES = 3
-"""Times that a run is emulated, until one did not fall behind the clock."""
+"""Largest number of attempts to emulate a run with a lateness below `late_s`."""
 
-Told = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Job:
-    """A run: the scenario of one transfer, which run it is, and who sends.
+    """One run to emulate: scenario of a transfer, number of the run, and sender.
 
-    `kernel` is a congestion control of the kernel; empty for this package's TCP, the one of
-    the scenario. A run of which one packet in a hundred is later than `late_s` is done again.
+    `kernel` is a congestion control of the kernel; if it is empty, farlink's TCP of the scenario
+    sends. A run whose 99th percentile of lateness exceeds `late_s` (s) is repeated.
     """
 
     label: str
@@ -47,23 +47,23 @@ class Job:
 
     @property
     def key(self) -> str:
-        """Name of what is measured: of this kernel, by this version."""
+        """SHA-256 of job, kernel release and farlink version: name of the run in the store."""
         content = [asdict(self), platform.release(), _farlink.version()]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class Run:
-    """Result of a run.
+    """Result of an emulated run.
 
     Attributes
     ----------
     flow
-        Metrics of the transfer, by the names of simulated ones.
+        Metrics of the transfer, with the names of the simulator's metrics.
     links
-        Metrics of each direction of each link ("radio.down"); None where it has none.
+        Metrics of each direction of each link ("radio.down"); None for undefined values.
     late_p99_s
-        One packet in a hundred was later than this.
+        99th percentile of the packets' lateness (s).
     """
 
     flow: Mapping[str, float]
@@ -72,7 +72,7 @@ class Run:
 
 
 def check_allowed(scenario: Mapping[str, Any]) -> None:
-    """Raise `ScenarioError` where this system lets nobody emulate, or not this user."""
+    """Raise `ScenarioError` if this system or the user's rights do not allow emulation."""
     try:
         emulation.emulate(scenario, seconds=0.001)
     except RunError as error:
@@ -80,43 +80,43 @@ def check_allowed(scenario: Mapping[str, Any]) -> None:
 
 
 def run_all(
-    jobs: Sequence[Job], together: int, store: Path | None = None, tell: Told | None = None
+    jobs: Sequence[Job], together: int, store: Path | None = None, tell: Notify | None = None
 ) -> list[Run]:
-    """Emulate all of these, so many at a time; what the store has is not run again.
+    """Emulate all jobs, `together` at a time, except those with a result in `store`.
 
     Raises
     ------
     RunError
-        If a transfer fails. Then, and at Ctrl-C, the other runs are ended and taken down.
+        If a transfer fails. An error or Ctrl-C also ends all other runs.
     """
     table: dict[int, Run] = {}
     waiting = []
     for place, job in enumerate(jobs):
-        kept = _kept(store, job)
-        if kept is None:
+        stored = _load(store, job)
+        if stored is None:
             waiting.append((place, job))
         else:
-            table[place] = kept
+            table[place] = stored
     running: dict[subprocess.Popen[str], tuple[int, Job]] = {}
-    with _leaving(), _ending(running):
+    with _exit_on_signals(), _terminate_on_exit(running):
         while waiting or running:
             while waiting and len(running) < together:
                 place, job = waiting.pop(0)
-                running[_start(job)] = (place, job)
-            process = _ended(running)
+                running[_spawn(job)] = (place, job)
+            process = _wait_any(running)
             place, job = running[process]
             output, _ = process.communicate()
             del running[process]
-            table[place] = _read(process.returncode, output, job)
-            _keep(store, job, table[place])
+            table[place] = _parse(process.returncode, output, job)
+            _store(store, job, table[place])
             if tell:
                 tell(f"live: {len(table)} of {len(jobs)} runs done ({job.label})")
     return [table[place] for place in range(len(jobs))]
 
 
-def _start(job: Job) -> "subprocess.Popen[str]":
+def _spawn(job: Job) -> "subprocess.Popen[str]":
     command = [sys.executable, "-m", "farlink.studies.live_run", json.dumps(asdict(job))]
-    # In a group of its own: Ctrl-C reaches the one that waits, which ends the runs.
+    # A process group of its own, so that Ctrl-C reaches only this process, which ends the runs.
     return subprocess.Popen(  # noqa: S603 (this program)
         command,
         stdout=subprocess.PIPE,
@@ -126,8 +126,8 @@ def _start(job: Job) -> "subprocess.Popen[str]":
     )
 
 
-def _ended(running: "Iterable[subprocess.Popen[str]]") -> "subprocess.Popen[str]":
-    """Wait for the first that ends; what it writes fits into its pipe."""
+def _wait_any(running: "Iterable[subprocess.Popen[str]]") -> "subprocess.Popen[str]":
+    """Wait until a process ends and return it. Its output is small enough for the pipe's buffer."""
     while True:
         for process in running:
             if process.poll() is not None:
@@ -135,7 +135,7 @@ def _ended(running: "Iterable[subprocess.Popen[str]]") -> "subprocess.Popen[str]
         time.sleep(0.02)
 
 
-def _read(code: int, output: str, job: Job) -> Run:
+def _parse(code: int, output: str, job: Job) -> Run:
     data = json.loads(output) if output.strip() else {"error": f"it ended with {code}"}
     if "error" in data:
         raise RunError(f"the live transfer of {job.label}, run {job.run}, failed: {data['error']}")
@@ -143,8 +143,8 @@ def _read(code: int, output: str, job: Job) -> Run:
 
 
 @contextmanager
-def _ending(running: "Mapping[subprocess.Popen[str], object]") -> Iterator[None]:
-    """End what still runs, and wait until it has taken its namespaces away."""
+def _terminate_on_exit(running: "Mapping[subprocess.Popen[str], object]") -> Iterator[None]:
+    """On exit send SIGTERM to all running processes and wait until they have ended."""
     try:
         yield
     finally:
@@ -155,18 +155,18 @@ def _ending(running: "Mapping[subprocess.Popen[str], object]") -> Iterator[None]
 
 
 @contextmanager
-def _leaving() -> Iterator[None]:
-    """Leave by an exception at SIGTERM and the end of the terminal, so that the runs end, too."""
+def _exit_on_signals() -> Iterator[None]:
+    """Raise `SystemExit` at SIGTERM and SIGHUP, so that `_terminate_on_exit` ends the runs."""
 
     def leave(number: int, _frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
     numbers = [signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup sets it
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup ignores it
         numbers.append(signal.SIGHUP)
     try:
         before = [(number, signal.signal(number, leave)) for number in numbers]
-    except ValueError:  # not the main thread: signals are somebody else's affair
+    except ValueError:  # signal handlers can only be set in the main thread
         yield
         return
     try:
@@ -176,7 +176,7 @@ def _leaving() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _kept(store: Path | None, job: Job) -> Run | None:
+def _load(store: Path | None, job: Job) -> Run | None:
     if store is None:
         return None
     with suppress(OSError, ValueError, TypeError):
@@ -184,15 +184,15 @@ def _kept(store: Path | None, job: Job) -> Run | None:
     return None
 
 
-def _keep(store: Path | None, job: Job, run: Run) -> None:
+def _store(store: Path | None, job: Job, run: Run) -> None:
     if store is not None:
         store.mkdir(parents=True, exist_ok=True)
         files.write_text(store / f"{job.key}.json", json.dumps(asdict(run)) + "\n")
 
 
 def emulated(job: Job) -> Run:
-    """Emulate a run, again if it fell behind the clock."""
-    tries = (_once(job) for _ in range(TRIES))
+    """Emulate a run up to `TRIES` times until its lateness is at most `late_s`; return the best."""
+    tries = (_emulate_once(job) for _ in range(TRIES))
     best = next(tries)
     for again in tries:
         if best.late_p99_s <= job.late_s:
@@ -201,7 +201,7 @@ def emulated(job: Job) -> Run:
     return best
 
 
-def _once(job: Job) -> Run:
+def _emulate_once(job: Job) -> Run:
     flow = job.scenario["flows"][0]
     sender, _ = source.ends(flow)
     options: dict[str, Any] = {"run": job.run}
@@ -211,15 +211,15 @@ def _once(job: Job) -> Run:
         options["endpoints"] = {sender: job.scenario["tcp"]["variant"]}
     with tempfile.TemporaryDirectory(prefix="farlink-") as where:
         report, counters = Path(where) / "report.json", Path(where) / "counters.json"
-        done = emulation.transfer(
+        result = emulation.transfer(
             job.scenario,
             flow["size"],
             output=report,
             counters=counters if job.kernel else None,
             **options,
         )
-        if done.exit_code or not report.exists():
-            raise RunError(f"exit code {done.exit_code}")
+        if result.exit_code or not report.exists():
+            raise RunError(f"exit code {result.exit_code}")
         data = json.loads(report.read_text(encoding="utf-8"))
         counted = json.loads(counters.read_text(encoding="utf-8")) if job.kernel else {}
     measured = {"goodput": data["goodput_bit_s"], "duration": data["seconds"]}
@@ -227,15 +227,15 @@ def _once(job: Job) -> Run:
         measured["timeouts"] = counted["TcpExt"]["TCPTimeouts"]
         measured["segments_retransmitted"] = counted["Tcp"]["RetransSegs"]
     else:
-        own = done.data["endpoints"][sender]
+        own = result.data["endpoints"][sender]
         for name in ("timeouts", "segments_retransmitted", "fast_retransmits"):
             measured[name] = own[name]
-    links = {f"{row['link']}.{row['direction']}": row["metrics"] for row in done.data["links"]}
-    return Run(measured, links, float(done.data["lateness"]["p99_s"]))
+    links = {f"{row['link']}.{row['direction']}": row["metrics"] for row in result.data["links"]}
+    return Run(measured, links, float(result.data["lateness"]["p99_s"]))
 
 
 def main(text: str) -> int:
-    """Run a job that is written as JSON, and write what it gave."""
+    """Emulate the job in `text` (JSON) and print its `Run`, or its error, as JSON."""
     try:
         data = asdict(emulated(Job(**json.loads(text))))
     except (RunError, ScenarioError) as error:

@@ -1,8 +1,9 @@
-"""Scenarios and measures of a record, ready for evaluation.
+"""Builds scenarios and measures from the TOML record of a study.
 
-`[model]` is a scenario, `[factors.NAME]` say what of it a point may change, `[measures.NAME]`
-what is measured at a point, `[constants]` are lists and numbers that expressions use, and each
-`[[reading]]` and `[[mutant]]` changes the scenario of every point. docs/studies.md has the keys.
+`[model]` is a scenario, each `[factors.NAME]` a parameter of it that varies, each `[measures.NAME]`
+a quantity of a run, and `[constants]` holds values for expressions. A `[[reading]]` (an
+interpretation) or `[[mutant]]` (a negative control) changes all scenarios. docs/studies.md lists
+the keys.
 """
 
 import ast
@@ -20,27 +21,28 @@ from farlink.studies.quantity import Nothing, Quantity
 __all__ = ["Change", "Factor", "Measure", "Model", "Plan", "put"]
 
 Hook = Callable[[dict[str, Any]], None]
-"""Changes the tree of a scenario in a way that values by path cannot say."""
+"""Function that edits a scenario tree where setting values by path is not enough."""
 
 
 @dataclass(frozen=True)
 class Factor:
-    """Something that a point may say.
+    """Parameter of a scenario that varies between the points of a study.
 
     Attributes
     ----------
     path
-        What of the scenario it sets; links and flows are found by their names.
+        Dotted path of the scenario key that the factor sets. Links and flows are named in it.
     values
-        What a value stands for: values by path. Without, the value itself goes to `path`.
+        Settings (path to value) for each value of the factor. If empty, the value itself is set at
+        `path`.
     write
-        How a number is written: "{:g} s".
+        Format of a number in the scenario: "{:g} s".
     absent
-        The value at which nothing is set.
+        Value of the factor that leaves the scenario unchanged.
     also
-        What else is set wherever the factor is said.
+        Further settings (path to value) of every point that gives the factor.
     label
-        How a reader sees it: "PER {:g}".
+        Format of a value in labels: "PER {:g}".
     """
 
     name: str
@@ -53,7 +55,7 @@ class Factor:
     label: str = ""
 
     def settings(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 (any value of TOML)
-        """Return what this value sets, by path."""
+        """Return the settings (path to value) of a value of the factor."""
         if value is None or value == self.absent:
             return {}
         if self.values:
@@ -65,8 +67,8 @@ class Factor:
         written = self.write.format(value) if self.write else value
         return {**self.also, self.path: written}
 
-    def told(self, value: Any) -> str:  # noqa: ANN401
-        """Return how a label says it; empty for what is not worth saying."""
+    def text(self, value: Any) -> str:  # noqa: ANN401
+        """Return the text of a value for labels, by `label` or else "NAME VALUE"."""
         if self.label:
             return self.label.format(value)
         return f"{self.name} {value:g}" if isinstance(value, float) else f"{self.name} {value}"
@@ -74,20 +76,20 @@ class Factor:
 
 @dataclass(frozen=True)
 class Measure:
-    """Something that is measured at a point.
+    """Quantity that every run of a point gives.
 
     Attributes
     ----------
     of
-        A measure of a flow ("bulk.goodput") or of a direction of a link
-        ("radio.down.frames_sent"), or arithmetic of such.
+        Metric of a flow ("bulk.goodput"), metric of one direction of a link
+        ("radio.down.frames_sent"), or an arithmetic expression of metrics.
     args
-        Factors that may be given by their places.
+        Names of the factors that a call may give as positional arguments.
     sets
-        Factors that it sets for itself.
+        Values of factors that the measure fixes.
     label, scale
-        How the axis of a figure names it, and what values are multiplied by for that
-        (1e-3 for kbit/s).
+        Label of the measure on an axis, and factor by which its values are multiplied there (1e-3
+        for kbit/s).
     """
 
     name: str
@@ -102,29 +104,29 @@ class Measure:
 
 @dataclass(frozen=True)
 class Change:
-    """A reading of the text, or a model that is wrong on purpose: changes of every scenario.
+    """Interpretation of the publication or negative control, as a change of all scenarios.
 
     Attributes
     ----------
     sets
-        Values by path; a path that a scenario does not have yet is made.
+        Settings (path to value); missing paths are created.
     swaps
-        Names of measured directions or values of factors that stand for each other:
-        {"rlp": "lapb"} means that who asks for one gets the other.
+        Names that are exchanged in measures and factor values: {"rlp": "lapb"} simulates LAPB
+        wherever RLP is requested, and RLP for LAPB.
     drops
-        Paths that are taken away.
+        Paths that are deleted.
     ignores
-        Factors that set nothing.
+        Names of factors that have no effect.
     constants
-        Measures that have these values whatever is asked for.
+        Measures with a fixed value that replaces the simulated one.
     silent
-        Whether functions of the study have nothing to look at, as in a model without packets.
+        Whether functions of the study return `Nothing`, because the model has no packets.
     hook
-        Name of a function of the study that changes the tree.
+        Name of a function of the study that edits the scenario tree.
     plain
-        Whether the hook of the model as chosen is left out.
+        Whether the hook of `[point]` is skipped.
     turns
-        Of a wrong model: claims that must not be reproduced under it.
+        Claims that must not be reproduced under this negative control.
     """
 
     id: str
@@ -140,17 +142,17 @@ class Change:
     turns: Sequence[str] = ()
 
     def swapped(self, value: Any) -> Any:  # noqa: ANN401
-        """Return what stands for a value."""
+        """Return the value that `swaps` exchanges for the given one, or else the given value."""
         back = {new: old for old, new in self.swaps.items()}
         return self.swaps.get(value, back.get(value, value)) if isinstance(value, str) else value
 
 
-AS_CHOSEN = Change("as chosen", "The model as the record has it.")
+AS_CHOSEN = Change("as chosen", "The model without changes.")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Model, factors, measures, constants and changes of a record."""
+    """Parsed record of a study: model, factors, measures, constants and changes."""
 
     tree: Mapping[str, Any]
     args: Sequence[str]
@@ -164,12 +166,12 @@ class Plan:
 
     @classmethod
     def of(cls, record: Mapping[str, Any], hooks: Mapping[str, Hook]) -> "Plan":
-        """Read them from a record.
+        """Parse and check the record of a study.
 
         Raises
         ------
         ValueError
-            If an entry has a key that is not one, or names what is not there.
+            If an entry has an unknown key or names an unknown factor or hook.
         """
         factors = {n: _entry(Factor, n, row) for n, row in record.get("factors", {}).items()}
         point = record.get("point", {})
@@ -222,9 +224,10 @@ def _entry(kind: type[Any], name: str, row: Mapping[str, Any], named: str = "nam
 
 
 class Model:
-    """A plan in a cache under one reading: cells and quantities by what a point says.
+    """Simulated model of a study under one interpretation.
 
-    Measures are attributes, and take the factors of a point: `model.thr("rlp", 0.3, mrd=5)`.
+    Each measure is a method that takes the factors of a point and returns a value for each run:
+    `model.thr("rlp", 0.3, mrd=5)`. Cells and runs come from `cache`.
     """
 
     def __init__(
@@ -252,7 +255,7 @@ class Model:
     def names(self) -> Mapping[str, Any]:
         """Names that expressions may use: constants, measures, and functions of the study.
 
-        A function of the study takes the model; expressions call it without.
+        Functions of the study take the model as their first argument, which expressions leave out.
         """
         return {
             **{name: _frozen(value) for name, value in self.plan.constants.items()},
@@ -271,32 +274,32 @@ class Model:
         return partial(self.measure, name)
 
     def cell(self, *args: Any, **factors: Any) -> Cell:  # noqa: ANN401 (values of factors)
-        """Return the scenario of a point."""
-        return self._cell(self._said(self.plan.args, args, factors))
+        """Return the cell (scenario and label) for the given values of factors."""
+        return self._cell(self._arguments(self.plan.args, args, factors))
 
     def measure(self, name: str, *args: Any, **factors: Any) -> Quantity:  # noqa: ANN401
-        """Return a measure of a point, run by run.
+        """Return the values of a measure at a point, one for each run.
 
         Raises
         ------
         ScenarioError
-            If a factor or value is not known.
+            If a factor or its value is unknown.
         """
         measure = self.plan.measures[name]
-        cell = self._cell({**measure.sets, **self._said(measure.args, args, factors)})
+        cell = self._cell({**measure.sets, **self._arguments(measure.args, args, factors)})
         if name in self.change.constants:
             value = Quantity([self.change.constants[name]] * self.cache.count(cell), name)
         else:
-            value = _Of(self.cache, cell, self.change).value(measure.of)
+            value = _Expression(self.cache, cell, self.change).value(measure.of)
         return value.named(f"{name}({cell.label})", measure.unit or None)
 
     def of_cell(self, name: str, cell: Cell) -> Quantity:
-        """Return a measure of a scenario that is no point of the plan, run by run."""
+        """Return the values of a measure for any scenario, one for each run."""
         measure = self.plan.measures[name]
-        value = _Of(self.cache, cell, self.change).value(measure.of)
+        value = _Expression(self.cache, cell, self.change).value(measure.of)
         return value.named(f"{name}({cell.label})", measure.unit or None)
 
-    def _said(
+    def _arguments(
         self, places: Sequence[str], args: Sequence[Any], factors: Mapping[str, Any]
     ) -> dict[str, Any]:
         if len(args) > len(places):
@@ -320,7 +323,7 @@ class Model:
                 for path, setting in factor.settings(value).items():
                     put(tree, path, setting)
             if value is not None and (name in self.plan.args or value != factor.absent):
-                lines.append(factor.told(value))
+                lines.append(factor.text(value))
         for path, item in self.change.sets.items():
             put(tree, path, item)
         for path in self.change.drops:
@@ -331,15 +334,15 @@ class Model:
 
 
 @dataclass(frozen=True)
-class _Of:
-    """Arithmetic of measures of a cell."""
+class _Expression:
+    """Evaluator of arithmetic expressions of the metrics of one cell."""
 
     cache: SimulationCache
     cell: Cell
     change: Change
 
     def value(self, text: str) -> Quantity:
-        """Evaluate "radio.down.frames_duplicate / radio.down.frames_sent"."""
+        """Evaluate an expression such as "radio.down.frames_duplicate / radio.down.frames_sent"."""
         value: Quantity = self._value(ast.parse(text, mode="eval").body)
         return value
 
@@ -381,7 +384,7 @@ def _dotted(node: ast.expr) -> Iterator[str]:
 
 
 def put(tree: dict[str, Any], path: str, value: Any) -> None:  # noqa: ANN401
-    """Set a value by path; None takes it away."""
+    """Set the value at a dotted path of a tree; None deletes the entry."""
     *parents, last = path.split(".")
     place: Any = tree
     for part in parents:

@@ -1,4 +1,4 @@
-"""The page of a study, and its numbers as files."""
+"""Writes the HTML page of a study and the files with its numbers."""
 
 import base64
 import json
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "counts", "document", "environment", "grounds", "render", "sentence", "write"]
 
 FORMAT = "farlink-study/2"
-"""The version of verdicts.json."""
+"""Version of the format of verdicts.json."""
 
 _LARGEST_SVG = 1_500_000
-"""A figure with more bytes than this as SVG stands on the page as PNG."""
+"""Largest SVG (bytes) on the page; larger figures are embedded as PNG."""
 
-# Keys of entries that are no published numbers: the page has them elsewhere, or needs them itself.
+# Keys of a figure's or table's entry that hold no published numbers.
 _SHOWN = {"id", "title", "where", "note", "kind", "content", "full"}
 _SHOWN |= {"points", "x", "y", "over", "series", "x_label", "x_scale", "log_x", "log_y"}
 
 
 def write(result: "StudyResult", directory: Path) -> list[Path]:
-    """Write everything of a result; see `StudyResult.save`."""
+    """Write all files of a result; see `StudyResult.save`."""
     files.check_directory(directory)
     written: list[Path] = []
     pictures = {}
@@ -65,7 +65,7 @@ def write(result: "StudyResult", directory: Path) -> list[Path]:
 
 
 def document(result: "StudyResult") -> dict[str, Any]:
-    """Return the verdicts with everything they rest on, as for JSON."""
+    """Return the content of verdicts.json."""
     return {
         "format": FORMAT,
         "study": result.study.id,
@@ -90,7 +90,7 @@ def document(result: "StudyResult") -> dict[str, Any]:
 
 
 def _live(live: "Live") -> dict[str, Any]:
-    """Return what real packets gave, as for JSON."""
+    """Return the emulated results for verdicts.json."""
     return {
         "kernel": live.kernel,
         "runs": live.runs,
@@ -116,7 +116,7 @@ def _live(live: "Live") -> dict[str, Any]:
 
 
 def render(result: "StudyResult", pictures: Mapping[str, str]) -> str:
-    """Return the page; `pictures` are the figures by id, as data URIs."""
+    """Return the page as HTML; `pictures` has the figures as data URIs, by id."""
     sections, loose = _sections(result)
     wrong = [
         judgement
@@ -154,20 +154,20 @@ def render(result: "StudyResult", pictures: Mapping[str, str]) -> str:
 
 
 def _sensitive(result: "StudyResult") -> "list[Judgement]":
-    """Return what was judged under all readings; those that show a cause stand with it."""
-    asked = {reading.id for reading in result.readings[1:]}
-    return [judgement for judgement in result.judgements if asked & judgement.findings.keys()]
+    """Return the claims that were judged under further interpretations of `--readings`."""
+    others = {reading.id for reading in result.readings[1:]}
+    return [judgement for judgement in result.judgements if others & judgement.findings.keys()]
 
 
 def _beside(result: "StudyResult") -> "list[tuple[Judgement, str]]":
-    """Return what is judged on real packets, each with its simulated verdict."""
+    """Return judgements on emulated values, each with the verdict of the simulation."""
     simulated = {judgement.claim.id: judgement.status for judgement in result.judgements}
     live = result.live.judgements if result.live else ()
     return [(row, simulated.get(row.claim.id, "")) for row in live]
 
 
 def environment() -> "Environment":
-    """Return what fills the templates of studies."""
+    """Return the Jinja environment of the pages of studies."""
     from jinja2 import Environment, PackageLoader
 
     made = Environment(
@@ -181,7 +181,7 @@ def environment() -> "Environment":
 
 
 def counts(result: "StudyResult") -> list[tuple[str, dict[str, int], int]]:
-    """Count verdicts by strength; what was fitted stands in a row of its own."""
+    """Count verdicts by strength of the claim, with calibration checks in their own row."""
     rows: dict[str, dict[str, int]] = {}
     for judgement in result.judgements:
         kind = "calibration" if judgement.claim.calibration else judgement.claim.strength
@@ -192,7 +192,7 @@ def counts(result: "StudyResult") -> list[tuple[str, dict[str, int], int]]:
 
 
 def grounds(judgements: "Iterable[Judgement]") -> list[tuple[str, dict[str, int], int]]:
-    """Count verdicts of strong claims by what they rest on; calibration checks are left out."""
+    """Count verdicts of strong claims by `Ground`, without calibration checks."""
     rows: dict[Ground, dict[str, int]] = {}
     for judgement in judgements:
         if (
@@ -207,7 +207,7 @@ def grounds(judgements: "Iterable[Judgement]") -> list[tuple[str, dict[str, int]
 
 
 def sentence(rows: Sequence[tuple[str, Mapping[str, int], int]]) -> str:
-    """Return what the rows of `grounds` say together: one share would add unlike things up."""
+    """Return a sentence with the share of reproduced claims in each row of `grounds`."""
     total = sum(count for _, _, count in rows)
     held = sum(row.get(Verdict.REPRODUCED.value, 0) for _, row, _ in rows)
     ordered = sum(row.get(Verdict.ORDER_ONLY.value, 0) for _, row, _ in rows)
@@ -236,7 +236,7 @@ def _mutation(mutation: NegativeControl, result: "StudyResult") -> dict[str, Any
 
 
 def _sections(result: "StudyResult") -> "tuple[list[dict[str, Any]], list[Judgement]]":
-    """Return tables and figures, each with what it claims, and the claims that have neither."""
+    """Return tables and figures, each with its claims, and the claims without a table or figure."""
     sections = []
     for name, made in result.made.items():
         content = made.content
@@ -244,7 +244,7 @@ def _sections(result: "StudyResult") -> "tuple[list[dict[str, Any]], list[Judgem
             {
                 "made": made,
                 "table": content if isinstance(content, Table) else None,
-                # Curves have heading and note in the picture.
+                # The picture of curves contains its heading and note.
                 "heading": "" if isinstance(content, Curves) else result.heading(made.item),
                 "curves": isinstance(content, Curves),
                 "drawn": isinstance(content, Curves | Drawing),
@@ -261,7 +261,7 @@ def _sections(result: "StudyResult") -> "tuple[list[dict[str, Any]], list[Judgem
 
 
 def _headline(judgements: Sequence[Judgement]) -> list[str]:
-    """Return what to look at first: published numbers beside ours, else what a verdict hangs on."""
+    """Return published and simulated numbers, or else the deciding comparison of a claim."""
     lines = [
         f"{row.what}: published {_number(row.published)} {row.unit}".rstrip()
         + f", ours {row.ours.text}"
@@ -277,10 +277,10 @@ _NAMES = {"y_range": "published axis", "x_range": "published abscissa"}
 
 
 def _published(item: Item) -> list[str]:
-    """Return what the record holds of the numbers of a figure or table, a line each."""
+    """Return the published numbers of a figure or table in the record, one line each."""
     lines: list[str] = []
     for key, value in item.data.items():
-        # Rows stand in the table itself, beside ours.
+        # The table itself shows published rows next to simulated ones.
         if key in _SHOWN or (isinstance(value, list) and any(isinstance(v, list) for v in value)):
             continue
         if isinstance(value, list) and value and all(isinstance(entry, str) for entry in value):
@@ -324,7 +324,7 @@ def _verdict(judgement: Judgement) -> dict[str, Any]:
         "cause": judgement.cause,
         "shown_by": [
             {"reading": name, "verdict": verdict, "key": key}
-            for name, verdict, key in judgement.shown
+            for name, verdict, key in judgement.cause_evidence
         ],
         "findings": {name: _finding(finding) for name, finding in judgement.findings.items()},
     }
@@ -365,14 +365,14 @@ def _evidence(evidence: Evidence) -> dict[str, Any]:
 
 
 def _files(name: str, made: "Made") -> list[str]:
-    """Return where the numbers of a figure or table are, beside the page."""
+    """Return the files with the numbers of a figure or table, relative to the page."""
     if isinstance(made.content, Table):
         return [f"tables/{name}.csv"]
     return [f"figures/{name}{suffix}.csv" for suffix in _numbers(made)]
 
 
 def _numbers(made: "Made") -> "dict[str, pd.DataFrame]":
-    """Return the tables of a figure by what is added to its name."""
+    """Return the tables of a figure, by suffix of the file's name."""
     if isinstance(made.content, Curves):
         return {"": numbers(made.content)}
     if isinstance(made.content, Drawing):

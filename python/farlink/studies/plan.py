@@ -1,4 +1,4 @@
-"""Plan of a study: the scenarios that its figures, tables and claims need, in batches."""
+"""Groups the figures, tables and claims of a study, with their scenarios, into batches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,12 +13,16 @@ from farlink.studies.study import Claim, Study
 __all__ = ["Batch", "batches"]
 
 _BATCH = 96
-"""Runs of a batch, per thread."""
+"""Number of runs of a batch for each thread."""
 
 
 @dataclass
 class Batch:
-    """Scenarios simulated together; `new` of them are new, with `runs` runs."""
+    """Scenarios that are simulated together.
+
+    `new` of them are in no earlier batch. `runs` is the number of runs beyond those of earlier
+    batches.
+    """
 
     work: list[Work] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
@@ -29,7 +33,7 @@ class Batch:
 def batches(
     study: Study, cache: SimulationCache, interpretations: Sequence[Change], work: Sequence[Work]
 ) -> list[Batch]:
-    """Cut figures, tables and claims into batches that keep all threads busy."""
+    """Group figures, tables and claims into batches large enough to use all threads."""
     planned = [Batch()]
     counted: dict[str, int] = {}
     for part in work:

@@ -1,18 +1,16 @@
-"""Measured quantities, run by run, and what can be said of them with confidence.
+"""Quantities with one value per run, and statistical evidence from comparing them.
 
-A `Quantity` holds one value per run. Run k of every cell of a study meets the same
-channel, so arithmetic is run by run, and a comparison is a paired test (Student's t
-on the differences). A comparison gives `Evidence`: how strongly the runs speak for it
-and how strongly against. Evidence combines as in logic:
+Run k of every cell has the same channel, so arithmetic combines values of the same run, and a
+comparison is a paired test (see `farlink.studies.significance`). A comparison gives `Evidence`: a
+p-value for the statement and one against it. Evidence combines as in logic:
 
     every(a > b, c <= 0.35 * a)        all must hold
     some(a > b, c > d)                 one at least
     ~(a > b)
 
-`every` needs each part to be significant by itself to hold (an intersection-union test,
-whose level is that of its parts), and refutes when one part is significantly wrong at the
-level divided by the number of parts (Bonferroni); `some` the other way round.
-docs/studies.md has the reasons.
+`every` holds if each part is significant at the level (intersection-union test), and is refuted if
+one of n parts is refuted at the level / n (Bonferroni). `some` is the reverse. docs/studies.md
+explains why.
 """
 
 import enum
@@ -46,10 +44,10 @@ __all__ = [
 ]
 
 LEVEL = 0.025
-"""One-sided level of a verdict: that of a 95 % confidence interval."""
+"""One-sided significance level of a verdict, that of a 95 % confidence interval."""
 
 SETTLED = LEVEL / 4
-"""p-value below the level of every interim analysis: the comparison needs no more runs."""
+"""Level of the last interim analyses; a comparison with a p-value below it needs no more runs."""
 
 NO_CELL = ""
 """Placeholder in `Quantity.cells` for values that come from no cell, such as traces."""
@@ -71,30 +69,30 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True)
 class Evidence:
-    """Strength of the runs' evidence for a statement, and against it.
+    """p-values for and against a statement, computed from runs.
 
     Attributes
     ----------
     p_for
-        Probability of runs that speak for the statement as strongly as these, or more, if
-        it did not hold. Small: it holds.
+        One-sided p-value of the null hypothesis that the statement does not hold. If it is small,
+        the statement holds.
     p_against
-        Probability of runs that contradict the statement as strongly as these, or more, if it
-        held. Small: it does not hold.
+        One-sided p-value of the null hypothesis that the statement holds. If it is small, the
+        statement does not hold.
     details
-        The numbers, a line per comparison.
+        Numbers of the comparisons, a line each.
     key_for, key_against
-        Which of the lines `p_for` and `p_against` hang on; by default the first.
+        Lines of `details` that determine `p_for` and `p_against`, by default the first.
     p_tie
-        Of what does not hold: the probability of values that are as near to each other as
-        these, or nearer, if they were more than `TIE` apart. Small: they are equal.
+        p-value of the null hypothesis that both sides differ by more than the share `TIE`. If it is
+        small, they count as equal.
     few
-        Whether what is undecided rests on hardly any events.
+        Whether an undecided comparison rests on too few events.
     open
-        Cells (keys of `farlink.studies.cache.Cell`) of the comparisons that are not settled:
-        what more runs would help.
+        Keys of the cells (`farlink.studies.cache.Cell`) of unsettled comparisons. More runs of
+        these cells may decide.
     sampled
-        Whether it rests on runs; false for a fact, which is computed or scripted.
+        Whether the evidence comes from runs; false for computed or scripted facts.
     """
 
     p_for: float
@@ -118,7 +116,7 @@ class Evidence:
         return self.at(LEVEL)
 
     def at(self, level: float) -> Verdict:
-        """Return what follows at a one-sided level."""
+        """Return the verdict at a one-sided significance level."""
         if self.p_for < level <= self.p_against:
             return Verdict.REPRODUCED
         if self.p_against < level <= self.p_for:
@@ -129,7 +127,7 @@ class Evidence:
 
     @property
     def key(self) -> str:
-        """The comparison that the verdict hangs on, with its numbers."""
+        """Deciding comparison with its numbers."""
         return self.key_against if self.verdict is Verdict.NOT_REPRODUCED else self.key_for
 
     def __invert__(self) -> "Evidence":
@@ -156,18 +154,18 @@ class Evidence:
 
 
 class Quantity:
-    """Quantity measured once per run, with a name for the reader.
+    """Quantity with one value per run, a label and a unit.
 
     Parameters
     ----------
     values
-        A value per run; NaN where a run had none.
+        Value of each run; NaN if undefined in a run.
     label
-        What it is, such as "throughput(rlp, PER 0.3)".
+        Name in figures and messages, such as "throughput(rlp, PER 0.3)".
     unit
-        Its unit, empty for counts and shares.
+        Unit; empty for counts and shares.
     cells
-        Keys of the cells that the values are of; `NO_CELL` for what is of none.
+        Keys of the cells whose runs gave the values; `NO_CELL` if none.
     """
 
     def __init__(
@@ -210,7 +208,7 @@ class Quantity:
         return f"{short(estimate.mean, 4)}{interval}{unit}{runs}"
 
     def named(self, label: str, unit: str | None = None) -> "Quantity":
-        """Return the same values under another name."""
+        """Return a copy with another label, and another unit if given."""
         return Quantity(self.values, label, self.unit if unit is None else unit, self.cells)
 
     def __add__(self, other: Number) -> "Quantity":
@@ -252,11 +250,11 @@ class Quantity:
         return _compare(self, other, "<=")
 
     def within(self, low: float, high: float) -> Evidence:
-        """Return whether the mean lies in an interval, ends included."""
+        """Return evidence that low <= mean <= high."""
         return every(self >= low, self <= high)
 
     def close_to(self, other: Number, share: float) -> Evidence:
-        """Return whether the mean differs from that of another by at most this share of it."""
+        """Return evidence that the mean differs from `other` by at most `share` * `other`."""
         return every(self >= other * (1 - share), self <= other * (1 + share))
 
     def _with(self, other: Number, values: NDArray[np.float64], sign: str) -> "Quantity":
@@ -265,7 +263,7 @@ class Quantity:
 
 
 class Nothing(Quantity):
-    """Number that a model without packets cannot have: no statement about it holds."""
+    """Placeholder for a quantity of a model without packets. No statement about it holds."""
 
     def __init__(self) -> None:
         super().__init__([math.nan] * 2, "nothing")
@@ -284,7 +282,7 @@ class Nothing(Quantity):
 
 
 def paired(*of: Number) -> "list[NDArray[np.float64]]":
-    """Return values run by run: of the runs that all of these have, numbers repeated."""
+    """Return arrays of the runs that all quantities have; numbers are repeated."""
     runs = min(len(item.values) for item in of if isinstance(item, Quantity))
     return [
         item.values[:runs] if isinstance(item, Quantity) else np.full(runs, float(item))
@@ -293,7 +291,7 @@ def paired(*of: Number) -> "list[NDArray[np.float64]]":
 
 
 def every(*parts: Evidence | Iterable[Evidence]) -> Evidence:
-    """Evidence that all of these hold; `ValueError` without any."""
+    """Return evidence that all of `parts` hold; `ValueError` if `parts` is empty."""
     flat = _flat(parts)
     weakest, worst = (
         max(flat, key=lambda item: item.p_for),
@@ -305,17 +303,17 @@ def every(*parts: Evidence | Iterable[Evidence]) -> Evidence:
         tuple(line for number in flat for line in number.details),
         weakest.key_for,
         worst.key_against,
-        # Equal as a whole: what does not hold is a tie.
+        # A tie if each part either holds or is a tie.
         max(min(number.p_for, number.p_tie) for number in flat),
         any(number.few for number in flat),
-        # A part that does not hold yet may hold, or refute the whole.
+        # More runs may decide each part that does not hold yet.
         frozenset().union(*(number.open for number in flat if number.p_for >= SETTLED)),
         any(number.sampled for number in flat),
     )
 
 
 def some(*parts: Evidence | Iterable[Evidence]) -> Evidence:
-    """Evidence that at least one of `parts` holds; `ValueError` if `parts` is empty."""
+    """Return evidence that at least one of `parts` holds; `ValueError` if `parts` is empty."""
     flat = _flat(parts)
     surest, mildest = (
         min(flat, key=lambda item: item.p_for),
@@ -327,7 +325,7 @@ def some(*parts: Evidence | Iterable[Evidence]) -> Evidence:
         tuple(line for number in flat for line in number.details),
         surest.key_for,
         mildest.key_against,
-        # Equal, all of them, or worse: none holds.
+        # A tie if each part is either refuted or a tie.
         max(min(number.p_against, number.p_tie) for number in flat),
         any(number.few for number in flat),
         open=frozenset().union(*(number.open for number in flat if number.p_against >= SETTLED)),
@@ -336,7 +334,7 @@ def some(*parts: Evidence | Iterable[Evidence]) -> Evidence:
 
 
 def fact(holds: bool, detail: str) -> Evidence:  # noqa: FBT001 (the fact itself)
-    """Evidence of something that is computed or scripted, not sampled."""
+    """Return evidence for a computed or scripted fact, without sampling."""
     p_for = 0.0 if holds else 1.0
     return Evidence(p_for, 1.0 - p_for, (detail,), sampled=False)
 
@@ -344,13 +342,12 @@ def fact(holds: bool, detail: str) -> Evidence:  # noqa: FBT001 (the fact itself
 def best(
     candidates: Mapping[_Key, Quantity], allowed: Sequence[_Key], *, margin: float = 0.01
 ) -> Evidence:
-    """Evidence that an allowed candidate has the largest mean, within `margin`.
+    """Return evidence that an allowed candidate has the largest mean, within `margin` (a share).
 
-    On a flat optimum chance decides which candidate is largest. So the claim holds if an allowed
-    candidate is significantly above `1 - margin` times every other candidate. It fails if
-    `1 - margin` times another candidate is significantly above every allowed one. If all
-    candidates are equal none is best: an allowed candidate must also exceed another one by more
-    than the margin.
+    At a flat optimum the largest candidate is random. So the claim holds if an allowed candidate is
+    significantly above `1 - margin` times every other candidate. The claim fails if `1 - margin`
+    times another candidate is significantly above every allowed one. It also fails if all
+    candidates are equal within the margin.
     """
     inside = [q for key, q in candidates.items() if key in allowed]
     outside = [q for key, q in candidates.items() if key not in allowed]
@@ -376,10 +373,10 @@ def best(
 NOTHING_HOLDS = fact(False, "the model has no packets")  # noqa: FBT003
 
 TIE = 0.02
-"""Share of a value by which another may differ and still count as equal to it."""
+"""Relative difference up to which two values count as equal."""
 
 _FEWEST_EVENTS = 10
-"""Events in all runs together below which counts that decide nothing are called too few."""
+"""Number of events, summed over the runs, below which undecided counts are "too few events"."""
 
 
 def _compare(a: Quantity, b: Number, sign: str) -> Evidence:
@@ -402,13 +399,13 @@ def _compare(a: Quantity, b: Number, sign: str) -> Evidence:
 
 
 def _tie(a: NDArray[np.float64], b: NDArray[np.float64] | float) -> float:
-    """Two one-sided tests: a is above the lower end of what counts as equal, below the upper."""
+    """Return the p-value of |a - b| > TIE |b|, by two one-sided tests (TOST)."""
     margin = TIE * np.abs(b)
     return max(above(a, b - margin)[0], above(a, b + margin)[1])
 
 
 def _few(x: Quantity) -> bool:
-    """Return whether hardly any run has a value, or hardly any event was counted."""
+    """Return whether under half of the runs have a value or events are too few."""
     known = x.values[~np.isnan(x.values)]
     if 2 * len(known) < len(x.values):
         return True
@@ -417,7 +414,7 @@ def _few(x: Quantity) -> bool:
 
 
 def short(x: float, digits: int) -> str:
-    """Round to some digits; without an exponent for what is read better so."""
+    """Format a number with significant digits, without exponent from 1e-4 to 1e9."""
     if not 1e-4 <= abs(x) < 1e9:
         return f"{x:.{digits}g}"
     return np.format_float_positional(x, precision=digits, unique=False, fractional=False, trim="-")

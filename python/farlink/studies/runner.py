@@ -1,6 +1,6 @@
-"""Running a study: plan the runs, simulate them, judge the claims, archive the result.
+"""Runs a study: plans and simulates runs, judges claims, and returns the result.
 
-`plan` says which scenarios are needed, `evaluate` computes findings and figures from their runs,
+`plan` lists the necessary scenarios, `evaluate` computes findings and figures from their runs,
 `judge` turns findings into verdicts, and `archive` holds the result and writes its page.
 """
 
@@ -17,7 +17,7 @@ from farlink.errors import FarlinkError, ScenarioError
 from farlink.studies import find
 from farlink.studies.archive import Made, StudyResult
 from farlink.studies.cache import Cell, SimulationCache
-from farlink.studies.controls import NegativeControl, worth_asking
+from farlink.studies.controls import NegativeControl, should_judge
 from farlink.studies.evaluate import content, finding, has_content
 from farlink.studies.judge import Finding, InterimAnalyses, Judgement, judge
 from farlink.studies.live import Live, emulate
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 __all__ = ["RUNS", "RUNS_QUICK", "Step", "StudyRunner", "run_study", "study"]
 
 RUNS = 10
-"""Runs of a cell."""
+"""Default number of runs of a cell."""
 
 RUNS_QUICK = 6
-"""Runs of a cell for a quick look: the fewest that can decide where all of them agree."""
+"""Default number of runs of a cell with `quick`, the fewest that can decide if all agree."""
 
 _MOST_RUNS = 1_000_000
 _MOST_JOBS = 1024
@@ -45,16 +45,16 @@ _MOST_SEED = 2**64 - 1
 
 @dataclass(frozen=True)
 class Step:
-    """Next step of a study.
+    """Progress of a study before its next batch.
 
     Attributes
     ----------
     ids
-        Figures, tables and claims that are simulated and made.
+        Ids of the batch's figures, tables and claims.
     cells, runs
-        New scenarios, and runs of them, for these.
+        Numbers of the batch's new scenarios and runs.
     done, total
-        Runs simulated before, and in all, as far as it is known ahead.
+        Numbers of runs before this batch and in all planned batches. Interim analyses may add runs.
     """
 
     ids: Sequence[str]
@@ -95,28 +95,28 @@ def study(
     only
         Ids of figures and tables (with their claims) and of claims, or beginnings of ids ("fig4").
     quick
-        Fewer runs and points, one interim analysis, and no part that the record calls long.
+        Whether to reduce runs and points, use one analysis, and skip entries with `full`.
     runs, seed
         Runs of each point, 2 or more (by default 10, or 6 if `quick`), and their seed. Run k of
         every point has the same random numbers.
     reading, readings
-        Interpretation of the text that the verdicts are for, by default the record's; and whether
-        claims are judged under all others, too.
+        Interpretation of the text that gives the verdicts, by default the record's; whether claims
+        are also judged under all others.
     causes, mutants
-        Whether claims that do not reproduce are judged under the interpretations that show why; and
-        whether claims are judged under the record's wrong models, which must turn some of them.
+        Whether claims that do not reproduce are also judged under the interpretations that show the
+        cause; whether claims are also judged under the record's negative controls.
     live, live_runs
-        Whether the record's live points are run with real packets first (Linux, root), and the real
-        runs of each, 2 or more. Without `only`, only the claims on them are judged then.
+        Whether the record's live points are emulated first (Linux, root), and the number of
+        emulated runs of each, at least 2. Without `only`, only claims on live points are judged.
     jobs, store, executor, progress
-        As for `sweep` and `run`; progress is that of the current batch.
+        Options as in `sweep` and `run`; the progress is that of the current batch.
     watch, tell
-        Called with each batch before it begins, and with a line after each real run.
+        Callbacks: `watch` before each batch, `tell` with a line of text after each emulated run.
 
     Raises
     ------
     ScenarioError
-        If an argument is wrong; nothing has run then.
+        If an argument is wrong, before any run.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def run_study(
     mutants: bool = False,
     watch: Callable[[Step], None] | None = None,
 ) -> StudyResult:
-    """Run a study with the runs of a cache; see `study`."""
+    """Run a study with the number of runs and the seed of a cache; see `study`."""
     started = time.perf_counter()
     interpretations = _interpretations(study, reading, every=readings)
     runner = StudyRunner(study, cache, interpretations)
@@ -206,9 +206,9 @@ def run_study(
     for control in study.plan.controls.values() if mutants else ():
         if watch is not None:
             watch(Step([f"wrong model {control.id!r}"], 0, 0, done, total))
-        asked = [judgement for judgement in judgements if worth_asking(control, judgement)]
+        selected = [judgement for judgement in judgements if should_judge(control, judgement)]
         mutations.append(
-            NegativeControl(control, [runner.judge_once(item, control) for item in asked])
+            NegativeControl(control, [runner.judge_once(item, control) for item in selected])
         )
         cache.forget_traces()
     return StudyResult(
@@ -229,7 +229,7 @@ def run_study(
 
 
 def _interpretations(study: Study, first: str | None, *, every: bool) -> list[Change]:
-    """Return the interpretation that counts, and with `every` the others."""
+    """Return the interpretation that gives the verdicts, followed by all others if `every`."""
     known = dict(study.plan.interpretations)
     if first is not None and first not in known:
         names = ", ".join(repr(name) for name in known)
@@ -240,14 +240,14 @@ def _interpretations(study: Study, first: str | None, *, every: bool) -> list[Ch
 
 @dataclass(frozen=True)
 class StudyRunner:
-    """Simulation, figures and verdicts of a study; the first interpretation counts."""
+    """Simulates and judges a study. The first interpretation gives figures and verdicts."""
 
     study: Study
     cache: SimulationCache
     interpretations: Sequence[Change]
 
     def simulate(self, cells: Sequence[Cell]) -> None:
-        """Simulate cells; a wrong scenario is an error of the figure or claim that needs it."""
+        """Simulate cells, but skip invalid scenarios, which fail later in their figure or claim."""
         with suppress(FarlinkError):
             self.cache.prefetch(cell for cell in cells if self._is_valid(cell))
 
@@ -259,7 +259,7 @@ class StudyRunner:
         return True
 
     def make(self, work: Work) -> Made:
-        """Make a figure or table; an error becomes its failure."""
+        """Make a figure or table. An exception becomes the `failure` of the result."""
         if not has_content(self.study, work):
             return Made(work.item)
         try:
@@ -268,30 +268,32 @@ class StudyRunner:
             return Made(work.item, failure=f"{type(error).__name__}: {error}")
 
     def judge(self, claim: Claim) -> Judgement:
-        """Judge a claim with runs until decided; under further interpretations with one look."""
+        """Judge a claim in interim analyses until decided, and once under other interpretations."""
         first, *others = self.interpretations
-        looks = [self.cache.runs * k for k in claim.looks[: 1 if self.cache.quick else None]]
-        judgement = judge(claim, {first.id: self._analyses(claim, first)}, looks)
+        analyses = [self.cache.runs * k for k in claim.looks[: 1 if self.cache.quick else None]]
+        judgement = judge(claim, {first.id: self._analyses(claim, first)}, analyses)
         if claim.untested or judgement.failure or not others:
             return judgement
 
-        rest = judge(claim, {other.id: self._analyses(claim, other) for other in others}, looks[:1])
+        rest = judge(
+            claim, {other.id: self._analyses(claim, other) for other in others}, analyses[:1]
+        )
         findings = {**judgement.findings, **rest.findings}
         return Judgement(claim, findings, rest.failure)
 
     def explain(self, judgement: Judgement) -> Judgement:
-        """Judge what does not reproduce under the readings that show why, with one look each."""
+        """Judge a claim that does not reproduce once under each of its `shown_by`."""
         claim = judgement.claim
         known = self.study.plan.interpretations
-        shown = [name for name in claim.shown_by if name not in judgement.findings]
-        if not judgement.fails or not shown:
+        missing = [name for name in claim.shown_by if name not in judgement.findings]
+        if not judgement.fails or not missing:
             return judgement
-        ways = {name: self._analyses(claim, known[name]) for name in shown}
-        rest = judge(claim, ways, [self.cache.runs])
+        analyses = {name: self._analyses(claim, known[name]) for name in missing}
+        rest = judge(claim, analyses, [self.cache.runs])
         return Judgement(claim, {**judgement.findings, **rest.findings}, rest.failure)
 
     def judge_once(self, judgement: Judgement, change: Change) -> Judgement:
-        """Judge a claim under a wrong model, with one look."""
+        """Judge a claim once, without interim analyses, under a negative control."""
         claim = judgement.claim
         return judge(claim, {change.id: self._analyses(claim, change)}, [self.cache.runs])
 
@@ -299,7 +301,7 @@ class StudyRunner:
         return InterimAnalyses(partial(self._find, claim, change)).analyse
 
     def _find(self, claim: Claim, change: Change, runs: int, more: Mapping[str, int]) -> Finding:
-        """Find what so many runs say of a claim, and more of some cells, by their keys."""
+        """Return the finding with `runs` runs of all cells and `more` (by key) of some."""
         cache = self.cache
         before = cache.runs, cache.more
         cache.runs, cache.more = runs, dict(more)

@@ -12,14 +12,14 @@ __all__ = ["Work", "all_work", "select"]
 
 @dataclass(frozen=True)
 class Work:
-    """Something to make: a figure, table or claim ("figure", "table", "claim") of a study."""
+    """Figure, table or claim of a study with its kind: "figure", "table" or "claim"."""
 
     kind: str
     item: Item
 
 
 def all_work(study: Study) -> list[Work]:
-    """Return everything a study has: what each figure or table claims right behind it."""
+    """Return all figures and tables, each followed by its claims, and the other claims."""
     work = []
     for kind, items in (("table", study.tables), ("figure", study.figures)):
         for name, item in items.items():
@@ -31,19 +31,18 @@ def all_work(study: Study) -> list[Work]:
 
 
 def select(study: Study, only: Sequence[str] | None, *, quick: bool = False) -> list[Work]:
-    """Return what is asked for, in the order of the study; everything if `only` is None.
+    """Return the figures, tables and claims that `only` selects, in the order of the study.
 
-    Entries of the record with `full` are left out of a quick look, unless they are asked
-    for by their id.
+    `None` selects all. With `quick`, entries of the record with `full` are left out unless `only`
+    has their id.
 
-    An id asks for its figure, table or claim; a figure or table brings its claims. What
-    is not an id is the beginning of ids: "fig4", "table", "wong1998.fig4.7". Ids of
-    claims may be written without the name of the study.
+    A word in `only` is an id, or the beginning of ids: "fig4", "table", "wong1998.fig4.7". A figure
+    or table also selects its claims. Ids of claims may lack the name of the study.
 
     Raises
     ------
     ScenarioError
-        If nothing has this id or beginning.
+        If a word in `only` matches no id.
     """
     named = only or ()
     work = [
@@ -80,7 +79,7 @@ def _found(study: Study, work: Sequence[Work], word: str) -> set[str]:
 
 
 def _begins(name: str, word: str) -> bool:
-    """Return whether a name begins with a word, which does not end within a number."""
+    """Return whether a name begins with a word: "fig4" begins "fig4.1" but not "fig41"."""
     if not word or not name.startswith(word):
         return False
     rest = name[len(word) :]

@@ -1,20 +1,18 @@
 """Significance of a difference between two means, for values of any shape.
 
-Student's t is right for nearly normal values. Delays at high loss are not: most runs are short
-and a few are very long, a sample has none of the long ones, and t then calls the mean low far
-too often (a lognormal with sigma 1.5: in 24 to 31 % of samples instead of 2.5 %). Rare counts
-are not normal either. So three tests are made where they apply, and the least sure of them
-counts:
+Student's t test is right for nearly normal values. Delays at high loss are not normal, because a
+few runs are very long. A sample without a long run makes t call the mean low too often: for a
+lognormal with sigma 1.5 in 24 to 31 % of samples instead of 2.5 %. Rare counts are not normal
+either. So up to three tests are made, and the largest p-value counts:
 
-- Student's t, always;
-- for positive values that are skewed, the generalised test of lognormal means (Krishnamoorthy
-  and Mathew 2003, J. Statist. Plann. Inference 115, 103-121; for pairs with the joint
-  distribution of both): exact for lognormal values, and on the safe side for exponential, gamma
-  and Weibull ones;
-- for small counts, the exact test of Poisson totals (for pairs: the binomial one, given their sum).
+- Student's t, always; - for positive values that are skewed, the generalised test of lognormal
+means (Krishnamoorthy and Mathew 2003, J. Statist. Plann. Inference 115, 103-121; for pairs with
+their joint distribution). It is exact for lognormal values, and conservative for exponential, gamma
+and Weibull values; - for small counts, the exact test of Poisson totals (for pairs: the binomial
+one, given their sum).
 
-No test keeps its level for every distribution: what has a rare large value that no run met
-cannot be told from what has none.
+No test keeps its level for every distribution, because a rare large value may be missing in all
+runs.
 """
 
 import math
@@ -31,21 +29,22 @@ Values = NDArray[np.float64]
 
 
 def above(a: Values, b: Values | float, *, or_equal: bool = False) -> tuple[float, float]:
-    """Return the one-sided p-values of "the mean of a is above that of b", and of the contrary.
+    """Return the one-sided p-values of "mean of a > mean of b" and of the opposite.
 
     Parameters
     ----------
     a, b
-        A value per run; run k of both met the same channel. `b` may be a number. Runs in
-        which either is NaN are left out.
+        Values of the runs; run k of both has the same channel. `b` may be a number. Runs in which
+        either is NaN are left out.
     or_equal
-        Whether equality holds for the statement: it decides where all runs are equal.
+        Whether the statement is >= instead of >. This matters only if a and b are equal in all
+        runs.
 
     Returns
     -------
     tuple of float
-        The probability of runs that speak for the statement as strongly as these, or more, if
-        it did not hold; and for its contrary. Both are 1 with fewer than two runs.
+        p-value of the null hypothesis that the statement does not hold, and p-value of the null
+        hypothesis that it holds. Both are 1 with fewer than two runs.
     """
     pairs = isinstance(b, np.ndarray)
     other = np.broadcast_to(np.asarray(b, dtype=np.float64), a.shape)
@@ -64,31 +63,32 @@ def above(a: Values, b: Values | float, *, or_equal: bool = False) -> tuple[floa
 
 
 _FEWEST = 2
-"""Runs that are needed: one says nothing about the next."""
+"""Smallest number of runs for a test."""
 
 _ROUNDING = 1e-12
-"""Share of a value below which differences are those of rounding."""
+"""Relative difference below which values count as equal, because of rounding."""
 
 _SPREAD = 0.2
-"""Standard deviation of the logarithms from which positive values count as skewed: for a
-lognormal with just so much t says "below" in 4 instead of 2.5 % of samples of six."""
+"""Standard deviation of the logarithms above which positive values count as skewed. At this value
+Student's t wrongly says "below" in 4 % instead of 2.5 % of lognormal samples of six.
+"""
 
 _SPREAD_OF_PAIRS = 0.5
 """`_SPREAD` for pairs of similar spread, because their differences are less skewed."""
 
 _DRAWS = 10_000
-"""Draws of the generalised test: a p-value of 0.025 is known to 0.0016."""
+"""Number of draws of the generalised test; the standard error of a p-value of 0.025 is 0.0016."""
 
 _OPEN = (0.0, 0.0)
 """p-values of a test that does not apply, so that the other tests decide."""
 
 
 def _student(x: Values, *, or_equal: bool, rounding: float) -> tuple[float, float]:
-    """Student's t on the differences.
+    """Return the two p-values of Student's t test on differences.
 
-    Where all runs have the same value there is nothing to divide by, and a sample of counts can
-    be so by chance. Then a sign test says how sure n equal runs are: if half of all runs were
-    otherwise, n alike would have probability 2^-n.
+    If all runs have the same value, t is undefined, and a sample of counts can be equal by chance.
+    Then a sign test gives the p-value 2^-n, the probability of n equal runs if half of all runs
+    differ.
     """
     n, mean, spread = len(x), float(np.mean(x)), float(np.std(x, ddof=1))
     if spread <= rounding:
@@ -99,7 +99,7 @@ def _student(x: Values, *, or_equal: bool, rounding: float) -> tuple[float, floa
 
 
 def _skewed(x: Values, y: Values | None) -> bool:
-    """Return whether either has a tail above, and is spread enough for that to matter."""
+    """Return whether x or y is skewed upwards (by `_SPREAD` or `_SPREAD_OF_PAIRS`)."""
     item = _spread_above(x)
     if y is None:
         return item > _SPREAD
@@ -108,9 +108,9 @@ def _skewed(x: Values, y: Values | None) -> bool:
 
 
 def _spread_above(x: Values) -> float:
-    """Return the standard deviation of the logarithms; 0 of what has its tail below.
+    """Return the standard deviation of the logarithms, or 0 if the skewness is below -1.
 
-    No lognormal has, and a sample of six seldom looks so.
+    Lognormal values have a positive skewness; their samples of six are rarely below -1.
     """
     away = x - x.mean()
     spread = float(np.sqrt(np.mean(away**2)))
@@ -120,7 +120,7 @@ def _spread_above(x: Values) -> float:
 
 
 def _lognormal(x: Values, y: Values | float) -> tuple[float, float]:
-    """Generalised test of lognormal means, by draws that are the same for every sample."""
+    """Return the two p-values of the generalised test of lognormal means, with fixed draws."""
     if isinstance(y, float):
         mean, var = _pivots(np.log(x)[:, None])
         share = float(np.mean(mean[0] + var[0] / 2 <= math.log(y)))
@@ -131,10 +131,10 @@ def _lognormal(x: Values, y: Values | float) -> tuple[float, float]:
 
 
 def _pivots(logs: Values) -> tuple[Values, Values]:
-    """Draw means and variances of one or two normal columns as the sample leaves them open.
+    """Draw generalised pivots of the means and variances of one or two normal columns.
 
-    With the sample covariance S = V V' / (n - 1) and a standard Wishart matrix A A', the scale
-    L = V A^-1 and the mean less L z / sqrt(n) have the distribution of what was sampled from.
+    With the sample covariance S = V V' / (n - 1) and a standard Wishart matrix A A', the pivots are
+    L = V A^-1 for the scale and (sample mean - L z / sqrt(n)) for the mean.
     """
     n, columns = logs.shape
     centred = logs - logs.mean(axis=0)
@@ -154,7 +154,7 @@ def _pivots(logs: Values) -> tuple[Values, Values]:
 
 @lru_cache(maxsize=64)
 def _draws(n: int) -> tuple[Values, ...]:
-    """Bartlett's factors of a 2 x 2 Wishart matrix with n - 1 degrees of freedom, and normals."""
+    """Draw Bartlett's factors of 2 x 2 Wishart matrices (n - 1 degrees of freedom), and normals."""
     random = np.random.Generator(np.random.PCG64(n))
     a11 = np.sqrt(random.chisquare(n - 1, _DRAWS))
     a22 = np.sqrt(random.chisquare(max(n - 2, 1), _DRAWS))
@@ -163,12 +163,12 @@ def _draws(n: int) -> tuple[Values, ...]:
 
 
 def _rare(x: Values) -> bool:
-    """Return whether these are counts of events that some runs have not met at all."""
+    """Return whether the values are counts, with 0 in at least one run."""
     return bool(np.all(x >= 0) and np.all(x == np.floor(x)) and np.any(x == 0))
 
 
 def _counts(x: Values, y: Values | float) -> tuple[float, float]:
-    """Exact test of Poisson totals; of pairs given their sum, which is binomial."""
+    """Return the two p-values of the exact test of Poisson totals, binomial for pairs."""
     total = float(x.sum())
     if isinstance(y, float):
         if y <= 0:

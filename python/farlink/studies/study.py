@@ -1,10 +1,9 @@
-"""Parts of a study: its record, and code for what is no curve.
+"""Parts of a study: its TOML record, and its registered code.
 
-The record (the .toml files of the study's folder) holds what was published, in our own words
-and its numbers, and how it is made again, each once: the model, what its points may say,
-measures, tables, figures, and claims as expressions, with where they stand and how far to trust
-them; what the publication leaves open, and how else it can be read. Code makes ladders, traces
-and other tables, and functions that expressions call.
+The record (the .toml files of the study's folder) has the published results in our own words:
+figures, tables, and claims as expressions with their place and strength. The record also has what
+simulates them: the model, its factors and measures, choices for gaps of the publication, and other
+interpretations. Code makes ladders, traces and other tables, and functions that expressions call.
 """
 
 import tomllib
@@ -36,8 +35,9 @@ __all__ = [
 ]
 
 STRENGTHS = ("strong", "weak", "doubtful")
-"""How far a record can trust a claim: it should reproduce; it hangs on what was left open or
-is small; it contradicts itself or rests on too little."""
+"""Strengths of a claim. Strong: explicit, with a mechanism. Weak: small, or dependent on gaps of
+the publication. Doubtful: contradicts itself, or rests on too few events.
+"""
 
 LOOKS = (1, 2, 4)
 """Runs of each interim analysis of an undecided claim, as multiples of the first one's."""
@@ -45,7 +45,7 @@ LOOKS = (1, 2, 4)
 
 @dataclass(frozen=True)
 class Item:
-    """A figure, table or claim of the record: its id and all keys beside it."""
+    """Figure, table or claim of the record, with all keys of its entry."""
 
     id: str
     title: str
@@ -55,35 +55,33 @@ class Item:
 
 @dataclass(frozen=True)
 class Claim(Item):
-    """A statement of the study.
+    """Statement of the publication that the study judges.
 
     Attributes
     ----------
     strength
         One of `STRENGTHS`.
     figure
-        Id of the figure or table it belongs to; empty if none.
+        Id of the claim's figure or table; empty if none.
     order, number
-        Expressions (see `farlink.studies.expression`): what it says of more and less, and what
-        it says in numbers, with a tolerance from the study's own precision.
+        Expressions (see `farlink.studies.expression`) for the order ("more than") and for the
+        number ("about 10 %"), with a tolerance from the publication's precision.
     compare
-        Published numbers beside ours, a row each: `what`, `published`, `unit`, and `ours`, an
-        expression.
+        Published numbers, each with an expression for the simulated one.
     published, legibility
-        What was printed, for the reader, and how well it can be read: "text", "table", "tick"
-        or "none".
+        Printed statement, and source of its number: "text", "table", "tick" (of an axis) or "none".
     calibration
-        Whether a parameter was fitted to it: then it is a check, and no evidence.
+        Whether a parameter was fitted to the claim, so that its success is no evidence.
     untested
-        Why it cannot be judged; empty if it can.
+        Reason why the claim cannot be judged; empty if it can.
     tolerance
-        Where the tolerance comes from.
+        Source of the tolerance.
     cause
-        Why it does not reproduce, as far as was found out; told where it does not.
+        Known cause if the claim does not reproduce.
     looks
-        Runs of each interim analysis, as multiples of those of the first.
+        Numbers of runs of the interim analyses, as multiples of the first one's.
     shown_by
-        Readings that show this cause: under them the number moves to the published one.
+        Interpretations that show the cause: under them the number is closer to the published one.
     """
 
     strength: str = "strong"
@@ -103,7 +101,7 @@ class Claim(Item):
 
 @dataclass(frozen=True)
 class Comparison:
-    """A published number, and the expression of ours."""
+    """Published number, and expression `ours` for the simulated one."""
 
     what: str
     published: float
@@ -113,20 +111,20 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Choice:
-    """Choice for a point that the study leaves open.
+    """Choice for a gap of the publication.
 
     Attributes
     ----------
     item
-        What it is about: "mean MAC access delay".
+        Subject of the choice: "mean MAC access delay".
     text
-        What the study says of it.
+        Statement of the publication about the subject.
     ours
-        The value or rule here.
+        Chosen value or rule.
     why
-        The reason.
+        Reason for the choice.
     calibration
-        Whether it was fitted to something that the study shows.
+        Whether the value was fitted to a published result.
     """
 
     item: str
@@ -138,26 +136,26 @@ class Choice:
 
 @dataclass(frozen=True)
 class Curves:
-    """A figure of curves: quantities over x, a mean with its interval per point.
+    """Figure of curves, with the mean and its 95 % interval at each point.
 
     Attributes
     ----------
     x, x_label
-        The points of the abscissa and what it is, with its unit.
+        Values of the x axis, and its label with unit.
     y_label
-        What the ordinate is, with its unit.
+        Label of the y axis with unit.
     series
-        Per curve a quantity for each x (None: no point).
+        Quantities of each curve, one for each x; None for no point.
     scale
-        What values are multiplied by for the figure (1e-3 for kbit/s).
+        Factor of the values in the figure (1e-3 for kbit/s).
     y_range
-        Ends of the published axis, if known.
+        Ends of the published y axis, if known.
     log_x, log_y
         Whether the axis is logarithmic.
     note
-        A line under the figure; empty for none.
+        Line of text below the figure; may be empty.
     points
-        What was published of it.
+        Published points.
     """
 
     x: Sequence[float]
@@ -174,7 +172,7 @@ class Curves:
 
 @dataclass(frozen=True)
 class Published:
-    """A published point of a figure, in the units of its axes; a line where one of both is known.
+    """Published point in the units of the axes; a line if x or y is None.
 
     `text` is the printed sentence, for the legend.
     """
@@ -186,7 +184,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure that is not of curves, with the tables it was made from."""
+    """Figure other than curves, with the tables of its data."""
 
     figure: "Figure"
     tables: Mapping[str, "pd.DataFrame"]
@@ -195,10 +193,9 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Table:
-    """A table that was made again: published and ours side by side.
+    """Table of text with published and simulated values side by side.
 
-    `rows` are of text; `columns` name them. With `agrees` each row says whether the two
-    are the same within what the record allows.
+    `agrees` has for each row whether both values agree within the record's tolerance.
     """
 
     columns: Sequence[str]
@@ -209,16 +206,16 @@ class Table:
 
 @dataclass
 class Registry:
-    """Code of a study, by the ids of its record or the names that it uses.
+    """Functions of a study, by the ids and names that its record uses.
 
     Attributes
     ----------
     figures, tables
-        Make a figure or table out of a model.
+        Functions from a model to a figure or table, by id.
     functions
-        What expressions may call; the model comes first.
+        Functions for expressions. Their first argument is the model.
     hooks
-        Change the tree of a scenario, for readings and wrong models.
+        Functions that edit the tree of a scenario, for interpretations and negative controls.
     """
 
     figures: dict[str, Callable[[Model], "Curves | Drawing"]] = field(default_factory=dict)
@@ -227,19 +224,19 @@ class Registry:
     hooks: dict[str, Hook] = field(default_factory=dict)
 
     def figure(self, id: str) -> "Callable[[_Function], _Function]":  # noqa: A002
-        """Register what makes the figure with this id."""
+        """Register the function that makes the figure with this id."""
         return _register(self.figures, id)
 
     def table(self, id: str) -> "Callable[[_Function], _Function]":  # noqa: A002
-        """Register what makes the table with this id."""
+        """Register the function that makes the table with this id."""
         return _register(self.tables, id)
 
     def function(self, name: str) -> "Callable[[_Function], _Function]":
-        """Register what expressions call by this name."""
+        """Register a function for expressions."""
         return _register(self.functions, name)
 
     def hook(self, name: str) -> "Callable[[_Function], _Function]":
-        """Register what readings and wrong models name."""
+        """Register a hook for interpretations and negative controls."""
         return _register(self.hooks, name)
 
 
@@ -258,7 +255,7 @@ def _register(place: dict[str, Any], id: str) -> Callable[[_Function], _Function
 
 @dataclass(frozen=True)
 class Study:
-    """A study: its record and its code."""
+    """Study: parsed record and registered code."""
 
     id: str
     record: Mapping[str, Any]
@@ -271,13 +268,12 @@ class Study:
 
     @classmethod
     def read(cls, package: str, registry: Registry) -> "Study":
-        """Read the record of a package, all its .toml files, and join it with its code.
+        """Read the record (all .toml files of a package) and combine it with its code.
 
         Raises
         ------
         ValueError
-            If an entry of the record lacks a key, has an id that another has, or a value
-            that is not known.
+            If an entry of the record lacks a key, repeats an id, or has an unknown value.
         ScenarioError
             If an expression is wrong.
         """
@@ -293,7 +289,7 @@ class Study:
 
     @classmethod
     def of(cls, record: Mapping[str, Any], registry: Registry) -> "Study":
-        """Join a record with its code; see `read`."""
+        """Combine a record with its code; see `read`."""
         rows = [row for part in _ITEMS for row in record.get(part, [])]
         ids = [_need(row, "id", "an entry") for row in rows]
         if repeated := {item for item in ids if ids.count(item) > 1}:
@@ -329,15 +325,15 @@ class Study:
         )
 
     def model(self, cache: SimulationCache, change: Change = AS_CHOSEN) -> Model:
-        """Return the model of the study in a cache, under a reading or with a wrong change."""
+        """Return the model of the study under an interpretation or negative control."""
         return Model(cache, self.plan, change, self.registry.hooks, self.registry.functions)
 
     @property
     def gaps(self) -> list[str]:
-        """Entries of the record that nothing makes, and the other way round, a line each.
+        """Return a line for each entry of the record without code, and code without an entry.
 
-        A claim with `untested` needs no expression, and a figure that has only a `content`,
-        or says what curves it has, no function.
+        A claim with `untested` needs no expression. A figure with `content` or `series` needs no
+        function.
         """
         needed = {
             "figure": {n for n, figure in self.figures.items() if not _MADE & figure.data.keys()},
@@ -359,7 +355,7 @@ class Study:
 
 
 _MADE = {"content", "series"}
-"""Keys of figures and tables that need no function."""
+"""Keys that make a function for the figure or table unnecessary."""
 
 _ITEMS = ("figure", "table", "claim")
 
@@ -368,11 +364,11 @@ _CLAIM += ("untested", "tolerance", "cause", "shown_by", "looks")
 _CHOICE = {"item", "says", "ours", "why", "calibration"}
 
 LEGIBILITY = ("", "text", "table", "tick", "none")
-"""How well a published number can be read; the last: not at all."""
+"""Sources of a published number; "none" if it is not legible."""
 
 
 def _causes(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return causes that several claims have in common, by id."""
+    """Return the causes that claims share, by id."""
     causes: dict[str, str] = {}
     for row in rows:
         id = _need(row, "id", "a cause")  # noqa: A001
@@ -386,7 +382,7 @@ def _causes(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _caused(row: Mapping[str, Any], causes: Mapping[str, str]) -> dict[str, Any]:
-    """Return the row of a claim with the cause that it names written out."""
+    """Return a claim's row with `because` (id of a cause) replaced by that cause's text."""
     given = dict(row)
     name = given.pop("because", None)
     if name is None:

@@ -1,8 +1,8 @@
-"""The main questions of the studies, asked again of the TCPs of today.
+"""Simulates the main questions of the studies with recent TCPs.
 
-`python -m farlink.studies.today --out DIR` simulates what today.toml lists and writes tables
-(Markdown and CSV, with 95 % intervals) and a figure per question. docs/studies/what-we-learned.md
-is made of them.
+`python -m farlink.studies.today --out DIR` simulates the questions in today.toml. It writes a table
+(Markdown and CSV, with 95 % intervals) and a figure for each question.
+docs/studies/what-we-learned.md contains these tables and figures.
 """
 
 import argparse
@@ -37,24 +37,23 @@ _AXES = ("place", "mechanism", "stack")
 
 @dataclass(frozen=True)
 class Question:
-    """A question: what is measured where, with which mechanism of the network, by which TCP.
+    """Question: a measure over places, mechanisms of the network, and TCP stacks.
 
     Attributes
     ----------
     id, asks
-        Its name and its text.
+        Name and text of the question.
     study
-        The study whose network it is; empty where `model` is the scenario.
+        Study that provides the scenario; empty if `model` does.
     measure, unit, scale
-        What is measured of flow 0, and how it is written: its values times `scale`.
+        Metric of flow 0, its printed unit, and the factor of printed values.
     model
-        The scenario, where no study has it.
+        Scenario, if it is from no study.
     place, mechanism, stack
-        Per name what it sets: `point`, factors of the study; `sets`, values by path. A stack
-        with `tcp` replaces the table [tcp] of the scenario but for the segment size; `drops` are
-        paths that it takes away.
+        Settings by name: `point` gives factors of the study, `sets` values by path, and `drops`
+        paths to delete. `tcp` of a stack replaces the scenario's table [tcp] except `mss`.
     gains
-        Which ratios are given: two names of an axis.
+        Pairs of names on one axis whose ratio is computed.
     """
 
     id: str
@@ -77,7 +76,8 @@ class Question:
             point = {
                 key: value for message in lines for key, value in message.get("point", {}).items()
             }
-            # What a place says of the whole network stands over what its arguments say.
+            # Positional factors of the study come first, so that the others override their
+            # settings.
             point = {
                 key: point[key] for key in sorted(point, key=lambda key: key not in model.plan.args)
             }
@@ -97,7 +97,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Gain:
-    """By which factor one is above another in the same place, of the same runs."""
+    """Ratio of two cases in the same place, over the same runs."""
 
     where: tuple[str, str]
     of: str
@@ -107,7 +107,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class Answer:
-    """Answer to a question: a quantity per place, mechanism and stack; and ratios."""
+    """Quantities of a question by place, mechanism and stack, and their ratios."""
 
     question: Question
     values: Mapping[tuple[str, str, str], Quantity]
@@ -135,7 +135,7 @@ def _cells(question: Question) -> Iterator[tuple[tuple[str, str, str], Cell]]:
 
 
 def answer(question: Question, cache: SimulationCache) -> Answer:
-    """Simulate what a question asks for."""
+    """Simulate all cases of a question."""
     cells = dict(_cells(question))
     cache.prefetch(cells.values())
     values = {}
@@ -157,7 +157,7 @@ def _gains(values: Mapping[tuple[str, str, str], Quantity], of: str, over: str) 
 
 
 def _ratio(a: Quantity, b: Quantity) -> Estimate:
-    """Geometric mean of the ratios run by run, with the interval of its logarithm."""
+    """Return the geometric mean of the runs' ratios, with the interval from their logarithms."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(a.values / b.values)
     estimate = mean_ci95([float(log) if math.isfinite(log) else None for log in logs])
@@ -168,7 +168,7 @@ def _ratio(a: Quantity, b: Quantity) -> Estimate:
     return Estimate(mean, low, high, estimate.n)
 
 
-# --- What is written
+# --- Output
 
 
 def _text(quantity: Quantity) -> str:
@@ -226,7 +226,7 @@ def _csv(answer: Answer) -> str:
 
 
 def _draw(answer: Answer, path: Path) -> None:
-    """Draw a panel per place: a mark per mechanism and stack, a bar for its 95 % interval."""
+    """Draw a panel per place, with mean and 95 % interval per mechanism and stack."""
     from farlink.plot.sheet import points, sheet, styled
     from farlink.plot.style import PALETTE
 
@@ -235,7 +235,8 @@ def _draw(answer: Answer, path: Path) -> None:
         question = answer.question
         places, mechanisms = list(question.place), list(question.mechanism)
         rows = len(question.stack)
-        # Marks of one row stay clear of those of the next, however many they are.
+        # Marks of one row use at most 0.8 of its height, so that they stay apart from the next
+        # row's.
         step = min(0.22, 0.8 / len(mechanisms))
         each = max(0.30, 0.13 * len(mechanisms))
         height = 0.8 + each * rows * math.ceil(len(places) / 3) + 0.5 * math.ceil(len(places) / 3)
@@ -277,7 +278,7 @@ def _draw(answer: Answer, path: Path) -> None:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Ask all questions, or some; see the module."""
+    """Run the command line described in the docstring of the module."""
     parser = argparse.ArgumentParser(prog="python -m farlink.studies.today", description=__doc__)
     parser.add_argument("--only", default="", help="ids of questions, or how they begin: A,B")
     parser.add_argument("--runs", type=int, default=30, help="runs of each point (default 30)")
