@@ -21,42 +21,43 @@ table! {
     pub struct AgentSpec for kind: AgentName {
         /// Router of the agent.
         at: String;
-        /// Name of the link at that router that the agent serves: losses behind it are those of the
-        /// medium.
+        /// Name of the link at that router that the agent serves; losses behind this link are those
+        /// of the medium.
         wireless: String;
         /// Kind of the agent.
         kind: AgentName;
         /// Enable the agent from the start; `ctl set agents.0.enabled=false` switches it while an
         /// emulation runs.
         enabled?: bool = true;
-        /// Instants at which it is switched: off if it is on, on if it is off.
+        /// Instants at which the agent is switched: off if it is on, on if it is off.
         switch_at?: Vec<Time>;
-        /// Fate of the agent's state of a host of `[[handoffs]]` that leaves its link; "lose"
-        /// without it.
+        /// Fate of the agent's state of a host of `[[handoffs]]` that leaves its link; the default
+        /// is "lose".
         handoff?: AgentHandoff;
-        /// Rate of the transfer of that state to another agent; without it the transfer takes no
-        /// time.
+        /// Rate at which that state is transferred to another agent; by default the transfer takes
+        /// no time.
         transfer_rate?: Rate, in Rate(1)..=Rate(1_000_000_000_000);
         /// Additional delay of the transfer.
         transfer_delay?: Time, in Time(Interval::ZERO)..=Time(LONGEST_DELAY);
-        /// Connections with state in the agent at once; packets of others pass unread.
+        /// Most connections with state in the agent at once; the packets of others pass unread.
         connections?: u32 = Limits::default().connections as u32, in 1..=1_000_000;
-        /// Time without packets after which a connection is forgotten.
+        /// Time without packets after which the agent removes a connection's state.
         idle?: Time = Time(Limits::default().idle), in SHORTEST..=Time(LONGEST_RUN);
-        /// Time at which partial acknowledgments are sent.
+        /// Event at which the agent sends partial acknowledgments.
         protocol?: AckpProtocol = AckpProtocol::Full, of [Ackp];
         /// Only senders whose SYN has the option get partial acknowledgments; by default
         /// with `protocol = "full"`.
         negotiate?: bool, of [Ackp];
-        /// A partial acknowledgment at each expiry of the timer, and not once for the same
+        /// Send a partial acknowledgment at each expiry of the timer, instead of once for the same
         /// data; with `protocol = "full"`.
         repeat?: bool = false, of [Ackp];
-        /// Packets of a connection in the agent's cache: the window at least. Berkeley's snoop of
-        /// 1995 kept 100.
+        /// Most packets of a connection in the agent's cache; at least the window. Berkeley's snoop
+        /// of 1995 kept 100.
         cache?: u32 = SNOOP.cache as u32, in 1..=100_000, of [Snoop, Ackp, Ebsn, SeqCache];
-        /// Bytes of packets of all connections in the cache; further packets pass without a copy.
+        /// Most bytes of packets of all connections in the cache; further packets pass without a
+        /// copy.
         memory?: Size = Size(64 << 20), in Size(1)..=Size(1 << 40), of [Snoop, Ackp, Ebsn];
-        /// Least time after which the agent declares a packet lost.
+        /// Shortest time after which the agent declares a packet lost.
         tick?: Time = Time(SNOOP.tick), in SHORTEST..=Time(LONGEST_DELAY),
             of [Snoop, Ackp, Ebsn, SeqCache];
         /// Smoothed round-trip time of the wireless side before the first sample.
@@ -65,7 +66,8 @@ table! {
         /// Initial variation of the round-trip time.
         rttvar?: Time = Time(SNOOP.rttvar), in SHORTEST..=Time(LONGEST_DELAY),
             of [Snoop, Ackp, Ebsn, SeqCache];
-        /// Local tries after which the agent forgets a packet, and forwards duplicate ACKs for it.
+        /// Local retransmissions after which the agent gives up a packet, and forwards duplicate
+        /// ACKs for it.
         tries?: u32, in 1..=1000,
             of [Snoop = 10, Ackp = 10, Ebsn = 10, SeqCache = 10, Spoof = 15];
         /// Send retransmissions ahead of all packets that wait for the wireless link. Not on a link
@@ -73,47 +75,48 @@ table! {
         ahead?: bool = true, of [Snoop, Ackp, Ebsn];
         /// Treatment of selective acknowledgments.
         sack?: SackName = SackName::Pass, of [Snoop, Ackp, Ebsn];
-        /// Retransmit everything missing below the highest block at a duplicate ACK with blocks.
+        /// At a duplicate ACK with SACK blocks, retransmit everything missing below the highest
+        /// block.
         sack_repair?: bool = false, of [Snoop, Ackp, Ebsn];
-        /// Negative acknowledgments to the mobile host for what the wireless link loses of
-        /// its data; its TCP needs `nack = true`.
+        /// Send negative acknowledgments to the mobile host for data that it loses on the wireless
+        /// link; its TCP needs `nack = true`.
         uploads?: bool = false, of [Snoop];
         /// Data segments from the start of a connection without any acknowledgment, after which
-        /// acknowledgments are assumed to take another path. The agent then lets the connection
-        /// pass until it sees one.
+        /// acknowledgments are assumed to take another path. The agent then forwards the connection
+        /// unread until it sees an acknowledgment.
         blind_after?: u32 = Limits::default().blind_after,
             of [Eln, Snoop, Ackp, Ebsn, EbsnPlain, SeqCache];
-        /// The TCP of the half on the side of the other links: keys that differ from those
-        /// of the scenario's `tcp`.
+        /// TCP of the half on the side of the other links: keys that differ from those of the
+        /// scenario's `tcp`.
         wired_tcp?: TcpSpec, of [Split, Pep, Pepsal];
         /// TCP of the half on the side of the wireless link.
         wireless_tcp?: TcpSpec, of [Split];
         /// TCP of the half on the side of the satellite, the link that `wireless` names. The
-        /// variant is "hybla" if none is written, or the usual one of a profile without Hybla.
+        /// default variant is "hybla", or the default TCP of a profile without Hybla.
         satellite_tcp?: TcpSpec, of [Pep, Pepsal];
-        /// Time at which the SYN of an end is answered.
+        /// Time at which the agent answers the SYN of an end.
         open?: OpenName = OpenName::Early, of [Split, Pep, Pepsal];
-        /// Bytes of a direction that are forwarded and not acknowledged. Beyond it, data of split
-        /// connections stays unread in its half, whose window closes; spoofing acknowledges no
+        /// Most bytes of a direction that are forwarded and not acknowledged. Beyond them, a split
+        /// connection reads no more data, and its receive window closes; spoofing acknowledges no
         /// more.
         buffer?: Size, in Size(1)..=Size(1 << 30),
             of [Split = Size(64 << 10), Pep = Size(1 << 20), Pepsal = Size(4 << 20),
                 Spoof = Size(64 << 10)];
-        /// Time for which bytes wait for more, to fill a segment of the other half; with 0 they
-        /// leave as they arrive.
+        /// Time for which bytes wait for more, to fill a segment of the other half; with 0 they are
+        /// sent as they arrive.
         linger?: Time, in Time(Interval::ZERO)..=Time(LONGEST_DELAY),
             of [Split = Time(Interval::ZERO), Pep = Time(Interval::from_millis(200)),
                 Pepsal = Time(Interval::ZERO)];
-        /// Delay of a packet from the link to the agent, and again from there to the next link.
+        /// Delay of a packet from the link to the agent, and again from the agent to the next link.
         stack_delay?: Time = Time(Interval::ZERO),
             in Time(Interval::ZERO)..=Time(LONGEST_DELAY), of [Split, Pep, Pepsal];
     }
 }
 
-/// The defaults of agents that look at what is lost behind them.
+/// Defaults of agents that handle losses behind them.
 const SNOOP: SnoopConfig = SnoopConfig::DEFAULT;
 
-/// Time at which partial acknowledgments are sent.
+/// Event at which an agent sends partial acknowledgments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AckpProtocol {
@@ -129,9 +132,9 @@ pub enum AckpProtocol {
 pub enum SackName {
     /// Blocks pass unchanged.
     Pass,
-    /// Holes under local repair are filled in.
+    /// Cover holes under local repair, so that the sender does not see them.
     Mask,
-    /// The ends do not agree upon them.
+    /// Remove the option from SYNs, so that the ends do not use SACK.
     Off,
 }
 
@@ -146,49 +149,52 @@ pub enum AgentName {
     Snoop,
     /// Snoop with partial acknowledgments to the sender (west1997, 3).
     Ackp,
-    /// Snoop with notices of a bad state to the sender when its timer expires (west1997, 3.0).
+    /// Snoop that sends the sender notices of a bad state when its timer expires (west1997, 3.0).
     Ebsn,
-    /// Such notices alone, when the protocol of the wireless link sends a packet again.
+    /// Sends notices of a bad state without a cache, when the protocol of the wireless link sends a
+    /// packet again.
     #[serde(rename = "ebsn-plain")]
     EbsnPlain,
-    /// Keeps sequence numbers of data, and has the sender retransmit losses of the wireless link
+    /// Keeps sequence numbers of data, and lets the sender retransmit losses of the wireless link
     /// without congestion measures (west1997, 7.0).
     SeqCache,
-    /// Ends the connection from each side, and forwards its data: I-TCP (west1997, 2.5).
+    /// Ends the connection on each side, and forwards the data: I-TCP (west1997, 2.5).
     Split,
-    /// Split connections as a performance-enhancing proxy before a satellite: one at each end of
-    /// the link, with any TCP on it, and segments that are filled (vatne2006, 2).
+    /// Split connections as a performance-enhancing proxy before a satellite: a proxy at each end
+    /// of the link, any TCP between them, and full segments (vatne2006, 2).
     Pep,
-    /// Split connections as PEPsal does it: one agent, Hybla on the satellite link, and large
-    /// buffers (Caini, Firrincieli, Lacamera 2006).
+    /// Split connections like PEPsal: one agent, Hybla on the satellite link, and large buffers
+    /// (Caini, Firrincieli, Lacamera 2006).
     Pepsal,
-    /// Acknowledges data in the far end's name and answers for it, from the gateway before
-    /// a satellite (vatne2006, 2).
+    /// Acknowledges data in the far end's name and retransmits it if it is lost, from the gateway
+    /// before a satellite (vatne2006, 2).
     Spoof,
 }
 
-/// Time at which a split connection is answered.
+/// Time at which an agent answers the SYN of a split connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OpenName {
     /// At once, by the agent.
     Early,
-    /// After the other end has answered, with its number.
+    /// After the other end has answered, with the other end's sequence number.
     Through,
 }
 
-/// An agent with its place in numbers.
+/// Agent with indices in place of names.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ExpandedAgent {
     /// Node that it is at.
     pub at: usize,
-    /// Place of its link in the list of links.
+    /// Index of its link in the list of links.
     pub wireless: usize,
     /// Kind of the agent, with its keys.
     pub spec: AgentSpec,
-    /// The TCP of its halves, if it has any: first the one on the wireless side.
+    /// TCPs of the agent's two halves, if it splits connections: first the one on the wireless
+    /// side.
     pub tcp: Option<[Config; 2]>,
-    /// Agents that what it keeps of a host may go to, each behind the number of its link.
+    /// Agents to which the state of a host may be transferred: index of the link, index of the
+    /// agent.
     pub peers: Vec<(usize, usize)>,
 }
 
@@ -200,7 +206,7 @@ impl AgentName {
 }
 
 impl AgentSpec {
-    /// The TCP of the halves of an agent that splits connections.
+    /// Returns the TCPs of the halves of an agent that splits connections.
     fn halves(&self, scenario: &TcpSpec) -> Result<Option<[Config; 2]>, Problem> {
         if !self.kind.splits() {
             return Ok(None);
@@ -211,7 +217,8 @@ impl AgentSpec {
         };
         let mut far = far.unwrap_or_default();
         if self.kind != AgentName::Split && far.variant.is_none() {
-            // Of a profile without Hybla it is the usual TCP: nobody wrote a name to refuse.
+            // A profile without Hybla has its default TCP: no name was written that could be
+            // refused.
             let profile = if far.profile.is_some() {
                 &far
             } else {
@@ -228,7 +235,7 @@ impl AgentSpec {
         Ok(Some([far, near]))
     }
 
-    /// Returns the limits of its state in number and time.
+    /// Returns the limits of the agent's state: number of connections, and idle time.
     pub fn limits(&self) -> Limits {
         Limits {
             connections: self.connections() as usize,
@@ -281,7 +288,7 @@ impl AgentSpec {
         self.switch_at.iter().flatten().map(|at| at.0)
     }
 
-    /// Checks the link that the agent needs, and keys that mean nothing beside others.
+    /// Checks the link that the agent needs, and keys that have no effect beside others.
     fn check_link(&self, link: &ExpandedLink) -> Result<(), Problem> {
         if self.kind == AgentName::EbsnPlain && link.arq.is_none() {
             let message = "= \"ebsn-plain\" needs a link that sends again; write [links.arq] there, or \
@@ -324,8 +331,8 @@ impl AgentSpec {
         Ok(())
     }
 
-    /// Builds the agent at node number `at` of those with these names. Paths in errors begin with
-    /// the key.
+    /// Resolves the agent at node number `at` of the nodes `names`. Paths in errors begin with the
+    /// key.
     pub(super) fn resolve(
         &self,
         at: usize,
@@ -387,8 +394,7 @@ impl AgentSpec {
     }
 }
 
-/// The TCP of a half: what is written for it over the scenario's.
-/// Variant of the half on the satellite's side if none is written.
+/// Variant of the half on the satellite's side if no variant is written.
 const SATELLITE: &str = "hybla";
 
 fn half(written: &TcpSpec, scenario: &TcpSpec) -> Result<Config, Problem> {
@@ -414,7 +420,7 @@ fn half(written: &TcpSpec, scenario: &TcpSpec) -> Result<Config, Problem> {
 /// Requirement on a sender: the test, the message if it fails, and the key to write.
 type Wanted = (fn(&Config) -> bool, &'static str, &'static str);
 
-/// Returns the requirement of an agent on senders, if any.
+/// Returns the requirement of an agent on senders, if it has one.
 fn wanted(agent: &AgentSpec) -> Option<Wanted> {
     Some(match agent.kind {
         AgentName::Eln | AgentName::SeqCache => (
@@ -441,7 +447,7 @@ fn wanted(agent: &AgentSpec) -> Option<Wanted> {
     })
 }
 
-/// Notice for which a sender waits, and the kinds of agents that send it.
+/// Notice that a sender needs, and the kinds of agents that send it.
 type Awaited = (
     fn(&Config) -> bool,
     &'static str,
@@ -476,8 +482,8 @@ const AWAITED: [Awaited; 4] = [
     ),
 ];
 
-/// Checks that the senders can work with the agents, and that senders have the agents for which
-/// they wait.
+/// Checks that the senders can work with the agents, and that senders which need notices have an
+/// agent that sends them.
 pub(super) fn check<'a>(
     agents: &[ExpandedAgent],
     flows: impl Iterator<Item = (usize, &'a ExpandedFlow)> + Clone,

@@ -12,13 +12,14 @@ use super::traffic::{self, ConversationSpec, Protocol, UdpSpec, WebSpec, XtpSpec
 use super::units::{Size, Time};
 use farlink_channel::distribution::Distribution;
 
-/// Most data in a packet of XTP: a datagram less the header and what the first packet has besides.
+/// Most data in a packet of XTP: the longest datagram minus the header and the extra fields of the
+/// first packet.
 const XTP_MOST_DATA: Size = Size(65_507 - 56);
 
 /// Application of a flow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum App {
-    /// A file, and one the other way at the same time.
+    /// A file, and another one in the other direction at the same time.
     File {
         /// Bytes from `from` to `to`.
         size: u64,
@@ -33,7 +34,7 @@ pub enum App {
     Repeat(RepeatSpec),
     /// Messages at a constant rate.
     Stream(StreamSpec),
-    /// Files of drawn sizes with pauses between them.
+    /// Files of random sizes with pauses between them.
     Web(WebSpec),
     /// Conversations.
     Conversation(ConversationSpec),
@@ -43,35 +44,35 @@ pub enum App {
     Xtp(XtpSpec),
 }
 
-/// Pages of a main object with objects in it.
+/// Pages, each with a main object and objects in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HttpSpec {
-    /// Number of pages; without it until `duration` is over.
+    /// Number of pages; None until `duration` is over.
     pub pages: Option<u64>,
-    /// From one page's being asked for to the next one's.
+    /// Time from the request of one page to the request of the next.
     pub page_interval: Interval,
-    /// Least time from a page's being there to the next.
+    /// Least time from the end of one page to the request of the next.
     pub think_time: Interval,
     /// Bytes of a request.
     pub request: u64,
-    /// Bytes of the object that is asked for first.
+    /// Bytes of the main object, which is requested first.
     pub main_object: u64,
-    /// Objects that are asked for when it is there.
+    /// Number of objects that are requested when the main object has arrived.
     pub inline_objects: u32,
     /// Bytes of each.
     pub inline_object: u64,
     /// Connections of the pages.
     pub connections: Connections,
-    /// Set if the inline objects are requested all at once.
+    /// Whether all inline objects are requested at once.
     pub pipelining: bool,
 }
 
 /// Files one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RepeatSpec {
-    /// Number of files; without it until `duration` is over.
+    /// Number of files; None until `duration` is over.
     pub files: Option<u64>,
-    /// From one SYN to the next.
+    /// Time from one SYN to the next.
     pub interval: Interval,
     /// Bytes of each.
     pub size: u64,
@@ -80,7 +81,7 @@ pub struct RepeatSpec {
 /// Messages one after the other on one connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamSpec {
-    /// Number of messages; without it until the flow is stopped.
+    /// Number of messages; None until the flow is stopped.
     pub messages: Option<u64>,
     /// Bytes of each.
     pub size: u64,
@@ -100,7 +101,7 @@ impl AppName {
     }
 }
 
-/// Keys of a flow, read as its application needs them.
+/// Keys of a flow, with the checks that applications need.
 struct Keys<'a> {
     flow: &'a FlowSpec,
     /// Name of the application.
@@ -108,7 +109,7 @@ struct Keys<'a> {
 }
 
 impl Keys<'_> {
-    /// Returns a number of repetitions, which may be as many as fit in `duration`.
+    /// Returns a number of repetitions; None for as many as fit in `duration`.
     fn number(&self, key: &str, number: Option<u64>) -> Result<Option<u64>, Problem> {
         if number.is_none() && self.flow.duration.is_none() {
             let message = format!("has no {key:?}; write for example {key} = 10, or a duration");
@@ -117,7 +118,7 @@ impl Keys<'_> {
         Ok(number)
     }
 
-    /// Returns the bytes of a file of one size; others are drawn.
+    /// Returns the bytes of a file of fixed size.
     fn size(&self) -> Result<u64, Problem> {
         let size = self.flow.size.ok_or_else(|| missing("size"))?;
         let size = size.just("size", &self.name)?;
@@ -257,7 +258,7 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
     })
 }
 
-/// Times of sending and of silence; sending takes some time.
+/// Reads the times of sending and of silence; the time of sending is above 0.
 fn on_and_off(
     on: &Distribution,
     off: &Distribution,

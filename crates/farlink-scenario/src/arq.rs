@@ -14,27 +14,26 @@ use super::table::table;
 use super::units::{Probability, Size, Time};
 
 const SHORTEST_PERIOD: Time = Time(Interval::from_millis(1));
-/// Bytes of a header or a supervisory frame without another word.
+/// Default bytes of a header or a supervisory frame.
 const HEADER: Size = Size(6);
 const KIBIBYTE: Size = Size(1024);
 
 table! {
-    /// A link protocol that numbers frames, acknowledges them and sends them again,
-    /// at both ends of a link, each packet in a frame of its own. The defaults are
-    /// those of Wong 1998, section 4.4.2, where it has one.
+    /// A link protocol at both ends of a link, which numbers frames, acknowledges them and sends
+    /// them again. Each packet is a frame of its own. The defaults are those of Wong 1998, section
+    /// 4.4.2, where it gives a value.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct ArqSpec for protocol: ArqName {
         /// Protocol.
         protocol: ArqName;
-        /// Medium access of a frame; without it at once, one frame after the other.
+        /// Medium access of a frame; without it frames leave at once, one after the other.
         mac?: MacSpec;
-        /// Bytes of a frame beyond its packet. `overhead` of the direction comes on top, for
-        /// every frame.
+        /// Bytes of a frame beyond its packet. `overhead` of the direction is added to every frame.
         header?: Size = HEADER, in Size(0)..=KIBIBYTE;
         /// Bytes of RR, REJ, SREJ, SABME and UA.
         supervisory?: Size = HEADER, in Size(1)..=KIBIBYTE, of [Lapb, Mdlp];
-        /// Bytes of a status frame; without it 6 and a bit for each frame of the window and
-        /// for N(R), in whole bytes: 8 for a window of 15.
+        /// Bytes of a status frame. The default is 6 and a bit for each frame of the window and for
+        /// N(R), in whole bytes: 8 for a window of 15.
         status?: Size, in Size(1)..=KIBIBYTE, of [Rlp];
         /// Modulus of the sequence numbers: 8 or 128.
         modulus?: u32 = LapbConfig::default().modulus.into(), in 8..=128, of [Lapb, Mdlp, Rlp];
@@ -53,11 +52,11 @@ table! {
         t200?: Time = Time(MdlpConfig::default().t200), in SHORTEST..=HOUR, of [Mdlp];
         /// Longest delay of an acknowledgment.
         t205?: Time = Time(MdlpConfig::default().t205), in ZERO..=HOUR, of [Mdlp];
-        /// Repeat an SREJ when the frame of a later SREJ arrives first.
+        /// Repeat an SREJ if the frame of a later SREJ arrives first.
         srej_repeat?: bool = MdlpConfig::default().srej_repeat, of [Mdlp];
-        /// From when `t1` or `t200` runs.
+        /// Event from which `t1` or `t200` runs.
         retry_from?: RetryFromName = RetryFromName::LastFrame, of [Lapb, Mdlp];
-        /// Time-outs in a row after which the link is re-established; without it never.
+        /// Number of time-outs in a row after which the link is re-established; by default never.
         n2?: u32, in 1..=1000, or "leave it out", of [Lapb, Mdlp];
         /// Keep the queue when the link is re-established, and give up only the frames that the
         /// receiver misses (Wong 1998, 5.1.1).
@@ -66,8 +65,8 @@ table! {
         status_period?: Time = Time(RlpConfig::default().status_period), in SHORTEST_PERIOD..=HOUR, of [Rlp];
         /// Least time from the end of a frame to its retransmission.
         min_interval?: Time = Time(RlpConfig::default().min_interval), in ZERO..=HOUR, of [Rlp];
-        /// Time for which the receiver waits for a missing frame (Wong 1998, 5.1.2); without it for
-        /// ever.
+        /// Time for which the receiver waits for a missing frame (Wong 1998, 5.1.2); by default
+        /// without a limit.
         max_recovery_delay?: Time, in ZERO..=HOUR, of [Rlp];
     }
 }
@@ -82,7 +81,7 @@ pub enum ArqName {
     Lapb,
     /// Selective reject (CDPD).
     Mdlp,
-    /// Selective, on periodic status of the receiver.
+    /// Selective retransmission on the periodic status of the receiver.
     Rlp,
 }
 
@@ -90,10 +89,10 @@ pub enum ArqName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RetryFromName {
-    /// The end of the last I frame (Wong 1998, 3.2.3.1).
+    /// End of the last I frame (Wong 1998, 3.2.3.1).
     LastFrame,
-    /// The end of the first I frame that is not acknowledged, and each
-    /// acknowledgment that leaves others open (ITU-T Q.921, 5.6).
+    /// End of the first I frame that is not acknowledged, and each acknowledgment that leaves other
+    /// frames open (ITU-T Q.921, 5.6).
     FirstFrame,
 }
 
@@ -103,34 +102,34 @@ table! {
     pub struct MacSpec for access: AccessName {
         /// Distribution of the time that a frame waits for the medium.
         access: AccessName;
-        /// Access time, or its mean; required.
+        /// Access time, or its mean. Required.
         delay?: Time, in ZERO..=HOUR, of [Constant, Exponential];
         /// Directions in which frames wait.
         #[serde(default)]
         direction: Directions;
         /// Load of all other stations: in frames per frame time for "csma-ca", per slot for
-        /// "aloha". They are silent with e^-load.
+        /// "aloha". The channel is free with probability e^-load.
         load?: f64, in 0.0..=100.0, of [CsmaCa, Aloha];
-        /// Number of other stations that share `load`: silent with (1 - load / stations)^stations.
-        /// Without it infinitely many.
+        /// Number of other stations that share `load`; the channel is then free with probability (1
+        /// - load / stations)^stations. The default is infinitely many.
         stations?: u32, in 1..=1_000_000, of [CsmaCa, Aloha];
         /// Probability that the channel is busy each time that it is sensed, instead of
         /// `load`.
         busy?: Probability, of [CsmaCa];
-        /// Length of a symbol; without it that of 2450 MHz. Periods of backoff are 20,
-        /// sensing 8, turning round 12 symbols (IEEE 802.15.4-2006, table 86).
+        /// Length of a symbol; the default is that of 2450 MHz. A period of backoff has 20 symbols,
+        /// sensing 8, turnaround 12 (IEEE 802.15.4-2006, table 86).
         symbol?: Time = Time(Interval::from_micros(16)), in MICROSECOND..=HOUR, of [CsmaCa];
         /// macMinBE.
         min_be?: u32 = 3, in 0..=8, of [CsmaCa];
-        /// macMaxBE, from `min_be` on; 5 without it, or `min_be`.
+        /// macMaxBE, at least `min_be`. The default is 5, or `min_be` if that is more.
         max_be?: u32, in 0..=8, of [CsmaCa];
-        /// macMaxCSMABackoffs. A channel that is busy once more gives the frame up.
+        /// macMaxCSMABackoffs: the frame is given up if the channel is busy once more than this.
         max_backoffs?: u32 = 4, in 0..=5, of [CsmaCa];
-        /// Length of a slot. A longer frame takes several.
+        /// Length of a slot. A longer frame takes several slots.
         slot?: Time, in MICROSECOND..=HOUR, of [Aloha];
-        /// Slots to choose the next try from after a collision.
+        /// Number of slots from which the next try is drawn after a collision.
         backoff?: u32 = 8, in 1..=65_536, of [Aloha];
-        /// Times that a frame is sent before it is given up.
+        /// Number of times that a frame is sent before it is given up.
         attempts?: u32 = 16, in 1..=1000, of [Aloha];
     }
 }
@@ -148,7 +147,7 @@ pub enum AccessName {
     /// Unslotted CSMA/CA (IEEE 802.15.4): backoff, and sense the channel.
     #[serde(rename = "csma-ca")]
     CsmaCa,
-    /// Slotted ALOHA: in the next slot, and again after a collision.
+    /// Slotted ALOHA: sends in the next slot, and again after a collision.
     Aloha,
 }
 
@@ -201,7 +200,7 @@ impl ArqSpec {
         Size(HEADER.0 + (u64::from(self.window()) + 1).div_ceil(8))
     }
 
-    /// Writes out what is left to its default.
+    /// Writes all defaults into the keys.
     pub(super) fn spell_out(&mut self) {
         self.fill();
         if self.protocol == ArqName::Rlp {

@@ -11,33 +11,31 @@ use super::table::table;
 use super::units::{Rate, Size};
 
 table! {
-    /// A kind of other traffic: conversations that begin as a Poisson process and
-    /// each send so many bytes. They take the transmitter and room in the queue, do
-    /// not slow down when the queue is full, and meet no stage of the channel.
-    /// Either `load` or `arrivals`.
+    /// A kind of cross traffic: conversations that begin as a Poisson process and each send a
+    /// number of bytes. They use the transmitter and room in the queue, do not slow down when the
+    /// queue is full, and skip the channel. Give either `load` or `arrivals`.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct BackgroundSpec {
-        /// Mean load that is offered, IP bits per second.
+        /// Mean offered load in IP bits per second.
         load?: Rate, in Rate(1)..=Rate(1_000_000_000_000);
         /// Conversations that begin per second.
         arrivals?: f64, in 1e-9..=1e9;
-        /// IP bytes of a packet; the last one of a conversation has
-        /// what is left.
+        /// IP bytes of a packet; the last packet of a conversation has the rest.
         #[serde(default = "full")]
         packet: Size, in Size(21)..=Size(65_536);
-        /// Mean IP bytes of a conversation; without it each is one packet, so that
+        /// Mean IP bytes of a conversation. By default each conversation is one packet, so that
         /// packets are a Poisson process.
         size?: Size, in Size(21)..=Size(1 << 40);
-        /// Distribution of the bytes of a conversation; "constant" without it. Needs `size`.
+        /// Distribution of the bytes of a conversation; the default is "constant". Needs `size`.
         size_law?: BackgroundDistribution;
-        /// Shape of `size_law`: of "pareto", above 1; of "log-normal", the standard
+        /// Shape of `size_law`. For "pareto" it is above 1; for "log-normal" it is the standard
         /// deviation of the natural logarithm.
         size_shape?: f64;
-        /// Mean rate at which a conversation sends, IP bits per second. Needs `size`;
-        /// required there.
+        /// Mean rate at which a conversation sends, in IP bits per second. Needs `size`, and is
+        /// required with it.
         rate?: Rate;
-        /// Distribution of the time from packet to packet in a conversation; "constant"
-        /// without it. Needs `size`.
+        /// Distribution of the time from packet to packet in a conversation; the default is
+        /// "constant". Needs `size`.
         spacing_law?: BackgroundDistribution;
         /// Shape of `spacing_law`, as `size_shape`.
         spacing_shape?: f64;
@@ -62,7 +60,7 @@ pub enum BackgroundDistribution {
     Pareto,
 }
 
-/// A distribution with its shape; `keys` are those of the distribution and of the shape.
+/// Returns a distribution with its shape; `keys` are the keys of the distribution and of the shape.
 fn distribution(
     name: Option<BackgroundDistribution>,
     shape: Option<f64>,
@@ -134,7 +132,7 @@ impl BackgroundSpec {
                 if let Some((key, _)) = given.iter().find(|(_, given)| *given) {
                     return Err(fault(key, "would be ignored; it needs size"));
                 }
-                // A single packet: there is no time between packets.
+                // A conversation of one packet has no time between packets.
                 (self.packet.0, 1_000_000_000)
             }
         };
@@ -178,7 +176,8 @@ pub(super) fn check(specs: &[BackgroundSpec]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The traffic of a direction called `name`, each source with a stream of its own.
+/// Builds the cross traffic of a direction called `name`; each source has a random stream of its
+/// own.
 pub fn build(specs: &[BackgroundSpec], streams: &Streams, name: &str) -> Option<Background> {
     let sources = specs.iter().enumerate().filter_map(|(i, spec)| {
         let stream = streams.stream(&format!("{name}/background/{i}"));
@@ -195,7 +194,7 @@ mod tests {
                         \"1 ms\", background = SOURCES }\n[[flows]]\nfrom = \"a\"\nto = \
                         \"b\"\nsize = \"1 kB\"\n";
 
-    /// (sources, the message after `x.toml:3: links[0].down.background[0]`).
+    /// Sources, and the message after `x.toml:3: links[0].down.background[0]`.
     const FAULTS: &[(&str, &str)] = &[
         (
             "[{}]",

@@ -8,21 +8,21 @@ use super::spec::{DirectionTable, LinkSpec};
 use super::tree::Step;
 use super::units::{Rate, Time};
 
-/// The limit in bytes, if it was written in bandwidth-delay products of this
-/// rate and round trip: rate x round trip x share, rounded up.
+/// Returns the limit in bytes if it was written in bandwidth-delay products: rate x round trip x
+/// share, rounded up.
 pub(super) fn in_bytes(limit: QueueSpec, rate: Rate, round_trip: Interval) -> QueueSpec {
     let QueueSpec::Bdp { share, rtt } = limit else {
         return limit;
     };
     let round_trip = rtt.map_or(round_trip, |rtt| rtt.0);
-    // Bits per second times nanoseconds times millionths: below 2^128.
+    // The product of bits per second, nanoseconds and millionths is below 2^128.
     let millionths = u128::from(share.0.millionths());
     let product = u128::from(rate.0) * u128::from(round_trip.as_nanos()) * millionths;
     let bytes = product.div_ceil(8 * 1_000_000_000 * 1_000_000);
     QueueSpec::Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
 }
 
-/// Checks what is written in bandwidth-delay products; paths begin with `key`.
+/// Checks a limit in bandwidth-delay products; paths begin with `key`.
 pub(super) fn check(
     key: &str,
     limit: QueueSpec,
@@ -48,7 +48,8 @@ pub(super) fn check(
     }
 }
 
-/// Writes the limits of a link in bytes. A rate trace counts with its mean rate, as the engine has it.
+/// Writes the queue limits of a link in bytes. A rate trace counts with its mean rate, as in the
+/// engine.
 pub(super) fn spell_out(link: &mut LinkSpec) {
     let delay = |table: &Option<DirectionTable>| {
         table
@@ -87,7 +88,7 @@ mod tests {
         // 12 Mbit/s for 400 ms are 600 kB; 3 Mbit/s for 600 ms are 225 kB.
         assert_eq!(link.down.queue, QueueSpec::Bytes(720_000));
         assert_eq!(link.up.queue, QueueSpec::Bytes(450_000));
-        // What is saved says bytes, and reloads to the same.
+        // A saved scenario has the limit in bytes, and loads to the same scenario.
         let json = scenario.to_json();
         assert!(json.contains("\"queue\":{\"bytes\":\"720 kB\"}"), "{json}");
         assert_eq!(load(&json, "saved", &[]).unwrap(), scenario);

@@ -1,4 +1,4 @@
-//! The mean length of a burst: packets or a time.
+//! Mean length of a burst: packets or a time.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error as _};
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::units::{Scalar, Time};
 
-/// A number of packets, or a time with its unit.
+/// Number of packets, or a time with its unit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Burst {
-    /// Number of packets, however far apart.
+    /// Number of packets, whatever the time between them.
     Packets(f64),
     /// So long, however many packets.
     Time(Time),

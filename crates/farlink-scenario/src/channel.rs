@@ -1,5 +1,5 @@
-//! The stages of a channel: which there are, in what order, and their checks. Those
-//! with a file of their own are in `process`.
+//! Stages of a channel, their order and their checks. Stages with a file of their own are in
+//! `process`.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ use super::table::table;
 use super::trace::{DelayTraceSpec, LossTraceSpec};
 use super::units::{Probability, Time};
 
-/// The stages of a channel, each group as it was written.
+/// Groups of stages of a channel, in the order written.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Channel(pub Vec<ChannelSpec>);
 
@@ -72,7 +72,7 @@ impl JsonSchema for Channel {
 }
 
 table! {
-    /// Stages of a channel in the standard order. Each key that is written adds a stage.
+    /// Stages of a channel in the standard order. Each key in a group adds a stage.
     #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
     pub struct ChannelSpec {
         /// Losses in bursts (Gilbert 1960, Elliott 1963), per packet or in time.
@@ -82,7 +82,7 @@ table! {
         /// Bit error rate: a packet of n bytes, overhead included, is lost when
         /// more than `correctable_bits` of its 8n bits are in error.
         ber?: Probability;
-        /// Bit errors per packet that are corrected. Needs `ber`.
+        /// Number of bit errors per packet that are corrected. Needs `ber`.
         correctable_bits?: u32;
         /// Clear sky and rain of a satellite link, per packet (Leung 1998).
         satellite?: SatelliteSpec;
@@ -127,14 +127,14 @@ table! {
     pub struct GilbertSpec {
         /// Mean loss, as a probability below 1.
         loss?: Probability;
-        /// Mean length of a burst: packets, 1 or more, of a chain that moves per
-        /// packet; or a time, of a chain that moves in time whatever is sent.
+        /// Mean length of a burst. A number of packets (1 or more) is a chain that moves per
+        /// packet; a time is a chain that moves in time, whatever is sent.
         burst?: Burst;
-        /// Probability of going from the good to the bad state, per packet.
+        /// Probability of a change from the good to the bad state, per packet.
         p?: Probability;
-        /// Probability of going from the bad to the good state, per packet.
+        /// Probability of a change from the bad to the good state, per packet.
         r?: Probability;
-        /// Probability of delivery in the bad state; 0 without it.
+        /// Probability of delivery in the bad state; 0 by default.
         h?: Probability;
         /// Probability of delivery in the good state; 1 without it.
         k?: Probability;
