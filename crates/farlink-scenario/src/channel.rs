@@ -136,7 +136,7 @@ table! {
         r?: Probability;
         /// Probability of delivery in the bad state; 0 by default.
         h?: Probability;
-        /// Probability of delivery in the good state; 1 without it.
+        /// Probability of delivery in the good state; 1 by default.
         k?: Probability;
     }
 }
@@ -158,9 +158,9 @@ table! {
     pub struct JitterSpec {
         /// Distribution of the extra delay.
         distribution: Distribution;
-        /// Mean; of the normal distribution before it is truncated at 0.
+        /// Mean delay; for "normal" the mean before values below 0 are drawn again.
         mean: Time, in ZERO..=HOUR;
-        /// Uniform: half the width, at most the mean. Normal: standard deviation.
+        /// For "uniform" half the width, at most the mean. For "normal" the standard deviation.
         spread?: Time, in ZERO..=HOUR;
         /// Keep packets in order: a packet waits for those sent before it.
         #[serde(default = "crate::defaults::on")]
@@ -174,13 +174,13 @@ table! {
 pub enum Distribution {
     /// From mean - spread to mean + spread.
     Uniform,
-    /// Normal, values below 0 drawn again.
+    /// Normal distribution; values below 0 are drawn again.
     Normal,
     /// Exponential.
     Exponential,
 }
 
-/// The processes that lose or damage packets, in the standard order.
+/// Lists the processes that lose or damage packets, in the standard order.
 macro_rules! losses {
     ($do:ident) => {
         $do! {
@@ -189,14 +189,14 @@ macro_rules! losses {
     };
 }
 
-/// The processes that delay packets, in the standard order.
+/// Lists the processes that delay packets, in the standard order.
 macro_rules! delays {
     ($do:ident) => {
         $do! { internet_delay delay_trace orbit reconfiguration }
     };
 }
 
-/// The processes that both directions of a link may share.
+/// Lists the processes that both directions of a link may share.
 macro_rules! shared {
     ($do:ident) => {
         $do! { congestion mobile rayleigh reconfiguration }
@@ -207,7 +207,7 @@ impl ChannelSpec {
     /// Adds the processes that lose or damage packets.
     ///
     /// # Errors
-    /// Values that do not go together with those of the link.
+    /// If values do not go together with those of the link.
     pub fn losses(&self, place: &Place<'_>, stages: &mut Vec<Stage>) -> Result<(), ChannelError> {
         macro_rules! add {
             ($($key:ident)*) => {$(if let Some(spec) = &self.$key {
@@ -244,8 +244,8 @@ impl ChannelSpec {
         Ok(())
     }
 
-    /// A process that is said to be shared and that the table of the other direction
-    /// does not have with the same values.
+    /// Returns a process with `shared = true` that the table of the other direction lacks, or has
+    /// with other values.
     fn not_shared(&self, other: Option<&Self>) -> Option<&'static str> {
         macro_rules! find {
             ($($key:ident)*) => {$(if let Some(spec) = &self.$key
@@ -260,7 +260,7 @@ impl ChannelSpec {
     }
 }
 
-/// Checks that what one direction shares the other has too, with the same values.
+/// Checks that both directions have every shared process, with the same values.
 pub(super) fn check_shared(down: &[ChannelSpec], up: &[ChannelSpec]) -> Result<(), Problem> {
     for (key, here, there, other) in [("down", down, up, "up"), ("up", up, down, "down")] {
         for (i, table) in here.iter().enumerate() {
@@ -277,7 +277,7 @@ pub(super) fn check_shared(down: &[ChannelSpec], up: &[ChannelSpec]) -> Result<(
     Ok(())
 }
 
-/// A fault of table `i`, which has a number if there are several.
+/// Puts the path of table `i` before a problem; a single table has no number.
 fn in_table(problem: Problem, i: usize, tables: &[ChannelSpec]) -> Problem {
     let problem = if tables.len() > 1 {
         problem.within(i)
@@ -346,7 +346,7 @@ fn check_gilbert(gilbert: &GilbertSpec) -> Result<(), Problem> {
                 format!("= {burst} is out of range; write 1 to 1e9 packets"),
             ));
         }
-        // One packet at least passes between two bursts: p = r loss / (1 - loss) <= 1.
+        // At least one packet must pass between two bursts: p = r loss / (1 - loss) <= 1.
         let most = burst / (burst + 1.0);
         if loss.0 > most {
             let message = format!(

@@ -23,11 +23,11 @@ pub struct CompressionSpec(CompressionTable);
 struct CompressionTable {
     /// Method.
     method: CompressionName,
-    /// Connections that each end remembers, 1 to 256.
+    /// Number of connections whose headers each end stores, 1 to 256.
     #[serde(default = "usual_slots")]
     slots: u32,
-    /// Omit the connection number, a byte, in a packet of the same connection as the one before
-    /// (Comp-Slot-Id of RFC 1332).
+    /// Omit the byte with the connection number in a packet of the same connection as the previous
+    /// packet (Comp-Slot-Id of RFC 1332).
     #[serde(default = "crate::defaults::on")]
     compress_slot: bool,
 }
@@ -40,12 +40,12 @@ fn usual_slots() -> u32 {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CompressionName {
-    /// Differences to the header before (Jacobson 1990, RFC 1144).
+    /// Differences to the previous header (Jacobson 1990, RFC 1144).
     Rfc1144,
 }
 
 impl CompressionSpec {
-    /// Builds the header compression. Paths in errors begin with the key.
+    /// Returns the settings of the header compression. Paths in errors begin with the key.
     pub(super) fn resolve(self) -> Result<Config, Problem> {
         let CompressionTable {
             method: CompressionName::Rfc1144,

@@ -1,8 +1,8 @@
 //! `[tcp.control.NAME]`: parameters of congestion-control algorithms.
 //!
-//! What there is comes from the algorithms' own descriptions. Parameters of an
-//! algorithm that a flow does not use wait for a `--tcp` that does; that they
-//! exist and are within range is checked all the same.
+//! The parameters come from the descriptions of the algorithms. Names and ranges are always
+//! checked; the parameters of an algorithm take effect once a flow or a `--tcp` uses that
+//! algorithm.
 
 use std::collections::BTreeMap;
 

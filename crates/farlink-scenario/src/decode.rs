@@ -1,7 +1,7 @@
-//! From the tree of what was written to the types of the schema.
+//! Decodes the tree of a scenario into the types of the schema.
 //!
-//! A serde deserializer that keeps the path to each value, and turns serde's
-//! complaints into sentences for people.
+//! A serde deserializer that keeps the path to each value, and turns serde's errors into plain
+//! sentences.
 
 use std::fmt;
 
@@ -17,21 +17,21 @@ use super::units::Scalar;
 /// A fault at a place in the scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Problem {
-    /// The way to the value, from the outside.
+    /// Steps of the path to the value, outermost first.
     pub(super) path: Vec<Step>,
     what: What,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum What {
-    /// Message about the path: "= 3 is not a text".
+    /// Message that completes a sentence beginning with the path: "= 3 is not a text".
     Says(String),
     /// The last step of the path is not a key.
     UnknownKey(&'static [&'static str]),
 }
 
 impl Problem {
-    /// `says` completes a sentence that begins with the path.
+    /// Builds a problem; `message` completes a sentence that begins with the path.
     pub(super) fn new(path: impl IntoIterator<Item = Step>, message: impl Into<String>) -> Self {
         Self {
             path: path.into_iter().collect(),
@@ -39,7 +39,7 @@ impl Problem {
         }
     }
 
-    /// Returns the problem with its path seen from one step further out.
+    /// Returns the problem with `step` put before its path.
     pub(super) fn within(mut self, step: impl Into<Step>) -> Self {
         self.path.insert(0, step.into());
         self
@@ -63,9 +63,9 @@ impl fmt::Display for Problem {
     }
 }
 
-/// "did you mean ..." if something is near, else the list of what there is.
+/// Returns "did you mean ..." if a known name is near the word, else the list of known names.
 pub(super) fn suggestion<S: AsRef<str>>(word: &str, known: &[S], plural: &str) -> String {
-    // "westwood+" among TCPs is "westwood_plus" among congestion controls.
+    // The TCP "westwood+" is the congestion control "westwood_plus".
     let spelled = |name: &str| name.replace('+', "_plus");
     let distance = |name: &str| strsim::osa_distance(&spelled(word), &spelled(name));
     let near = known
@@ -135,7 +135,7 @@ impl de::Error for Problem {
     }
 }
 
-/// Returns an example of a key that is missing.
+/// Returns an example value for a missing key.
 pub(super) fn example(key: &str) -> &'static str {
     match key {
         "between" => "; write for example between = [\"gateway\", \"client\"]",
@@ -158,7 +158,7 @@ pub(super) fn example(key: &str) -> &'static str {
 }
 
 fn mismatch(measured: &Unexpected<'_>, wanted: &str) -> String {
-    // The range is told of those that are whole numbers of the type.
+    // The range of the type is stated for whole numbers only.
     let wanted = match (wanted, measured) {
         ("u32" | "u64", Unexpected::Signed(_)) => "a whole number that is not negative".to_owned(),
         ("u32" | "u64", Unexpected::Unsigned(_)) => "a smaller number".to_owned(),
@@ -236,7 +236,7 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor: V,
     ) -> Result<V::Value, Problem> {
         match &self.value {
-            // serde would take a list as the fields in order, without keys.
+            // serde would accept a list as the fields in order, without keys.
             Value::List(_) => Err(Problem::new([], "is a list; write a table")),
             Value::Scalar(s) => Err(Problem::new([], format!("= {s} is wrong; write a table"))),
             Value::Table(_) => self.deserialize_any(visitor),

@@ -1,5 +1,4 @@
-//! Times and sizes that are drawn: one value, or a table that names a
-//! distribution.
+//! Times and sizes that may be random: one value, or a table with a distribution.
 
 use std::fmt;
 
@@ -21,8 +20,8 @@ use farlink_channel::distribution::Distribution;
 pub enum DistributionName {
     /// Exponential. Needs `mean`.
     Exponential,
-    /// P(X > x) = (min / x)^shape. Needs `shape`, and `mean` or `min`; with `max`,
-    /// given that X is at most that. Without `max` a `mean` needs a shape above 1.
+    /// P(X > x) = (min / x)^shape. Needs `shape`, and `mean` or `min`. With `max` the distribution
+    /// is conditional on X <= max; without it a `mean` needs a shape above 1.
     Pareto,
     /// The logarithm is normal with standard deviation `sigma`. Needs `mean` and
     /// `sigma`.
@@ -35,7 +34,7 @@ table! {
     pub struct TimeDistributionTable {
         /// Name of the distribution.
         distribution: DistributionName;
-        /// Mean, above 0 s; with `max`, of the values up to that.
+        /// Mean, above 0 s; with `max` the mean of values up to `max`.
         mean?: Time;
         /// Smallest value, for "pareto", instead of `mean`.
         min?: Time;
@@ -55,7 +54,7 @@ table! {
     pub struct SizeDistributionTable {
         /// Name of the distribution.
         distribution: DistributionName;
-        /// Mean, above 0 B; with `max`, of the values up to that.
+        /// Mean, above 0 B; with `max` the mean of values up to `max`.
         mean?: Size;
         /// Smallest value, for "pareto", instead of `mean`.
         min?: Size;
@@ -69,7 +68,7 @@ table! {
     }
 }
 
-/// Declares a value that may be drawn.
+/// Declares a type for a value or a distribution of it.
 macro_rules! drawn {
     ($(#[$doc:meta])* $name:ident, $title:literal, $value:ident, $table:ident, $number:expr, $example:literal) => {
         $(#[$doc])*
@@ -82,7 +81,7 @@ macro_rules! drawn {
         }
 
         impl $name {
-            /// The one value, for what takes no distribution.
+            /// Returns the one value, for an application that takes no distribution.
             pub(super) fn just(self, key: &str, app: &str) -> Result<$value, Problem> {
                 match self {
                     Self::Just(value) => Ok(value),
@@ -97,7 +96,7 @@ macro_rules! drawn {
                 }
             }
 
-            /// The distribution, checked, in nanoseconds or bytes.
+            /// Returns the checked distribution, in nanoseconds or bytes.
             pub(super) fn distribution(&self, key: &str) -> Result<Distribution, Problem> {
                 match self {
                     Self::Just(value) => Ok(Distribution::Constant($number(value))),
@@ -133,7 +132,7 @@ macro_rules! drawn {
                     fn visit_str<E: serde::de::Error>(self, v: &str) -> Result<$name, E> {
                         $value::deserialize(v.into_deserializer()).map($name::Just)
                     }
-                    // Numbers are refused, with what is said of any value without its unit.
+                    // A number is refused with the message for a value without a unit.
                     fn visit_i64<E: serde::de::Error>(self, v: i64) -> Result<$name, E> {
                         $value::deserialize(v.into_deserializer()).map($name::Just)
                     }
@@ -165,17 +164,17 @@ macro_rules! drawn {
 }
 
 drawn!(
-    /// A time, or a distribution of one.
+    /// Time, or a distribution of times.
     TimeDistribution, "time or distribution", Time, TimeDistributionTable,
     |time: &Time| time.0.as_nanos() as f64, "10 s"
 );
 drawn!(
-    /// A size, or a distribution of one.
+    /// Size, or a distribution of sizes.
     SizeDistribution, "size or distribution", Size, SizeDistributionTable,
     |size: &Size| size.0 as f64, "10 kB"
 );
 
-/// The distribution that a table says.
+/// Returns the distribution of a table.
 fn table_distribution(
     name: DistributionName,
     [mean, min, max]: [Option<f64>; 3],
@@ -238,7 +237,7 @@ fn table_distribution(
     })
 }
 
-/// Pareto distribution of a mean or a least value, bounded where there is a largest value.
+/// Returns a Pareto distribution from its mean or least value, bounded if a largest value is given.
 fn pareto(
     [mean, min, max]: [Option<f64>; 3],
     shape: f64,

@@ -27,7 +27,7 @@ impl ScenarioError {
         }
     }
 
-    /// Without a place, for what was not read from text.
+    /// Returns the error without a place, for a value that was not read from text.
     pub(super) fn bare(problem: &Problem) -> Self {
         Self::new("", &At::Nowhere, problem)
     }
@@ -36,7 +36,7 @@ impl ScenarioError {
 /// Longest quoted value, word and message, in characters.
 const LONGEST: [usize; 3] = [120, 300, 2000];
 
-/// A sentence with what is too long in it cut: a value can be a whole file.
+/// Returns a sentence with its long values cut, because a value can be a whole file.
 fn brief(text: &str) -> String {
     let [value, word, all] = LONGEST;
     let text = quoted(text, |value_of| cut(value_of, value, 60, 40));
@@ -47,7 +47,7 @@ fn brief(text: &str) -> String {
     cut(&words.join(" "), all, 1000, 600)
 }
 
-/// The first and last characters of a text with more than `most`.
+/// Returns the first and last characters of a text that has more than `most`.
 fn cut(text: &str, most: usize, first: usize, last: usize) -> String {
     let count = text.chars().count();
     if count <= most {
@@ -58,7 +58,8 @@ fn cut(text: &str, most: usize, first: usize, last: usize) -> String {
     format!("{head}...{tail}")
 }
 
-/// Changes what stands between quotation marks; those behind a backslash are part of it.
+/// Changes the text between quotation marks; a quotation mark behind a backslash belongs to the
+/// text.
 fn quoted(text: &str, change: impl Fn(&str) -> String) -> String {
     let mut out = String::new();
     let mut from = 0;

@@ -1,6 +1,5 @@
-//! From a scenario to what is built: numbered nodes, single links, single
-//! flows with whole TCP configurations. Every rule that concerns more than one
-//! value is checked here.
+//! Expands a scenario into numbered nodes, single links and single flows with complete TCP
+//! configurations. Checks every rule that concerns more than one value.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -32,7 +31,7 @@ use super::units::{Rate, Size, Time};
 /// Most nodes, links or flows that a scenario may have.
 const MOST: u32 = 1_000_000;
 
-/// `path` of steps of either kind.
+/// Builds a path from steps of either kind.
 macro_rules! path {
     ($($step:expr),*) => { [$(Step::from($step)),*] };
 }
@@ -125,7 +124,7 @@ fn handoffs(
     scenario.handoffs.iter().enumerate().map(resolve).collect()
 }
 
-/// `pattern` with the number where `{}` stands.
+/// Returns `pattern` with the number in place of `{}`.
 fn numbered(pattern: &str, number: u32) -> String {
     pattern.replace("{}", &number.to_string())
 }
@@ -155,7 +154,7 @@ fn run_time(scenario: &Scenario) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Names become parts of file names and of column values.
+/// Checks a name, because names become parts of file names and column values.
 fn good_name(name: &str, key: &str) -> Result<(), Problem> {
     let plain = name.replace("{}", "");
     let good = |c: char| c.is_alphanumeric() || "._-+".contains(c);
@@ -169,7 +168,7 @@ fn good_name(name: &str, key: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Checks the counts of a list before anything of it is built.
+/// Checks the counts of a list before anything is built from it.
 fn counted(list: &str, counts: impl Iterator<Item = u32>) -> Result<(), Problem> {
     let mut total = 0;
     for (i, count) in counts.enumerate() {
@@ -191,7 +190,7 @@ fn counted(list: &str, counts: impl Iterator<Item = u32>) -> Result<(), Problem>
     Ok(())
 }
 
-/// Nodes in the order in which they are first named.
+/// Nodes in the order in which they first occur.
 #[derive(Default)]
 struct Nodes {
     names: Vec<String>,
@@ -208,11 +207,11 @@ impl Nodes {
         number
     }
 
-    /// The node of this name, or the fault at `key`.
+    /// Returns the number of a node by name, or a problem at `key`.
     fn find(&self, name: &str, key: &str) -> Result<usize, Problem> {
         self.numbers.get(name).copied().ok_or_else(|| {
             let hint = suggestion(name, &self.names, "nodes");
-            // A thousand numbered nodes are no help.
+            // A list of a thousand numbered nodes would not help.
             let hint = if hint.len() > 200 {
                 "nodes are named in links"
             } else {
@@ -222,7 +221,7 @@ impl Nodes {
         })
     }
 
-    /// The node of each number for a name with `{}`.
+    /// Returns the node of each number for a name with `{}`.
     fn find_all(&self, pattern: &str, key: &str) -> Result<Vec<usize>, Problem> {
         if !pattern.contains("{}") {
             return Ok(vec![self.find(pattern, key)?]);
@@ -341,7 +340,7 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
         .collect()
 }
 
-/// Refuses what does not go with a medium for both directions, or a time for each packet.
+/// Refuses keys that exclude `half_duplex`, and keys that exclude `service_time`.
 fn one_medium(link: &LinkSpec, down: &DirectionSpec, up: &DirectionSpec) -> Result<(), Problem> {
     let both = [("down", down), ("up", up)];
     if link.half_duplex {
@@ -471,8 +470,8 @@ impl Net {
         Self { neighbours }
     }
 
-    /// The neighbour of each node on the way to `to`; none where there is no
-    /// way, and at `to` itself.
+    /// Returns the neighbour of each node on the way to `to`; None for `to` itself and without a
+    /// way.
     fn next_hops(&self, to: usize) -> Vec<Option<usize>> {
         let mut distance = vec![usize::MAX; self.neighbours.len()];
         distance[to] = 0;
@@ -495,7 +494,7 @@ impl Net {
             .collect()
     }
 
-    /// A number for each node that is the same where a path exists.
+    /// Returns a number for each node; nodes that a path joins have the same number.
     fn islands(&self) -> Vec<usize> {
         let mut island = vec![usize::MAX; self.neighbours.len()];
         for first in 0..island.len() {
@@ -566,7 +565,7 @@ fn flows(scenario: &Scenario, nodes: &Nodes) -> Result<Flows, Problem> {
         .map_err(|problem| problem.within("tcp"))?;
     let mut out: Flows = Vec::new();
     let mut names: HashMap<String, usize> = HashMap::new();
-    // How many flows each key of [tcp] would mean nothing to.
+    // Number of flows to which each key of [tcp] has no meaning.
     let mut idle: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut over_tcp = 0;
     for (i, flow) in scenario.flows.iter().enumerate() {
@@ -599,8 +598,8 @@ fn flows(scenario: &Scenario, nodes: &Nodes) -> Result<Flows, Problem> {
     }
 }
 
-/// A scenario of datagrams may name a variant, as sweeps over TCPs do, and nothing
-/// else of TCP.
+/// A scenario without TCP may still name a variant, as sweeps over TCPs do, but no other key of
+/// TCP.
 fn no_tcp_at_all(scenario: &Scenario) -> Result<(), Problem> {
     let mut tcp = scenario.tcp.clone();
     tcp.variant = None;
@@ -612,11 +611,11 @@ fn no_tcp_at_all(scenario: &Scenario) -> Result<(), Problem> {
     Err(Problem::new(path!["tcp"], message))
 }
 
-/// The TCP of a flow, with faults told where the key is written.
+/// Returns the TCP of a flow. Paths of problems lead to the place where the key is written.
 fn flow_tcp(scenario: &Scenario, flow: &FlowSpec, i: usize) -> Result<Config, Problem> {
     let here = |problem: Problem| problem.within("tcp").within(i).within("flows");
     if flow.app.is_udp() {
-        // One that is written is refused with the other keys of the flow.
+        // A key of the flow itself is refused with the other keys of the flow.
         return scenario
             .tcp
             .resolve()
@@ -632,7 +631,7 @@ fn flow_tcp(scenario: &Scenario, flow: &FlowSpec, i: usize) -> Result<Config, Pr
         }
     })?;
     let idle = match flow.tcp.variant {
-        // For another TCP that is put over the scenario they may mean something.
+        // Such keys may have a meaning for another TCP that is put over the scenario.
         None => Vec::new(),
         Some(_) => flow.tcp.idle(&config),
     };
@@ -709,7 +708,7 @@ fn one_flow(
         .collect()
 }
 
-/// The end that opens the connections of a flow.
+/// Returns the end that opens the connections of a flow.
 fn opener(flow: &FlowSpec) -> Opener {
     match flow.app {
         AppName::Http | AppName::Web | AppName::Telnet | AppName::Rlogin | AppName::Ftp => {
@@ -719,7 +718,7 @@ fn opener(flow: &FlowSpec) -> Opener {
     }
 }
 
-/// Every flow has a way, and its acknowledgments a way back.
+/// Checks that every flow has a way, and its acknowledgments a way back.
 fn reachable(flows: &Flows, nodes: &Nodes, net: &Net, routes: &Routes) -> Result<(), Problem> {
     let islands = net.islands();
     let fixed: HashMap<(usize, usize), usize> = routes

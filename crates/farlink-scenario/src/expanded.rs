@@ -22,11 +22,11 @@ use std::sync::Arc;
 pub struct Expanded {
     /// Seed of every random stream.
     pub seed: u64,
-    /// End of the run, if not when every flow is done.
+    /// End of the run; None for a run that ends when every flow has ended.
     pub duration: Option<Interval>,
-    /// Limit of a run that does not end.
+    /// Simulated time at which a run without another end is stopped.
     pub max_duration: Interval,
-    /// Names of the nodes; the index of a name is the number used below.
+    /// Names of the nodes; indices of nodes refer to this list.
     pub nodes: Vec<String>,
     /// Links, in the order written.
     pub links: Vec<ExpandedLink>,
@@ -53,7 +53,7 @@ pub struct ExpandedLink {
     pub down: DirectionSpec,
     /// From `b` to `a`.
     pub up: DirectionSpec,
-    /// Set if both directions share one medium.
+    /// Whether both directions share one medium.
     pub half_duplex: bool,
     /// Protocol at both ends.
     pub arq: Option<ArqLink>,
@@ -64,7 +64,7 @@ pub struct ExpandedLink {
 /// Direction of a link.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DirectionSpec {
-    /// Rate of the transmitter in bit/s; of a trace its mean.
+    /// Rate of the transmitter in bit/s; the mean rate of a trace.
     pub rate: u64,
     /// Rates over time, instead of `rate`.
     pub rate_trace: Option<RatePlan>,
@@ -72,23 +72,23 @@ pub struct DirectionSpec {
     pub delay: Interval,
     /// Framing per packet in bytes.
     pub overhead: u32,
-    /// Time of the transmitter for each packet beside that of its bits.
+    /// Time that the transmitter takes for each packet in addition to its bits.
     pub service_time: Interval,
     /// Block code over each packet.
     pub fec: Option<BlockCode>,
-    /// Limit of what waits for the transmitter.
+    /// Limit of the packets that wait for the transmitter.
     pub queue: QueueSpec,
-    /// From where on ECN-capable packets are marked.
+    /// Queue length above which ECN-capable packets are marked.
     pub mark: QueueSpec,
-    /// Set if packets of low priority have a class of their own.
+    /// Whether packets of low priority have a class of their own.
     pub priorities: bool,
-    /// Longest packets and how longer ones are cut.
+    /// MTU, and what happens to longer packets.
     pub mtu: Option<Mtu>,
-    /// Stages in order of passage; within one table the standard order.
+    /// Stages in the order of passage; within one table the standard order.
     pub channel: Vec<ChannelSpec>,
     /// Other traffic.
     pub background: Vec<BackgroundSpec>,
-    /// Jitter of the host that this direction ends at.
+    /// Jitter of the host at the end of this direction.
     pub host_jitter: Option<HostJitter>,
 }
 
@@ -97,7 +97,7 @@ pub struct DirectionSpec {
 pub struct HostJitter {
     /// Name of the host.
     pub host: String,
-    /// Distribution of the delay, with the order kept.
+    /// Distribution of the delay, and whether packets keep their order.
     pub jitter: JitterSpec,
 }
 
@@ -106,25 +106,25 @@ pub struct HostJitter {
 pub struct ExpandedFlow {
     /// Name, unique among the flows.
     pub name: String,
-    /// Node that the data comes from.
+    /// Node that sends the data.
     pub from: usize,
-    /// Node that the data goes to.
+    /// Node that receives the data.
     pub to: usize,
     /// Application.
     pub app: App,
-    /// Opening of the connection, or departure of the first datagram.
+    /// Time of the first SYN, or of the first datagram.
     pub start: Interval,
     /// Time after the start at which the flow is stopped.
     pub duration: Option<Interval>,
     /// End that opens the connection.
     pub opens: Opener,
-    /// Version of IP of its packets.
+    /// IP version of the flow's packets.
     pub ip: IpVersion,
-    /// Set if routers must not fragment its packets.
+    /// Whether routers may not fragment the flow's packets.
     pub dont_fragment: bool,
-    /// Time for which hosts wait for the rest of a packet.
+    /// Time for which hosts keep the fragments of an incomplete packet.
     pub reassembly_timeout: Interval,
-    /// TCP at `from`; the flows of one entry share it. Datagrams use neither.
+    /// TCP at `from`; all flows of one entry share it. Datagrams use neither TCP.
     pub sender: Arc<Config>,
     /// TCP at `to`.
     pub receiver: Arc<Config>,

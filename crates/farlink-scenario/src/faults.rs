@@ -1,8 +1,8 @@
-//! Bad input, each with its exact message.
+//! Invalid scenarios, each with its exact message.
 
 use super::tests::{GOOD, fault};
 
-/// (text in the good scenario, what stands there instead, the message).
+/// Text in the valid scenario, its replacement, and the message.
 const FAULTS: &[(&str, &str, &str)] = &[
     ("seed = 7", "seed = = 7", "geo.toml:2: "),
     (
@@ -651,7 +651,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// (a channel of the link down, the message after its path).
+/// Channel of the direction down, and the message after its path.
 const CHANNEL_FAULTS: &[(&str, &str)] = &[
     (
         "{ loss = 2 }",
@@ -745,7 +745,7 @@ fn bad_input_has_an_exact_message() {
         let message = &message.replace("{VARIANTS}", &variants.join(", "));
         assert!(GOOD.contains(good), "{good:?} is not in the good scenario");
         let got = fault(&GOOD.replacen(good, bad, 1), &[]);
-        // The words of a syntax error are the parser's.
+        // The words of a syntax error come from the parser.
         let parser = message.ends_with(": ") || message.ends_with("duplicate key");
         if got != *message && !(parser && got.starts_with(message)) {
             wrong.push(format!(

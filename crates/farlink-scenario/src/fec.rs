@@ -11,21 +11,21 @@ use super::process::MobileSpec;
 use super::table::table;
 
 table! {
-    /// A block code on a direction of a link, Reed-Solomon or any other of which is
-    /// known how many symbols a block corrects.
+    /// A block code on a direction of a link: Reed-Solomon, or any other code that corrects a known
+    /// number of symbols per block.
     #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct FecSpec {
         /// "rs(n,k)", a Reed-Solomon code: "rs(255,223)". Instead of `n` and `k`.
         code?: String;
         /// Symbols of a block, up to 65535.
         n?: u32;
-        /// Data symbols among these: the code rate is k / n.
+        /// Data symbols of a block; the code rate is k / n.
         k?: u32;
         /// Bits of a symbol, 1 to 16; 1 is a binary code.
         #[serde(default = "byte")]
         symbol_bits: u32;
-        /// Wrong symbols that each block corrects, up to (n - k) / 2, which it is
-        /// without it. Required for symbols of 1 bit.
+        /// Wrong symbols that each block corrects, at most (n - k) / 2, which is the default.
+        /// Required for symbols of 1 bit.
         correctable?: u32;
     }
 }
@@ -37,7 +37,7 @@ fn byte() -> u32 {
 const FORMS: &str = "write { code = \"rs(255,223)\" } or { n = 2047, k = 1923, symbol_bits = 1, \
                      correctable = 11 }";
 
-/// The code of a direction, checked against its channel; paths begin with `fec`.
+/// Returns the code of a direction, checked against its channel; paths begin with `fec`.
 pub(super) fn resolve(
     spec: Option<&FecSpec>,
     channel: &[ChannelSpec],
@@ -93,7 +93,7 @@ impl FecSpec {
             };
             fault(key, format!("is wrong: {error}"))
         })?;
-        // A Reed-Solomon code, extended by one symbol, has 2^m of them.
+        // A Reed-Solomon code, extended by one symbol, has at most 2^m symbols.
         if self.correctable.is_none() && n > 1 << self.symbol_bits {
             let bits = u32::BITS - (n - 1).leading_zeros();
             let message = format!(
@@ -107,8 +107,8 @@ impl FecSpec {
     }
 }
 
-/// Checks that the channel has bits for a code to correct, and no stage that decides the packets'
-/// fate otherwise.
+/// Checks that the channel has bit errors for the code to correct, and no stage that loses packets
+/// otherwise.
 fn meets(channel: &[ChannelSpec]) -> Result<(), Problem> {
     let mut bits = false;
     for (i, table) in channel.iter().enumerate() {
@@ -173,7 +173,7 @@ mod tests {
         let again = load(&scenario.to_json(), "x.json", &[]).unwrap();
         assert_eq!(again, scenario);
         let expanded = scenario.expand().unwrap();
-        // `up` is as `down` where it is not written.
+        // `up` equals `down` if it is not written.
         assert_eq!(expanded.links[0].up.fec, expanded.links[0].down.fec);
         expanded.links[0].down.fec.unwrap()
     }
@@ -195,7 +195,7 @@ mod tests {
         );
     }
 
-    /// (rest of the direction, the message after `x.toml:3: links[0].down.`).
+    /// Rest of the direction, and the message after `x.toml:3: links[0].down.`.
     const FAULTS: &[(&str, &str)] = &[
         (
             "channel = { ber = 1e-5 }, fec = {}",

@@ -1,13 +1,13 @@
-//! Files that a scenario names: their texts take the place of their names.
+//! Files that a scenario names; their texts replace their names.
 
 use super::decode::Problem;
 use super::tree::{At, Node, Step, Value};
 use super::units::Scalar;
 
-/// Reads the file of this name, or says why not: "no such file".
+/// Function that reads the file of a name, or returns the reason why not: "no such file".
 pub type Reader<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
 
-/// Puts the text of each file that a trace names in the place of its name.
+/// Puts the text of each file that a trace names in place of its name.
 pub(super) fn inline(tree: &mut Node, read: &mut Reader<'_>) -> Result<(), Problem> {
     let Some(links) = tree.get_mut("links") else {
         return Ok(());
@@ -25,7 +25,7 @@ pub(super) fn inline(tree: &mut Node, read: &mut Reader<'_>) -> Result<(), Probl
 }
 
 fn in_direction(direction: &mut Node, read: &mut Reader<'_>) -> Result<(), Problem> {
-    // A trace that an override gives stands for the rate that was there.
+    // A trace that an override sets also replaces the rate of the scenario.
     let set = |node: Option<&Node>| matches!(node.map(|n| &n.at), Some(At::Set(_)));
     let given = direction.get("rate_trace");
     if (set(given) || set(given.and_then(|t| t.get("file")))) && !set(direction.get("rate")) {
@@ -62,7 +62,7 @@ fn one(trace: &mut Node, read: &mut Reader<'_>) -> Result<(), Problem> {
         return Ok(());
     };
     let at = file.at.clone();
-    // Anything but a text is refused when the trace is decoded.
+    // Values that are no text are refused when the trace is decoded.
     let Value::Scalar(Scalar::Text(name)) = &file.value else {
         return Ok(());
     };

@@ -9,7 +9,7 @@ use super::units::{Size, Time};
 use farlink_tcp::{Interval, IpVersion};
 use farlink_wire::fragment::Mtu;
 
-/// RFC 791, 3.2: what every link takes.
+/// Least MTU of any link (RFC 791, 3.2).
 const LEAST_MTU: Size = Size(68);
 const MOST_MTU: Size = Size(65_535);
 /// RFC 791, 3.2.

@@ -14,74 +14,73 @@ use super::tree::Step;
 use super::units::{Length, Time};
 
 table! {
-    /// A host that moves: it has one of its links at a time.
+    /// A host that moves. It uses one of its links at a time.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct HandoffSpec {
         /// The host.
         host: String;
-        /// Links of the host, by name, each to another station. The host begins at the first.
+        /// Names of the host's links, each to another station. The host begins at the first link.
         links: Vec<String>;
-        /// Instants at which it leaves its link for the next one of `links`, and after the last
-        /// for the first.
+        /// Instants at which the host changes to the next link of `links`, and from the last link
+        /// to the first.
         at?: Vec<Time>;
-        /// Mobility of the host, instead of `at`: it leaves its link for that of a nearer station,
-        /// and begins at the nearest. `moves` is not for this.
+        /// Mobility of the host, instead of `at`. The host begins at the nearest station, and
+        /// changes to the link of a station that becomes nearer. `moves` has no meaning.
         mobility?: MobilitySpec;
-        /// Places of the stations of `links`: metres from the left and the lower border of the
-        /// area, a pair for each.
+        /// Positions of the stations of `links`: metres from the left and the lower border of the
+        /// area, a pair for each station.
         stations?: Vec<[Length; 2]>, needs mobility;
-        /// Distance by which the other station has to be nearer.
+        /// Distance by which another station must be nearer.
         hysteresis?: Length = Length(0), needs mobility;
-        /// Interval of the search for the nearest station.
+        /// Interval at which the host looks for the nearest station.
         interval?: Time = Time(Interval::from_millis(100)),
             in Time(Interval::from_millis(1))..=HOUR, needs mobility;
         /// Time without a link between two links.
         gap?: Time = ZERO, in ZERO..=HOUR;
-        /// Fate of three kinds of packets: those that wait for the link that the host leaves, those
-        /// that reach that station later, and those that the host sends without a link. Packets on
-        /// the air are lost.
+        /// Fate of packets that wait for the link that the host leaves, that reach its station
+        /// later, or that the host sends without a link. Packets on the air are lost.
         queued?: QueuedName = QueuedName::Lose;
     }
 }
 
-/// Fate of packets that wait for a link that a host leaves.
+/// Fate of packets that wait for a link which a host leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum QueuedName {
     /// Packets are lost, with the cause `handoff`.
     Lose,
-    /// Packets are kept, and forwarded when the host is at the next station.
+    /// Packets are kept, and forwarded when the host has reached the next station.
     Forward,
 }
 
-/// Fate of an agent's state of a host that leaves its link.
+/// Fate of an agent's state of a host that leaves the agent's link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentHandoff {
     /// The state is lost. Connections that need it are reset.
     Lose,
-    /// The state goes to the agent at the next station, which has it after `transfer_delay` and the
-    /// time of its bytes at `transfer_rate`.
+    /// The state goes to the agent at the next station, which has it after `transfer_delay` plus
+    /// the time of its bytes at `transfer_rate`.
     Transfer,
-    /// The agent keeps the state, for the host's return.
+    /// The agent keeps the state until the host returns.
     Keep,
 }
 
-/// A host that moves, in numbers.
+/// Host that moves, with indices in place of names.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ExpandedHandoff {
     /// The host.
     pub host: usize,
     /// Links in their order.
     pub links: Vec<usize>,
-    /// The stations at their other ends.
+    /// Stations at the other ends of the links.
     pub stations: Vec<usize>,
     /// Times of the moves, and the other keys as written.
     pub spec: HandoffSpec,
 }
 
 impl ExpandedHandoff {
-    /// The host on its way, with where the stations are, if it walks.
+    /// Returns the moving host and the positions of the stations, if `mobility` is set.
     pub fn walk(&self, stream: Stream) -> Option<(Walker, Vec<Point>)> {
         let walker = self.spec.mobility.as_ref()?.walker(stream);
         let places = self.spec.stations.iter().flatten();
@@ -93,18 +92,18 @@ impl ExpandedHandoff {
     }
 }
 
-/// Properties of a link for a host that moves.
+/// Properties of a link that a host may leave.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'a> {
     pub(super) name: &'a str,
     pub(super) a: usize,
     pub(super) b: usize,
-    /// Part of the link that a host cannot leave.
+    /// Key of a link that a host cannot leave because of it.
     pub(super) keeps: Option<&'static str>,
 }
 
 impl HandoffSpec {
-    /// Builds the handoffs. Paths in errors begin with the key.
+    /// Resolves the handoffs. Paths in errors begin with the key.
     pub(super) fn resolve(
         &self,
         host: usize,
@@ -269,7 +268,7 @@ to = "mobile"
 size = "1 MB"
 "#;
 
-    /// (text, what stands there instead, the message behind the place).
+    /// Text, its replacement, and the message after the place.
     const FAULTS: &[(&str, &str, &str)] = &[
         (
             "host = \"mobile\"",

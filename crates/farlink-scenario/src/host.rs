@@ -10,10 +10,10 @@ use super::table::table;
 use super::units::Time;
 
 table! {
-    /// A host, with what it does to the packets that it receives.
+    /// A host with a delay of the packets that it receives.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct HostSpec {
-        /// Node that a flow begins or ends at. `{}` stands for every number that there is.
+        /// Node at which a flow begins or ends. `{}` stands for every existing number.
         name: String;
         /// Time from the arrival of a packet to its processing by the host: interrupts, the
         /// scheduler, a busy processor.
@@ -22,21 +22,21 @@ table! {
 }
 
 table! {
-    /// Random delay of each packet at a host that receives it. A packet waits for those that came
-    /// before it over the same link.
+    /// Random delay of each packet at the receiving host. A packet waits for earlier packets of the
+    /// same link.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct HostJitterSpec {
         /// Distribution of the delay.
         distribution: Distribution;
-        /// Mean; of the normal distribution before it is truncated at 0.
+        /// Mean delay; for "normal" the mean before values below 0 are drawn again.
         mean: Time, in ZERO..=HOUR;
-        /// Uniform: half the width, at most the mean. Normal: standard deviation.
+        /// For "uniform" half the width, at most the mean. For "normal" the standard deviation.
         spread?: Time, in ZERO..=HOUR;
     }
 }
 
 impl HostJitterSpec {
-    /// Checks the keys; the order is kept.
+    /// Checks the keys. Packets keep their order.
     pub(super) fn resolve(&self) -> Result<JitterSpec, Problem> {
         self.check_keys()?;
         let jitter = JitterSpec {

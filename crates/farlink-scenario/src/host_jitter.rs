@@ -7,7 +7,7 @@ use super::expanded::{ExpandedFlow, ExpandedLink, HostJitter};
 use super::host::HostSpec;
 use super::tree::Step;
 
-/// Gives each link direction that ends at a host of `[[hosts]]` the jitter of that host.
+/// Sets the jitter of each link direction that ends at a host of `[[hosts]]`.
 pub(super) fn jitters<'a>(
     hosts: &[HostSpec],
     names: &[String],

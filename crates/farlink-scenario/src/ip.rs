@@ -1,5 +1,5 @@
-//! The version of IP that flows use: the key `ip` of the scenario and of a flow, and what
-//! goes with IPv6 and what does not.
+//! IP version of flows: the key `ip` of the scenario and of a flow, and the keys that exclude IPv6
+//! or need it.
 
 use std::collections::HashMap;
 
@@ -15,13 +15,13 @@ use super::tree::Step;
 use super::units::Size;
 
 impl Scenario {
-    /// The version of IP of a flow.
+    /// Returns the IP version of a flow.
     pub(super) fn ip_of(&self, flow: &FlowSpec) -> IpVersion {
         flow.ip.unwrap_or(self.ip).into()
     }
 
-    /// The TCP of a flow: its own keys over the scenario's. What a longer header takes of a
-    /// packet its segments are shorter by, unless their length is written.
+    /// Returns the TCP of a flow: its own keys over the scenario's. Unless `mss` is written,
+    /// segments are shorter by the additional length of an IPv6 header.
     pub(super) fn tcp_of(&self, flow: &FlowSpec) -> TcpSpec {
         let tcp = flow.tcp.over(&self.tcp);
         let more = self.ip_of(flow).header_len() - IpVersion::V4.header_len();
@@ -37,7 +37,7 @@ impl Scenario {
     }
 }
 
-/// Refuses keys that mean nothing beside this version of IP.
+/// Refuses keys that have no meaning with this IP version.
 pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     let is_v6 = |flow: &FlowSpec| scenario.ip_of(flow) == IpVersion::V6;
     if !scenario.ip.is_v4()
@@ -77,12 +77,12 @@ pub(super) struct Paths<'a> {
     /// Static routes as (at, to, via).
     pub(super) routes: &'a [(usize, usize, usize)],
     pub(super) handoffs: &'a [ExpandedHandoff],
-    /// The neighbour of each node on the way to one.
+    /// Returns the neighbour of each node on the way to a node.
     pub(super) next_hops: &'a dyn Fn(usize) -> Vec<Option<usize>>,
 }
 
-/// Every link takes 1280 bytes of IPv6 whole (RFC 8200, 5): flows cross no other, where
-/// nobody could send less.
+/// Checks that every link on a flow's path takes IPv6 packets of 1280 bytes (RFC 8200, 5), because
+/// a sender may not send shorter ones.
 pub(super) fn check_paths(
     scenario: &Scenario,
     flows: &[(usize, ExpandedFlow)],
@@ -124,7 +124,7 @@ pub(super) fn check_paths(
                 hops.push((at, next));
                 at = next;
             }
-            // A host that moves comes to its other links, too.
+            // A host that moves uses its other links too.
             for handoff in paths.handoffs {
                 let moves = [from, to].contains(&handoff.host);
                 for &link in handoff.links.iter().filter(|_| moves) {
@@ -231,7 +231,7 @@ mod tests {
         }
     }
 
-    /// 1500 bytes less 40 and 20; what is written stays.
+    /// 1500 bytes minus 40 and 20; a written `mss` stays.
     #[test]
     fn segments_are_shorter_by_what_the_header_is_longer() {
         let of = |pairs: &[(&str, &str)]| {

@@ -126,8 +126,8 @@ pub fn load_with(
         Node::from_toml(text)
     };
     let mut tree = parsed.map_err(|(at, fault)| ScenarioError::new(origin, &at, &fault))?;
-    // An override of `up` changes the copy of `down` that an absent `up` is, with
-    // what the other overrides made of it.
+    // An override of `up`, if `up` is absent, changes the copy of `down`, after all other overrides
+    // were applied.
     let (up, rest): (Vec<_>, Vec<_>) = overrides
         .iter()
         .partition(|(path, _)| path.contains(".up."));
@@ -145,7 +145,7 @@ pub fn load_with(
     scenario.map_err(|problem| ScenarioError::new(origin, &tree.locate(&problem.path), &problem))
 }
 
-/// The JSON Schema of a scenario.
+/// Returns the JSON Schema of a scenario.
 pub fn schema() -> String {
     let mut schema = schemars::schema_for!(Scenario);
     schema.insert("title".to_owned(), "farlink scenario".into());
@@ -153,9 +153,9 @@ pub fn schema() -> String {
 }
 
 impl Scenario {
-    /// The scenario with every default spelled out, as JSON that [`load`]
-    /// takes. `tcp` holds what was chosen, and so can be overridden;
-    /// `resolved_tcp` tells the whole TCP of each entry of `flows`.
+    /// Returns the scenario with every default written out, as JSON that [`load`] reads. `tcp` has
+    /// the chosen keys, which overrides can change; `resolved_tcp` has the whole TCP of each entry
+    /// of `flows`.
     pub fn to_json(&self) -> String {
         let mut whole = self.clone();
         whole.resolved_tcp = self.whole_tcp().ok();
@@ -170,7 +170,8 @@ impl Scenario {
         expand::expand(self).map_err(|problem| ScenarioError::bare(&problem))
     }
 
-    /// Keys of `[tcp]` that mean nothing to any flow, with what they need.
+    /// Returns the keys of `[tcp]` that have no meaning to any flow, with the key or value that
+    /// each needs.
     fn idle_keys(&self) -> Result<Vec<(&'static str, &'static str)>, Problem> {
         let mut idle: Option<Vec<_>> = None;
         for flow in self.flows.iter().filter(|flow| !flow.app.is_udp()) {
@@ -184,7 +185,7 @@ impl Scenario {
         Ok(idle.unwrap_or_default())
     }
 
-    /// Every key of the TCP of each entry of `flows`; none for UDP.
+    /// Returns every key of the TCP of each entry of `flows`, nothing for UDP.
     fn whole_tcp(&self) -> Result<Vec<TcpSpec>, Problem> {
         let whole = |flow: &FlowSpec| {
             if flow.app.is_udp() {
@@ -195,10 +196,10 @@ impl Scenario {
         self.flows.iter().map(whole).collect()
     }
 
-    /// Spells out the defaults that depend on something else.
+    /// Writes out defaults that depend on other keys.
     fn fill(&mut self) {
         for flow in self.flows.iter_mut().filter(|flow| !flow.app.is_udp()) {
-            // A flow of another profile has another usual variant.
+            // A flow with another profile has that profile's default variant.
             if flow.tcp.profile.is_some() && flow.tcp.variant.is_none() {
                 let whole = flow.tcp.over(&self.tcp);
                 flow.tcp.variant = Some(whole.variant_name().to_owned());
@@ -208,7 +209,7 @@ impl Scenario {
         self.tcp.profile = Some(self.tcp.profile().name);
         for link in &mut self.links {
             link.name = Some(link.name_or_default());
-            // What the preset said is written out now.
+            // The values of the preset are written out by now.
             link.preset = None;
             if link.up.is_none() {
                 link.up.clone_from(&link.down);

@@ -1,4 +1,4 @@
-//! The scenarios that come with the program, from the folder `scenarios/`.
+//! Scenarios of the library, from the folder `scenarios/`.
 
 macro_rules! scenarios {
     ($($name:literal),* $(,)?) => {
@@ -6,7 +6,7 @@ macro_rules! scenarios {
     };
 }
 
-/// Name and TOML text of each scenario that comes with the program.
+/// Returns name and TOML text of each scenario of the library.
 pub fn library() -> &'static [(&'static str, &'static str)] {
     scenarios![
         "geo-omueti2007",

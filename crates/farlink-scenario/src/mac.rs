@@ -1,4 +1,4 @@
-//! Medium access in a scenario: what each kind of access needs and takes.
+//! Medium access in a scenario: the keys that each kind of access needs or accepts.
 
 use farlink_channel::rng;
 use farlink_link::mac::{Access, Aloha, CsmaCa, Others};
@@ -9,7 +9,7 @@ use super::decode::Problem;
 use super::table::within;
 
 impl MacSpec {
-    /// Builds the medium access. Paths in errors begin with the key.
+    /// Returns the medium access. Paths in errors begin with the key.
     pub(super) fn resolve(&self) -> Result<Access, Problem> {
         self.check_keys()?;
         let delay = || {
@@ -25,7 +25,7 @@ impl MacSpec {
         })
     }
 
-    /// Writes out what is left to its default.
+    /// Writes all defaults into the keys.
     pub(super) fn spell_out(&mut self) {
         self.fill();
         if self.access == AccessName::CsmaCa {
@@ -37,7 +37,7 @@ impl MacSpec {
         self.max_be.unwrap_or(self.min_be().max(5))
     }
 
-    /// The others, from `load` and `stations`.
+    /// Returns the probability that all other stations are silent, from `load` and `stations`.
     fn others(&self, without: &str) -> Result<rng::Probability, Problem> {
         let Some(load) = self.load else {
             return Err(Problem::new([], without));

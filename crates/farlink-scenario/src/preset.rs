@@ -15,7 +15,7 @@ use super::units::Scalar;
 
 const TEXT: &str = include_str!("../../../scenarios/presets.toml");
 
-/// Length of the packets that a queue counted in packets is reckoned with.
+/// Length of the packets in which a queue limit in packets is converted to bytes.
 const FULL_PACKET: u64 = 1500;
 
 /// The file of presets.
@@ -42,7 +42,7 @@ struct Preset {
     arq: Option<ArqSpec>,
 }
 
-/// A preset with what follows from it.
+/// Preset with derived values.
 #[derive(Serialize)]
 struct Listed<'a> {
     #[serde(flatten)]
@@ -51,7 +51,7 @@ struct Listed<'a> {
     one_way_delay_s: f64,
     /// Both delays, in seconds.
     rtt_s: f64,
-    /// Rate down times round-trip time, in bytes.
+    /// Bandwidth-delay product down: rate times round-trip time, in bytes.
     bdp_bytes: u64,
     /// Limit of the queue down; null if unlimited.
     buffer_bytes: Option<u64>,
@@ -69,7 +69,7 @@ pub fn presets_json() -> String {
     serde_json::to_string(&listed).unwrap_or_default()
 }
 
-/// Puts under each link with a `preset` what the preset says.
+/// Writes the values of its preset under each link that names one.
 pub(super) fn apply(tree: &mut Node) -> Result<(), Problem> {
     let Some(links) = tree.get_mut("links") else {
         return Ok(());
@@ -80,7 +80,7 @@ pub(super) fn apply(tree: &mut Node) -> Result<(), Problem> {
     }
     let known = nodes();
     for (i, link) in links.iter_mut().enumerate() {
-        // Anything but a text is refused when the link is decoded.
+        // A value that is no text is refused when the link is decoded.
         if let Some(name) = link.get_text("preset").map(str::to_owned) {
             let filled = fill(link, &name, &known);
             let wrong =
@@ -91,8 +91,8 @@ pub(super) fn apply(tree: &mut Node) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Fills what a link leaves open from the preset of this name. An error is a message about the
-/// key `preset`.
+/// Fills the keys that a link leaves open with those of the preset `name`. An error is a message
+/// about the key `preset`.
 fn fill(link: &mut Node, name: &str, known: &[Node]) -> Result<(), String> {
     let named = |node: &&Node| node.get_text("name") == Some(name);
     let Some(preset) = known.iter().find(named) else {
@@ -108,7 +108,7 @@ fn fill(link: &mut Node, name: &str, known: &[Node]) -> Result<(), String> {
             continue;
         };
         let mut node = moved(node, &at);
-        // A trace of rates stands for the rate.
+        // A trace of rates replaces the rate of the preset.
         if link
             .get(key)
             .is_some_and(|own| own.get("rate_trace").is_some())
@@ -144,7 +144,7 @@ fn only(key: &str, node: Node) -> Node {
     }
 }
 
-/// Returns the values with their position moved to `at`.
+/// Returns the values with their position in the text set to `at`.
 fn moved(node: &Node, at: &At) -> Node {
     let value = match &node.value {
         Value::Scalar(scalar) => Value::Scalar(scalar.clone()),
@@ -166,7 +166,7 @@ fn moved(node: &Node, at: &At) -> Node {
     }
 }
 
-/// The entries of the file as written; it is part of the program and tested.
+/// Returns the entries of the file, which is part of the program.
 fn nodes() -> Vec<Node> {
     let tree = Node::from_toml(TEXT).unwrap_or_else(|_| Node::empty(At::Nowhere));
     match tree.get("preset").map(|node| &node.value) {

@@ -19,8 +19,8 @@ table! {
         /// Mean distance from one error to the next, in bytes of IP packets. "64
         /// KiB" is a bit error rate of 1.9e-6.
         distance: Size, in Size(1)..=Size(1 << 50);
-        /// Packets in a row that an error damages: the one it falls
-        /// into, and those that follow, each at a place of its own.
+        /// Number of packets in a row that an error damages: the packet in which it falls, and the
+        /// following ones, each at a random byte.
         #[serde(default = "single")]
         burst: u32, in 1..=1_000_000;
     }

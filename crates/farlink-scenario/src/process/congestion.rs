@@ -12,24 +12,25 @@ use super::super::units::{Probability, Time};
 use super::place::{Place, probability};
 
 table! {
-    /// Periods of congestion somewhere on the way (Fritchman's two states as Wong
-    /// 1998 uses them), both kinds exponential in time: `duration`, and one of
-    /// `clear`, `share` and `periods`.
+    /// Periods of congestion on the path (Fritchman's two states as Wong 1998 uses them). The
+    /// lengths of both states are exponential in time: give `duration`, and one of `clear`, `share`
+    /// and `periods`.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct CongestionSpec {
         /// Mean length of a congested period (1 / beta).
         duration: Time;
-        /// Mean time from the end of one to the start of the next (1 / alpha).
+        /// Mean time from the end of a congested period to the start of the next (1 / alpha).
         clear?: Time;
         /// Share of time that is congested.
         share?: Probability;
         /// Congested periods per second.
         periods?: f64;
-        /// Probability that a packet is lost in a congested period; 1 without it.
+        /// Probability that a packet is lost in a congested period; 1 by default.
         loss?: Probability;
-        /// Probability that a packet is lost in a clear one; 0 without it.
+        /// Probability that a packet is lost in a clear period; 0 by default.
         loss_clear?: Probability;
-        /// Congest both directions of the link at the same times; else each has periods of its own.
+        /// Congest both directions of the link at the same times; otherwise each direction has its
+        /// own periods.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool;
     }
@@ -39,7 +40,7 @@ table! {
 const LONGEST: Interval = Interval::from_secs(1_000_000_000);
 
 impl CongestionSpec {
-    /// Mean time in a clear period.
+    /// Returns the mean length of a clear period.
     fn clear(&self) -> Result<Interval, Problem> {
         const FORMS: &str = "write { duration = \"25 s\", clear = \"475 s\" }, { duration = \"25 \
                              s\", share = 0.05 } or { duration = \"25 s\", periods = 0.002 }";

@@ -1,4 +1,4 @@
-//! `internet_delay`: a constant and an Erlang variate, now and then a larger one.
+//! `internet_delay`: a constant plus an Erlang variate, raised from time to time.
 
 use farlink_channel::rng::Probability as Chance;
 use farlink_channel::{ChannelError, InternetDelay, Process, Raised};
@@ -12,29 +12,28 @@ use super::super::units::{Probability, Time};
 use super::place::Place;
 
 table! {
-    /// Delay of the Internet between (Leung 1998, section 3.3.2; Wong 1998, section
-    /// 3.2.4), drawn for each packet and each direction.
+    /// Delay of the Internet on the path (Leung 1998, section 3.3.2; Wong 1998, section 3.2.4),
+    /// drawn for each packet and each direction.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct InternetDelaySpec {
-        /// The part that every packet has.
+        /// Constant part of the delay.
         constant: Time, in ZERO..=HOUR;
         /// Mean of the Erlang variate that is added.
         mean: Time, in ZERO..=HOUR;
         /// Order of the Erlang variate; 1 is exponential.
         #[serde(default = "two")]
         order: u32, in 1..=100;
-        /// Share of packets that find the Internet in its state of raised delay,
-        /// below 1. Needs `raised`.
+        /// Share of packets that meet the state of raised delay, below 1. Needs `raised`.
         raised_share?: Probability;
-        /// Mean number of packets in a row that do; without it packets find it
-        /// independently, which is a run of 1 / (1 - `raised_share`).
+        /// Mean number of packets in a row that meet the raised state. By default packets meet it
+        /// independently, which gives 1 / (1 - `raised_share`).
         raised_run?: f64, needs raised_share;
         /// Erlang variates of the raised state, as `{ weight = 0.75, mean = "10 ms"
         /// }`; each packet draws one of them by its weight. Needs `raised_share`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         raised: Vec<RaisedSpec>;
-        /// Keep packets in order: a packet waits for those sent before it; else it may overtake
-        /// them.
+        /// Keep packets in order: a packet waits for those sent before it. Otherwise it may
+        /// overtake them.
         #[serde(default = "crate::defaults::on")]
         keep_order: bool;
     }
@@ -74,7 +73,7 @@ impl InternetDelaySpec {
             return Err(fault("raised_share", message));
         }
         if let Some(run) = self.raised_run {
-            // One packet at least is between two runs: S01 <= 1.
+            // At least one packet is between two runs: S01 <= 1.
             let least = (share.0 / (1.0 - share.0)).max(1.0);
             if !(run >= least && run <= 1e9) {
                 let message = format!(

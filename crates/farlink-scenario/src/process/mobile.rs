@@ -25,20 +25,19 @@ table! {
         speed?: Speed;
         /// Radius of a cell.
         cell_radius?: Length;
-        /// Size of the region in which a handoff goes on.
+        /// Size of the region in which a handoff takes place.
         handoff_region?: Length;
         /// Mean time from the end of a handoff to the next (1/a).
         handoff_interval?: Time;
-        /// Mean time that a handoff takes (1/b).
+        /// Mean duration of a handoff (1/b).
         handoff_duration?: Time;
-        /// Fate of packets in a handoff; "drop" without it.
+        /// Fate of packets in a handoff; the default is "drop".
         handoff?: ForwardingName;
-        /// Bytes on the wire that are kept for forwarding at most; any number
-        /// without it.
+        /// Most bytes on the wire that are kept for forwarding; by default without a limit.
         handoff_buffer?: Size;
         /// Carrier frequency.
         carrier?: Frequency;
-        /// Margin of the fades: how far below the rms of a Rayleigh envelope a fade begins.
+        /// Level below the rms of a Rayleigh envelope at which a fade begins.
         fade_margin?: f64, in 0.0..=100.0, unit "dB";
         /// Normalised level-crossing rate n_R, instead of `fade_margin`.
         crossing_rate?: f64;
@@ -46,20 +45,20 @@ table! {
         crossing_duration?: f64;
         /// Mean time between fades (1/c).
         fade_interval?: Time;
-        /// Mean time that a fade takes (1/d).
+        /// Mean duration of a fade (1/d).
         fade_duration?: Time;
-        /// Rule for the packets that are in a fade; "per-packet" without it.
+        /// Rule that decides which packets are in a fade; the default is "per-packet".
         fade_rule?: FadeRuleName;
         /// Probability that a packet in a fade is lost.
         loss_bad?: Probability;
         /// Bit error rate in a fade, instead of `loss_bad`.
         ber_bad?: Probability;
-        /// Probability that a packet outside of fades is lost; 0 without it.
+        /// Probability that a packet outside of fades is lost; 0 by default.
         loss_good?: Probability;
         /// Bit error rate outside of fades, instead of `loss_good`.
         ber_good?: Probability;
         /// Put handoffs, and fades of the rules in time, at the same times in both directions of
-        /// the link; else each has its own.
+        /// the link; otherwise each direction has its own.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool;
     }
@@ -79,12 +78,12 @@ pub enum ForwardingName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FadeRuleName {
-    /// A chain that moves once per packet: a state ends with the probability
-    /// that it ends within the packet's transmission time.
+    /// A chain that moves once per packet: a state ends with the probability that it ends within
+    /// the transmission time of the packet.
     PerPacket,
     /// The state of the fading at the end of the packet's transmission.
     Instant,
-    /// A packet is in a fade if any of its transmission is.
+    /// A packet is in a fade if any part of its transmission is.
     Overlap,
 }
 
@@ -98,7 +97,7 @@ const SHORTEST: Interval = Interval::from_nanos(1000);
 const LONGEST: Interval = Interval::from_secs(1_000_000_000);
 
 impl MobileSpec {
-    /// Mean time between handoffs and of one, if there are any.
+    /// Returns the mean time between handoffs and the mean duration of one, if there are handoffs.
     fn handoffs(&self) -> Result<Option<[Interval; 2]>, Problem> {
         let motion = (self.cell_radius, self.handoff_region);
         let times = (self.handoff_interval, self.handoff_duration);
@@ -144,7 +143,7 @@ impl MobileSpec {
         }
     }
 
-    /// Mean time between fades and of one, if there are any.
+    /// Returns the mean time between fades and the mean duration of one, if there are fades.
     fn fades(&self) -> Result<Option<[Interval; 2]>, Problem> {
         let levels = [
             ("fade_margin", self.fade_margin),
@@ -198,7 +197,8 @@ impl MobileSpec {
             })
     }
 
-    /// Crossings of the fade level in units of the Doppler frequency, and their duration.
+    /// Returns the rate of crossings of the fade level, in units of the Doppler frequency, and
+    /// their duration.
     fn crossings(&self) -> Result<[f64; 2], Problem> {
         Ok(
             match [self.fade_margin, self.crossing_rate, self.crossing_duration] {
@@ -300,7 +300,7 @@ impl MobileSpec {
         }
     }
 
-    /// Checks that fades have one loss each within and outside.
+    /// Checks that there is one kind of loss within fades, and one outside of them.
     fn check_losses(&self) -> Result<(), Problem> {
         match (self.loss_bad, self.ber_bad) {
             (None, None) => Err(Problem::new(
@@ -341,7 +341,7 @@ impl MobileSpec {
     }
 
     pub(crate) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
-        // Checked when the scenario was read.
+        // The values were checked when the scenario was read.
         let wrong = |_| ChannelError::Cannot("mobile does not say what it needs");
         let handoffs = self.handoffs().map_err(wrong)?;
         let fades = self.fades().map_err(wrong)?;

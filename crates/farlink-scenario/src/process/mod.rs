@@ -1,5 +1,4 @@
-//! Processes of a channel that have a file of their own: what a scenario says of
-//! each, its checks, and how it is built.
+//! Processes of a channel with a file of their own: keys, checks and construction of each.
 
 mod byte_errors;
 mod congestion;

@@ -21,15 +21,15 @@ table! {
         altitude: Length, in Length(100_000_000)..=Length(100_000_000_000);
         /// Elevation below which a satellite is not used.
         min_elevation: f64, in 0.0..=89.0, unit "degrees";
-        /// Elevation at the height of a pass; overhead without it.
+        /// Elevation at the highest point of a pass; overhead by default.
         max_elevation?: f64 = 90.0, in 1.0..=90.0, unit "degrees";
-        /// Inclination for the rotation of the Earth, which lengthens passes of
-        /// satellites that fly with it; left out without it.
+        /// Inclination of the orbits, from which the rotation of the Earth is subtracted: it
+        /// lengthens passes of satellites that fly eastwards. By default the Earth does not rotate.
         inclination?: f64, in 0.0..=180.0, unit "degrees";
-        /// Number of times that the distance is travelled; without it up, and down to a ground
-        /// station near the user.
+        /// Number of times that the distance is travelled; by default twice: up, and down to a
+        /// ground station near the user.
         hops?: u32 = 2, in 1..=10;
-        /// Time for which nothing passes when the next satellite takes over; no time without it.
+        /// Time without transmission when the next satellite takes over; 0 by default.
         handover_time?: Time;
         /// Fate of packets meanwhile.
         handover?: InterruptionName = InterruptionName::Drop, needs handover_time;
@@ -37,25 +37,25 @@ table! {
 }
 
 table! {
-    /// A path that is chosen anew at a fixed interval, as today's LEO services do:
-    /// another delay, and an interruption.
+    /// Change of the path at a fixed interval, as on today's LEO services: another delay, and an
+    /// interruption.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct ReconfigurationSpec {
-        /// From one change to the next.
+        /// Time from one change to the next.
         interval?: Time = Time(Interval::from_secs(15)), in Time(Interval::from_millis(10))..=HOUR;
         /// Time of the first change.
         first?: Time = Time(Interval::from_secs(12));
         /// Least and greatest extra delay, drawn for each interval.
         delay: [Time; 2];
-        /// Time for which nothing passes at a change; no time without it.
+        /// Time without transmission at a change; 0 by default.
         interruption_time?: Time;
         /// Fate of packets meanwhile.
         interruption?: InterruptionName = InterruptionName::Drop, needs interruption_time;
         /// Keep packets in order when the delay falls: a packet waits for those sent before it.
         #[serde(default = "crate::defaults::on")]
         keep_order: bool;
-        /// Give both directions of the link the same delays; else each draws its own. The
-        /// directions change at the same times.
+        /// Give both directions of the link the same delays; otherwise each direction draws its
+        /// own. Both change at the same times.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool;
     }
@@ -123,7 +123,7 @@ impl OrbitSpec {
         if !passes.is_possible() {
             return Err(ChannelError::Cannot("orbit was not checked"));
         }
-        // The satellite is the same for both directions.
+        // Both directions use the same satellite.
         Ok(Box::new(Orbit::new(
             passes,
             self.hops(),

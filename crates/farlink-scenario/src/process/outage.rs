@@ -1,4 +1,4 @@
-//! `outage`: a link that is out at times that are written down.
+//! `outage`: times at which a link transmits nothing.
 
 use farlink_channel::{ChannelError, Outage, Process};
 use schemars::JsonSchema;
@@ -12,15 +12,15 @@ use super::orbit::{InterruptionName, gap};
 use super::place::Place;
 
 table! {
-    /// Nothing passes for a time, once or again and again.
+    /// Interruption of the link, once or periodically.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct OutageSpec {
-        /// Time at which the first begins.
+        /// Time at which the first outage begins.
         start?: Time = ZERO, in ZERO..=Time(LONGEST_RUN);
         /// Duration of an outage.
         duration: Time, in SHORTEST..=Time(LONGEST_RUN);
-        /// From the beginning of one to that of the next, above `duration`; a single one
-        /// without it.
+        /// Time from the beginning of one outage to the next, above `duration`; by default there is
+        /// a single outage.
         period?: Time, in SHORTEST..=Time(LONGEST_RUN);
         /// Fate of packets meanwhile.
         packets?: InterruptionName = InterruptionName::Drop;

@@ -6,7 +6,7 @@ use farlink_channel::rng::{Probability, Stream, Streams};
 
 use super::super::units;
 
-/// Position of a process: the transmitter before it, and its streams.
+/// Position of a process: the transmitter in front of it, and its random streams.
 pub struct Place<'a> {
     /// Rate of the transmitter in bit/s.
     pub rate: u64,
@@ -23,20 +23,21 @@ pub struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// The stream of this name that this direction alone has.
+    /// Returns the random stream of this name that this direction does not share.
     pub fn stream(&self, name: &str) -> Stream {
         let (direction, table) = (self.direction, self.table);
         self.streams
             .stream(&format!("{direction}/channel/{table}/{name}"))
     }
 
-    /// Returns where the traces of this direction begin, see [`trace_share`].
+    /// Returns the position in their traces at which this direction's traces begin; see
+    /// [`trace_share`].
     pub(crate) fn trace_share(&self) -> f64 {
         trace_share(self.streams, self.direction)
     }
 
-    /// The stream of the times at which something happens: one for both
-    /// directions if they share it.
+    /// Returns the random stream for the times of events; both directions have the same one if they
+    /// share the process.
     pub(super) fn times(&self, name: &str, shared: bool) -> Stream {
         let link = self.direction.rsplit_once('/').map_or("", |parts| parts.0);
         if shared {
