@@ -1,5 +1,5 @@
-//! For tests: two ends, an agent between them, and links that lose, copy, change, delay
-//! and reorder. Packets are simulated ones or bytes.
+//! Test bed: two ends, an agent between them, and links that lose, copy, damage, delay and reorder.
+//! Packets are simulated, or bytes.
 
 use super::crossing::Crossing;
 use super::middlebox::{Action, Agent, Out, Sent, Tag, Verdict};
@@ -15,15 +15,15 @@ use farlink_wire::packet::{Packet, Payload, Raw};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The end on the wireless side.
+/// Index of the end on the wireless side.
 pub(super) const MOBILE: usize = 0;
-/// The other one, which opens the connection.
+/// Index of the other end, which opens the connection.
 pub(super) const FIXED: usize = 1;
 
 /// Impairments of the links.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Faults {
-    /// Share of packets that are lost, that come twice, that come damaged and that come late.
+    /// Shares of packets that are lost, duplicated, damaged and late.
     pub(super) loss: f64,
     pub(super) copies: f64,
     pub(super) damage: f64,
@@ -34,14 +34,14 @@ pub(super) struct Faults {
 #[derive(Debug)]
 pub(super) struct End {
     pub(super) connection: Connection,
-    /// Bytes to send, and those of them that are written.
+    /// Bytes to send, and bytes written so far.
     to_send: u64,
     written: u64,
-    /// Most that it writes at once, and the time to the next.
+    /// Most bytes written at once, and the time to the next write.
     chunk: u64,
     pause: Interval,
     writes_at: Instant,
-    /// Bytes received, and whether all were right.
+    /// Bytes received, and whether all of them were correct.
     pub(super) received: u64,
     pub(super) correct: bool,
     pub(super) closed: Option<CloseReason>,
@@ -50,8 +50,8 @@ pub(super) struct End {
     pub(super) reads: u64,
 }
 
-/// A segment of an enemy, and the end that it seems to be of: one of 30 connections, near the same
-/// numbers.
+/// Returns a segment of an attacker and the end that it pretends to be. Ports allow 30 connections,
+/// and sequence numbers are close to each other.
 pub(super) fn enemy(stream: &mut Stream) -> (usize, Segment) {
     let mut any = |n: u64| stream.next_u64() % n;
     let end = any(2) as usize;
@@ -98,19 +98,19 @@ pub(super) struct Bed<A> {
     pub(super) ends: [End; 2],
     real: bool,
     faults: Faults,
-    /// An end between which and the agent nothing happens.
+    /// End whose path to the agent loses and delays nothing.
     pub(super) clean: Option<usize>,
-    /// End that no longer hears anything.
+    /// End that receives nothing any more.
     pub(super) gone: Option<usize>,
     stream: Stream,
-    /// Numbers of the data segments of an end that are lost on their way to the agent.
+    /// Data segments to lose on their way to the agent: end, and number of the segment.
     pub(super) lose: Vec<(usize, u64)>,
-    /// Data segments that each end has sent.
+    /// Number of data segments that each end has sent.
     data: [u64; 2],
-    /// Packets under way: to an end, or from it to the agent.
+    /// Packets in flight to an end, or from an end to the agent.
     flying: BTreeMap<(Instant, u64), (Hop, Packet)>,
     number: u64,
-    /// Segments that left the agent, with time and direction.
+    /// Segments sent by the agent, with time and direction.
     pub(super) left: Vec<(Instant, usize, Segment)>,
     /// Segments that arrived at the agent, with time and sender.
     pub(super) came: Vec<(Instant, usize, Segment)>,
@@ -124,7 +124,7 @@ enum Hop {
     ToEnd(usize),
 }
 
-/// Byte number `at` of what an end sends.
+/// Returns byte number `at` of the data of an end.
 fn byte(end: usize, at: u64) -> u8 {
     (at.wrapping_mul(131) >> 3) as u8 ^ (at as u8) ^ (end as u8)
 }
@@ -208,7 +208,7 @@ impl End {
 }
 
 impl<A: Agent> Bed<A> {
-    /// Ends with this TCP that send so many bytes each, the mobile one first.
+    /// Builds ends with this TCP that send `bytes` each, the mobile one first.
     pub(super) fn new(agent: A, tcp: &Arc<Config>, bytes: [u64; 2], real: bool) -> Self {
         let listens = Connection::listen(tcp.clone(), 80, Seq(0xffff_f000));
         let opens = Connection::open(tcp.clone(), 5000, 80, Seq(0xffff_ff00));
@@ -237,7 +237,7 @@ impl<A: Agent> Bed<A> {
         self
     }
 
-    /// Runs until nothing is to be done, or until `until`.
+    /// Runs until nothing is left to do, or until `until`.
     pub(super) fn run(&mut self, until: Instant) {
         self.serve();
         loop {
@@ -388,7 +388,7 @@ impl<A: Agent> Bed<A> {
         }
     }
 
-    /// Returns whether all sent bytes arrived unchanged, and both ends have seen the end.
+    /// Returns whether all sent bytes arrived unchanged, and both ends have received the FIN.
     pub(super) fn is_done(&self) -> bool {
         let done = |end: usize| {
             let (here, there) = (&self.ends[end], &self.ends[1 - end]);
@@ -397,7 +397,7 @@ impl<A: Agent> Bed<A> {
         done(MOBILE) && done(FIXED)
     }
 
-    /// Returns the segments with data that left towards an end.
+    /// Returns the data segments sent by the agent towards an end.
     pub(super) fn data_to(&self, end: usize) -> impl Iterator<Item = &(Instant, usize, Segment)> {
         let data =
             move |left: &&(Instant, usize, Segment)| left.1 == end && !left.2.body.is_empty();
@@ -433,7 +433,7 @@ pub(super) fn says(segment: &Segment) -> String {
     )
 }
 
-/// A packet that an end sends.
+/// Returns a packet as an end sends it.
 pub(super) fn packet(end: usize, segment: Segment, real: bool) -> Packet {
     let mut packet = Packet {
         flow: if real { FlowId::NONE } else { FlowId(0) },
@@ -451,7 +451,7 @@ pub(super) fn packet(end: usize, segment: Segment, real: bool) -> Packet {
     packet
 }
 
-/// Segments of hostile ends, near one another: first whose it is.
+/// Generates segments of hostile ends with sequence numbers close to each other, each with its end.
 pub(super) fn hostile() -> impl proptest::strategy::Strategy<Value = Vec<(usize, Segment)>> {
     use farlink_tcp::{Body, Options, RareOptions, SackBlock, Timestamps};
     use proptest::prelude::*;
@@ -474,7 +474,7 @@ pub(super) fn hostile() -> impl proptest::strategy::Strategy<Value = Vec<(usize,
             dst_port: ports.1,
             seq: Seq(seq.wrapping_sub(3000)),
             ack: Seq(ack.wrapping_sub(3000)),
-            // Mostly what does not end the connection.
+            // Most of these flags do not end the connection.
             flags: Flags(if flags & 0x60 == 0 {
                 flags
             } else {

@@ -1,4 +1,5 @@
-//! Per-connection state of an agent: bounded in number, and removed at the end of a connection.
+//! State of an agent per connection. The number of connections is bounded, and state is removed at
+//! the end of a connection.
 
 use super::crossing::{Crossing, Ends};
 use super::middlebox::{Leaving, Moved};
@@ -7,21 +8,21 @@ use farlink_wire::id::NodeId;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-/// Limits of the state in number and time.
+/// Limits on the number and the age of connections with state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Connections at once; the packets of others pass unread.
+    /// Most connections with state at once; the packets of others pass unread.
     pub connections: usize,
-    /// A connection of which nothing was seen for so long is forgotten.
+    /// Idle time after which a connection's state may be removed.
     pub idle: Interval,
-    /// Segments with data towards the wireless side without any acknowledgment, from
-    /// the first on, after which the agent lets a connection pass until it sees one:
-    /// the acknowledgments take another way.
+    /// Number of data segments towards the wireless side, from the start of a connection, without
+    /// any ACK after which the agent assumes that ACKs take another path. It then forwards the
+    /// connection unread until it sees an ACK.
     pub blind_after: u32,
 }
 
 impl Limits {
-    /// As it is without more being said.
+    /// Default limits.
     pub const DEFAULT: Self = Self {
         connections: 1024,
         idle: Interval::from_secs(120),
@@ -35,7 +36,7 @@ impl Default for Limits {
     }
 }
 
-/// State that an agent keeps of a connection.
+/// State of an agent for one connection.
 pub trait Kept: Default {
     /// Bytes of packets among that.
     fn bytes(&self) -> u64 {
@@ -43,25 +44,25 @@ pub trait Kept: Default {
     }
 }
 
-/// The connections of an agent, each with what the agent keeps of it, at a place that
-/// stays as long as it is kept.
+/// Connections of an agent with their state. The slot of a connection stays the same as long as it
+/// has state.
 #[derive(Debug)]
 pub struct Connections<S> {
     limits: Limits,
     all: Vec<Option<Seen<S>>>,
     free: Vec<u32>,
     by_ends: BTreeMap<Ends, u32>,
-    /// The one that was asked for last: packets come in trains.
+    /// Slot of the last lookup, because packets of one connection come in bursts.
     last: u32,
     /// No connection is idle before.
     idle_from: Instant,
-    /// Bytes of packets that are kept.
+    /// Bytes of cached packets.
     bytes: u64,
-    /// Connections that were seen and kept.
+    /// Number of connections that got state.
     opened: u64,
-    /// Packets of connections that found no room.
+    /// Number of packets of connections without room for state.
     refused: u64,
-    /// Times that a connection was found to be acknowledged by another way.
+    /// Number of connections whose ACKs take another path.
     blind: u64,
     /// Switched off: nothing is kept.
     off: bool,
@@ -72,13 +73,13 @@ struct Seen<S> {
     ends: Ends,
     state: S,
     last: Instant,
-    /// Place behind the FIN of each side, and whether that is acknowledged: first the
-    /// wireless side.
+    /// Sequence number behind the FIN of each side, and whether that FIN is acknowledged; index 0
+    /// is the wireless side.
     fins: [Option<Seq>; 2],
     fins_acked: [bool; 2],
-    /// An acknowledgment from the wireless side was seen.
+    /// Whether an ACK from the wireless side was seen.
     answered: bool,
-    /// Segments with data that went there until then.
+    /// Number of data segments sent there before the first ACK.
     unanswered: u32,
 }
 
@@ -160,7 +161,7 @@ impl<S: Kept> Connections<S> {
         done
     }
 
-    /// Lets the agent act on what it keeps at a place.
+    /// Lets the agent act on the state in a slot.
     pub fn at<T>(&mut self, place: u32, act: impl FnOnce(&mut S) -> T) -> Option<T> {
         let seen = self.all.get_mut(place as usize)?.as_mut()?;
         let before = seen.state.bytes();
@@ -169,12 +170,12 @@ impl<S: Kept> Connections<S> {
         Some(done)
     }
 
-    /// Bytes of packets that are kept, of all connections.
+    /// Returns the bytes of cached packets of all connections.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Times that a connection was found to be acknowledged by another way.
+    /// Returns the number of connections whose ACKs take another path.
     pub fn blind(&self) -> u64 {
         self.blind
     }
@@ -212,7 +213,8 @@ impl<S: Kept> Connections<S> {
         }
     }
 
-    /// Forgets the connections of a host on the wireless side. Returns them if they go with it.
+    /// Removes the connections of a host on the wireless side. Returns their state if it moves with
+    /// the host.
     pub fn leave(&mut self, host: NodeId, how: Leaving) -> Option<Moved>
     where
         S: Debug + Send + 'static,
@@ -264,7 +266,7 @@ impl<S: Kept> Connections<S> {
         }
     }
 
-    /// Switched off, it forgets all and keeps nothing; switched on, it begins anew.
+    /// Switches the agent. Off, it removes all state and creates none; on, it begins without state.
     pub fn switch(&mut self, on: bool) {
         self.off = !on;
         self.forget();
@@ -391,7 +393,7 @@ mod tests {
     const TO: Crossing = Crossing::ToWireless;
     const FROM: Crossing = Crossing::FromWireless;
 
-    /// The count of what a connection keeps, one more a segment; 0 if nothing is kept.
+    /// Counts the segments of a connection in its state; returns 0 for a connection without state.
     fn count(
         all: &mut Connections<u32>,
         (now, port): (Instant, u16),
@@ -448,7 +450,7 @@ mod tests {
         .map(|(time, port)| count(&mut all, (at(time), port), TO, &data))
         .into();
         assert_eq!(seen, [1, 1, 0, 2, 1, 0, 3]);
-        // What comes after so long is another connection.
+        // A segment after a longer pause begins another connection.
         assert_eq!(count(&mut all, (at(241), 1), TO, &data), 1);
         assert_eq!(
             all.counters(),

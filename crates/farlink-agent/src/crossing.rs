@@ -16,7 +16,7 @@ pub enum Crossing {
     Beside,
 }
 
-/// Address and port of both ends of a connection: first the end on the wireless side.
+/// Addresses and ports of both ends of a connection; index 0 is the end on the wireless side.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Ends(pub [(IpAddr, u16); 2]);
 

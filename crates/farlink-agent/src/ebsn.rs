@@ -1,6 +1,6 @@
-//! Notices of a bad state where the link itself retransmits (west1997, 3.0): each time
-//! that the protocol of the wireless link sends a packet with data again, its sender hears
-//! that it waits for nothing worse. Nothing is repaired or kept from the sender here.
+//! Notices of a bad state on a link that retransmits by itself (west1997, 3.0). Each time that the
+//! protocol of the wireless link sends a data packet again, the agent notifies the packet's sender.
+//! The agent repairs nothing and keeps nothing from the sender.
 
 use super::connections::{Connections, Kept, Limits};
 use super::crossing::Crossing;
@@ -11,15 +11,14 @@ use farlink_wire::id::{NodeId, PacketId};
 use farlink_wire::packet::Packet;
 use std::collections::VecDeque;
 
-/// Packets that are remembered: more than a link keeps sending again.
+/// Number of packets in the record, more than a link sends again at a time.
 const REMEMBERED: usize = 1024;
 
 /// The agent.
 #[derive(Debug)]
 pub struct Ebsn {
     connections: Connections<Nothing>,
-    /// Packets that went to the link, the latest last, each with its number and that of
-    /// its data.
+    /// Packets sent to the link, the latest last, each with its number and its sequence number.
     recent: VecDeque<(u64, Seq, Packet)>,
     next: u64,
     notices: u64,
@@ -32,7 +31,7 @@ struct Nothing;
 impl Kept for Nothing {}
 
 impl Ebsn {
-    /// An agent that has seen nothing.
+    /// Creates an agent without connections.
     pub fn new(limits: Limits) -> Self {
         Self {
             connections: Connections::new(limits),

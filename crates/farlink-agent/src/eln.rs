@@ -14,8 +14,8 @@ use farlink_tcp::{Flags, Instant, SackBlocks, Segment, Seq};
 use farlink_wire::MAX_OPTIONS_LEN;
 use farlink_wire::id::{NodeId, PacketId};
 
-/// Stretches of data that are noted of a connection; each hole left by a loss in front of
-/// the agent begins another. What finds no room is as if it had not passed.
+/// Most ranges of data recorded for a connection; each hole left by a loss in front of the agent
+/// begins another range. Data beyond this number counts as data that did not pass.
 const STRETCHES: usize = 1024;
 
 /// The agent.
@@ -25,19 +25,18 @@ pub struct Eln {
     marked: u64,
     unmarked: u64,
     no_room: u64,
-    /// Number of the last packet with data, its connection's place and its range.
+    /// Number of the last data packet, the slot of its connection, and its sequence range.
     latest: (u32, u32, (Seq, Seq)),
 }
 
-/// Data of a connection that passed and are not acknowledged.
+/// Data of a connection that passed and is not acknowledged.
 #[derive(Debug, Default)]
 struct Passed {
-    /// Stretches of sequence numbers, from the first to the one behind the last, in
-    /// order and apart.
+    /// Sequence ranges (start, end), disjoint and in order.
     stretches: Vec<(Seq, Seq)>,
-    /// Ranges that passed behind later data: they fill holes of losses in front of the agent.
+    /// Ranges that passed after later data: they fill holes left by losses in front of the agent.
     filled: Vec<(Seq, Seq)>,
-    /// The last acknowledgment and the window that it had.
+    /// Last ACK with its window.
     last: Option<(Seq, u16)>,
 }
 
@@ -46,14 +45,14 @@ struct Passed {
 enum Says {
     /// Nothing about a loss.
     Nothing,
-    /// The data that follow were lost behind the agent.
+    /// The data after the ACK was lost behind the agent.
     LostBehind,
-    /// The data that follow were lost in front of the agent.
+    /// The data after the ACK was lost in front of the agent.
     LostBefore,
 }
 
 impl Eln {
-    /// An agent that has seen nothing.
+    /// Creates an agent without connections.
     pub fn new(limits: Limits) -> Self {
         Self {
             connections: Connections::new(limits),
@@ -112,7 +111,7 @@ impl Agent for Eln {
 
     fn on_sent(&mut self, _now: Instant, tag: Tag, sent: Sent, _out: &mut Out) {
         let (serial, place, range) = self.latest;
-        // The queue refuses a packet as soon as it is offered, before another one comes.
+        // The queue refuses a packet at once, before the next packet is offered.
         if sent == Sent::Refused && tag == Tag(u64::from(serial)) {
             self.connections.at(place, |passed| passed.forget(range));
         }
@@ -147,7 +146,7 @@ impl Agent for Eln {
     }
 }
 
-/// Sets the option; the last SACK block makes room for it if there is none.
+/// Sets the option. If there is no room, it replaces the last SACK block.
 pub(super) fn mark(segment: &mut Segment) {
     let options = &mut segment.options;
     options.eln = true;
@@ -161,7 +160,8 @@ pub(super) fn mark(segment: &mut Segment) {
 impl Kept for Passed {}
 
 impl Passed {
-    /// Data passes to the wireless side. Returns its range, unless it was acknowledged before.
+    /// Records data that passes to the wireless side. Returns its range, unless it was acknowledged
+    /// before.
     fn on_data(&mut self, segment: &Segment) -> Option<(Seq, Seq)> {
         let len = segment.body.len();
         if len == 0 {
@@ -179,7 +179,7 @@ impl Passed {
 
     /// Notes data that pass.
     fn note(&mut self, (start, end): (Seq, Seq)) {
-        // Most data follows what passed last.
+        // Most data follows the data that passed last.
         if let Some(last) = self.stretches.last_mut()
             && last.1 == start
         {
@@ -203,7 +203,7 @@ impl Passed {
             }
             return;
         }
-        // It touches these: they become one.
+        // The new range touches these ranges, so all become one.
         let (first, last) = (self.stretches[from].0, self.stretches[to - 1].1);
         let start = if first.diff(start) < 0 { first } else { start };
         let end = if last.diff(end) > 0 { last } else { end };
@@ -211,14 +211,14 @@ impl Passed {
         self.stretches.drain(from + 1..to);
     }
 
-    /// The queue of the wireless link refused data: that is congestion.
+    /// Removes data that the queue of the wireless link refused, because its loss is congestion.
     fn forget(&mut self, (start, end): (Seq, Seq)) {
         let apart = |s: &(Seq, Seq)| s.1.diff(start) <= 0 || s.0.diff(end) >= 0;
         let Some(at) = self.stretches.iter().rposition(|s| !apart(s)) else {
             return;
         };
         let (left, right) = self.stretches.remove(at);
-        // In this order of insertion the stretches stay in order.
+        // Inserting in this order keeps the ranges in order.
         if right.diff(end) > 0 {
             self.stretches.insert(at, (end, right));
         }
@@ -227,7 +227,7 @@ impl Passed {
         }
     }
 
-    /// A segment comes from the wireless side.
+    /// Classifies an ACK from the wireless side.
     fn on_ack(&mut self, segment: &Segment) -> Says {
         let flags = segment.flags;
         if !flags.has(Flags::ACK) || flags.has(Flags::RST) {
@@ -248,11 +248,12 @@ impl Passed {
         }
         self.last = Some((ack, window));
         let bare = segment.body.is_empty() && !flags.has(Flags::FIN) && !flags.has(Flags::SYN);
-        // A window that changes is an update, unless the blocks tell of news.
+        // A changed window makes the ACK a window update, unless it has SACK blocks.
         let repeats = window == last_window || !segment.options.sack.is_empty();
         match self.stretches.first() {
             Some(first) if bare && repeats => {
-                // Duplicates on their way when the sender filled the hole still tell of congestion.
+                // Duplicate ACKs that were in flight when the sender filled the hole still mean
+                // congestion.
                 let has = |s: &(Seq, Seq)| s.0.diff(ack) <= 0 && s.1.diff(ack) > 0;
                 if first.0.diff(ack) <= 0 && !self.filled.iter().any(has) {
                     Says::LostBehind

@@ -8,20 +8,20 @@ use farlink_wire::packet::Packet;
 use std::any::Any;
 use std::fmt::Debug;
 
-/// Agent's name for a packet that it follows.
+/// Name that an agent gives to a packet that it follows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Tag(pub u64);
 
 /// Verdict on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// Forwards the packet, as the agent may have changed it.
+    /// Forwards the packet with the agent's changes.
     Forward,
-    /// Forwards the packet and reports to the agent what its link does with it: [`Agent::on_sent`].
+    /// Forwards the packet, and reports its fate at the link to [`Agent::on_sent`].
     Follow(Tag),
     /// Drops the packet, with the cause `agent`.
     Drop,
-    /// Ends the packet here without a loss: the agent has taken its content.
+    /// Ends the packet at the agent without a loss, because the agent has read its content.
     Absorb,
     /// Keeps the packet at the node until [`Action::Release`] or [`Action::Discard`].
     Hold,
@@ -32,20 +32,19 @@ pub enum Verdict {
 pub struct Injection {
     /// The packet.
     pub packet: Packet,
-    /// Set if the packet goes before all that waits for its link, where the link can do so.
+    /// Whether the packet precedes all packets that wait for its link, if the link allows it.
     pub ahead: bool,
-    /// The agent hears what its link does with it.
+    /// Tag under which the packet's fate at the link is reported, if wanted.
     pub follow: Option<Tag>,
 }
 
-/// Action of an agent beside its verdict, in the order of its requests.
+/// Action of an agent in addition to its verdict; actions run in the order of the list.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// A packet of the agent's own leaves its node: it takes a place in the queue of its
-    /// link and in the counters.
+    /// Sends a packet of the agent's own, which uses the queue of its link and its counters.
     Inject(Injection),
-    /// The sender of a packet is told by ICMP that it waits for a wireless link in a bad
-    /// state (west1997, 3.0).
+    /// Notifies the sender of this packet by ICMP that the wireless link is in a bad state
+    /// (west1997, 3.0).
     Notify(Packet),
     /// A held packet goes on.
     Release(PacketId),
@@ -56,42 +55,42 @@ pub enum Action {
 /// Event of a followed packet at its link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sent {
-    /// The last bit leaves the transmitter for the first time at this instant.
+    /// Instant at which the last bit leaves the transmitter for the first time.
     Left(Instant),
-    /// The protocol of the link sent it again; its last bit left at this instant.
+    /// Instant at which the last bit left after the protocol of the link sent the packet again.
     Again(Instant),
-    /// The packet never leaves: the queue refused it, or it was dropped at the node.
+    /// The packet is not sent: the queue refused it, or it was dropped at the node.
     Refused,
 }
 
-/// Act of an agent, for the trace of its name.
+/// Act of an agent, for its trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Act {
-    /// Kept a copy of data, or noted that it passed.
+    /// Stored a copy of data, or recorded that it passed.
     Keep,
-    /// Sent a copy again because of a duplicate ACK.
+    /// Retransmitted a copy because of a duplicate ACK.
     Resend,
-    /// Sent a copy again because its own timer expired.
+    /// Retransmitted a copy because the agent's timer expired.
     Timeout,
-    /// Gave a copy up after its last try.
+    /// Gave up a copy after its last try.
     GiveUp,
-    /// Kept a duplicate ACK from the sender.
+    /// Suppressed a duplicate ACK.
     Suppress,
     /// Marked an ACK.
     Mark,
     /// Sent a partial acknowledgment.
     Partial,
-    /// Told the sender of a bad state.
+    /// Notified the sender of a bad state.
     Notice,
-    /// Took the acknowledgments to come another way.
+    /// Assumed that ACKs take another path.
     Blind,
-    /// Acknowledged data in the name of the end that they are for.
+    /// Acknowledged data in the name of its receiver.
     Acknowledge,
-    /// Sent the data of one half of a split connection on over the other, or to an end.
+    /// Sent data of one half of a split connection over the other half, or to an end.
     Relay,
-    /// Ended a connection: both ends are reset.
+    /// Reset both ends of a connection.
     Reset,
-    /// Told the mobile host what the radio lost of its data.
+    /// Sent a negative acknowledgment to the mobile host for data lost on the radio.
     Negative,
 }
 
@@ -133,16 +132,16 @@ impl Act {
     }
 }
 
-/// A row of the trace of agents.
+/// Row of the trace of agents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Note {
     /// Act of the agent.
     pub act: Act,
-    /// The flow that the packet is of.
+    /// Flow of the packet.
     pub flow: FlowId,
-    /// Set if the numbered data go from the flow's opener to its acceptor.
+    /// Whether the numbered data goes from the flow's opener to its acceptor.
     pub from_opener: bool,
-    /// The sequence number that it is about.
+    /// Sequence number of the act.
     pub seq: Seq,
 }
 
@@ -151,12 +150,12 @@ pub struct Note {
 pub struct Out {
     /// Requested actions.
     pub actions: Vec<Action>,
-    /// Notes on its acts; `None` if nobody reads them.
+    /// Traced acts; `None` if the trace is off.
     pub notes: Option<Vec<Note>>,
 }
 
 impl Out {
-    /// Sends a packet behind those that wait.
+    /// Sends a packet behind those that wait for the link.
     pub fn inject(&mut self, packet: Packet) {
         self.actions.push(Action::Inject(Injection {
             packet,
@@ -165,7 +164,7 @@ impl Out {
         }));
     }
 
-    /// Tells what it did, if anybody wants to know.
+    /// Traces an act if the trace is on.
     #[inline]
     pub fn note(&mut self, note: impl FnOnce() -> Note) {
         if let Some(notes) = &mut self.notes {
@@ -173,7 +172,7 @@ impl Out {
         }
     }
 
-    /// Notes what was done about a number that a packet acknowledges, if it is traced.
+    /// Traces an act about a number that a packet acknowledges, if the trace is on.
     pub fn note_back(&mut self, view: &mut View<'_>, act: Act, seq: Seq) {
         if self.notes.is_some() {
             let path = view.path().reverse();
@@ -199,16 +198,16 @@ pub enum Leaving {
 /// State that moves from one agent to another of its kind.
 #[derive(Debug)]
 pub struct Moved {
-    /// Bytes of the ends' data in it.
+    /// Bytes of the ends' data in this state.
     pub bytes: u64,
     /// State in the agent's own form.
     pub state: Box<dyn Any + Send>,
 }
 
-/// An agent. What it sends meets no other agent of its node.
+/// Agent at a node. Packets that it sends do not meet other agents of the node.
 pub trait Agent: Debug + Send {
-    /// Handles a packet that crosses the node. Packets that neither come from the wireless link
-    /// nor go there pass.
+    /// Handles a packet that crosses the node. Packets that neither come from the wireless link nor
+    /// go to it pass.
     fn cross(
         &mut self,
         now: Instant,
@@ -223,7 +222,7 @@ pub trait Agent: Debug + Send {
         }
     }
 
-    /// Handles a packet of the wireless link, known as `id` until it goes on.
+    /// Handles a packet of the wireless link; `id` names the packet until it is forwarded.
     fn on_packet(
         &mut self,
         now: Instant,
@@ -243,10 +242,10 @@ pub trait Agent: Debug + Send {
         false
     }
 
-    /// The link did something with a packet that the agent follows.
+    /// Reports an event of a followed packet at its link.
     fn on_sent(&mut self, _now: Instant, _tag: Tag, _sent: Sent, _out: &mut Out) {}
 
-    /// Returns the next deadline, if any; asked after each call.
+    /// Returns the next deadline, if any. The caller reads it after each call.
     fn deadline(&self) -> Option<Instant> {
         None
     }
@@ -254,8 +253,8 @@ pub trait Agent: Debug + Send {
     /// Handles a deadline.
     fn on_deadline(&mut self, _now: Instant, _out: &mut Out) {}
 
-    /// A host behind the wireless link leaves it. Returns what goes with the host, if that is
-    /// asked for.
+    /// Reports that a host behind the wireless link leaves. Returns the state that moves with the
+    /// host, if `how` transfers it.
     fn on_leave(
         &mut self,
         _now: Instant,
@@ -266,11 +265,11 @@ pub trait Agent: Debug + Send {
         None
     }
 
-    /// Takes over the state of a host that is now behind the wireless link, from another agent of
-    /// the same kind and parameters.
+    /// Receives the state of a host that is now behind the wireless link, from another agent of the
+    /// same kind and parameters.
     fn on_join(&mut self, _now: Instant, _moved: Moved, _out: &mut Out) {}
 
-    /// Returns whether a connection needs the state that the agent keeps of it.
+    /// Returns whether some connection needs the agent's state to continue.
     fn is_needed(&self) -> bool {
         false
     }

@@ -34,7 +34,7 @@ pub struct Snoop {
     config: SnoopConfig,
     connections: Connections<Flow>,
     timers: Timers,
-    /// Number of the next packet that is kept.
+    /// Serial number of the next cached packet.
     serial: u32,
     counts: Counts,
 }
@@ -58,7 +58,7 @@ struct Counts {
 }
 
 impl Snoop {
-    /// An agent that has seen nothing.
+    /// Creates an agent without connections.
     pub fn new(config: SnoopConfig) -> Self {
         Self {
             config,
@@ -69,7 +69,7 @@ impl Snoop {
         }
     }
 
-    /// Data go to the wireless side.
+    /// Handles data on its way to the wireless side.
     fn on_data(&mut self, now: Instant, view: &mut View<'_>, out: &mut Out) -> Verdict {
         let (config, to) = (&self.config, Crossing::ToWireless);
         let blind = self.connections.blind();
@@ -136,7 +136,7 @@ impl Snoop {
         Verdict::Follow(tag(place, serial))
     }
 
-    /// A segment comes from the wireless side.
+    /// Handles a segment from the wireless side.
     fn on_ack(&mut self, now: Instant, view: &mut View<'_>, out: &mut Out) -> Verdict {
         let Self {
             config,
@@ -186,7 +186,7 @@ impl Snoop {
         verdict
     }
 
-    /// Counts, notes and carries out the decision on an acknowledgment.
+    /// Counts, traces and applies the decision on an ACK.
     fn carry_out(
         &mut self,
         decided: OnAck,
@@ -222,7 +222,7 @@ impl Snoop {
         Verdict::Forward
     }
 
-    /// The local timer of a connection may have expired.
+    /// Handles the local timer of a connection, if it has expired.
     fn on_timer(&mut self, now: Instant, place: u32, out: &mut Out) {
         let Self {
             config,
@@ -254,7 +254,7 @@ impl Snoop {
     }
 }
 
-/// Sends again what is at a number. Returns how many packets that was.
+/// Retransmits the data at a sequence number. Returns the number of packets sent.
 fn resend(
     flow: &mut Flow,
     now: Instant,
@@ -279,7 +279,7 @@ fn resend(
     1
 }
 
-/// Tells the mobile host what the radio lost of its data. Returns the negative acknowledgments.
+/// Sends the mobile host negative acknowledgments for data lost on the radio. Returns their number.
 fn name_holes(flow: &mut Flow, now: Instant, config: &SnoopConfig, out: &mut Out) -> u64 {
     let mut sent = 0;
     while let Some((packet, seq)) = flow.upload.next_nack(now, config) {
@@ -300,9 +300,9 @@ fn name_holes(flow: &mut Flow, now: Instant, config: &SnoopConfig, out: &mut Out
     sent
 }
 
-/// The timer expired where numbers are kept: the sender hears that it is to send again.
+/// Handles an expired timer where only sequence numbers are kept: asks the sender to retransmit.
 fn tell_again(flow: &mut Flow, now: Instant, seq: Seq, counts: &mut Counts, out: &mut Out) {
-    // It comes again, or not: the timer, which this restarts, is for what the sender is told.
+    // Whether or not the retransmission arrives, the restarted timer covers it.
     flow.repair(now, seq);
     if let Some((acked, _)) = flow.acked
         && let Some(packet) = from_far_end(flow, acked, |options| options.eln = true)
@@ -313,7 +313,7 @@ fn tell_again(flow: &mut Flow, now: Instant, seq: Seq, counts: &mut Counts, out:
     }
 }
 
-/// Tells the sender of a failed try.
+/// Notifies the sender of a failed try.
 fn tell(
     flow: &mut Flow,
     (config, counts): (&SnoopConfig, &mut Counts),
@@ -343,7 +343,7 @@ fn tell(
     }
 }
 
-/// A bare ACK as the far end would send it.
+/// Returns a bare ACK as the far end would send it.
 fn from_far_end(
     flow: &Flow,
     ack: Seq,
@@ -363,12 +363,12 @@ fn from_far_end(
     flow.path?.reverse().packet(segment).ok()
 }
 
-/// Builds the tag of a packet.
+/// Returns the tag of a packet.
 fn tag(place: u32, serial: u32) -> Tag {
     Tag(u64::from(place) << 32 | u64::from(serial))
 }
 
-/// Notes what was done about a number of the data that a packet is of.
+/// Traces an act about the sequence number of a packet's data.
 fn note(out: &mut Out, view: &mut View<'_>, act: Act, seq: Seq) {
     if out.notes.is_some() {
         let path = view.path();
@@ -432,7 +432,7 @@ impl Agent for Snoop {
             };
             match sent {
                 Sent::Left(at) | Sent::Again(at) => entry.left = Some(at),
-                // It never was on the wireless side: that is congestion here.
+                // The packet never reached the wireless link: congestion at the agent's queue.
                 Sent::Refused if entry.sends == 1 => flow.cache.remove(serial),
                 Sent::Refused => entry.left = Some(now),
             }
@@ -469,7 +469,7 @@ impl Agent for Snoop {
             ..
         } = self;
         connections.join(now, moved, |place, flow| {
-            // The link has seen nothing of it yet: the timer sees to it.
+            // The link has reported nothing about the packet yet; the timer covers it.
             for entry in flow.cache.iter_mut() {
                 *serial = serial.wrapping_add(1);
                 (entry.serial, entry.left) = (*serial, Some(now));

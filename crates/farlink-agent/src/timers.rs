@@ -4,8 +4,8 @@ use farlink_tcp::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The earliest instant of each place that wants one. A timer that is moved to later, as
-/// each acknowledgment does, costs nothing: its old entry finds the new instant.
+/// Min-heap of deadlines, one per slot. Moving a deadline later, as each ACK does, pushes no entry;
+/// the connection checks its real deadline when the old entry fires.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     entries: BinaryHeap<Reverse<(Instant, u32)>>,
@@ -14,7 +14,7 @@ pub(super) struct Timers {
 }
 
 impl Timers {
-    /// A place wants to be called then, or not at all.
+    /// Sets or clears the deadline of a slot.
     #[inline]
     pub(super) fn set(&mut self, place: u32, due: Option<Instant>) {
         let Some(due) = due else { return };
@@ -28,12 +28,12 @@ impl Timers {
         }
     }
 
-    /// Returns the first deadline. The connection may find that its deadline was moved.
+    /// Returns the first deadline, which the connection may have moved since.
     pub(super) fn next(&self) -> Option<Instant> {
         self.entries.peek().map(|entry| entry.0.0)
     }
 
-    /// Takes a place whose entry is due.
+    /// Removes and returns a slot whose entry is due.
     pub(super) fn pop(&mut self, now: Instant) -> Option<u32> {
         while let Some(&Reverse((at, place))) = self.entries.peek() {
             if at > now {
@@ -41,7 +41,7 @@ impl Timers {
             }
             self.entries.pop();
             let first = &mut self.first[place as usize];
-            // Others are of a timer that was moved to earlier.
+            // Other entries belong to a deadline that was moved to earlier.
             if *first == at {
                 *first = Instant::MAX;
                 return Some(place);

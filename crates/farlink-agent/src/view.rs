@@ -1,4 +1,4 @@
-//! A packet as an agent sees it: one header of TCP and IP, whether simulated or bytes.
+//! View of a packet for agents: one TCP and IP header, whether the packet is simulated or bytes.
 
 use super::crossing::{Crossing, Ends};
 use farlink_tcp::{IpVersion, Segment};
@@ -6,18 +6,18 @@ use farlink_wire::id::{FlowId, NodeId};
 use farlink_wire::packet::{HOST_TTL, Ip, Packet, Payload, Raw};
 use farlink_wire::{Addresses, IpFields, MAX_OPTIONS_LEN, WireError};
 
-/// A packet that crosses a node. Its headers are read when they are asked for.
+/// Packet that crosses a node. Its headers are decoded when they are read.
 #[derive(Debug)]
 pub struct View<'a> {
     packet: &'a mut Packet,
     real: Real,
 }
 
-/// The headers of a packet that is bytes.
+/// Decoded headers of a packet of bytes.
 #[derive(Debug)]
 enum Real {
     NotRead,
-    /// Simulated packet, or nothing to be read.
+    /// Simulated packet, or one without a readable header.
     Nothing,
     Headers(IpFields, Box<Segment>),
 }
@@ -31,9 +31,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The segment of TCP that it carries; of a real one the length of the body, not its
-    /// bytes. `None` if an agent has nothing to read: no TCP, a fragment, encrypted, or
-    /// damaged.
+    /// Returns the packet's TCP segment; for bytes with the length of its body only. `None` if an
+    /// agent can read nothing: no TCP, a fragment, encrypted, or damaged.
     pub fn segment(&mut self) -> Option<&Segment> {
         self.read();
         match (&self.real, &self.packet.payload) {
@@ -68,8 +67,8 @@ impl<'a> View<'a> {
         self.seen(crossing).map(|(ends, _)| ends)
     }
 
-    /// The ends of its connection and the segment, as [`Self::segment`] gives it: read in place,
-    /// since a copy for each packet that crosses would cost as much as most agents do.
+    /// Returns the ends of the connection and the segment (see [`Self::segment`]) by reference,
+    /// because copying each packet that crosses would cost as much as most agents do.
     pub fn seen(&mut self, crossing: Crossing) -> Option<(Ends, &Segment)> {
         let addresses = self.addresses();
         let segment = self.segment()?;
@@ -92,7 +91,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns what is needed to send a packet as this one was sent.
+    /// Returns the form in which to send another packet like this one.
     pub fn path(&mut self) -> Path {
         Path {
             src: self.packet.src,
@@ -115,8 +114,8 @@ impl<'a> View<'a> {
         self.packet.ip_len()
     }
 
-    /// Changes the header of its segment; the body, and options that are unknown here,
-    /// stay. Returns whether the changed options have room; if not, nothing is changed.
+    /// Changes the header of the segment; the body and unknown options stay. Returns false, and
+    /// changes nothing, if the options do not fit.
     pub fn rewrite(&mut self, change: impl FnOnce(&mut Segment)) -> bool {
         let Some(old) = self.segment().cloned() else {
             return false;
@@ -158,7 +157,7 @@ fn is_whole(packet: &Packet) -> bool {
     !packet.corrupt && packet.piece.is_none()
 }
 
-/// Sender, receiver and form of a packet: an agent sends as an end of a connection.
+/// Sender, receiver and form of a packet, with which an agent sends in the name of an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Path {
     src: NodeId,
@@ -171,7 +170,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// The flow whose packets go this way.
+    /// Flow of the packets on this path.
     pub fn flow(self) -> FlowId {
         self.flow
     }
@@ -181,7 +180,7 @@ impl Path {
         self.from_opener
     }
 
-    /// The path of the other direction.
+    /// Returns the path of the other direction.
     pub fn reverse(self) -> Self {
         Self {
             src: self.dst,
@@ -195,7 +194,7 @@ impl Path {
         }
     }
 
-    /// The version of IP that the packets are of.
+    /// Returns the IP version of the packets.
     pub fn version(self) -> IpVersion {
         self.version
     }
@@ -205,13 +204,12 @@ impl Path {
         self.is_real
     }
 
-    /// A packet that goes this way, in the form in which the others of its connection
-    /// go.
+    /// Builds a packet on this path, in the form of the connection's other packets.
     ///
     /// # Errors
     /// If the segment has no bytes: see [`farlink_wire::encode`].
     pub fn packet(self, segment: Segment) -> Result<Packet, WireError> {
-        // Of what cannot be cut the identification means nothing (RFC 6864, 4.1).
+        // The identification of a packet that may not be fragmented has no meaning (RFC 6864, 4.1).
         self.form(segment, None)
     }
 

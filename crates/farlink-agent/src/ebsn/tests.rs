@@ -7,8 +7,9 @@ use proptest::prelude::*;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 12))]
 
-    /// Segments of an enemy, whatever the link says of them, and of what it never had: each passes
-    /// unchanged, what is kept stays within its bounds, and a notice is about data that passed.
+    /// Segments of an attacker, with arbitrary reports of the link, also about packets that it
+    /// never had. Each segment passes unchanged, the state stays within its bounds, and a notice
+    /// names data that passed.
     #[test]
     fn hostile_segments_find_bounds(seed: u64) {
         let limits = Limits { connections: 20, blind_after: 50, ..Limits::DEFAULT };
@@ -46,7 +47,7 @@ proptest! {
     }
 }
 
-/// A segment that is only a probe gets no notice.
+/// A dummy segment causes no notice.
 #[test]
 fn dummies_are_not_followed() {
     let mut agent = Ebsn::new(Limits::DEFAULT);

@@ -5,12 +5,12 @@ use farlink_wire::id::NodeId;
 use farlink_wire::packet::{Packet, Payload, Raw};
 use proptest::prelude::*;
 
-/// Packet that crosses the agent, as one letter a direction.
+/// Packet that crosses the agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
-    /// Data from one place to another.
+    /// Data with its start and end.
     Data(u32, u32),
-    /// An acknowledgment with a window and so many blocks.
+    /// ACK with its number, window and number of SACK blocks.
     Ack(u32, u16, usize),
 }
 
@@ -60,7 +60,7 @@ fn real(packet: &Packet) -> Packet {
     }
 }
 
-/// Lets a packet cross, and returns the segment that goes on.
+/// Sends a packet through the agent, and returns the forwarded segment.
 fn cross(agent: &mut Eln, crossing: Crossing, packet: &mut Packet) -> Segment {
     let mut view = View::new(packet);
     let mut out = Out::default();
@@ -73,7 +73,7 @@ fn cross(agent: &mut Eln, crossing: Crossing, packet: &mut Packet) -> Segment {
     }
 }
 
-/// Returns which of the acknowledgments are forwarded with a mark.
+/// Returns which of the ACKs are forwarded with a mark.
 fn marks(steps: &[Step], isn: u32) -> Vec<bool> {
     let mut agent = Eln::new(Limits::default());
     let mut out = Vec::new();
@@ -89,7 +89,7 @@ fn marks(steps: &[Step], isn: u32) -> Vec<bool> {
 
 use Step::{Ack, Data};
 
-/// The number 100 passed and is asked for twice: lost behind the agent.
+/// Segment 100 passed and is requested twice, so it was lost behind the agent.
 #[test]
 fn a_duplicate_for_what_passed_is_marked() {
     let steps = [
@@ -107,7 +107,7 @@ fn a_duplicate_for_what_passed_is_marked() {
     }
 }
 
-/// Each mark is noted, with the number that is asked for and the direction of its data.
+/// Each mark is traced with its sequence number and the direction of the data.
 #[test]
 fn marks_are_noted() {
     let mut agent = Eln::new(Limits::default());
@@ -126,8 +126,8 @@ fn marks_are_noted() {
     assert!(notes[0].from_opener);
 }
 
-/// The number 100 never came: that was congestion. Its retransmission passes, and is lost
-/// behind the agent.
+/// Segment 100 never reached the agent: congestion. Its retransmission passes and is lost behind
+/// the agent.
 #[test]
 fn a_duplicate_for_what_never_came_goes_on_as_it_is() {
     let steps = [
@@ -155,7 +155,7 @@ fn another_window_and_old_numbers_are_no_duplicates() {
     assert_eq!(marks(&steps, 7), [false, false, true, false, true]);
 }
 
-/// Time stamps and three blocks fill the options: the last block goes.
+/// Time stamps and three SACK blocks fill the options, so the last block is removed.
 #[test]
 fn the_mark_finds_room() {
     let mut agent = Eln::new(Limits::default());
@@ -175,7 +175,7 @@ fn the_mark_finds_room() {
     assert_eq!(&counters[..2], [("marked", 2.0), ("unmarked", 0.0)]);
 }
 
-/// Damaged packets, fragments and what is not TCP pass unread, as they are.
+/// Damaged packets, fragments and packets that are not TCP pass unread and unchanged.
 #[test]
 fn what_cannot_be_read_passes() {
     let (crossing, simulated) = packet(Data(0, 100), 0);
@@ -211,8 +211,8 @@ fn what_cannot_be_read_passes() {
 }
 
 proptest! {
-    /// The agent decides the same of simulated packets and of their bytes, and what it
-    /// passes on is otherwise as it was.
+    /// The agent decides the same for simulated packets and for their bytes, and changes nothing
+    /// else in what it forwards.
     #[test]
     fn simulated_and_real_packets_get_the_same(
         isn: u32,
@@ -241,8 +241,8 @@ proptest! {
     }
 }
 
-/// Each hole in front of the agent begins another stretch: beyond so many the rest counts as if it
-/// had not passed. What fills the holes makes one of them.
+/// Each hole in front of the agent begins another range. Data beyond the limit counts as data that
+/// did not pass, and filled holes join the ranges.
 #[test]
 fn stretches_are_bounded() {
     let (mut passed, count) = (Passed::default(), STRETCHES as u32);
@@ -261,7 +261,8 @@ fn stretches_are_bounded() {
     assert_eq!(passed.stretches, [(Seq(0), Seq(200 * count))]);
 }
 
-/// Data that a queue refuses never passed: a range in the middle, at an end, over stretches.
+/// Data that a queue refuses is removed: in the middle of a range, at an end, and over several
+/// ranges.
 #[test]
 fn what_a_queue_refuses_is_forgotten() {
     let stretches = |ranges: &[(u32, u32)]| -> Vec<(Seq, Seq)> {

@@ -1,29 +1,29 @@
-//! Cache of data that passed to the wireless side and are not acknowledged.
+//! Cache of data that passed to the wireless side and is not acknowledged.
 
 use farlink_tcp::{Instant, Seq};
 use farlink_wire::packet::Packet;
 use std::collections::VecDeque;
 
-/// A packet with data that passed.
+/// Data packet that passed.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) start: Seq,
-    /// Behind its last byte; a FIN counts.
+    /// Sequence number behind the last byte; a FIN counts as a byte.
     pub(super) end: Seq,
-    /// A copy, where copies are kept.
+    /// Copy of the packet, if copies are kept.
     pub(super) packet: Option<Packet>,
-    /// Tells it apart from all others.
+    /// Serial number, unique in the cache.
     pub(super) serial: u32,
-    /// Time at which the data last left the transmitter; `None` while they wait for it.
+    /// Time at which the data last left the transmitter; `None` while the packet waits.
     pub(super) left: Option<Instant>,
-    /// Times that it was sent from here, the first by its sender included.
+    /// Number of transmissions by the agent, including the first one for the sender.
     pub(super) sends: u32,
-    /// Local retransmissions among these.
+    /// Number of local retransmissions among them.
     pub(super) tries: u32,
     /// Time of the last retransmission or loss notice.
     pub(super) repaired: Option<Instant>,
-    /// Set if the sender retransmits the data on its own, or the data filled a hole:
-    /// acknowledgments of such data are for the sender.
+    /// Whether the sender retransmits the data on its own, or the data filled a hole; ACKs of such
+    /// data are forwarded to the sender.
     pub(super) from_sender_again: bool,
 }
 
@@ -34,13 +34,13 @@ pub(super) enum Place {
     Last,
     /// Into a hole.
     Hole,
-    /// In the place of what was there.
+    /// Replaces the entry at this place.
     Again,
-    /// Part of what is there: nothing is kept anew.
+    /// Part of an entry; nothing is stored.
     Within,
 }
 
-/// Packets in the order of their numbers, apart from each other.
+/// Entries in the order of sequence numbers, disjoint.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     entries: VecDeque<Entry>,
@@ -77,14 +77,14 @@ impl Cache {
             .filter(|entry| entry.start.diff(seq) <= 0)
     }
 
-    /// Packets behind the one at a number.
+    /// Returns the number of packets behind the one at a sequence number.
     pub(super) fn behind(&self, seq: Seq) -> u32 {
         (self.entries.len() - self.first_behind(seq)).saturating_sub(1) as u32
     }
 
-    /// The first that ends behind a number.
+    /// Returns the index of the first entry that ends behind a number.
     fn first_behind(&self, seq: Seq) -> usize {
-        // Nearly always the first, by an acknowledgment, or none, by new data.
+        // Nearly always it is the first entry (for an ACK) or none (for new data).
         match (self.entries.front(), self.entries.back()) {
             (Some(first), _) if first.end.diff(seq) > 0 => 0,
             (_, Some(last)) if last.end.diff(seq) <= 0 => self.entries.len(),
@@ -94,7 +94,7 @@ impl Cache {
         }
     }
 
-    /// The one of this serial number.
+    /// Returns the entry with this serial number.
     pub(super) fn by_serial(&mut self, serial: u32) -> Option<&mut Entry> {
         let place = self.place_by_serial(serial)?;
         self.entries.get_mut(place)
@@ -102,7 +102,7 @@ impl Cache {
 
     fn place_by_serial(&self, serial: u32) -> Option<usize> {
         let is_it = |entry: &Entry| entry.serial == serial;
-        // While one connection sends in order, numbers follow each other.
+        // Serial numbers are consecutive while one connection sends in order.
         let last = self.entries.len().checked_sub(1)?;
         let behind = self.entries[last].serial.wrapping_sub(serial) as usize;
         let likely = last.checked_sub(behind);
@@ -111,7 +111,7 @@ impl Cache {
             .or_else(|| self.entries.iter().position(is_it))
     }
 
-    /// Classifies data by their place, and by whether their sender had sent any of them.
+    /// Classifies data by its place, and by whether the sender had sent any of it before.
     pub(super) fn place_of(&self, start: Seq, end: Seq) -> Place {
         match self.entries.back() {
             None => return Place::Last,
@@ -134,7 +134,7 @@ impl Cache {
         }
     }
 
-    /// Puts in an entry, in the place of those that it covers.
+    /// Inserts an entry in place of the entries that it covers.
     pub(super) fn insert(&mut self, entry: Entry) {
         let from = self.first_behind(entry.start);
         while self
@@ -152,7 +152,7 @@ impl Cache {
         }
     }
 
-    /// Every entry that shares a byte with these data.
+    /// Returns every entry that shares a byte with this data.
     pub(super) fn touched(&mut self, start: Seq, end: Seq) -> impl Iterator<Item = &mut Entry> {
         let from = self.first_behind(start);
         self.entries
@@ -160,16 +160,16 @@ impl Cache {
             .take_while(move |entry| entry.start.diff(end) < 0)
     }
 
-    /// Takes away all that ends at a number or before.
+    /// Removes all entries that end at or before a number.
     pub(super) fn free(&mut self, acked: Seq) {
         let is_acked = |entry: &Entry| entry.end.diff(acked) <= 0;
         let count = self.entries.iter().take_while(|e| is_acked(e)).count();
         self.bytes -= self.entries.range(..count).map(size).sum::<u64>();
-        // Dropped where they are: an entry is too large to be moved for nothing.
+        // Entries are dropped in place, because they are too large to move for nothing.
         self.entries.drain(..count);
     }
 
-    /// Takes away the entry of this serial number.
+    /// Removes the entry with this serial number.
     pub(super) fn remove(&mut self, serial: u32) {
         if let Some(place) = self.place_by_serial(serial) {
             self.remove_at(place);
@@ -181,7 +181,7 @@ impl Cache {
         self.bytes -= entry.as_ref().map_or(0, size);
     }
 
-    /// The end of what lies without a hole from a number on; none if nothing does.
+    /// Returns the end of the contiguous data that begins at a number, if there is any.
     pub(super) fn run_from(&self, start: Seq) -> Option<Seq> {
         let mut end = None;
         let from = self.first_behind(start);

@@ -1,37 +1,37 @@
-//! Parameters of the agents that look at what is lost behind them.
+//! Parameters of agents that handle losses behind them.
 
 use crate::connections::Limits;
 use farlink_tcp::Interval;
 
-/// Action on data that were lost behind the agent.
+/// Action on data lost behind the agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Repair {
-    /// Copies of packets are kept, and sent again (west1997, 2.6).
+    /// Keeps copies of packets and retransmits them (west1997, 2.6).
     Resend,
-    /// Numbers are kept, and the sender is told to send again without congestion measures
+    /// Keeps sequence numbers, and lets the sender retransmit without congestion measures
     /// (west1997, 7.0).
     Mark,
 }
 
-/// Notices to the sender about trouble on the wireless link.
+/// Notices to the sender about the state of the wireless link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tells {
     /// Nothing.
     Nothing,
-    /// A partial acknowledgment when the local timer expires, once for each stretch of
-    /// data that has come to the agent, or at each expiry (west1997, 3.3).
+    /// Partial acknowledgment when the local timer expires, either once for each range of data that
+    /// has reached the agent, or at each expiry (west1997, 3.3).
     Partial {
-        /// Only a sender whose SYN says that it understands them.
+        /// Only for a sender whose SYN has the option.
         negotiate: bool,
         /// At each expiry.
         repeat: bool,
     },
-    /// A partial acknowledgment for each packet with data (west1997, 4.2).
+    /// Partial acknowledgment for each data packet (west1997, 4.2).
     EachPacket {
-        /// Only a sender whose SYN says that it understands them.
+        /// Only for a sender whose SYN has the option.
         negotiate: bool,
     },
-    /// A notice of a bad state when the local timer expires (west1997, 3.0).
+    /// Notice of a bad state when the local timer expires (west1997, 3.0).
     BadState,
 }
 
@@ -40,9 +40,9 @@ pub enum Tells {
 pub enum SackHandling {
     /// Blocks pass unchanged.
     Pass,
-    /// Holes under local repair are filled in: the sender sees other holes only.
+    /// Covers holes under local repair with a block, so that the sender sees other holes only.
     Mask,
-    /// SACK is removed from the handshake.
+    /// Removes SACK from the handshake.
     Off,
 }
 
@@ -55,9 +55,9 @@ pub struct SnoopConfig {
     pub repair: Repair,
     /// Notices to the sender.
     pub tells: Tells,
-    /// Packets that are kept of a connection.
+    /// Most packets of a connection in the cache.
     pub cache: usize,
-    /// Bytes of packets that are kept of all connections.
+    /// Most bytes of packets of all connections in the cache.
     pub memory: u64,
     /// Least local time-out.
     pub tick: Interval,
@@ -65,22 +65,23 @@ pub struct SnoopConfig {
     pub srtt: Interval,
     /// Initial variation of the round-trip time.
     pub rttvar: Interval,
-    /// Local tries after which a packet is forgotten.
+    /// Number of local retransmissions after which a packet is given up.
     pub tries: u32,
-    /// Set if retransmissions go ahead of the packets that wait for the wireless link.
+    /// Whether retransmissions precede the packets that wait for the wireless link.
     pub ahead: bool,
     /// Selective acknowledgments.
     pub sack: SackHandling,
-    /// A duplicate ACK with blocks sends all that is missing below the highest.
+    /// Whether a duplicate ACK with SACK blocks retransmits everything missing below the highest
+    /// block.
     pub sack_repair: bool,
-    /// Negative acknowledgments to the mobile host for what the radio lost of its data.
+    /// Whether the agent sends the mobile host negative acknowledgments for data lost on the radio.
     pub uploads: bool,
-    /// Most holes in the data of a mobile host that are remembered of a connection.
+    /// Most holes in a mobile host's data recorded for a connection.
     pub holes: usize,
 }
 
 impl SnoopConfig {
-    /// Snoop as it is without more being said.
+    /// Default parameters of snoop.
     pub const DEFAULT: Self = Self {
         limits: Limits::DEFAULT,
         repair: Repair::Resend,

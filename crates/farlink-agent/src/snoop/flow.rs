@@ -8,33 +8,33 @@ use crate::view::Path;
 use farlink_tcp::{Flags, Instant, Interval, SackBlock, SackBlocks, Segment, Seq, Timestamps};
 use farlink_wire::packet::Packet;
 
-/// State of one connection whose data go to the wireless side.
+/// State of one connection whose data goes to the wireless side.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     pub(super) cache: Cache,
-    /// Behind the highest data that passed.
+    /// Sequence number behind the highest data that passed.
     high: Option<Seq>,
-    /// The last acknowledgment, and its window.
+    /// Last ACK with its window.
     pub(super) acked: Option<(Seq, u16)>,
     /// Duplicates of it that came.
     dups: u32,
     /// Duplicate ACKs still expected from the packets cached behind a retransmitted one; the agent
     /// suppresses them.
     expected: u32,
-    /// The sender sent what was acknowledged: it did not hear of that, and the next
-    /// duplicate tells it.
+    /// Set if the sender retransmits acknowledged data, because the ACK was lost. The next
+    /// duplicate ACK is then forwarded.
     owed: bool,
     rtt: Option<Rtt>,
     /// Time at which the timer was restarted.
     restarted: Instant,
     pub(super) path: Option<Path>,
     pub(super) head: Head,
-    /// The timestamps that came last from the wireless side: one that uses them drops what has
-    /// none (RFC 7323, 3.2).
+    /// Last timestamps from the wireless side. An end that uses timestamps drops segments without
+    /// them (RFC 7323, 3.2).
     pub(super) stamps: Option<Timestamps>,
-    /// The SYN says that partial acknowledgments are understood.
+    /// Whether the sender's SYN offers partial acknowledgments.
     pub(super) knows_partial: bool,
-    /// The last partial acknowledgment, unless all of that is acknowledged.
+    /// Last partial acknowledgment, unless its data is acknowledged.
     pub(super) last_partial: Option<Seq>,
     /// Data from the wireless side.
     pub(super) upload: Upload,
@@ -46,15 +46,15 @@ impl Kept for Flow {
     }
 }
 
-/// Header fields of the last segment with data.
+/// Header fields of the last data segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Head {
     pub(super) ports: (u16, u16),
-    /// Next number that the data's sender expects: the number with which its peer would send.
+    /// Next sequence number that the data's sender expects from its peer.
     pub(super) ack: Seq,
 }
 
-/// Estimates of the round trip over the wireless side.
+/// Estimator of the round-trip time over the wireless side.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rtt {
     smoothed: Interval,
@@ -70,7 +70,7 @@ impl Rtt {
         }
     }
 
-    /// Returns the time after which what left is taken for lost.
+    /// Returns the time after which a transmitted packet counts as lost.
     pub(super) fn timeout(rtt: Option<Self>, config: &SnoopConfig) -> Interval {
         let rtt = rtt.unwrap_or(Self::first(config));
         (rtt.smoothed + rtt.variation * 4).max(config.tick)
@@ -85,12 +85,12 @@ impl Rtt {
     }
 }
 
-/// Decision on a segment with data.
+/// Decision on a data segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum OnData {
     /// Forward.
     Pass,
-    /// Forward; there is no room for a copy.
+    /// Forward, without a copy because the cache is full.
     Full,
     /// Forward and cache.
     Keep {
@@ -105,27 +105,27 @@ pub(super) enum OnData {
 pub(super) enum OnAck {
     /// Forward.
     Pass,
-    /// Forward a duplicate: the loss was in front of the agent, or the sender repairs it.
+    /// Forward a duplicate ACK: the loss was in front of the agent, or the sender repairs it.
     PassDuplicate,
-    /// Forward, and give up the requested data: it was retransmitted as often as allowed.
+    /// Forward, and give up the requested data, because all retransmissions are used up.
     GiveUp,
     /// Drop, because newer acknowledgments passed.
     Old,
     /// Drop.
     Suppress,
-    /// Drop, and retransmit the requested data.
+    /// Drop the ACK, and retransmit the requested data.
     Repair(Seq),
     /// Forward with a mark.
     Mark,
 }
 
 impl Flow {
-    /// Time after which what left is taken for lost.
+    /// Time after which a transmitted packet counts as lost.
     pub(super) fn timeout(&self, config: &SnoopConfig) -> Interval {
         Rtt::timeout(self.rtt, config)
     }
 
-    /// Returns the next time at which the agent has something to do for the connection.
+    /// Returns the next deadline of the connection.
     pub(super) fn deadline(&self, config: &SnoopConfig) -> Option<Instant> {
         let due = self.due(config);
         match self.upload.due(config) {
@@ -135,8 +135,8 @@ impl Flow {
     }
 
     /// Returns the expiry of the local timer. The timer runs once the oldest packet has left the
-    /// transmitter. It does not run while earlier data is missing that never arrived here, because
-    /// then nothing can be acknowledged.
+    /// transmitter. It does not run while earlier data is missing in front of the agent, because
+    /// nothing can be acknowledged then.
     pub(super) fn due(&self, config: &SnoopConfig) -> Option<Instant> {
         let oldest = self.cache.front()?;
         let left = oldest.left?;
@@ -149,7 +149,7 @@ impl Flow {
         Some(left.max(self.restarted) + self.timeout(config))
     }
 
-    /// A segment goes to the wireless side.
+    /// Handles a segment on its way to the wireless side.
     pub(super) fn on_data(&mut self, config: &SnoopConfig, segment: &Segment) -> OnData {
         let flags = segment.flags;
         if flags.has(Flags::SYN) {
@@ -189,7 +189,7 @@ impl Flow {
                 end,
                 from_sender_again: place == Place::Hole,
             },
-            // What was told to be sent again comes again: it is as new.
+            // Data that the sender was asked to retransmit arrives again, and counts as new.
             Place::Again => {
                 let report =
                     |entry: &mut Entry| config.repair == Repair::Mark && entry.repaired.is_some();
@@ -224,7 +224,7 @@ impl Flow {
         });
     }
 
-    /// A segment comes from the wireless side.
+    /// Handles a segment from the wireless side.
     pub(super) fn on_ack(
         &mut self,
         now: Instant,
@@ -244,7 +244,7 @@ impl Flow {
         let (last, last_window) = match self.acked {
             Some(acked) if ack.diff(acked.0) <= 0 => acked,
             _ => {
-                // What never passed cannot be acknowledged: it is not ours to judge.
+                // An ACK of data that never passed is forwarded without a decision.
                 if self.high.is_none_or(|high| ack.diff(high) <= 0) {
                     self.on_new_ack(now, config, ack, window);
                 }
@@ -265,8 +265,8 @@ impl Flow {
     }
 
     fn on_new_ack(&mut self, now: Instant, config: &SnoopConfig, ack: Seq, window: u16) {
-        // The timer is for the oldest, and that one's acknowledgment may wait for the next
-        // packet: a sample of the newest would be too short on a slow link.
+        // The sample is that of the oldest packet, whose ACK may be delayed until the next packet:
+        // a sample of the newest one would be too short on a slow link.
         if let Some(oldest) = self.cache.front()
             && oldest.end.diff(ack) <= 0
             && !oldest.from_sender_again
@@ -278,7 +278,7 @@ impl Flow {
         }
         self.cache.free(ack);
         self.acked = Some((ack, window));
-        // Kept longer it would seem to lie ahead after half of all numbers.
+        // An old value would seem to lie ahead after half of the sequence space.
         self.last_partial = self.last_partial.filter(|last| last.diff(ack) > 0);
         (self.dups, self.expected, self.owed) = (0, 0, false);
         self.restarted = now;
@@ -288,8 +288,8 @@ impl Flow {
         let ack = segment.ack;
         let timeout = self.timeout(config);
         let behind = self.cache.behind(ack);
-        // A packet that came twice draws one too: only what left behind the packet in
-        // question and came tells that it is missing.
+        // A duplicated packet causes a duplicate ACK too. Only the arrival of a packet that left
+        // after the one in question shows that the latter is missing.
         let known =
             |entry: &Entry| entry.start.diff(ack) > 0 && entry.left.is_some_and(|at| at <= now);
         let twice = segment.options.sack.as_slice().first();
@@ -310,7 +310,7 @@ impl Flow {
             return OnAck::Suppress;
         }
         if config.repair == Repair::Mark {
-            // Nothing here can be sent again: it was marked, and is on its way.
+            // Nothing can be retransmitted: the sender was asked for the data, which is in flight.
             let soon = lost.repaired.is_some_and(|at| now.since(at) < timeout);
             if soon {
                 return OnAck::Suppress;
@@ -334,8 +334,8 @@ impl Flow {
         OnAck::Repair(lost.start)
     }
 
-    /// Returns data that a selective acknowledgment shows as missing, besides that at `ack`, and
-    /// that was not retransmitted recently.
+    /// Returns the data that SACK blocks show as missing, other than that at `ack`, and that was
+    /// not retransmitted recently.
     pub(super) fn missing(
         &self,
         now: Instant,
@@ -365,7 +365,7 @@ impl Flow {
             .collect()
     }
 
-    /// Blocks that also hold what is being sent again here, where that touches them.
+    /// Returns the SACK blocks, extended by the data under local repair that touches them.
     pub(super) fn masked(&self, ack: Seq, blocks: &SackBlocks) -> SackBlocks {
         let repaired = self
             .cache
@@ -386,7 +386,7 @@ impl Flow {
                     left = start;
                 }
             }
-            // One that others have grown to is one with them.
+            // Blocks that now touch become one.
             while let Some(place) = out
                 .iter()
                 .position(|item| item.0.diff(right) <= 0 && left.diff(item.1) <= 0)
@@ -409,7 +409,7 @@ impl Flow {
         out.into_iter().map(block).collect()
     }
 
-    /// Marks the data at a number as retransmitted, or as announced, now.
+    /// Records that the data at a number was retransmitted, or requested from the sender, now.
     pub(super) fn repair(&mut self, now: Instant, seq: Seq) -> Option<&mut Entry> {
         self.restarted = now;
         let entry = self.cache.at(seq)?;
@@ -418,13 +418,13 @@ impl Flow {
         Some(entry)
     }
 
-    /// The local timer may have expired: the packet that it was for.
+    /// Returns the packet whose local timer has expired.
     pub(super) fn on_timer(&mut self, now: Instant, config: &SnoopConfig) -> Option<Seq> {
         self.due(config).filter(|&due| due <= now)?;
         self.cache.front().map(|oldest| oldest.start)
     }
 
-    /// The oldest is forgotten; the timer runs for the next.
+    /// The oldest packet is given up, and the timer runs for the next one.
     pub(super) fn give_up(&mut self, now: Instant) {
         let oldest = self.cache.front().map(|entry| entry.serial);
         if let Some(serial) = oldest {
@@ -433,7 +433,7 @@ impl Flow {
         self.restarted = now;
     }
 
-    /// The next partial acknowledgment, when the timer expires.
+    /// Returns the next partial acknowledgment when the timer expires.
     pub(super) fn partial(&mut self, repeat: bool) -> Option<Seq> {
         let (acked, _) = self.acked?;
         let end = self.cache.run_from(acked)?;

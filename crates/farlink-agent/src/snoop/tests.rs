@@ -6,7 +6,7 @@ use farlink_tcp::{Body, Config, Interval, config};
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// Every kind, with what its sender needs.
+/// Every kind of agent, with the TCP that its sender needs.
 fn kinds() -> Vec<(SnoopConfig, Config)> {
     let base = SnoopConfig::DEFAULT;
     let small = SnoopConfig {
@@ -95,8 +95,8 @@ fn until(seconds: u64) -> Instant {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 12))]
 
-    /// No byte is lost or changed, whatever is dropped, copied, damaged and reordered,
-    /// and whenever the agent forgets what it knows.
+    /// No byte is lost or changed, whatever is dropped, copied, damaged and reordered, and whenever
+    /// the agent loses its state.
     #[test]
     fn no_byte_is_lost(
         kind in 0..8_usize,
@@ -121,8 +121,8 @@ proptest! {
         prop_assert!(bed.is_done(), "{:?} {:?}", bed.ends[FIXED], bed.ends[MOBILE]);
     }
 
-    /// The agent decides the same of simulated packets and of bytes: what leaves it, and
-    /// when, is the same.
+    /// The agent decides the same for simulated packets and for bytes: the packets that leave it,
+    /// and their times, are the same.
     #[test]
     fn both_forms_get_the_same(kind in 0..8_usize, seed: u64, loss in 0.0..0.1) {
         let left = [false, true].map(|real| {
@@ -136,12 +136,12 @@ proptest! {
         });
         let [simulated, bytes] = left;
         prop_assert_eq!(simulated.0, bytes.0);
-        // Copies are counted as long as they are.
+        // Copies count with their length.
         prop_assert_eq!(simulated.1, bytes.1);
     }
 
-    /// Segments of an enemy, in every state: what is kept stays within its bounds, and
-    /// the agent goes on.
+    /// Segments of an attacker in every state: the state stays within its bounds, and the agent
+    /// continues.
     #[test]
     fn hostile_segments_find_bounds(kind in 0..8_usize, seed: u64) {
         let (config, _) = kinds().swap_remove(kind);
@@ -166,7 +166,7 @@ proptest! {
             if agent.deadline().is_some_and(|at| at <= now) {
                 agent.on_deadline(now, &mut out);
             }
-            // What it asks for at once is bounded by what it keeps.
+            // The number of requests at once is bounded by the cache.
             prop_assert!(out.actions.len() <= 20 * 11);
             prop_assert!(agent.connections.bytes() <= 20_000);
             prop_assert!(agent.connections.len() <= 20);
@@ -175,7 +175,7 @@ proptest! {
     }
 }
 
-/// A hundred thousand connections: as many are kept as are allowed, and the others pass.
+/// Of a hundred thousand connections as many have state as the limit allows; the others pass.
 #[test]
 fn a_hundred_thousand_connections_are_bounded() {
     let mut agent = Snoop::new(SnoopConfig {
@@ -209,7 +209,7 @@ fn a_hundred_thousand_connections_are_bounded() {
     assert_eq!(refused.map(|item| item.1), Some(100_000.0 - 1024.0));
 }
 
-/// The agent of marks alone loses nothing either.
+/// The agent that only marks loses no data either.
 #[test]
 fn marks_alone_lose_nothing() {
     let tcp = Arc::new(Config {
@@ -252,7 +252,7 @@ fn goes(agent: &mut Snoop, now: Instant, segment: Segment) -> Verdict {
     verdict
 }
 
-/// A segment that is only a probe has no data worth a copy.
+/// A dummy segment has no data worth a copy.
 #[test]
 fn dummies_are_not_kept() {
     let mut agent = Snoop::new(SnoopConfig::DEFAULT);
@@ -294,14 +294,14 @@ fn switched_off_it_waits_for_nothing() {
     assert_eq!(agent.deadline(), None);
 }
 
-/// State from another station gets numbers of this agent, and its timer runs from then on.
+/// State from another station gets serial numbers of this agent, and its timer runs from then on.
 #[test]
 fn what_comes_along_is_timed_from_then_on() {
     let [mut old, mut new] = [(); 2].map(|()| Snoop::new(SnoopConfig::DEFAULT));
     for seq in [1, 101, 201] {
         goes(&mut old, until(0), data(seq));
     }
-    // Another connection of the host has numbers of the new agent already.
+    // Another connection of the host has serial numbers of the new agent already.
     let other = Segment {
         src_port: 7,
         ..data(1)

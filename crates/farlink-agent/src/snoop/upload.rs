@@ -12,20 +12,20 @@ use farlink_tcp::{
 };
 use farlink_wire::packet::Packet;
 
-/// Blocks that fit beside the mark: 4 + 4 + 8 n of 40 bytes, 12 of which timestamps take.
+/// Number of SACK blocks beside the mark: 4 + 4 + 8 n of 40 bytes, 12 of which timestamps use.
 const BLOCKS: usize = 4;
 const BLOCKS_WITH_TIMESTAMPS: usize = 2;
 
-/// State of the data from the mobile host of one connection.
+/// State of the data of one connection that a mobile host sends.
 #[derive(Debug, Default)]
 pub(super) struct Upload {
-    /// The mobile host's SYN says that it understands negative acknowledgments.
+    /// Whether the mobile host's SYN offers negative acknowledgments.
     knows: bool,
-    /// Behind the highest data that came.
+    /// Sequence number behind the highest data received.
     high: Option<Seq>,
-    /// Missing data in order, apart from each other.
+    /// Missing ranges, in order and disjoint.
     holes: Vec<Hole>,
-    /// Path of the data, and the header of the last segment with some.
+    /// Path of the data, and the header of the last data segment.
     path: Option<Path>,
     head: Head,
     /// Last acknowledgment from the fixed host, its window and its timestamps.
@@ -45,7 +45,7 @@ struct Hole {
 }
 
 impl Upload {
-    /// A segment comes from the mobile host.
+    /// Handles a segment from the mobile host.
     pub(super) fn on_data(
         &mut self,
         now: Instant,
@@ -94,7 +94,7 @@ impl Upload {
         }
     }
 
-    /// A segment goes to the mobile host.
+    /// Handles a segment on its way to the mobile host.
     pub(super) fn on_ack(&mut self, segment: &Segment) {
         if !self.knows || !segment.flags.has(Flags::ACK) || segment.flags.has(Flags::RST) {
             return;
@@ -111,7 +111,7 @@ impl Upload {
         }
     }
 
-    /// Data came again, or for the first time: they are missing no longer.
+    /// Data that arrives is no longer missing.
     fn fill(&mut self, now: Instant, config: &SnoopConfig, start: Seq, end: Seq) {
         let mut left = Vec::with_capacity(self.holes.len() + 1);
         let mut sample = None;
@@ -143,14 +143,14 @@ impl Upload {
         Rtt::timeout(self.rtt, config)
     }
 
-    /// Returns the time at which a hole is named again.
+    /// Returns the time after which a hole may be named again.
     pub(super) fn due(&self, config: &SnoopConfig) -> Option<Instant> {
         let oldest = self.holes.iter().filter_map(|hole| hole.told).min()?;
         Some(oldest + self.timeout(config))
     }
 
-    /// Builds a negative acknowledgment of the holes that were not named, or not lately. Called
-    /// until it returns `None`, since few holes fit into one.
+    /// Builds a negative acknowledgment of the holes that were not named recently. The caller
+    /// repeats until it returns `None`, because a packet has room for few holes.
     pub(super) fn next_nack(
         &mut self,
         now: Instant,

@@ -21,25 +21,24 @@ use std::sync::Arc;
 /// Settings of a split connection.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The TCP of the half on the wireless side and of the other one. What it may have
-    /// written and not acknowledged is its buffer for what it relays.
+    /// TCPs of the half on the wireless side and of the other half. The data that a TCP may have
+    /// written and not acknowledged is the buffer of what it relays.
     pub tcp: [Arc<Config>; 2],
-    /// TCPs of the halves over IPv6, whose segments are shorter.
+    /// TCPs of the halves over IPv6, with shorter segments.
     pub tcp6: [Arc<Config>; 2],
-    /// A SYN is answered at once. Otherwise when the end that it is for has answered.
+    /// Whether a SYN is answered at once, or when the other end has answered.
     pub early: bool,
-    /// Bytes wait so long until they fill a segment of the other half; without, they do
-    /// not wait.
+    /// Time for which bytes wait to fill a segment of the other half; None to send them at once.
     pub linger: Option<Interval>,
-    /// Time of a packet through the stack, each way.
+    /// Time that a packet takes through the stack, in each direction.
     pub stack_delay: Interval,
-    /// Limits of the number of connections. A connection may stay idle as long if there is no room
-    /// for another.
+    /// Limit of the number of connections, and the idle time after which one is removed if there is
+    /// no room for another.
     pub limits: Limits,
 }
 
 impl Settings {
-    /// The TCP of a half of a connection over this version of IP.
+    /// Returns the TCP of a half of a connection over this version of IP.
     fn tcp_over(&self, ip: IpVersion, half: usize) -> Arc<Config> {
         let both = match ip {
             IpVersion::V4 => &self.tcp,
@@ -53,12 +52,12 @@ impl Settings {
 #[derive(Debug)]
 pub struct Split {
     settings: Settings,
-    /// Set if new connections are split; otherwise only those already open.
+    /// Whether new connections are split; if not, only open ones continue.
     is_on: bool,
     relays: BTreeMap<Ends, Box<Relay>>,
     /// Deadlines of the connections that have one.
     timers: BTreeSet<(Instant, Ends)>,
-    /// Relays that are over but for waiting: they make room.
+    /// Relays that are finished and only wait; they make room for others.
     spent: BTreeSet<Ends>,
     /// No relay is idle before.
     idle_from: Instant,
@@ -69,7 +68,7 @@ pub struct Split {
     count: Count,
 }
 
-/// Connections that go from one agent to another.
+/// Connections that move from one agent to another.
 type Leavers = Vec<(Ends, Box<Relay>)>;
 
 /// Packet in the stack.
@@ -79,7 +78,7 @@ enum Passing {
     Down(Packet),
 }
 
-/// A segment that came to the agent.
+/// Segment that arrived at the agent.
 #[derive(Debug)]
 struct Arrived {
     ends: Ends,
@@ -92,15 +91,15 @@ struct Arrived {
 struct Count {
     opened: u64,
     refused: u64,
-    /// Pieces of packets, which pass unread.
+    /// Counter of fragments, which pass unread.
     fragments: u64,
     blind: u64,
     failed: u64,
     lost: u64,
-    /// Bytes held now, and their most.
+    /// Bytes buffered now, and the most so far.
     held: u64,
     held_max: u64,
-    /// Their sum over time in byte nanoseconds up to `until`, since `began`.
+    /// Integral of the buffered bytes over time in byte nanoseconds up to `until`, since `began`.
     held_sum: u128,
     began: Option<Instant>,
     until: Instant,
@@ -111,7 +110,7 @@ struct Count {
 }
 
 impl Split {
-    /// An agent that has seen nothing.
+    /// Creates an agent without connections.
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
@@ -127,7 +126,7 @@ impl Split {
         }
     }
 
-    /// A segment is through the stack. Returns whether it was for the agent.
+    /// Handles a segment that has passed the stack. Returns whether it was for the agent.
     fn arrive(&mut self, now: Instant, arrived: Arrived, out: &mut Out) -> bool {
         let Arrived {
             ends,
@@ -168,7 +167,7 @@ impl Split {
         true
     }
 
-    /// A relay works, and what it wants is noted.
+    /// Lets a relay work, and carries out its actions.
     fn serve(&mut self, ends: Ends, now: Instant, out: &mut Out) {
         let Some(relay) = self.relays.get_mut(&ends) else {
             return;
@@ -305,7 +304,7 @@ impl Agent for Split {
                 Passing::Up(arrived) => {
                     let (path, segment) = (arrived.path, arrived.segment.clone());
                     if !self.arrive(now, arrived, out) {
-                        // Not for the agent: it goes on.
+                        // The segment is not for the agent and is forwarded.
                         if let Ok(packet) = path.packet(segment) {
                             out.inject(packet);
                         }
@@ -313,7 +312,7 @@ impl Agent for Split {
                 }
             }
         }
-        // What a relay wants at once again waits for the next call.
+        // A relay that wants to continue at once waits for the next call.
         let due = self.timers.iter().take_while(|(at, _)| *at <= now);
         let due: Vec<Ends> = due.map(|&(_, ends)| ends).collect();
         for ends in due {
@@ -358,7 +357,7 @@ impl Agent for Split {
             return;
         };
         for (ends, mut relay) in *joining {
-            // One that began here since is the newer one.
+            // A connection that began here since then is newer.
             if self.relays.contains_key(&ends) {
                 continue;
             }
@@ -416,8 +415,8 @@ fn opens(segment: &Segment) -> bool {
     flags.has(Flags::SYN) && !flags.has(Flags::ACK) && !flags.has(Flags::RST)
 }
 
-/// An initial sequence number: of the clock of 4 us, and other for each pair of ends, as
-/// RFC 9293, 3.4.1, wants it. There is no secret: nothing here is attacked.
+/// Returns an initial sequence number: a clock of 4 us plus a value for each pair of ends (RFC
+/// 9293, 3.4.1). It uses no secret, because nothing in a simulation is attacked.
 fn number(ends: Ends, now: Instant) -> Seq {
     let mix = |hash: u32, word: u32| (hash ^ word).wrapping_mul(0x0100_0193).rotate_left(13);
     let clock = (now.as_nanos() / 4_000) as u32;
@@ -450,7 +449,7 @@ impl Count {
         self.unconfirmed_max = self.unconfirmed_max.max(self.unconfirmed);
     }
 
-    /// A relay goes to another agent, with what it holds. Returns the bytes of that.
+    /// Hands a relay over to another agent. Returns the bytes buffered in it.
     fn moves_away(&mut self, now: Instant, relay: &mut Relay) -> u64 {
         self.holds(now, relay);
         let held = std::mem::take(&mut relay.counted);
@@ -459,7 +458,7 @@ impl Count {
         held.bytes
     }
 
-    /// A relay is gone, and what it held is.
+    /// Removes the bytes of a relay that has ended from the counters.
     fn is_gone(&mut self, now: Instant, relay: &mut Relay) {
         self.holds(now, relay);
         self.held -= relay.counted.bytes;
@@ -471,7 +470,7 @@ impl Count {
         }
     }
 
-    /// Bytes held on average from the first connection until `now`.
+    /// Returns the mean of the buffered bytes from the first connection until `now`.
     fn held_mean(&self, now: Instant) -> f64 {
         let span = |from: Instant| now.max(from).since(from).as_nanos();
         let sum = self.held_sum + u128::from(self.held) * u128::from(span(self.until));

@@ -1,4 +1,4 @@
-//! Split connection: its two halves, and the data that pass between them.
+//! Split connection: its two halves, and the data between them.
 
 use super::super::middlebox::{Act, Note, Out};
 use super::super::view::Path;
@@ -8,7 +8,7 @@ use farlink_tcp::{
 };
 use farlink_wire::packet::Packet;
 
-/// A connection that is split: first the half with the end on the wireless side.
+/// Split connection; half 0 is that of the end on the wireless side.
 #[derive(Debug)]
 pub(super) struct Relay {
     halves: [Half; 2],
@@ -16,17 +16,17 @@ pub(super) struct Relay {
     opener: usize,
     /// Initial sequence number of that end.
     isn: Seq,
-    /// The SYN of that end, if it is to be answered once the other has answered.
+    /// SYN of that end, if it is answered only after the other end has answered.
     unanswered: Option<Box<Segment>>,
     /// Initial sequence number of the half that answers early for the other end, and the difference
-    /// to the other end's own.
+    /// to that end's own number.
     early: Option<Seq>,
     shift: u64,
     /// Time of the last packet of the connection.
     pub(super) last: Instant,
-    /// Deadline in the list of timers, if any.
+    /// Deadline in the list of timers, if there is one.
     pub(super) timer: Option<Instant>,
-    /// Buffered bytes, as the agent counted them last.
+    /// Buffered bytes at the agent's last count.
     pub(super) counted: Held,
     /// Bytes that were acknowledged and will not arrive.
     pub(super) lost: u64,
@@ -40,37 +40,37 @@ pub(super) struct Relay {
 #[derive(Debug)]
 struct Half {
     connection: Connection,
-    /// The way to its end host, as if from the other one.
+    /// Path to its end host, as from the other end.
     path: Path,
-    /// Set if its end host will send no more.
+    /// Whether its end host has sent its FIN.
     heard_end: bool,
-    /// Set if its end host was told that the other end sends no more.
+    /// Whether the FIN of the other end was relayed to its end host.
     told_end: bool,
     /// Reason of the end, once it has ended.
     ended: Option<CloseReason>,
     /// Bytes acknowledged to its end host.
     acked: u64,
-    /// Until when bytes of its end host wait for more, to fill a segment.
+    /// Time until which bytes of its end host wait for more, to fill a segment.
     lingers: Option<Instant>,
-    /// Time-outs that a retransmission has followed.
+    /// Number of time-outs that caused a retransmission.
     timeouts: u64,
 }
 
-/// Bytes of a connection that are held at the agent.
+/// Bytes of a connection that are buffered at the agent.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Held {
-    /// Bytes that came in order, and that the end which they are for has not acknowledged.
+    /// Bytes received in order that the receiving end has not acknowledged.
     pub(super) bytes: u64,
-    /// Bytes among these that were acknowledged to the end that sent them.
+    /// Those of them that were acknowledged to the sending end.
     pub(super) unconfirmed: u64,
 }
 
 /// Identity of a relay and the start of its connection.
 #[derive(Debug)]
 pub(super) struct Opening {
-    /// The half of the end that opens.
+    /// Half of the end that opens the connection.
     pub(super) from: usize,
-    /// The way that its SYN goes.
+    /// Path of that end's SYN.
     pub(super) path: Path,
     pub(super) syn: Segment,
     /// Initial sequence number of the half that answers early.
@@ -78,8 +78,8 @@ pub(super) struct Opening {
 }
 
 impl Relay {
-    /// A SYN comes: the other half asks the end that it is for, with the number that the
-    /// opener's data begins at, so that on both sides a byte has the same.
+    /// Handles a SYN. The other half sends a SYN to the receiving end whose number makes each byte
+    /// of the opener have the same sequence number on both sides.
     pub(super) fn open(settings: &Settings, opening: Opening, now: Instant) -> Self {
         let Opening {
             from,
@@ -117,8 +117,8 @@ impl Relay {
         }
     }
 
-    /// A segment comes from the end of half `from`. Returns whether it is the relay's: not
-    /// if the answer to the SYN took another way than over the agent.
+    /// Handles a segment from the end of half `from`. Returns false if it is not the relay's,
+    /// because the answer to the SYN did not cross the agent.
     pub(super) fn take(
         &mut self,
         settings: &Settings,
@@ -132,7 +132,7 @@ impl Relay {
         {
             let (flags, again) = (segment.flags, segment.seq == syn.seq);
             if flags.has(Flags::RST) || flags.has(Flags::SYN) && !again {
-                // The attempt is over; of another one the SYN comes again.
+                // The attempt has failed; a new attempt sends another SYN.
                 self.unanswered = None;
                 self.halves[1 - from].connection.abort(now);
             } else if !flags.has(Flags::SYN) {
@@ -160,13 +160,13 @@ impl Relay {
         true
     }
 
-    /// Returns whether a SYN opens another connection than this one, which is spent.
+    /// Returns whether a SYN opens another connection than this finished one.
     pub(super) fn gives_way_to(&self, syn: &Segment) -> bool {
         self.is_spent() && syn.seq != self.isn
     }
 
-    /// Returns whether the relay may be replaced by a new connection: both halves are over, but for
-    /// old segments that may arrive.
+    /// Returns whether a new connection may replace the relay: both halves have ended and only wait
+    /// for old segments.
     pub(super) fn is_spent(&self) -> bool {
         let waits = |half: &Half| half.is_over() || half.connection.state() == State::TimeWait;
         self.unanswered.is_none() && self.halves.iter().all(waits)
@@ -192,14 +192,14 @@ impl Relay {
         }
     }
 
-    /// Ends both halves: each end hears of it.
+    /// Resets both halves.
     pub(super) fn abort(&mut self, now: Instant) {
         for half in &mut self.halves {
             half.connection.abort(now);
         }
     }
 
-    /// Bytes are relayed, and what may leave does.
+    /// Relays bytes and sends what can be sent.
     pub(super) fn serve(
         &mut self,
         settings: &Settings,
@@ -265,7 +265,7 @@ impl Relay {
         news
     }
 
-    /// A half has ended. If it failed the other does.
+    /// A half has ended. If it failed, the other half fails too.
     fn ended(&mut self, half: usize, reason: CloseReason, now: Instant, out: &mut Vec<Packet>) {
         self.halves[half].ended = Some(reason);
         if reason == CloseReason::Done {
@@ -285,7 +285,7 @@ impl Relay {
         }
     }
 
-    /// Returns whether the connection ended other than by both ends' wish.
+    /// Returns whether the connection ended otherwise than by FINs of both ends.
     pub(super) fn has_failed(&self) -> bool {
         let failed = |half: &Half| half.ended.is_some_and(|reason| reason != CloseReason::Done);
         self.halves.iter().any(failed)
@@ -303,7 +303,7 @@ impl Relay {
         held
     }
 
-    /// Tells what it did, if anybody wants to know.
+    /// Traces its acts, if the trace is on.
     pub(super) fn tell(&mut self, out: &mut Out) {
         for (half, act, seq) in self.acts.drain(..) {
             let path = self.halves[half].path;
@@ -340,7 +340,7 @@ impl Half {
         matches!(self.connection.state(), State::Closed | State::Listen)
     }
 
-    /// Classifies a data segment that leaves, given the number of earlier retransmissions.
+    /// Classifies a data segment that is sent, given the number of earlier retransmissions.
     fn act(&mut self, again_before: u64) -> Act {
         let stats = self.connection.stats();
         if stats.segments_retransmitted == again_before {
@@ -368,7 +368,7 @@ impl Half {
                 debug_assert_eq!(written, Ok(len));
             }
         }
-        // One that has not been answered yet would end at once.
+        // A half that has not been answered yet would end at once.
         let open = !matches!(to.connection.state(), State::SynSent | State::Listen);
         if self.heard_end && !to.told_end && open && self.connection.readable() == 0 {
             to.told_end = true;
@@ -376,7 +376,7 @@ impl Half {
         }
     }
 
-    /// Bytes that go to the other half now. With resizing they fill segments there, or
+    /// Returns the bytes that go to the other half now. With resizing they fill segments there, or
     /// have waited long enough.
     fn passes(&mut self, to: &Self, settings: &Settings, now: Instant) -> u64 {
         let readable = self.connection.readable();

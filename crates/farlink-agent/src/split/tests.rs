@@ -39,8 +39,8 @@ fn counter(agent: &Split, name: &str) -> u64 {
 
 const LONG: u64 = 3_600_000;
 
-/// Both directions at once, opened early and through, as numbers and as bytes: all of it
-/// comes, both ends close, and nothing is left.
+/// With data in both directions, opened early and through, as simulated packets and as bytes: all
+/// data arrives, both ends close, and nothing is left.
 #[test]
 fn both_directions_pass_whole() {
     for (early, real) in [(true, true), (true, false), (false, true), (false, false)] {
@@ -64,7 +64,7 @@ fn both_directions_pass_whole() {
         let counts = names.map(|name| counter(&bed.agent, name));
         assert_eq!(counts, [1, 0, 0, 0, 0]);
         assert!(counter(&bed.agent, "bytes_held_max") > 10_000);
-        // Each byte has the same number on both sides.
+        // Each byte has the same sequence number on both sides.
         let first = |segments: &[(Instant, usize, Segment)], end: usize| {
             let syn = segments.iter().find(|(_, to, _)| *to == end);
             syn.unwrap().2.seq
@@ -73,8 +73,8 @@ fn both_directions_pass_whole() {
     }
 }
 
-/// Early: the SYN is answered by the agent, 20 ms after it left, and the other end is
-/// asked at once. Through: when that has answered, with its number.
+/// Early: the agent answers the SYN, 20 ms after it left, and sends a SYN to the other end at once.
+/// Through: the agent answers when the other end has answered, with its number.
 #[test]
 fn a_syn_is_answered_at_once_or_when_the_other_end_has_answered() {
     for (early, answered) in [(true, 10), (false, 30)] {
@@ -93,8 +93,8 @@ fn a_syn_is_answered_at_once_or_when_the_other_end_has_answered() {
     }
 }
 
-/// An end that reads nothing closes the window of its half, the buffer fills, and with it
-/// the window of the other half: no more is held than the buffer and a window.
+/// An end that reads nothing closes the window of its half. The buffer fills, and then the window
+/// of the other half closes: no more is held than the buffer and a window.
 #[test]
 fn a_slow_reader_stops_the_sender() {
     let mut bed = bed(settings(), [0, 1_000_000], true);
@@ -111,8 +111,8 @@ fn a_slow_reader_stops_the_sender() {
     assert!(bed.is_done());
 }
 
-/// A reset of either end resets the other, and what was acknowledged to the sender and
-/// had not come is counted: to the byte.
+/// A reset of either end resets the other. Data acknowledged to the sender that had not arrived is
+/// counted to the byte.
 #[test]
 fn a_reset_ends_both_halves_and_counts_what_is_lost() {
     for who in [MOBILE, FIXED] {
@@ -137,7 +137,7 @@ fn a_reset_ends_both_halves_and_counts_what_is_lost() {
         let confirmed = confirmed.offset(Seq(0xffff_ff00), acked).unwrap() - 1;
         assert!(lost > 0);
         if who == MOBILE {
-            // The sender heard all that was acknowledged, and the agent all that came.
+            // The sender received all ACKs, and the agent all data.
             assert_eq!(lost, acked - confirmed);
         }
     }
@@ -160,7 +160,7 @@ fn an_end_that_refuses_ends_the_connection_of_the_other() {
     }
 }
 
-/// West1997, 2.5: each packet crosses the stack twice, and waits there each time.
+/// West1997, 2.5: each packet crosses the stack twice, and is delayed each time.
 #[test]
 fn the_stack_takes_its_time() {
     let settings = Settings {
@@ -174,8 +174,8 @@ fn the_stack_takes_its_time() {
     assert_eq!(answer.0, at(10 + 3 + 3));
 }
 
-/// Vatne2006, 2: 1 MB in segments of 100 bytes are 10,000 segments, and 695 of 1440 bytes
-/// behind the agent; what is too little for one leaves after 200 ms.
+/// Vatne2006, 2: 1 MB in segments of 100 bytes are 10,000 segments, and behind the agent 695
+/// segments of 1440 bytes. A rest too small for a segment leaves after 200 ms.
 #[test]
 fn resizing_fills_the_segments_of_the_next_leg() {
     let mut settings = settings();
@@ -194,7 +194,7 @@ fn resizing_fills_the_segments_of_the_next_leg() {
         [0, 1_000_000],
         true,
     );
-    // The mobile end takes larger ones.
+    // The mobile end has larger segments.
     bed.ends[MOBILE].connection =
         farlink_tcp::Connection::listen(Arc::new(tcp("sack")), 80, Seq(0));
     bed.run(at(LONG));
@@ -206,7 +206,7 @@ fn resizing_fills_the_segments_of_the_next_leg() {
     assert_eq!(came.count(), 10_000);
     assert_eq!(bed.data_to(MOBILE).count(), 695);
 
-    // A drop every second does not wait for ever.
+    // Bytes that arrive one a second are sent when the waiting time is over.
     let mut bed = Bed::new(Split::new(settings), &Arc::new(tcp("sack")), [0, 300], true);
     bed.ends[FIXED].writes(100, Interval::from_secs(1));
     bed.run(at(LONG));
@@ -244,8 +244,8 @@ fn simulated_and_real_packets_are_the_same_to_it() {
     assert_eq!(a, b);
 }
 
-/// However many ask at once, no more are kept than there may be; those of others pass, and
-/// what is over or idle makes room.
+/// The number of connections stays within its limit, whatever the number of SYNs. Further
+/// connections pass, and finished or idle ones make room.
 #[test]
 fn what_is_kept_is_bounded() {
     let mut split = Split::new(Settings {
@@ -285,8 +285,8 @@ fn what_is_kept_is_bounded() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 12))]
 
-    /// Whatever is lost, copied, damaged and late on either side: each byte comes once, in
-    /// order, in both directions.
+    /// Whatever is lost, copied, damaged and late on either side: each byte arrives once, in order,
+    /// in both directions.
     #[test]
     fn each_byte_comes_once_and_in_order(
         loss in 0.0..0.15_f64,
@@ -311,7 +311,7 @@ proptest! {
         };
         let faults = Faults { loss, copies, damage, late };
         let mut bed = bed(settings, bytes, real).with_faults(faults, seed);
-        // With a buffer of a byte each goes alone, one in six with a time-out or more.
+        // With a buffer of one byte each byte goes alone, one in six with an RTO or more.
         bed.run(at(40 * LONG));
         let failed = counter(&bed.agent, "connections_failed");
         prop_assert!(bed.is_done() || failed > 0, "{:?}", bed.ends);
@@ -322,7 +322,7 @@ proptest! {
         prop_assert!(bed.agent.relays.is_empty(), "{:?}", bed.agent);
     }
 
-    /// Whatever the ends send, it stands and keeps no more than it may.
+    /// Whatever the ends send, the agent continues, and its state stays within its limits.
     #[test]
     fn hostile_segments_fill_no_memory(segments in super::super::bed::hostile(), real: bool) {
         let mut agent = Split::new(settings());

@@ -9,7 +9,7 @@ pub(super) struct Handshake {
     pub(super) near: Option<(Seq, Options)>,
     /// Options of the far end's SYN.
     pub(super) far: Option<Options>,
-    /// Set once the sender has sent more than its SYN.
+    /// Whether the sender has sent more than its SYN.
     pub(super) established: bool,
     /// Time of the sender's SYN; `None` once the SYN was repeated (Karn's algorithm).
     pub(super) syn_at: Option<Instant>,
@@ -74,7 +74,7 @@ impl FarEnd {
         }
     }
 
-    /// Keeps the time stamp of a segment.
+    /// Stores the time stamp of a segment.
     pub(super) fn set_clock(&mut self, segment: &Segment) {
         if let Some(stamps) = segment.options.timestamps {
             self.clock = stamps.value;
@@ -91,7 +91,7 @@ pub(super) struct Fins {
 }
 
 impl Fins {
-    /// Notes a segment of an end.
+    /// Records the FIN of a segment of an end.
     pub(super) fn on_segment(&mut self, from: usize, segment: &Segment) {
         if segment.flags.has(Flags::FIN) {
             self.end[from] = Some(segment.seq.at(u64::from(segment.seq_len())));

@@ -20,14 +20,14 @@ use farlink_wire::packet::Packet;
 use state::{Becomes, Count, Spoofed};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Limits of the buffer, and of the attempts in time.
+/// Limits of the buffer, and of the number of attempts.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Bytes of a connection that it answers for.
+    /// Bytes of a connection that the agent may acknowledge ahead of the far end.
     pub buffer: u64,
-    /// Time-outs in a row after which it gives a connection up.
+    /// Number of RTOs in a row after which the agent gives a connection up.
     pub tries: u32,
-    /// Limits of the number of connections, and of the idle time after which one may be removed.
+    /// Limit of the number of connections, and the idle time after which one may be removed.
     pub limits: Limits,
 }
 
@@ -35,7 +35,7 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Spoof {
     settings: Settings,
-    /// Set if new connections are taken on; otherwise only those already known.
+    /// Whether new connections are spoofed; if not, only known ones continue.
     is_on: bool,
     all: BTreeMap<Ends, Box<Spoofed>>,
     timers: BTreeSet<(Instant, Ends)>,
@@ -44,7 +44,7 @@ pub struct Spoof {
     packets: Vec<Packet>,
     opened: u64,
     refused: u64,
-    /// Pieces of packets, which pass unread.
+    /// Counter of fragments, which pass unread.
     fragments: u64,
     failed: u64,
     lost: u64,
@@ -54,11 +54,11 @@ pub struct Spoof {
     count: Count,
 }
 
-/// Connections that go from one agent to another.
+/// Connections that move from one agent to another.
 type Leavers = Vec<(Ends, Box<Spoofed>)>;
 
 impl Spoof {
-    /// An agent that has seen nothing.
+    /// Creates an agent without connections.
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
@@ -78,7 +78,7 @@ impl Spoof {
         }
     }
 
-    /// Updates the buffer counter and the deadline of a connection; its packets leave.
+    /// Updates the buffer counter and the deadline of a connection, and sends its packets.
     fn settle(&mut self, ends: Ends, before: u64, out: &mut Out) {
         for packet in self.packets.drain(..) {
             out.inject(packet);
@@ -116,7 +116,7 @@ impl Spoof {
         Some(state)
     }
 
-    /// A connection ends before the far end has what was acknowledged in its name.
+    /// Ends a connection before the far end has all data that was acknowledged in its name.
     fn fail(&mut self, ends: Ends) {
         let lost = self.all.get(&ends).map_or(0, |state| state.unconfirmed());
         self.failed += u64::from(lost > 0);
@@ -124,7 +124,7 @@ impl Spoof {
         self.forget(ends);
     }
 
-    /// Handles a SYN, which passes in any case. The first SYN of a connection makes its state.
+    /// Handles a SYN, which always passes. The first SYN of a connection creates its state.
     fn on_syn(
         &mut self,
         now: Instant,
@@ -181,8 +181,8 @@ impl Spoof {
         self.all.len() < limits.connections
     }
 
-    /// Nothing more is done for a connection. What was acknowledged and did not arrive
-    /// ends it.
+    /// Stops serving a connection. Data that was acknowledged and did not arrive resets the
+    /// connection.
     fn give_up(&mut self, ends: Ends, out: &mut Out) {
         if let Some(state) = self.all.get_mut(&ends) {
             state.tell(out);

@@ -6,22 +6,23 @@
 
 use farlink_tcp::Seq;
 
-/// Most ranges that are remembered of a connection.
+/// Most ranges recorded for a connection.
 const MOST: usize = 256;
 
-/// Ranges of the stream in order, apart from each other.
+/// Sequence ranges, in order and disjoint.
 #[derive(Debug, Default)]
 pub(super) struct Passed {
     ranges: Vec<(Seq, Seq)>,
 }
 
 impl Passed {
-    /// Adds a range, which takes in those that it touches.
+    /// Adds a range, and joins it with the ranges that it touches.
     pub(super) fn add(&mut self, start: Seq, end: Seq) {
         let from = self.ranges.partition_point(|range| range.1.diff(start) < 0);
         let to = self.ranges.partition_point(|range| range.0.diff(end) <= 0);
         if from >= to {
-            // A range without a place is forgotten: duplicate ACKs may follow, nothing worse.
+            // A range beyond the limit is not recorded; the only effect is that duplicate ACKs may
+            // follow.
             if self.ranges.len() < MOST {
                 self.ranges.insert(from, (start, end));
             }
@@ -34,7 +35,7 @@ impl Passed {
         self.ranges.drain(from + 1..to);
     }
 
-    /// Returns the end of the range that `place` is in, or `place`. Forgets what lies below.
+    /// Returns the end of the range that `place` is in, or `place`. Removes ranges below.
     pub(super) fn end_of_run(&mut self, place: Seq) -> Seq {
         let below = self
             .ranges

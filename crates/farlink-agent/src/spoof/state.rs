@@ -1,5 +1,5 @@
-//! State of one connection: what the agent acknowledged in the far end's name, and the segments for
-//! which it is responsible.
+//! State of one connection: what the agent acknowledged in the far end's name, and the segments
+//! that it must deliver.
 
 use super::super::middlebox::{Act, Note, Out};
 use super::super::view::{Path, View};
@@ -12,41 +12,41 @@ use farlink_tcp::rto::RttEstimator;
 use farlink_tcp::{Flags, Instant, Options, SackBlock, SackBlocks, Segment, Seq, Timestamps};
 use farlink_wire::packet::Packet;
 
-/// Bytes of memory that a segment takes beside its data: what small ones take is bounded
-/// by the buffer, too.
+/// Bytes of memory that a segment takes in addition to its data, so that the buffer also limits
+/// small segments.
 const SEGMENT_COST: u64 = 128;
 
-/// A connection whose sender is on the side of the other links.
+/// Connection whose sender is on the side of the other links.
 #[derive(Debug)]
 pub(super) struct Spoofed {
-    /// The way from the far end to the sender.
+    /// Path from the far end to the sender.
     path: Path,
     /// Ports of that way.
     ports: (u16, u16),
     handshake: Handshake,
-    /// Behind the data that came in order.
+    /// Sequence number behind the data received in order.
     next: Seq,
-    /// Behind the data that the sender has an acknowledgment for. Less than `next` if some
-    /// passed without being kept.
+    /// Sequence number behind the data acknowledged to the sender. Less than `next` if some data
+    /// passed without a copy.
     acked: Seq,
-    /// Behind what the far end has acknowledged.
+    /// Sequence number behind the data that the far end has acknowledged.
     confirmed: Seq,
     far: FarEnd,
-    /// Some of what is kept waits for room there.
+    /// Whether some cached data waits for the far end's window.
     waits: bool,
-    /// Clock of the sender, of the last data in order.
+    /// Time stamp of the sender with the last data in order.
     clock: u32,
-    /// Latest clock of the sender, of any segment.
+    /// Latest time stamp of the sender in any segment.
     latest: Option<u32>,
-    /// Right edge of the widest window that the sender was told, and the last field.
+    /// Right edge of the widest window announced to the sender, and the last window field.
     edge: Seq,
     field: Option<u16>,
     /// Segments that the far end has not acknowledged.
     cache: Store,
-    /// Data beyond a hole in front of the agent that passed without being kept.
+    /// Data beyond a hole in front of the agent that passed without a copy.
     passed: Passed,
     duplicates: usize,
-    /// Losses are being repaired up to here.
+    /// Sequence number up to which losses are being repaired.
     recover: Option<Seq>,
     rtt: RttEstimator,
     pub(super) deadline: Option<Instant>,
@@ -76,18 +76,18 @@ pub(super) struct Count {
 pub(super) enum Becomes {
     /// Forward.
     Goes,
-    /// Forward with the acknowledgment that the sender already has.
+    /// Forward with the ACK number that the sender already has.
     Rewritten,
-    /// The agent has dealt with it.
+    /// The agent has processed the segment and forwards nothing.
     Taken,
-    /// An acknowledgment that the sender has already.
+    /// An ACK that the sender already has.
     Suppressed,
-    /// Forward as a duplicate of the acknowledgment that the sender has.
+    /// Forward as a duplicate of the ACK that the sender has.
     Repeated,
 }
 
 impl Spoofed {
-    /// The first SYN passes. `path` is the way from the far end to the sender.
+    /// Creates the state at the first SYN. `path` leads from the far end to the sender.
     pub(super) fn new(path: Path, ports: (u16, u16), now: Instant) -> Self {
         Self {
             path,
@@ -152,7 +152,7 @@ impl Spoofed {
         self.far.set_clock(syn);
     }
 
-    /// Notes the sender's clock if it is later than the latest (RFC 7323, 5.2).
+    /// Stores the sender's time stamp if it is later than the latest (RFC 7323, 5.2).
     fn tick_near(&mut self, segment: &Segment) {
         if let Some(stamps) = segment.options.timestamps {
             let is_later = |latest: u32| stamps.value.wrapping_sub(latest) < 1 << 31;
@@ -162,7 +162,7 @@ impl Spoofed {
         }
     }
 
-    /// Bytes that the sender has an acknowledgment for, and the far end did not confirm.
+    /// Returns the bytes that were acknowledged to the sender and not confirmed by the far end.
     pub(super) fn unconfirmed(&self) -> u64 {
         u64::try_from(self.acked.diff(self.confirmed)).unwrap_or(0)
     }
@@ -190,7 +190,7 @@ impl Spoofed {
             return Becomes::Goes;
         }
         if len == 0 {
-            // One who asks whether anybody is there waits for an answer.
+            // A keep-alive probe gets an answer.
             if segment.seq_len() == 0 && segment.seq.diff(self.acked) < 0 {
                 self.acknowledge(settings, None, out);
             }
@@ -200,7 +200,7 @@ impl Spoofed {
         let fin = segment.flags.has(Flags::FIN);
         let taken = if fin { Becomes::Goes } else { Becomes::Taken };
         if end.diff(self.acked) <= 0 {
-            // Its acknowledgment was lost. The far end has it, or the agent.
+            // The ACK of this data was lost. The far end has the data, or the agent does.
             self.acknowledge(settings, None, out);
             return taken;
         }
@@ -208,12 +208,12 @@ impl Spoofed {
             self.clock = stamps.value;
         }
         if start.diff(self.edge) >= 0 {
-            // A probe of a window that is closed.
+            // A probe of a closed window.
             self.acknowledge(settings, None, out);
             return Becomes::Taken;
         }
         if self.cache.covers(start, end) {
-            // The segment has passed once; the agent sends its copy again if it must.
+            // The segment has passed once; the agent sends its copy again if necessary.
             if self.acked == self.next {
                 self.acknowledge(settings, Some(start), out);
             }
@@ -241,14 +241,14 @@ impl Spoofed {
         Becomes::Goes
     }
 
-    /// Returns whether the buffer has room for a segment with so many bytes of data.
+    /// Returns whether the buffer has room for a segment with `len` bytes of data.
     fn has_room(&self, settings: &Settings, len: u32) -> bool {
         let most = (settings.buffer / SEGMENT_COST).max(64);
         self.cache.bytes() + u64::from(len) <= settings.buffer && (self.cache.len() as u64) < most
     }
 
-    /// Moves what came in order, and what the sender has an acknowledgment for, beyond new data
-    /// (`kept`, or passed only), and answers the sender.
+    /// Advances the data in order and the acknowledged data beyond new data (`kept`, or passed
+    /// without a copy), and answers the sender.
     fn advance(
         &mut self,
         settings: &Settings,
@@ -269,18 +269,18 @@ impl Spoofed {
             self.acked = acked;
             self.acknowledge(settings, None, out);
         } else if whole && !in_order {
-            // A hole in front of the agent is the sender's to fill.
+            // A hole in front of the agent is left for the sender to fill.
             self.acknowledge(settings, Some(start), out);
         }
     }
 
-    /// Returns whether data that passed unkept may be missing at the far end: duplicate ACKs say
-    /// so, or no new data was acknowledged for a time-out.
+    /// Returns whether data that passed without a copy may be missing at the far end: duplicate
+    /// ACKs show it, or no new data was acknowledged for an RTO.
     fn may_be_lost(&self, now: Instant) -> bool {
         self.duplicates >= THRESHOLD || now >= self.far.moved + self.rtt.rto()
     }
 
-    /// Returns the end of what came without a hole from `place` on, kept or not.
+    /// Returns the end of the data received without a hole from `place` on, with or without copies.
     fn end_in_order(&mut self, mut place: Seq) -> Seq {
         loop {
             let end = self.passed.end_of_run(self.cache.end_of_run(place));
@@ -291,26 +291,26 @@ impl Spoofed {
         }
     }
 
-    /// The timer runs while the far end waits for what is kept.
+    /// The timer runs while cached data is unacknowledged.
     fn set_timer(&mut self, now: Instant) {
         let due = self.cache.is_due(self.confirmed);
         self.deadline = due.then(|| now + self.rtt.rto());
     }
 
-    /// Right edge of what the far end takes before it has more in order.
+    /// Returns the right edge of the far end's window.
     fn far_edge(&self) -> Seq {
         self.confirmed.at(self.far.window)
     }
 
-    /// Returns whether data would arrive at the far end in vain. While all data arrive they may go
-    /// beyond the last announced window, which moves until they are there. Behind a loss the window
-    /// does not move.
+    /// Returns whether data would be dropped by the far end. While all data arrives, data may
+    /// exceed the last announced window, because the window moves until the data arrives. Behind a
+    /// loss the window does not move.
     fn has_to_wait(&self, end: Seq) -> bool {
         (self.recover.is_some() || self.waits) && end.diff(self.far_edge()) > 0
     }
 
-    /// Something is missing at the far end: what is beyond its window was dropped there. Returns
-    /// behind the last that was not.
+    /// Handles a loss at the far end: data beyond its window was dropped there. Returns the end of
+    /// the data that was not.
     fn hold_back(&mut self) -> Option<Seq> {
         let edge = self.far_edge();
         let mut last = None;
@@ -326,7 +326,7 @@ impl Spoofed {
         last.or(first.map(|kept| kept.end))
     }
 
-    /// Sends waiting data as far as the far end's window has room.
+    /// Sends waiting data as far as the far end's window allows.
     fn release(&mut self, now: Instant, out: &mut Vec<Packet>) {
         if !self.waits {
             return;
@@ -376,14 +376,15 @@ impl Spoofed {
             let opens = self.far.window == 0 && window > 0;
             self.far.window = window;
             if window == 0 {
-                // It is there, and has no room: there is hope (RFC 9293, 3.8.6.1).
+                // The far end is alive and has a closed window, so the tries start again (RFC 9293,
+                // 3.8.6.1).
                 self.tries = 0;
             }
             self.far.marks = Flags(flags.0 & Flags::ECE.0);
             if ack != self.confirmed {
                 self.confirm(ack, now, out);
             } else if opens && !self.cache.is_empty() {
-                // The far end dropped data that met its closed window, and no other data.
+                // The far end dropped only data that met its closed window.
                 self.repeat_all(Act::Resend, false, now, out);
             } else if bare && same {
                 repeats = true;
@@ -391,13 +392,13 @@ impl Spoofed {
             }
             self.release(now, out);
         }
-        // The handshake of a far end that opens is over with its ACK, or with one more if that
-        // gets lost on the way to the sender.
+        // The handshake of a far end that opens the connection ends with its ACK; a further ACK is
+        // forwarded in case that one was lost.
         if !bare || ack.diff(before) > 0 || !self.handshake.established {
             return Becomes::Rewritten;
         }
         if ack == before && self.acked != self.next {
-            // The sender answers for what was not kept.
+            // Data without a copy is the sender's responsibility.
             return if repeats {
                 Becomes::Repeated
             } else {
@@ -412,8 +413,8 @@ impl Spoofed {
         Becomes::Suppressed
     }
 
-    /// Returns whether to announce a wider window: the sender waits for it, or the window grew
-    /// much (RFC 1122, 4.2.3.3).
+    /// Returns whether to announce a wider window: the sender waits for it, or the window grew much
+    /// (RFC 1122, 4.2.3.3).
     fn is_worth_telling(&self, settings: &Settings) -> bool {
         let offer = self.offer(settings);
         let known = u64::try_from(self.edge.diff(self.acked)).unwrap_or(0);
@@ -423,7 +424,7 @@ impl Spoofed {
             || known < segment && offer >= segment
     }
 
-    /// The far end has all up to here.
+    /// Handles an ACK of all data up to a number.
     fn confirm(&mut self, ack: Seq, now: Instant, out: &mut Vec<Packet>) {
         self.confirmed = ack;
         for place in [&mut self.acked, &mut self.next] {
@@ -453,7 +454,7 @@ impl Spoofed {
         if self.cache.is_due(ack) && self.cache.first_was_passed() {
             self.resend(Act::Resend, 0, now, out);
         }
-        // After a time-out two go for each that arrived (slow start).
+        // After an RTO two segments are sent for each one that arrived (slow start).
         let mut more = 2 * confirmed.again;
         for number in 0..self.cache.len() {
             if more == 0 {
@@ -466,7 +467,7 @@ impl Spoofed {
         }
     }
 
-    /// The far end has again acknowledged the same.
+    /// Handles a duplicate ACK of the far end.
     fn duplicate(&mut self, segment: &Segment, now: Instant, out: &mut Vec<Packet>) {
         self.duplicates += 1;
         let blocks = segment.options.sack.as_slice();
@@ -479,7 +480,7 @@ impl Spoofed {
             if answered && self.duplicates >= THRESHOLD + self.cache.excused() {
                 self.resend(Act::Resend, 0, now, out);
                 if !recovers {
-                    // A single later duplicate is enough now.
+                    // From now on a single later duplicate ACK is enough.
                     return self.report_again(blocks, now, out);
                 }
             }
@@ -495,8 +496,9 @@ impl Spoofed {
         }
     }
 
-    /// Returns a kept segment that goes now, with the sender's latest clock. What the sender sent
-    /// again in the meantime has raised the far end's TS.Recent: PAWS drops an older clock.
+    /// Returns a cached segment for transmission, with the sender's latest time stamp.
+    /// Retransmissions of the sender may have raised the far end's TS.Recent, and PAWS would drop
+    /// an older time stamp.
     fn copy(&mut self, number: usize, now: Instant) -> Packet {
         let mut packet = self.cache.send(number, now).clone();
         if let Some(latest) = self.latest {
@@ -509,7 +511,7 @@ impl Spoofed {
         packet
     }
 
-    /// A segment is missing at the far end, and goes again.
+    /// Retransmits a segment that is missing at the far end.
     fn resend(&mut self, act: Act, number: usize, now: Instant, out: &mut Vec<Packet>) {
         if self.recover.is_none() {
             self.recover = self.hold_back();
@@ -524,7 +526,7 @@ impl Spoofed {
         }
     }
 
-    /// The timer has expired. Returns whether there is still hope.
+    /// Handles an expired timer. Returns whether tries are left.
     pub(super) fn expire(
         &mut self,
         settings: &Settings,
@@ -539,7 +541,7 @@ impl Spoofed {
             return false;
         }
         self.rtt.back_off();
-        // A first segment that was reported is not there any more.
+        // A first segment that was SACKed was dropped by the far end later.
         let reneged = self.cache.iter().next().is_some_and(|first| first.told);
         if reneged || self.tries > 1 {
             for kept in self.cache.iter_mut() {
@@ -573,12 +575,12 @@ impl Spoofed {
         free.min(self.far.window)
     }
 
-    /// The window field for the sender. What it was told before stays allowed; a field that is
-    /// cut to the scale takes less than a unit of that back (RFC 7323, 2.4).
+    /// Returns the window field for the sender. A window announced before stays allowed; rounding
+    /// down to the scale takes back less than one unit (RFC 7323, 2.4).
     pub(super) fn window(&mut self, settings: &Settings) -> u16 {
         let (offer, shift) = (self.offer(settings), self.handshake.shift());
         let known = u64::try_from(self.edge.diff(self.acked)).unwrap_or(0);
-        // Nothing will come that opens a window closed by the scale alone.
+        // A window that only the scale closes would not be opened by any event.
         let least = u64::from(offer > 0 && self.cache.is_empty());
         let field = (offer.max(known) >> shift)
             .max(least)
@@ -591,18 +593,18 @@ impl Spoofed {
         field as u16
     }
 
-    /// The window field of a duplicate.
+    /// Returns the window field of a duplicate ACK.
     pub(super) fn last_field(&mut self, settings: &Settings) -> u16 {
         self.field.unwrap_or_else(|| self.window(settings))
     }
 
-    /// Returns the number up to which the sender has an acknowledgment.
+    /// Returns the number up to which the sender has an ACK.
     pub(super) fn acked(&self) -> Seq {
         self.acked
     }
 
-    /// An acknowledgment goes to the sender in the far end's name. With the data that came
-    /// behind a hole it is a duplicate: of the same window, and with a block.
+    /// Sends the sender an ACK in the far end's name. For data behind a hole it is a duplicate ACK,
+    /// with the same window and a SACK block.
     fn acknowledge(&mut self, settings: &Settings, hole: Option<Seq>, out: &mut Vec<Packet>) {
         let window = match hole {
             Some(_) => self.last_field(settings),
@@ -639,7 +641,7 @@ impl Spoofed {
         }
     }
 
-    /// Both ends are reset: the agent could not deliver what it acknowledged.
+    /// Resets both ends, because the agent could not deliver acknowledged data.
     pub(super) fn resets(&self, out: &mut Vec<Packet>) {
         let (src_port, dst_port) = self.ports;
         let to_sender = Segment {
@@ -661,12 +663,12 @@ impl Spoofed {
         out.extend(self.path.reverse().packet(to_far));
     }
 
-    /// Behind what the far end has acknowledged.
+    /// Returns the number behind the data that the far end has acknowledged.
     pub(super) fn confirmed(&self) -> Seq {
         self.confirmed
     }
 
-    /// Tells what it did, if anybody wants to know.
+    /// Traces its acts, if the trace is on.
     pub(super) fn tell(&mut self, out: &mut Out) {
         let mut acts = std::mem::take(&mut self.acts);
         for (act, seq) in acts.drain(..) {
@@ -675,7 +677,7 @@ impl Spoofed {
         self.acts = acts;
     }
 
-    /// Builds a note of an act on the sender's data.
+    /// Builds the trace row of an act on the sender's data.
     pub(super) fn note(&self, act: Act, seq: Seq) -> Note {
         Note {
             act,

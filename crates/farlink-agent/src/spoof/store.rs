@@ -9,7 +9,7 @@ use farlink_tcp::{Instant, Interval, SackBlock, Seq};
 use farlink_wire::packet::Packet;
 use std::collections::VecDeque;
 
-/// Later arrivals that mean a loss (RFC 5681, 3.2, counts as many duplicate ACKs).
+/// Number of later arrivals that mean a loss, like the duplicate ACKs of RFC 5681, 3.2.
 pub(super) const THRESHOLD: usize = 3;
 
 /// The kept segments.
@@ -19,41 +19,41 @@ pub(super) struct Store {
     bytes: u64,
     /// Number of the last transmission.
     order: u64,
-    /// Latest transmissions that are known to have arrived, the last first.
+    /// Latest transmissions known to have arrived, newest first.
     arrived: [u64; THRESHOLD],
-    /// Transmission that last moved the far end's acknowledgment.
+    /// Transmission that last advanced the far end's ACK.
     mover: u64,
     /// Shortest round trip to the far end so far.
     shortest: Option<Interval>,
 }
 
-/// A segment that the agent answers for.
+/// Segment that the agent must deliver.
 #[derive(Debug)]
 pub(super) struct Kept {
     pub(super) start: Seq,
     pub(super) end: Seq,
     pub(super) packet: Packet,
-    /// Last transmission: its time and its number.
+    /// Time and number of the last transmission.
     sent: Instant,
     order: u64,
-    /// The agent sent it again; no round trip can be taken of it (Karn).
+    /// Whether the agent retransmitted it, so that it gives no RTT sample (Karn).
     pub(super) again: bool,
-    /// The far end reported it (RFC 2018).
+    /// Whether the far end SACKed it (RFC 2018).
     pub(super) told: bool,
-    /// Goes again as acknowledgments come: a time-out took it for lost.
+    /// Whether ACKs release its retransmission, because an RTO marked it lost.
     pub(super) lost: bool,
-    /// Goes when the far end's window has room: it was not sent, or came there in vain.
+    /// Whether it waits for the far end's window: not sent yet, or dropped there.
     pub(super) waits: bool,
 }
 
-/// Effect of an acknowledgment of new data.
+/// Effect of an ACK of new data.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Confirmed {
-    /// Segments of it that the agent had sent again.
+    /// Number of its segments that the agent had retransmitted.
     pub(super) again: usize,
-    /// Set if the ACK came too soon to be for the agent's copies: the originals arrived.
+    /// Whether the ACK came too soon to be for the agent's retransmissions: the originals arrived.
     pub(super) early: bool,
-    /// Time at which a segment left that went once and was acknowledged alone or last.
+    /// Transmission time of a segment that was sent once and acknowledged alone or last.
     pub(super) sample: Option<Instant>,
 }
 
@@ -94,26 +94,26 @@ impl Store {
         self.all.iter_mut()
     }
 
-    /// A round trip to the far end took so long.
+    /// Records a sample of the round trip to the far end.
     pub(super) fn round_trip(&mut self, time: Interval) {
         self.shortest = Some(self.shortest.map_or(time, |least| least.min(time)));
     }
 
-    /// Returns whether the far end waits for the first segment, and not for one that is
+    /// Returns whether the far end waits for the first cached segment, instead of one that is
     /// missing in front of the agent.
     pub(super) fn is_due(&self, confirmed: Seq) -> bool {
         let first = self.all.front();
         first.is_some_and(|first| first.start.diff(confirmed) <= 0)
     }
 
-    /// Returns whether a kept segment has all of this data.
+    /// Returns whether a cached segment has all of this data.
     pub(super) fn covers(&self, start: Seq, end: Seq) -> bool {
         let after = self.all.partition_point(|kept| kept.start.diff(start) <= 0);
         let before = after.checked_sub(1).map(|at| &self.all[at]);
         before.is_some_and(|kept| kept.end.diff(end) >= 0)
     }
 
-    /// Keeps a segment that goes now, or waits.
+    /// Stores a segment that is sent now, or waits.
     pub(super) fn insert(
         &mut self,
         (start, end): (Seq, Seq),
@@ -138,7 +138,7 @@ impl Store {
         self.all.insert(at, kept);
     }
 
-    /// End of the data without a hole from `place` on.
+    /// Returns the end of the data without a hole from `place` on.
     pub(super) fn end_of_run(&self, place: Seq) -> Seq {
         let at = self.all.partition_point(|kept| kept.start.diff(place) < 0);
         let mut end = place;
@@ -153,7 +153,7 @@ impl Store {
         end
     }
 
-    /// The data behind a hole that `place` is in, of those beyond `next`.
+    /// Returns the data behind a hole in which `place` is, of the data beyond `next`.
     pub(super) fn run(&self, next: Seq, place: Seq) -> Option<SackBlock> {
         let mut run: Option<SackBlock> = None;
         for kept in self.all.iter().filter(|kept| kept.start.diff(next) > 0) {
@@ -184,15 +184,15 @@ impl Store {
         &kept.packet
     }
 
-    /// The agent sent a segment again. Returns its number.
+    /// Records a retransmission. Returns its number.
     pub(super) fn mark_again(&mut self, number: usize) -> Seq {
         let kept = &mut self.all[number];
         kept.again = true;
         kept.start
     }
 
-    /// Nothing more is heard: all that was not reported is lost. Otherwise what left so long ago
-    /// that it was to be answered for.
+    /// Marks segments lost: after an RTO all that were not SACKed, otherwise those sent so long ago
+    /// that an answer is overdue.
     pub(super) fn lose(&mut self, all: bool, now: Instant) {
         let time = self.shortest;
         for kept in &mut self.all {
@@ -206,12 +206,12 @@ impl Store {
         !kept.again || shortest.is_none_or(|time| now >= kept.sent + time)
     }
 
-    /// Returns whether the answer to a segment, if it arrived, would be here by now.
+    /// Returns whether the answer to a segment would have arrived by now.
     pub(super) fn is_old(&self, kept: &Kept, now: Instant) -> bool {
         self.shortest.is_none_or(|time| now >= kept.sent + time)
     }
 
-    /// The far end has all up to `ack`.
+    /// Handles an ACK of all data up to `ack`.
     pub(super) fn confirm(&mut self, ack: Seq, now: Instant) -> Confirmed {
         let mut confirmed = Confirmed::default();
         let mut mover = 0;
@@ -236,13 +236,13 @@ impl Store {
         confirmed
     }
 
-    /// Returns whether the first segment left before the one that last moved the acknowledgment.
+    /// Returns whether the first segment was sent before the one that last advanced the ACK.
     pub(super) fn first_was_passed(&self) -> bool {
         let first = self.all.front();
         first.is_some_and(|first| first.order < self.mover && !first.told && !first.waits)
     }
 
-    /// Duplicate ACKs at the first segment that data sent before it draws.
+    /// Returns the number of duplicate ACKs at the first segment that data sent before it causes.
     pub(super) fn excused(&self) -> usize {
         let Some(first) = self.all.front() else {
             return 0;
@@ -252,8 +252,8 @@ impl Store {
         rest.filter(|kept| before.contains(&kept.order)).count()
     }
 
-    /// The far end reports data beyond a hole. Returns the numbers of the segments that are lost:
-    /// behind them so many arrived, in a recovery one.
+    /// Handles SACKed data. Returns the numbers of lost segments, behind which enough transmissions
+    /// arrived: three, or one in a recovery.
     pub(super) fn report(
         &mut self,
         blocks: &[SackBlock],

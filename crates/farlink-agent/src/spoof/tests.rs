@@ -34,8 +34,8 @@ fn bed(bytes: [u64; 2], real: bool, row: &str) -> Bed<Spoof> {
     bed
 }
 
-/// The sender hears of its data after 20 ms and not after 520, sees no other number than
-/// the far end's, and the far end's own acknowledgments stay at the agent.
+/// The sender gets ACKs after 20 ms instead of 520 ms, sees only the far end's numbers, and the far
+/// end's own ACKs end at the agent.
 #[test]
 fn data_is_acknowledged_at_the_agent() {
     for real in [false, true] {
@@ -49,7 +49,7 @@ fn data_is_acknowledged_at_the_agent() {
         assert_eq!(counter(&bed.agent, "bytes_unconfirmed"), 0);
         assert!(bed.agent.all.is_empty() && bed.agent.timers.is_empty());
         assert_eq!(bed.agent.held, 0);
-        // The 137 segments, and not one more.
+        // Exactly the 137 segments are sent.
         assert_eq!(bed.data_to(MOBILE).count(), 137);
     }
 }
@@ -88,8 +88,8 @@ fn the_sender_repairs_what_is_lost_in_front() {
     }
 }
 
-/// A loss in front of the agent, which the sender has repaired, makes the agent send nothing
-/// again: the duplicates of the far end come late.
+/// After a loss in front of the agent, which the sender has repaired, the agent retransmits
+/// nothing: the duplicate ACKs of the far end are late.
 #[test]
 fn sends_nothing_twice_after_losses_in_front() {
     for (row, buffer) in [
@@ -117,7 +117,7 @@ fn sends_nothing_twice_after_losses_in_front() {
     }
 }
 
-/// A buffer of any size costs no time over a connection without the agent.
+/// A buffer of any size makes a connection no slower than without the agent.
 #[test]
 fn is_never_slower_than_no_agent() {
     for row in ["sack", "cubic"] {
@@ -142,8 +142,8 @@ fn is_never_slower_than_no_agent() {
     }
 }
 
-/// The far end is gone: after the last try both ends are reset, and what the sender
-/// believes to have arrived is counted.
+/// The far end is gone: after the last try both ends are reset, and data that the sender took for
+/// delivered is counted.
 #[test]
 fn what_it_cannot_deliver_ends_the_connection() {
     let mut bed = bed([0, 500_000], false, "sack");
@@ -191,7 +191,7 @@ fn transfers_or_resets_the_connections_of_a_host_that_leaves() {
     }
 }
 
-/// A byte in each segment: what is kept takes no more memory than the buffer.
+/// With one byte in each segment the state takes no more memory than the buffer.
 #[test]
 fn small_segments_are_bounded_too() {
     let mut agent = spoof();
@@ -228,8 +228,8 @@ fn small_segments_are_bounded_too() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 12))]
 
-    /// Whatever is lost, copied, damaged and late on either side, each byte comes once, in
-    /// order, in both directions, and nothing is kept at the end.
+    /// Whatever is lost, copied, damaged and late on either side: each byte arrives once, in order,
+    /// in both directions, and nothing is cached at the end.
     #[test]
     fn each_byte_comes_once_and_in_order(
         loss in 0.0..0.1_f64,
@@ -246,7 +246,7 @@ proptest! {
         let row = ["sack", "reno", "hybla", "cubic"][row];
         let mut bed = bed(bytes, real, row).with_faults(faults, seed);
         bed.agent.settings.buffer = buffer;
-        // With a buffer of a byte each goes alone, one in six with a time-out or more.
+        // With a buffer of one byte each byte goes alone, one in six with an RTO or more.
         bed.run(at(40 * LONG));
         let failed = counter(&bed.agent, "connections_failed");
         prop_assert!(bed.is_done() || failed > 0, "{:?}", bed.ends);
@@ -254,7 +254,7 @@ proptest! {
         prop_assert!(bed.agent.timers.is_empty(), "{:?}", bed.agent);
     }
 
-    /// Whatever the ends send, it stands and keeps no more than it may.
+    /// Whatever the ends send, the agent continues, and its state stays within its limits.
     #[test]
     fn hostile_segments_fill_no_memory(segments in super::super::bed::hostile(), real: bool) {
         let mut agent = spoof();
