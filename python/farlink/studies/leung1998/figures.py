@@ -1,4 +1,4 @@
-"""Figures of traces: windows and sequence numbers of single runs."""
+"""Draws figures of cwnd and sequence numbers from the traces of single runs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ __all__: list[str] = []
 
 
 _Panel = tuple[str, str, dict[str, Any]]
-"""The setting of a section, a TCP, and factors laid over the setting."""
+"""Section of the study, TCP, and factors that override the section's setting."""
 
 
 @styled

@@ -1,4 +1,4 @@
-"""Settings beyond values by path: one PLR for both directions, readings, wrong models."""
+"""Hooks that edit scenarios, for the model itself, interpretations and negative controls."""
 
 from typing import Any
 
@@ -7,11 +7,13 @@ from farlink.studies.leung1998.registry import REGISTRY
 __all__ = ["HEADERS"]
 
 HEADERS = 42
-"""IP and TCP of the satellite path, with 2 bytes of option (Table 4.1)."""
+"""Bytes of IP and TCP headers on the satellite path, with 2 bytes of options (Table 4.1)."""
 
 
 _TIMED_EACH = 256
-"""Bytes of a segment up to which 5.6.3 has Vegas slow, as it computes RTT and RTO for each."""
+"""Largest segment (bytes) for which 5.6.3 calls Vegas slow, because Vegas computes RTT and RTO for
+every segment.
+"""
 
 
 def _link(scenario: dict[str, Any], name: str) -> dict[str, Any]:
@@ -29,7 +31,7 @@ def _is_mobile(scenario: dict[str, Any]) -> bool:
 
 @REGISTRY.hook("as_read")
 def _as_read(scenario: dict[str, Any]) -> None:
-    """Make of what a point says the scenario that it means."""
+    """Complete the scenario of a point on the satellite or mobile path."""
     if _is_mobile(scenario):
         _mobile(scenario)
     else:
@@ -37,7 +39,7 @@ def _as_read(scenario: dict[str, Any]) -> None:
 
 
 def _satellite(scenario: dict[str, Any]) -> None:
-    """Add the queue's mean to the delay, and let ACKs meet the same rain as data."""
+    """Add the mean queueing delay to the satellite's delay, and apply the rain to ACKs as well."""
     scenario["links"] = [item for item in scenario["links"] if item["name"] != "radio"]
     link = _link(scenario, "satellite")
     channel = link["down"].get("channel", {})
@@ -53,9 +55,9 @@ def _satellite(scenario: dict[str, Any]) -> None:
 
 
 def _mobile(scenario: dict[str, Any]) -> None:
-    """Put a mobile at the end, and give ACKs the bit error rate that data of this length have.
+    """Use the mobile link, with the bit error rate of data also for ACKs.
 
-    A handoff stops "the end-to-end communications" (3.2.1), data and ACKs at the same time.
+    A handoff stops data and ACKs at the same time ("the end-to-end communications", 3.2.1).
     """
     scenario["links"] = [item for item in scenario["links"] if item["name"] != "satellite"]
     (flow,) = scenario["flows"]
@@ -78,7 +80,7 @@ def _variant(scenario: dict[str, Any]) -> str:
 
 @REGISTRY.hook("by_packet")
 def _by_packet(scenario: dict[str, Any]) -> None:
-    """Lose each IP packet in rain with the PLR of the rain, whatever its length."""
+    """Apply the rain's loss ratio to each IP packet, whatever its length."""
     if _is_mobile(scenario):
         return
     link = _link(scenario, "satellite")
@@ -92,7 +94,7 @@ def _by_packet(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("swapped_rain")
 def _swapped_rain(scenario: dict[str, Any]) -> None:
-    """Exchange b and g, with the bit error rate of the rain as it was."""
+    """Exchange the transition rates b and g, without a change of the rain's bit error rate."""
     if _is_mobile(scenario):
         return
     link = _link(scenario, "satellite")
@@ -104,7 +106,7 @@ def _swapped_rain(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("delay_by_draws")
 def _delay_by_draws(scenario: dict[str, Any]) -> None:
-    """Draw the queueing delay of the satellite's system for each packet, in order."""
+    """Draw the satellite's queueing delay for each packet from an exponential distribution."""
     if _is_mobile(scenario):
         return
     down = _link(scenario, "satellite")["down"]
@@ -117,7 +119,7 @@ def _delay_by_draws(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("delay_both_ways")
 def _delay_both_ways(scenario: dict[str, Any]) -> None:
-    """Let ACKs wait in that queue as long as data."""
+    """Apply the satellite's mean queueing delay also to ACKs."""
     if not _is_mobile(scenario):
         link = _link(scenario, "satellite")
         link["up"]["delay"] = link["down"]["delay"]
@@ -131,13 +133,13 @@ def _delay_ignored(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("merging")
 def _merging(scenario: dict[str, Any]) -> None:
-    """Acknowledge whatever came within MAD at once, however many segments."""
+    """Delay ACKs by MAD however many segments arrive meanwhile."""
     scenario["tcp"]["ack_every"] = 1000
 
 
 @REGISTRY.hook("each_at_once")
 def _each_at_once(scenario: dict[str, Any]) -> None:
-    """Acknowledge each segment at once, so that MAD says nothing."""
+    """Acknowledge each segment immediately, without the delay MAD."""
     for key in ("delayed_ack", "ack_every", "dup_acks", "ack_gap_fill"):
         scenario["tcp"].pop(key, None)
     scenario["tcp"]["delayed_ack"] = "off"
@@ -151,13 +153,13 @@ def _duplicates_at_once(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("one_window")
 def _one_window(scenario: dict[str, Any]) -> None:
-    """Give every connection over the satellite 64 KB, and over the mobile link 8."""
+    """Set the receive window to 64 KiB over the satellite and 8 KiB over the mobile link."""
     scenario["tcp"]["receive_window"] = "8 KiB" if _is_mobile(scenario) else "64 KiB"
 
 
 @REGISTRY.hook("one_segment")
 def _one_segment(scenario: dict[str, Any]) -> None:
-    """Give every connection segments of 512 bytes, of which PLR is then the loss."""
+    """Set the segment size to 512 bytes, to which the loss ratio PLR then applies."""
     scenario["tcp"]["mss"] = "512 B"
     for link in scenario["links"]:
         for direction in ("down", "up"):
@@ -168,21 +170,21 @@ def _one_segment(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("no_eighth")
 def _no_eighth(scenario: dict[str, Any]) -> None:
-    """Leave the eighth of a segment out of equation 1."""
+    """Leave the increment of MSS/8 out of equation 1 (congestion avoidance)."""
     if _variant(scenario) in ("reno", "tcp-rfc", "newreno"):
         scenario["tcp"].setdefault("control", {}).setdefault("reno", {})["mss_over_8"] = False
 
 
 @REGISTRY.hook("brakmo")
 def _brakmo(scenario: dict[str, Any]) -> None:
-    """Make Vegas what its authors published: a quarter for a loss, a segment a round trip."""
+    """Use Brakmo's Vegas: cwnd falls by a quarter after a loss and grows by a segment per RTT."""
     if _variant(scenario) == "vegas":
         scenario["tcp"]["control"]["vegas"].update(loss_cut="quarter", increase="segment")
 
 
 @REGISTRY.hook("linear_vegas")
 def _linear_vegas(scenario: dict[str, Any]) -> None:
-    """Let Vegas grow by a segment a round trip, and cut one for a loss."""
+    """Let cwnd of Vegas grow by one segment per RTT."""
     if _variant(scenario) in ("vegas", "p-tcp"):
         control = scenario["tcp"].setdefault("control", {}).setdefault("vegas", {})
         control["increase"] = "segment"
@@ -196,44 +198,44 @@ def _halving_vegas(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("rfc_drops")
 def _rfc_drops(scenario: dict[str, Any]) -> None:
-    """Let the receiver of RFC's TCP drop what is out of order."""
+    """Let the receiver of the study's TCP-RFC drop out-of-order segments."""
     if _variant(scenario) == "tcp-rfc":
         scenario["tcp"]["reassembly"] = False
-        # Such a receiver keeps nothing that could fill a hole.
+        # Without reassembly no arrival fills a gap, so `ack_gap_fill` is not allowed.
         scenario["tcp"].pop("ack_gap_fill", None)
 
 
 @REGISTRY.hook("backoff_ends")
 def _backoff_ends(scenario: dict[str, Any]) -> None:
-    """End the backoff of RFC's TCP with any new ACK."""
+    """Reset the RTO backoff of TCP-RFC at any ACK of new data."""
     if _variant(scenario) == "tcp-rfc":
         scenario["tcp"]["ack_ends_backoff"] = True
 
 
 @REGISTRY.hook("vegas_backoff_ends")
 def _vegas_backoff_ends(scenario: dict[str, Any]) -> None:
-    """End the backoff of Vegas with any new ACK."""
+    """Reset the RTO backoff of Vegas at any ACK of new data."""
     if _variant(scenario) == "vegas":
         scenario["tcp"]["ack_ends_backoff"] = True
 
 
 @REGISTRY.hook("reno_backoff_ends")
 def _reno_backoff_ends(scenario: dict[str, Any]) -> None:
-    """End the backoff of Reno and of Vegas with any new ACK."""
+    """Reset the RTO backoff of Reno and Vegas at any ACK of new data."""
     if _variant(scenario) in ("reno", "vegas"):
         scenario["tcp"]["ack_ends_backoff"] = True
 
 
 @REGISTRY.hook("vegas_unbound")
 def _vegas_unbound(scenario: dict[str, Any]) -> None:
-    """Let no threshold of Vegas bind."""
+    """Make alpha, beta and gamma of Vegas too large to have an effect."""
     if _variant(scenario) == "vegas":
         scenario["tcp"]["control"]["vegas"].update(alpha=1000, beta=3000, gamma=1000)
 
 
 @REGISTRY.hook("vegas_per_second")
 def _vegas_per_second(scenario: dict[str, Any]) -> None:
-    """Let Vegas compare rates with 1 and 3 segments a second: as many BaseRTTs of segments."""
+    """Use alpha = 1 and beta = 3 segments per second, so BaseRTT and 3 BaseRTT segments."""
     if _variant(scenario) == "vegas":
         size = _mss(scenario) + 40
         if _is_mobile(scenario):
@@ -248,28 +250,28 @@ def _vegas_per_second(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("vegas_times_each")
 def _vegas_times_each(scenario: dict[str, Any]) -> None:
-    """Let Vegas send segments of 256 bytes or less one at a time."""
+    """Limit Vegas with segments of at most 256 bytes to one segment in flight."""
     if _variant(scenario) == "vegas" and _mss(scenario) <= _TIMED_EACH:
         scenario["tcp"]["receive_window"] = f"{_mss(scenario)} B"
 
 
 @REGISTRY.hook("rfc_karn")
 def _rfc_karn(scenario: dict[str, Any]) -> None:
-    """Let RFC's TCP take no sample from a segment that was sent again."""
+    """Apply Karn's rule to TCP-RFC: no RTT samples of retransmitted segments."""
     if _variant(scenario) == "tcp-rfc":
         scenario["tcp"]["karn"] = True
 
 
 @REGISTRY.hook("rfc_plain")
 def _rfc_plain(scenario: dict[str, Any]) -> None:
-    """Take from RFC's TCP the eighth of a segment and the count of its ACKs."""
+    """Remove the increment MSS/8 and the ACK of every second segment from TCP-RFC."""
     if _variant(scenario) == "tcp-rfc":
         _no_eighth(scenario)
         _merging(scenario)
 
 
 def _delays(scenario: dict[str, Any], delay: str, **keys: Any) -> None:  # noqa: ANN401
-    """Set the constant that is added to the Internet's delay, and keys of its distribution."""
+    """Set the constant part of the Internet's delay, and keys of its distribution."""
     link = _link(scenario, "internet")
     for direction in ("down", "up"):
         link[direction]["delay"] = delay
@@ -278,25 +280,25 @@ def _delays(scenario: dict[str, Any], delay: str, **keys: Any) -> None:  # noqa:
 
 @REGISTRY.hook("raised_4_percent")
 def _raised_4_percent(scenario: dict[str, Any]) -> None:
-    """Raise the delay of 4 percent of packets, with the printed mean of 18 ms."""
+    """Raise the delay of 4 % of the packets; the mean is 18 ms as printed."""
     _delays(scenario, "5.7 ms", raised_share=0.04)
 
 
 @REGISTRY.hook("in_order_4_percent")
 def _in_order_4_percent(scenario: dict[str, Any]) -> None:
-    """Do so with packets in order, which wait 3.5 ms on average for those before."""
+    """Raise the delay of 4 % of the packets and keep their order, which adds 3.5 ms on average."""
     _delays(scenario, "2.2 ms", raised_share=0.04, keep_order=True)
 
 
 @REGISTRY.hook("quiet_internet")
 def _quiet_internet(scenario: dict[str, Any]) -> None:
-    """Lose nothing in the Internet."""
+    """Remove losses in the Internet."""
     _link(scenario, "internet")["down"]["channel"].pop("loss", None)
 
 
 @REGISTRY.hook("delay_280")
 def _delay_280(scenario: dict[str, Any]) -> None:
-    """Let the satellite take 0.28 s and the transmission time on top, each way."""
+    """Add 10 ms to the satellite's delay each way, so that 0.28 s exclude the transmission time."""
     if not _is_mobile(scenario):
         for direction in ("down", "up"):
             way = _link(scenario, "satellite")[direction]
@@ -305,7 +307,7 @@ def _delay_280(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("sack_for_reno")
 def _sack_for_reno(scenario: dict[str, Any]) -> None:
-    """Repair with SACK where Reno is meant."""
+    """Replace Reno by SACK."""
     if _variant(scenario) == "reno":
         scenario["tcp"].update(variant="sack", byte_counting="off")
         scenario["tcp"].pop("dup_acks", None)
@@ -344,7 +346,7 @@ REGISTRY.hook("fades_overlap")(_rule("overlap"))
 
 @REGISTRY.hook("held_in_handoffs")
 def _held_in_handoffs(scenario: dict[str, Any]) -> None:
-    """Let the base station keep what a handoff would lose."""
+    """Let the base station forward the packets that a handoff would lose."""
     if _is_mobile(scenario):
         link = _link(scenario, "radio")
         for direction in ("down", "up"):
@@ -355,7 +357,7 @@ def _held_in_handoffs(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("no_fades")
 def _no_fades(scenario: dict[str, Any]) -> None:
-    """Lose nothing in fades."""
+    """Set the bit error rate in fades to 0."""
     if _is_mobile(scenario):
         link = _link(scenario, "radio")
         for direction in ("down", "up"):
@@ -364,7 +366,7 @@ def _no_fades(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("one_speed")
 def _one_speed(scenario: dict[str, Any]) -> None:
-    """Let every mobile go at 75 km/h."""
+    """Set the speed of the mobile host to 75 km/h."""
     if _is_mobile(scenario):
         link = _link(scenario, "radio")
         for direction in ("down", "up"):
@@ -373,7 +375,7 @@ def _one_speed(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("separate_handoffs")
 def _separate_handoffs(scenario: dict[str, Any]) -> None:
-    """Let handoffs come at times of their own for data and ACKs."""
+    """Make the handoffs of the two directions independent."""
     if _is_mobile(scenario):
         link = _link(scenario, "radio")
         for direction in ("down", "up"):

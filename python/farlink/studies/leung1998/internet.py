@@ -1,4 +1,4 @@
-"""The Internet with its packets: tcplib's conversations over TCP and a router with 30 KB."""
+"""Simulates the Internet by its cross traffic: tcplib conversations and a router with 30 KB."""
 
 from typing import Any
 
@@ -13,21 +13,24 @@ __all__: list[str] = []
 
 _SECONDS = 40
 _RATES = {"ftp": 42.3, "nntp": 5.76, "smtp": 3.27, "telnet": 32.7, "rlogin": 30.7}
-"""Conversations a second at ten in the morning."""
+"""Conversations per second at ten in the morning, by application."""
 
 _USERS = {"nntp": 58, "smtp": 33, "telnet": 100, "rlogin": 100}
-"""Users of each; how many is not printed. Those of FTP fill the router."""
+"""Number of users of each application, which the study does not print. The number of FTP users
+varies, because their traffic fills the router.
+"""
 
 
 def _with_conversations(model: Model, users: int, tcp: str, over: dict[str, Any]) -> Cell:
-    """Return the file of section 4.7's setting beside so many users of FTP, and all others."""
+    """Return section 4.7's file transfer with cross traffic of all applications."""
     alone = model.cell(tcp, **said(model, "4.7", tcp, {"plr": 0.0, **over}))
     tree: dict[str, Any] = dict(alone.scenario)
     links = [dict(link) for link in tree["links"]]
     router = next(link for link in links if link["name"] == "internet")
     fast = {"rate": "1 Gbit/s", "delay": "10 ms", "queue": "unlimited"}
-    # The delay of section 3.3.2 is that of a connection. Were it before the others as well, in
-    # order, each of 10,000 packets a second would wait for the slowest of the last second.
+    # The delay of section 3.3.2 applies to one connection, so it is on a link of its own. On a
+    # shared link, which keeps the order, each of 10,000 packets per second would wait for the
+    # slowest packet of the last second.
     delays: dict[str, Any] = {"name": "delays", "between": ["core", "gateway"]}
     for direction in ("down", "up"):
         channel = {k: v for k, v in router[direction]["channel"].items() if k != "loss"}
@@ -55,9 +58,9 @@ def _with_conversations(model: Model, users: int, tcp: str, over: dict[str, Any]
         for app, count in {"ftp": users, **_USERS}.items()
     ]
     bulk = {key: entry for key, entry in file.items() if key != "size"}
-    # First, so that its place does not hang on how many others there are.
+    # The first flow, so that its index does not depend on the number of others.
     flows.insert(0, {**bulk, "app": "bulk", "duration": f"{_SECONDS} s", "tcp": tree["tcp"]})
-    # What the others speak is not printed.
+    # The study does not print the TCP of the cross traffic.
     others = {"variant": "reno", "mss": "512 B", "receive_window": "16 KiB"}
     tree.update(links=links, flows=flows, tcp=others, duration=f"{_SECONDS} s")
     tree.pop("max_duration", None)
@@ -72,10 +75,11 @@ def _conversations(
     tcp: str = "reno",
     **over: Any,  # noqa: ANN401
 ) -> Quantity:
-    """Return what the router drops or carries, or what becomes of the file beside its traffic.
+    """Return a measure of the router or of the file transfer with cross traffic.
 
-    `loss` and `busy` are of the router, `file` is the file's throughput in KB/s, `lost` the
-    share of its segments that the router drops.
+    `what` is "loss" (share of packets that the router drops), "busy" (utilisation of its link),
+    "file" (throughput of the file, KB/s) or "lost" (share of the file's segments that the router
+    drops).
     """
     cell = _with_conversations(model, users, tcp, over)
     cache = model.cache

@@ -1,4 +1,4 @@
-"""Tables 4.2 to 5.4, printed and made again side by side."""
+"""Tables 4.2 to 5.4 with printed and simulated values side by side."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -52,9 +52,10 @@ _MOBILE = {
 def _search(
     model: Model, scene: str, tcps: Mapping[str, str], vary: Mapping[str, str], over: dict[str, Any]
 ) -> Table:
-    """Search window, ACK delay and segment together; what is printed is what the search begins at.
+    """Search for the best receive window, ACK delay and segment size, from the printed values.
 
-    Loss is by the bits of the printed segment, so that shorter ones lose less.
+    The bit error rate follows from the loss of segments of the printed size, so shorter segments
+    are lost less often.
     """
     rows = []
     for tcp, printed in tcps.items():

@@ -1,4 +1,4 @@
-"""Functions of traces for claims: how a window is cut, how long a loss waits, how even it goes."""
+"""Measures from traces: cuts of cwnd, delays of retransmissions, variation of rates."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +29,7 @@ def traced_cell(model: Model, scene: str, tcp: str, over: dict[str, Any]) -> Cel
 
 
 def sent(trace: Trace, name: str) -> pd.DataFrame:
-    """Return the rows of a trace that are of the sender."""
+    """Return the rows of a trace for the sending end."""
     table = trace.table(name)
     return table[table["side"] == "from"]
 
@@ -39,7 +39,7 @@ def _data(cell: Cell) -> int:
 
 
 def _retx_latency(cell: Cell, trace: Trace) -> float:
-    """Return the median time from when a segment first left to when it left again."""
+    """Return the median time (s) from a segment's first transmission to its retransmission."""
     table = sent(trace, "segments")
     first = table.drop_duplicates("seq").set_index("seq")["time"]
     again = table[table["retransmission"]].drop_duplicates("seq")
@@ -54,7 +54,7 @@ def _windows(trace: Trace) -> tuple[Any, Any]:
 
 
 def _cwnd_cv(_: Cell, trace: Trace) -> float:
-    """Return the deviation of the window over its mean, in time."""
+    """Return the coefficient of variation of cwnd over time."""
     time, window = _windows(trace)
     weight = np.diff(time)
     mean = np.average(window[:-1], weights=weight)
@@ -67,7 +67,7 @@ def _marks(trace: Trace, kind: str) -> Any:  # noqa: ANN401
 
 
 def _cuts(trace: Trace) -> list[tuple[float, float]]:
-    """Return the window before and after each recovery: from its start to its end."""
+    """Return cwnd (bytes) before the start and after the end of each fast recovery."""
     time, window = _windows(trace)
     entries = []
     over = _marks(trace, "recovery_exit")
@@ -81,28 +81,28 @@ def _cuts(trace: Trace) -> list[tuple[float, float]]:
 
 
 def _median_loss_cut(cell: Cell, trace: Trace) -> float:
-    """Return what a repaired loss takes from the window, in segments."""
+    """Return the median reduction of cwnd by a fast recovery (segments)."""
     cuts = [before - after for before, after in _cuts(trace)]
     return float(np.median(cuts)) / _data(cell) if cuts else float("nan")
 
 
 def _median_loss_cut_fraction(_: Cell, trace: Trace) -> float:
-    """Return the share of the window that it takes."""
+    """Return the median reduction of cwnd by a fast recovery, as a share of cwnd."""
     cuts = [1 - after / before for before, after in _cuts(trace)]
     return float(np.median(cuts)) if cuts else float("nan")
 
 
 def _cwnd_after_timeout(cell: Cell, trace: Trace) -> float:
-    """Return the window after a time-out, in segments."""
+    """Return the median cwnd after a time-out (segments)."""
     time, window = _windows(trace)
     at = [np.searchsorted(time, mark, "left") for mark in _marks(trace, "timeout")]
     return float(np.median([window[i] for i in at])) / _data(cell) if at else float("nan")
 
 
 def _drops(cell: Cell, trace: Trace) -> float:
-    """Return how often in 100 s the window drops to one segment from more.
+    """Return the number of falls of cwnd to one segment per 100 s.
 
-    A second time-out in a row finds it there and drops nothing.
+    A second time-out in a row is not counted, because cwnd is one segment already.
     """
     time, window = _windows(trace)
     at = [np.searchsorted(time, mark, "left") - 1 for mark in _marks(trace, "timeout")]
@@ -111,7 +111,7 @@ def _drops(cell: Cell, trace: Trace) -> float:
 
 
 def _seq_rate_cv(cell: Cell, trace: Trace) -> float:
-    """Return the deviation of what comes in bins of time, over its mean."""
+    """Return the coefficient of variation of the bytes received per bin of time."""
     table = trace.table("delivered")
     table = table[table["side"] == "to"]
     width = _BIN_S[cell.scenario["flows"][0]["to"]]
@@ -123,7 +123,7 @@ def _seq_rate_cv(cell: Cell, trace: Trace) -> float:
 
 
 def _longest_pause(_: Cell, trace: Trace) -> float:
-    """Return the longest time without new data."""
+    """Return the longest time (s) without a transmission of new data."""
     table = sent(trace, "segments")
     new = table[~table["retransmission"]]["time"].to_numpy()
     return float(np.max(np.diff(new)))
@@ -143,7 +143,7 @@ _OF: dict[str, Callable[[Cell, Trace], float]] = {
 
 @REGISTRY.function("traced")
 def _traced(model: Model, what: str, scene: str, tcp: str, **over: Any) -> Quantity:  # noqa: ANN401
-    """Return a number of traces, run by run, of forty runs at most."""
+    """Return a measure from traces of at most 40 runs, one value for each run."""
     cell = traced_cell(model, scene, tcp, over)
     runs = min(model.cache.runs, _MOST_RUNS)
     values = [_OF[what](cell, model.cache.probe(cell, run)) for run in range(runs)]

@@ -1,4 +1,4 @@
-"""Words of the record's claims beyond those of the language of studies."""
+"""Functions of this study for the expressions of its claims."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -17,9 +17,10 @@ _TIMES = {"a", "b"}
 
 
 def said(model: Model, scene: str, tcp: str, over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the factors of a section's setting for a TCP, with others laid over them.
+    """Return the factors of a section's setting for a TCP, overridden by `over`.
 
-    Handoffs are said by sizes or by times: who says the one takes the other away.
+    Handoffs are given by sizes (`cell`, `region`) or by times (`a`, `b`). Giving one kind removes
+    the other.
     """
     factors = dict(model.plan.constants["SCENES"][scene])
     if over.keys() & _SIZES:
@@ -43,7 +44,7 @@ def throughput(model: Model, scene: str, tcp: str, **over: Any) -> Quantity:  # 
 
 @REGISTRY.function("M")
 def _measure(model: Model, name: str, scene: str, tcp: str, **over: Any) -> Quantity:  # noqa: ANN401
-    """Return another measure in that setting."""
+    """Return a measure in a section's setting."""
     return model.measure(name, tcp, **said(model, scene, tcp, over))
 
 
@@ -65,7 +66,7 @@ def _near(
     slack: float,
     **over: Any,  # noqa: ANN401
 ) -> Evidence:
-    """Say whether a value is as good as any of a grid, to within a share."""
+    """Return evidence that a value gives at least (1 - slack) of any grid value's throughput."""
     result = _over(model, scene, tcp, factor, grid, over)
     ours = throughput(model, scene, tcp, **{**over, factor: value})
     return every(ours >= (1 - slack) * match for key, match in result.items() if key != value)
@@ -81,12 +82,12 @@ def _best_is(
     value: float,
     **over: Any,  # noqa: ANN401
 ) -> Evidence:
-    """Say whether a value is the best of a grid."""
+    """Return evidence that a value has the highest throughput of a grid."""
     return best(_over(model, scene, tcp, factor, grid, over), (value,))
 
 
 def _rows(values: Mapping[float, Quantity]) -> tuple[Any, Any, frozenset[str]]:
-    """Return the points, a row of values for each, and the cells that they are of."""
+    """Return the points, a row of their values for each, and the keys of their cells."""
     runs = min(len(match.values) for match in values.values())
     rows = np.array([match.values[:runs] for match in values.values()])
     cells = frozenset[str]().union(*(match.cells for match in values.values()))
@@ -102,7 +103,7 @@ def _best(
     grid: Sequence[float],
     **over: Any,  # noqa: ANN401
 ) -> Quantity:
-    """Return the value of a factor with the highest throughput, run by run."""
+    """Return the value of a factor with the highest throughput, for each run."""
     points, rows, cells = _rows(_over(model, scene, tcp, factor, grid, over))
     chosen = points[np.argmax(np.nan_to_num(rows), axis=0)].astype(np.float64)
     chosen[np.isnan(rows).any(axis=0)] = math.nan
@@ -119,7 +120,7 @@ def _least(
     slack: float,
     **over: Any,  # noqa: ANN401
 ) -> Quantity:
-    """Return the least value whose mean is within a share of the best; each run left out once."""
+    """Return the smallest value whose mean is >= (1 - slack) of the best (leave one run out)."""
     points, rows, cells = _rows(_over(model, scene, tcp, factor, grid, over))
     chosen = []
     for run in range(rows.shape[1]):
@@ -138,7 +139,7 @@ def _top(
     grid: Sequence[float],
     **over: Any,  # noqa: ANN401
 ) -> Quantity:
-    """Return the throughput at the value with the highest mean."""
+    """Return the throughput at the value of a factor with the highest mean."""
     return _highest(list(_over(model, scene, tcp, factor, grid, over).values()))
 
 
@@ -148,7 +149,7 @@ def _highest(given: Sequence[Quantity]) -> Quantity:
 
 @REGISTRY.function("spread_of")
 def _spread_of(_: Model, given: Sequence[Quantity]) -> Quantity:
-    """Return the highest less the lowest mean, of the highest; noise makes it too large."""
+    """Return (highest - lowest) / highest of the means, which noise biases upwards."""
     high = _highest(given)
     low = min(given, key=lambda item: np.nan_to_num(item.mean))
     return ((high - low) / high).named(f"spread({high.label} ...)")
@@ -156,12 +157,13 @@ def _spread_of(_: Model, given: Sequence[Quantity]) -> Quantity:
 
 @REGISTRY.function("gm")
 def _gm(_: Model, given: Sequence[Quantity]) -> Quantity:
-    """Return the geometric mean of quantities; where some run has none below 0, of their means."""
+    """Return the geometric mean of the quantities' means, with one value for each run."""
     runs = min(len(setting.values) for setting in given)
     rows = np.array([setting.values[:runs] for setting in given])
     cells = frozenset[str]().union(*(setting.cells for setting in given))
     with np.errstate(invalid="ignore", divide="ignore"):
-        # The first order of log(mean + deviation): its mean is exact, its spread as good as that.
+        # Linearised in the deviations, so that the mean over the runs is exact and the spread is of
+        # first order.
         means = rows.mean(axis=1, keepdims=True)
         values = np.exp(np.log(means).mean()) * (1 + (rows / means - 1).mean(axis=0))
     return Quantity(values, f"mean({given[0].label} ...)", "", cells)
@@ -177,7 +179,7 @@ def _zip(_: Model, *given: Sequence[Any]) -> list[Any]:
 
 @REGISTRY.function("sat_loss")
 def _sat_loss(_: Model, b: float, g: float, clear: float, rain: float, data: int, ack: int) -> Any:  # noqa: ANN401
-    """Return equations 1 to 3: mean loss of data, of ACKs, and of what is not acknowledged."""
+    """Compute equations 1 to 3: mean loss ratio of data, of ACKs, and of either of both."""
 
     def mean(bits: int) -> float:
         return (g * (1 - (1 - clear) ** bits) + b * (1 - (1 - rain) ** bits)) / (b + g)
@@ -188,25 +190,25 @@ def _sat_loss(_: Model, b: float, g: float, clear: float, rain: float, data: int
 
 @REGISTRY.function("handoff_mean")
 def _handoff_mean(_: Model, half: float, speed: float) -> float:
-    """Return the mean stay in a region of which half is so many m, at so many km/h (eqs 6 to 8)."""
+    """Compute equations 6 to 8: mean stay (s) in a region of 2 `half` m at `speed` km/h."""
     return half / (math.log(2) * speed / 3.6)
 
 
 @REGISTRY.function("packet_error_rate")
 def _packet_error_rate(_: Model, ber: float, size: int) -> float:
-    """Return equation 10, with its length in bits."""
+    """Compute equation 10: packet error rate, with `size` in bytes."""
     return 1 - (1 - ber) ** (8 * size)
 
 
 @REGISTRY.function("derived")
 def _derived(model: Model, name: str, scene: str, tcp: str, **over: Any) -> float:  # noqa: ANN401
-    """Return what the engine derives of the mobile channel: mean_fade, mean_handoff, ..."""
+    """Return a value that the engine derives for the mobile channel, such as mean_fade. ... ..."""
     return _of_channel(model, "radio", "mobile", name)(scene, tcp, over)
 
 
 @REGISTRY.function("internet")
 def _internet(model: Model, name: str) -> float:
-    """Return what it derives of the delay of the Internet, or a key of it."""
+    """Return a derived value, or a key, of the engine's Internet delay."""
     return _of_channel(model, "internet", "internet_delay", name)("4.4", "reno", {})
 
 
@@ -219,7 +221,7 @@ def _of_channel(
         cell = model.cell(tcp, **said(model, scene, tcp, over))
         links: Any = cell.scenario["links"]
         down = next(item for item in links if item["name"] == link)["down"]
-        # That both directions share it says nothing about one.
+        # A channel for one direction does not accept `shared`.
         stage = {k: v for k, v in down["channel"].get(kind, {}).items() if k != "shared"}
         if name in stage:
             return float(stage[name])
@@ -231,9 +233,10 @@ def _of_channel(
 
 @REGISTRY.function("fragments")
 def _fragments(model: Model, mss: int, header: int) -> float:
-    """Return the packets per segment that the satellite carries, for a TCP header of so many bytes.
+    """Return the number of IP fragments of a segment on the satellite link.
 
-    The engine's header has 20 bytes, so the rest of it is taken from the MTU.
+    `header` is the size of the TCP header (bytes). The engine's header has 20 bytes, so the excess
+    is subtracted from the MTU.
     """
     cell = model.cell("reno", mss=mss, mtws=16, mad=1)
     links: Any = cell.scenario["links"]

@@ -6,7 +6,7 @@ from farlink.studies.study import Study
 
 __all__ = ["STUDY"]
 
-# Each registers its figures, tables, functions and hooks.
+# Importing a module registers its figures, tables, functions and hooks.
 _MODULES = (fairness, tables, traced)
 
 STUDY = Study.read(__name__, REGISTRY)

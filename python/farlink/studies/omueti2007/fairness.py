@@ -1,4 +1,4 @@
-"""Six downloads over one bottleneck with round trips of 65 to 540 ms (4.2.4, figure 19)."""
+"""Six downloads over one bottleneck, with RTTs from 65 to 540 ms (4.2.4, figure 19)."""
 
 import copy
 from typing import Any
@@ -13,10 +13,12 @@ from farlink.studies.quantity import Quantity
 __all__ = ["jain"]
 
 _DELAYS_MS = (250, 200, 150, 50, 25, 12.5)
-"""One way, from the switch to receivers 0 to 5; all other links have 5 ms."""
+"""One-way delays (ms) from the switch to receivers 0 to 5; all other links have 5 ms."""
 
 _LONG = 3
-"""The first three have round trips beyond 0.3 s, and are TCP-ADaLR's beside NewReno."""
+"""Number of flows with an RTT above 0.3 s, the first ones. In "mixed" they use TCP-ADaLR and the
+others NewReno.
+"""
 
 _VARIANTS = {
     "adalr": ["adalr-newreno"] * 6,
@@ -68,7 +70,7 @@ def _sum(of: list[Quantity]) -> Quantity:
 
 @REGISTRY.function("jain")
 def jain(model: Model, kind: str) -> Quantity:
-    """Return Jain's index of the six goodputs, each over its own download (eq. 2)."""
+    """Return Jain's index of the six goodputs, each over its own duration (eq. 2)."""
     rates = np.array([rate.values for rate in _rates(model, kind)])
     index = rates.sum(axis=0) ** 2 / (len(rates) * (rates**2).sum(axis=0))
     return Quantity(index, f"Jain's index({kind})")
@@ -76,18 +78,18 @@ def jain(model: Model, kind: str) -> Quantity:
 
 @REGISTRY.function("fair_share")
 def _fair_share(model: Model, kind: str, place: int) -> Quantity:
-    """Return the goodput of one over the mean of all."""
+    """Return the goodput of a flow / the mean goodput of all six."""
     rates = _rates(model, kind)
     return (rates[place] * len(rates) / _sum(rates)).named(f"share of {place}({kind})")
 
 
 @REGISTRY.function("long_share")
 def _long_share(model: Model, kind: str) -> Quantity:
-    """Return what the three long round trips get of all."""
+    """Return the share of the three flows with long RTTs in the total goodput."""
     rates = _rates(model, kind)
     return (_sum(rates[:_LONG]) / _sum(rates)).named(f"share of long round trips({kind})")
 
 
 @REGISTRY.hook("narrow_bottleneck")
 def _narrow_bottleneck(_: dict[str, Any]) -> None:
-    """Register the bottleneck for the six flows, not for the satellite: see `_six`."""
+    """Leave the satellite's scenario unchanged; `_six` applies the narrow bottleneck."""

@@ -1,4 +1,4 @@
-"""Tables of the study: what was published is in the record, ours comes from the model."""
+"""Tables of the study, with published values of the record and values of the model."""
 
 import json
 import tomllib
@@ -103,7 +103,7 @@ def _file(model: Model) -> Table:
 
 @REGISTRY.hook("both_ways")
 def _both_ways(tree: dict[str, Any]) -> None:
-    """Give the way back of the satellite link the delay and the errors of the way there."""
+    """Copy delay and bit error rate of the satellite's downlink to its uplink."""
     for link in tree["links"]:
         if link["name"] == "satellite":
             there = link["down"]
@@ -114,14 +114,14 @@ def _both_ways(tree: dict[str, Any]) -> None:
 
 @REGISTRY.hook("buffer_for_files")
 def _buffer_for_files(tree: dict[str, Any]) -> None:
-    """Give the gateway a rate for pages, and no limit to its buffer."""
+    """Remove the limit of the gateway's buffer for web pages, but not its rate."""
     for link in tree["links"]:
         if link["name"] == "service" and tree["flows"][0]["app"] == "http":
             link["down"]["queue"] = "unlimited"
 
 
 def _buffer(limit: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
-    """Return a hook that gives a gateway that is limited another buffer."""
+    """Return a hook that replaces the gateway's buffer limit of 37500 B."""
 
     def change(tree: dict[str, Any]) -> None:
         for link in tree["links"]:
@@ -137,7 +137,7 @@ REGISTRY.hook("buffer_4")(_buffer({"packets": 4}))
 
 @REGISTRY.hook("file_50e6")
 def _file_50e6(tree: dict[str, Any]) -> None:
-    """Take a megabyte of the file for a million bytes; pages have no such size."""
+    """Change the file's size from 50 MiB to 50 * 10^6 bytes."""
     for flow in tree["flows"]:
         if flow.get("size") == "50 MiB":
             flow["size"] = "50 MB"
@@ -145,7 +145,7 @@ def _file_50e6(tree: dict[str, Any]) -> None:
 
 @REGISTRY.hook("half_gateway")
 def _half_gateway(tree: dict[str, Any]) -> None:
-    """Halve the rate of a gateway that is limited."""
+    """Halve the gateway's rate if it is limited to 360 kbit/s."""
     for link in tree["links"]:
         if link["name"] == "service" and link["down"]["rate"] == "360 kbit/s":
             link["down"]["rate"] = "180 kbit/s"

@@ -1,4 +1,4 @@
-"""Functions of traces: levels late in a transfer, and unit facts of TCP-ADaLR."""
+"""Measures from traces: rates late in a transfer, and properties of TCP-ADaLR."""
 
 import math
 
@@ -18,12 +18,12 @@ _BIN_S = 10.0
 
 
 def _same(model: Model, value: float, label: str) -> Quantity:
-    """Return a quantity with this value in every run; the scenarios are deterministic."""
+    """Return a quantity with the same value in every run, for deterministic scenarios."""
     return Quantity([value] * model.cache.runs, label)
 
 
 def _rate(model: Model, cell: Cell) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return times and the bits a second that the satellite link carries to the receiver."""
+    """Return times and throughput (bit/s) of the satellite's downlink."""
     table = model.cache.trace(cell, "throughput")
     table = table[(table["link"] == "satellite") & (table["direction"] == "down")]
     return table["time"].to_numpy(), table["throughput"].to_numpy()
@@ -31,7 +31,7 @@ def _rate(model: Model, cell: Cell) -> tuple[NDArray[np.float64], NDArray[np.flo
 
 @REGISTRY.function("late_share")
 def late_share(model: Model, tcp: str, ack: str) -> Quantity:
-    """Return the share of the link's rate in the last quarter of TCP-ADaLR's download."""
+    """Return throughput / link rate in the last quarter of TCP-ADaLR's download time."""
     end = model.cache.flow(model.cell("adalr_sack", ack), "duration").mean
     time, rate = _rate(model, model.cell(tcp, ack))
     late = (time > 0.75 * end) & (time < 0.98 * end)
@@ -40,7 +40,7 @@ def late_share(model: Model, tcp: str, ack: str) -> Quantity:
 
 @REGISTRY.function("rho_is")
 def _rho_is(model: Model, rtt: float, rho: float) -> Evidence:
-    """Say whether rho is that, but for what a packet takes, on a path of this round trip in s."""
+    """Return the fact whether rho is `rho` (within 1e-5) on a path with the RTT `rtt` (s)."""
     cell = model.cell("adalr_sack", "n", rtt=rtt / 2, fast=True, size="20 kB")
     table = model.cache.trace(cell, "control")
     table = table[(table["quantity"] == "rho") & table["value"].notna()]
@@ -50,7 +50,7 @@ def _rho_is(model: Model, rtt: float, rho: float) -> Evidence:
 
 @REGISTRY.function("at_once")
 def _at_once(model: Model, tcp: str) -> Quantity:
-    """Return the most segments that are sent again at one instant after a time-out."""
+    """Return the largest number of retransmissions at one instant after a time-out."""
     cell = model.cell(tcp, "n", outage="window", size="4 MiB")
     sent = model.cache.trace(cell, "segments")
     sent = sent[(sent["side"] == "from") & sent["retransmission"]]
@@ -60,7 +60,7 @@ def _at_once(model: Model, tcp: str) -> Quantity:
 
 @REGISTRY.function("later")
 def _later(model: Model, k: int) -> Quantity:
-    """Return how much later the k-th time-out in a row comes than with SACK, in s."""
+    """Return the delay (s) of the k-th consecutive time-out of TCP-ADaLR compared to SACK."""
     times = []
     for tcp in ("adalr_sack", "sack"):
         marks = model.cache.trace(model.cell(tcp, "n", outage="minute", size="4 MiB"), "marks")
@@ -70,7 +70,7 @@ def _later(model: Model, k: int) -> Quantity:
 
 
 def _over_time(model: Model, label: str, congested: bool, scale: float = 1e-3) -> Curves:  # noqa: FBT001
-    """Draw the rate of the satellite link over time, without delayed ACK."""
+    """Compute curves of the satellite link's throughput over time, without delayed ACKs."""
     series, x = {}, np.arange(_BIN_S / 2, 300 if not congested else 1200, _BIN_S)
     names = {"TCP-ADaLR SACK": "adalr_sack", "TCP-ADaLR NewReno": "adalr_newreno"}
     for name, tcp in {**names, "TCP SACK": "sack", "TCP NewReno": "newreno"}.items():

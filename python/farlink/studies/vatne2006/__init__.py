@@ -6,7 +6,7 @@ from farlink.studies.vatne2006.registry import REGISTRY
 
 __all__ = ["STUDY"]
 
-# Each registers its figures, tables, functions and hooks.
+# Importing a module registers its figures, tables, functions and hooks.
 _MODULES = (channel, ladders, satellite)
 
 STUDY = Study.read(__name__, REGISTRY)

@@ -1,4 +1,4 @@
-"""The channel of the radio: table 5, the chain, positions and angles, and readings of them."""
+"""Radio channel: table 5, Gilbert chain, positions and angles, and their interpretations."""
 
 import math
 import tomllib
@@ -26,11 +26,11 @@ _COLUMNS = ("F (dB)", "P_GG", "P_BB", "alpha", "beta", "1/beta")
 
 _MISPRINTS = {(2, "beta"), (2, "1/beta"), (4, "beta"), (5, "P_GG"), (5, "alpha")}
 _MISPRINTS |= {(7, "1/beta"), (8, "P_GG"), (8, "alpha")}
-"""Cells that do not follow: by row and column."""
+"""Cells (row, column) of table 5 that do not follow from f_d T and P_E."""
 
 
 def rayleigh(cell: Cell) -> Mapping[str, Any]:
-    """Return the parameters of the fading of a cell."""
+    """Return the fading parameters in a cell's scenario."""
     result: Mapping[str, Any] = cell.scenario["links"][0]["down"]["channel"]["rayleigh"]
     return result
 
@@ -43,7 +43,7 @@ def _published() -> Mapping[str, list[Any]]:
 
 
 def _computed(doppler: float, loss: float) -> dict[str, float]:
-    """Return the columns of a row of table 5, as the engine has them."""
+    """Return the columns of a row of table 5 that the engine computes."""
     fading = {"doppler": doppler / _STEP_S, "loss": loss, "step": f"{_STEP_S * 1e3:g} ms"}
     derived = channel({"rayleigh": fading}, packets=1000).derived
     of = {row["name"]: row["value"] for row in derived}
@@ -53,7 +53,7 @@ def _computed(doppler: float, loss: float) -> dict[str, float]:
 
 
 def _cells() -> list[tuple[int, str, str, float]]:
-    """Return row, column, what is printed and what is computed of each cell."""
+    """Return row, column, printed text and computed value of each cell of table 5."""
     entries = []
     for row, (doppler, loss, *printed) in _published().items():
         computed = _computed(doppler, loss)
@@ -84,7 +84,7 @@ def _misprints(_: Model) -> int:
 
 @REGISTRY.function("cells_agree")
 def _cells_agree(_: Model) -> Evidence:
-    """Say whether all cells follow but those that are known to be misprinted."""
+    """Return the fact that exactly the cells in `_MISPRINTS` do not follow from f_d T and P_E."""
     off = {(row, column) for row, column, text, value in _cells() if not _agrees(text, value)}
     return fact(off == _MISPRINTS, f"{54 - len(off)} of 54 cells agree")
 
@@ -101,26 +101,26 @@ def _chain(model: Model) -> Any:  # noqa: ANN401 (a sample)
 
 @REGISTRY.function("chain_bad")
 def _chain_bad(model: Model) -> float:
-    """Return the share of steps that the chain of the example is bad, of a million."""
+    """Return the share of bad steps of the example's Gilbert chain, over a million steps."""
     return float(_chain(model).rows[0].sampled.mean)
 
 
 @REGISTRY.function("chain_run")
 def _chain_run(model: Model) -> float:
-    """Return the mean number of bad steps in a row."""
+    """Return the mean number of consecutive bad steps of the example's Gilbert chain."""
     return float(_chain(model).rows[1].sampled.mean)
 
 
 @REGISTRY.function("dropped")
 def _dropped(_: Model, metres: float) -> float:
-    """Return the share of packets of 60 bytes that the radio drops at a distance, as meant."""
+    """Return the theoretical loss of packets of 60 bytes over the radio at a distance (m)."""
     radio = {"band": "2400 MHz", "noise": "vatne2006", "distance": f"{metres:g} m"}
     theory = channel({"radio": radio}, packets=1000, bytes=60).rows[0].theory
     return math.nan if theory is None else float(theory)
 
 
 def _turns(model: Model, turning: float) -> list[NDArray[np.float64]]:
-    """Return angles between legs of a node far from any border, a row a run."""
+    """Return the angles (rad) between the legs of a moving node far from any border, by run."""
     if model.change.hook == "variance" and turning:
         turning = math.sqrt(turning)
     if model.change.hook == "any_angle":
@@ -155,14 +155,14 @@ def _turns(model: Model, turning: float) -> list[NDArray[np.float64]]:
 
 @REGISTRY.function("sharp")
 def _sharp(model: Model, turning: float) -> Quantity:
-    """Return the share of turns by more than 2.5 rad; 0 for any angle alike."""
+    """Return the share of turns by more than 2.5 rad; `turning` 0 means uniform angles."""
     shares = [float(np.mean(row > 2.5)) for row in _turns(model, turning)]
     return Quantity(shares, f"turns beyond 2.5 rad(deviation {turning:g})", "share")
 
 
 @REGISTRY.function("behind")
 def _behind(model: Model, turning: float) -> Quantity:
-    """Return the share of turns by more than a right angle."""
+    """Return the share of turns by more than pi/2; `turning` 0 means uniform angles."""
     shares = [float(np.mean(row > np.pi / 2)) for row in _turns(model, turning)]
     return Quantity(shares, f"turns beyond a right angle(deviation {turning:g})", "share")
 
@@ -174,7 +174,7 @@ def _of(tree: dict[str, Any]) -> dict[str, Any] | None:
 
 @REGISTRY.hook("both_ways")
 def _both_ways(tree: dict[str, Any]) -> None:
-    """Give the way back the delay, and both directions the same fades."""
+    """Copy the downlink's delay to the uplink, and let both directions share the fades."""
     (link,) = tree["links"]
     link["up"]["delay"] = link["down"]["delay"]
     if (fading := _of(tree)) is not None:
@@ -184,7 +184,7 @@ def _both_ways(tree: dict[str, Any]) -> None:
 
 @REGISTRY.hook("same_delay")
 def _same_delay(tree: dict[str, Any]) -> None:
-    """Give the way back the delay only."""
+    """Copy the downlink's delay to the uplink."""
     (link,) = tree["links"]
     link["up"]["delay"] = link["down"]["delay"]
 
@@ -215,9 +215,9 @@ def _exchanged(tree: dict[str, Any]) -> None:
 
 @REGISTRY.hook("variance")
 def _variance(_: dict[str, Any]) -> None:
-    """Compute the variance over angles, not over scenarios: see `_turns`."""
+    """Leave the scenario unchanged; `_turns` reads the angle's parameter as a variance."""
 
 
 @REGISTRY.hook("any_angle")
 def _any_angle(_: dict[str, Any]) -> None:
-    """Compute the condition over angles, not over scenarios: see `_turns`."""
+    """Leave the scenario unchanged; `_turns` draws uniform angles."""

@@ -1,4 +1,4 @@
-"""Claims that one packet, one connection or all conditions together decide."""
+"""Measures of a single packet or connection, and over all 27 conditions."""
 
 import math
 from typing import Any
@@ -18,7 +18,7 @@ _DATA = 40
 
 @REGISTRY.function("on_link")
 def _on_link(model: Model) -> float:
-    """Return how long a full packet takes on the link that is run, in s."""
+    """Return the transmission time (s) of a full packet on the simulated link."""
     cell = model.cell("newreno", 0, 0.03)
     rate = float(str(cell.scenario["links"][0]["down"]["rate"]).split()[0])
     data = float(str(cell.scenario["tcp"]["mss"]).split()[0])
@@ -27,7 +27,7 @@ def _on_link(model: Model) -> float:
 
 @REGISTRY.function("count_of")
 def _count_of(model: Model, payload: int) -> float:
-    """Return the segments that 1 MB takes, by a transfer over a clean path."""
+    """Return the number of segments of a 1 MB transfer on a path without loss."""
     tree: dict[str, Any] = dict(model.cell("newreno", 0, 0.03).scenario)
     flows = [{**tree["flows"][0], "size": "1 MB"}]
     tcp = {**tree["tcp"], "mss": f"{payload} B", "receive_window": "64 KiB"}
@@ -36,7 +36,7 @@ def _count_of(model: Model, payload: int) -> float:
 
 
 def _reno(model: Model, fate: dict[str, Any]) -> Cell:
-    """Return Reno over a satellite-like path that loses what `fate` says."""
+    """Return the cell of a Reno transfer with the loss channel `fate`."""
     tree: dict[str, Any] = dict(model.cell("newreno", 0, 0.05).scenario)
     (link,) = tree["links"]
     link = {**link, "down": {**link["down"], "channel": fate}}
@@ -62,7 +62,7 @@ def _mark(model: Model, cell: Cell, kind: str) -> float:
 
 @REGISTRY.function("after_duplicates")
 def _after_duplicates(model: Model) -> float:
-    """Return the window after a fast recovery over what was in flight before it."""
+    """Return cwnd after a fast recovery / the data in flight before; 0.5 within a segment."""
     cell = _reno(model, {"scripted_loss": {"packets": [100]}})
     began, over = (_mark(model, cell, kind) for kind in ("fast_retransmit", "recovery_exit"))
     if math.isnan(over):
@@ -75,7 +75,7 @@ def _after_duplicates(model: Model) -> float:
 
 @REGISTRY.function("after_timeout")
 def _after_timeout(model: Model) -> float:
-    """Return the window after a time-out, in segments."""
+    """Return cwnd (segments) after a time-out."""
     cell = _reno(model, {"outage": {"start": "1 s", "duration": "1 s"}})
     at = _mark(model, cell, "timeout")
     u, cwnd = _values(model, cell, "cwnd")
@@ -84,7 +84,7 @@ def _after_timeout(model: Model) -> float:
 
 @REGISTRY.function("wins")
 def _wins(model: Model, tcp: str) -> Quantity:
-    """Count the conditions of 27 in which one of the two is ahead, run by run."""
+    """Count, for each run, the conditions of 27 in which `tcp` beats the other TCP."""
     other = {"newreno": "westwood", "westwood": "newreno"}[tcp]
     total = None
     for row in model.plan.constants["ROWS"]:
@@ -98,7 +98,7 @@ def _wins(model: Model, tcp: str) -> Quantity:
 
 @REGISTRY.function("first_as_rest")
 def _first_as_rest(model: Model) -> Evidence:
-    """Say whether the first four transfers are as the others are."""
+    """Return the fact whether the mean of the first four transfers is within 3 standard errors."""
     values = model.thr("westwood", 2, 0.03).values
     first, rest = values[:4], values[4:]
     if len(rest) < 2:
@@ -126,7 +126,7 @@ def _graph1(model: Model) -> Curves:
 
 @REGISTRY.hook("tahoe")
 def _tahoe(_: dict[str, Any]) -> None:
-    """Judge one connection, not the model: see `_reno`."""
+    """Leave the scenario unchanged; `_reno` replaces Reno by Tahoe."""
 
 
 @REGISTRY.hook("without_sack")

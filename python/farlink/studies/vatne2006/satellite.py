@@ -1,4 +1,4 @@
-"""The satellite: means over both days, what a capture at the receiver counts, and readings."""
+"""Satellite: means over both days, counts as in a capture at the receiver, interpretations."""
 
 from typing import Any
 
@@ -23,18 +23,18 @@ def _of_days(model: Model, measure: str, tcp: str) -> Quantity:
 
 @REGISTRY.function("sat_thr")
 def _sat_thr(model: Model, tcp: str) -> Quantity:
-    """Return the throughput over both days, in B/s."""
+    """Return the mean throughput of both days (B/s)."""
     return _of_days(model, "thr", tcp)
 
 
 @REGISTRY.function("sat_duration")
 def _sat_duration(model: Model, tcp: str) -> Quantity:
-    """Return the length of a transfer over both days, in s."""
+    """Return the mean duration of a transfer on both days (s)."""
     return _of_days(model, "duration", tcp)
 
 
 def _holes(model: Model, tcp: str, day: str) -> Quantity:
-    """Return segments that were lost and filled later: sent again, and not for nothing."""
+    """Return the number of lost segments: retransmissions minus duplicates at the receiver."""
     table: dict[str, Any] = {"place": day}
     resent = model.resent(tcp, 0, 0, **table)
     return (resent - model.nrtx(tcp, 0, 0, **table)).named(f"holes({tcp}, {day})", "segments")
@@ -42,7 +42,7 @@ def _holes(model: Model, tcp: str, day: str) -> Quantity:
 
 @REGISTRY.function("holes")
 def _mean_holes(model: Model, day: str) -> Quantity:
-    """Return them, the mean over the four TCPs."""
+    """Return the number of lost segments, averaged over the four TCPs."""
     tcps = model.plan.constants["SAT"]
     total = _holes(model, tcps[0], day)
     for tcp in tcps[1:]:
@@ -52,7 +52,7 @@ def _mean_holes(model: Model, day: str) -> Quantity:
 
 @REGISTRY.function("falls_with_holes")
 def _falls_with_holes(model: Model, tcp: str) -> Quantity:
-    """Return the covariance of holes and throughput over transfers, a term of it a run."""
+    """Return the terms (one for each run) of the covariance of lost segments and throughput."""
     holes = _holes(model, tcp, "day1").values
     rate = model.thr(tcp, 0, 0, place="day1").values
     terms = (holes - np.mean(holes)) * (rate - np.mean(rate))
@@ -61,7 +61,10 @@ def _falls_with_holes(model: Model, tcp: str) -> Quantity:
 
 @REGISTRY.function("spurious")
 def _spurious(model: Model, share: float) -> Quantity:
-    """Count segments that came twice where silences of a share of a round trip are all there is."""
+    """Count duplicate segments on a path whose only fault is periodic silence.
+
+    `share` is the length of a silence in round trips; packets are held meanwhile.
+    """
     cell = model.cell("newreno", 0, 0, place="day1", clean=True)
     if not share or model.change.hook == "no_silence":
         return model.cache.flow(cell, "segments_duplicate")

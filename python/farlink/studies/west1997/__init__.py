@@ -6,7 +6,7 @@ from farlink.studies.west1997.registry import REGISTRY
 
 __all__ = ["STUDY"]
 
-# Each registers its figures, tables, functions and hooks.
+# Importing a module registers its figures, tables, functions and hooks.
 _MODULES = (figures, hooks, tables, traces)
 
 STUDY = Study.read(__name__, REGISTRY)

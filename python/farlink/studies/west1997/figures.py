@@ -1,4 +1,4 @@
-"""Figures 9, 10, 12 and 13: sequence numbers of the run that is nearest the plotted one."""
+"""Figures 9, 10, 12 and 13: sequence numbers of the run closest to the published one."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ __all__: list[str] = []
 
 
 def _nearest(model: Model, cell: Cell, seconds: float) -> int:
-    """Return the run whose transfer time is nearest the published one."""
+    """Return the run whose transfer time is closest to `seconds`."""
     times = model.cache.flow(cell, "duration").values
     return int(np.argmin(np.abs(times - seconds)))
 

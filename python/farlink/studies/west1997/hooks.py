@@ -1,4 +1,4 @@
-"""Changes of scenarios that readings and wrong models need, and values by path cannot say."""
+"""Hooks that edit scenarios, for the model itself, interpretations and negative controls."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ from farlink.studies.west1997.registry import REGISTRY
 __all__: list[str] = []
 
 SETTLED_RTO_S = {True: 1.0, False: 3.0}
-"""The time-out that a transfer without errors settles at: on the LAN, on the slow link."""
+"""RTO (s) that a transfer without errors reaches on the LAN (True) and on the slow link (False)."""
 
 _FAST_MS = 10
 
@@ -24,9 +24,9 @@ def _is_constant(scenario: dict[str, Any]) -> bool:
 
 @REGISTRY.hook("as_measured")
 def _as_measured(scenario: dict[str, Any]) -> None:
-    """Give the sender about twice its time-out after a partial acknowledgment (4.2)."""
+    """Set the sender's timer after a partial acknowledgment to twice the usual RTO (4.2)."""
     if scenario["tcp"]["variant"] == "tahoe":
-        # It always does, and the key would say nothing.
+        # Tahoe always restarts its timer at a retransmission, so the key has no effect.
         scenario["tcp"].pop("restart_on_retransmit")
     if _is_constant(scenario):
         scenario["tcp"]["ackp_timer"] = f"{2 * SETTLED_RTO_S[_is_lan(scenario)]:g} s"
@@ -34,13 +34,13 @@ def _as_measured(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("ackp_first_rto")
 def _ackp_first_rto(scenario: dict[str, Any]) -> None:
-    """Give it twice the time-out that a connection begins with."""
+    """Set the sender's timer after a partial acknowledgment to twice the initial RTO."""
     if _is_constant(scenario):
         scenario["tcp"]["ackp_timer"] = "12 s"
 
 
 def _agents(**keys: Any) -> Callable[[dict[str, Any]], None]:  # noqa: ANN401 (any value of TOML)
-    """Return a hook that sets keys of snoop and of what stands on it."""
+    """Return a hook that sets keys of snoop and of the agents based on it (ackp, ebsn)."""
 
     def change(scenario: dict[str, Any]) -> None:
         for agent in scenario.get("agents", []):
@@ -79,7 +79,7 @@ def _slow_reno(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("full_duplex")
 def _full_duplex(scenario: dict[str, Any]) -> None:
-    """Give each direction a medium of its own, at the rate that Tables 1 and 3 then ask for."""
+    """Make the wireless link full duplex, with the rate that then fits Tables 1 and 3."""
     link, slow = scenario["links"][1], not _is_lan(scenario)
     link.pop("half_duplex")
     for direction in ("down", "up"):
@@ -91,7 +91,7 @@ def _full_duplex(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("drops_in_rows")
 def _drops_in_rows(scenario: dict[str, Any]) -> None:
-    """Drop the same share in congested times of 0.1 s, some ten packets of the WAN."""
+    """Drop the same share of packets in congestion periods of 0.1 s, about ten WAN packets each."""
     down = scenario["links"][2]["down"]
     loss = down.get("channel", {}).get("loss")
     if loss:
@@ -113,7 +113,7 @@ def _newreno_exit(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("no_ackp")
 def _no_ackp(scenario: dict[str, Any]) -> None:
-    """Make snoop of every agent with partial acknowledgments."""
+    """Replace every agent with partial acknowledgments by snoop."""
     for agent in scenario.get("agents", []):
         if agent["kind"] == "ackp":
             agent["kind"] = "snoop"
@@ -124,7 +124,7 @@ def _no_ackp(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("ackp_restart")
 def _ackp_restart(scenario: dict[str, Any]) -> None:
-    """Start the timer anew with the time-out in force, instead of a constant."""
+    """Let a partial acknowledgment restart the timer with the current RTO instead of a constant."""
     if _is_constant(scenario):
         scenario["tcp"]["ackp"] = "restart"
         scenario["tcp"].pop("ackp_timer", None)

@@ -1,4 +1,4 @@
-"""Registry of the study's code; the modules beside this one register their functions."""
+"""Registry in which the study's modules register their functions."""
 
 from farlink.studies.study import Registry
 

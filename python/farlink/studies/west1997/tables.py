@@ -1,4 +1,4 @@
-"""Tables 1 to 4, cell by cell beside ours, and the tables of what the report left for later."""
+"""Tables 1 to 4 with our values, and tables of the report's future work (7.0)."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
@@ -18,14 +18,16 @@ from farlink.studies.west1997.registry import REGISTRY
 __all__ = ["bands"]
 
 RUNS = 20
-"""Runs of a test scenario of the report (5.2)."""
+"""Number of the report's runs of a test scenario (5.2)."""
 
 T975 = 2.093
 """Quantile of Student's t with 19 degrees of freedom, for 95 %."""
 
 _GOODPUT = {"bit64k": 0.24, "burst6": 1.0, "none": 0.05}
-"""Half a 95 % interval of a mean goodput of 20 runs, in points: 0.40 a run with single errors,
-2.0 with bursts of six, as 1500 draws of the channel alone gave, and 0.05 of rounding."""
+"""Half width of the 95 % interval of the mean goodput of 20 runs (percentage points). The standard
+deviation of a run is 0.40 with single errors and 2.0 with bursts of six, from 1500 draws of the
+channel alone; rounding adds 0.05.
+"""
 
 ROWS: Sequence[tuple[str, str, str]] = (
     ("time", "mean", "transfer time (s)"),
@@ -39,18 +41,18 @@ ROWS: Sequence[tuple[str, str, str]] = (
 
 
 def bands(row: str, kind: str, printed: float, deviation: float, err: str) -> tuple[float, float]:
-    """Return what the report's 20 runs leave open of a printed number: a 95 % interval.
+    """Return the 95 % confidence interval of a printed number, from the report's 20 runs.
 
     Parameters
     ----------
     row, kind
-        The measure, and whether it is its "mean" or "spread".
+        Name of the measure, and "mean" or "spread" (standard deviation).
     printed
-        The number.
+        Printed number.
     deviation
-        For a mean, the deviation that is printed below it.
+        Printed standard deviation of a mean.
     err
-        The errors of the setting.
+        Error model of the setting: "none", "bit64k" or "burst6".
     """
     if kind == "spread":
         low, high = (np.sqrt((RUNS - 1) / chi_square_quantile(RUNS - 1, p)) for p in (0.975, 0.025))
@@ -101,7 +103,7 @@ def _overlap(ours: Quantity, low: float, high: float) -> bool:
 
 
 def register(record: Mapping[str, Any]) -> None:
-    """Register the tables that the record has with columns and printed numbers."""
+    """Register all tables of the record that have printed numbers in columns."""
     for data in record["table"]:
         if "columns" in data:
             REGISTRY.table(data["id"])(_table(data))
@@ -112,11 +114,11 @@ ERRORS = ("none", "bit64k", "bit16k", "burst6")
 
 @REGISTRY.table("schemes")
 def _schemes(model: Model) -> Table:
-    """Every scheme that the report names, over both wireless links."""
+    """Make a table of all schemes in the report over both wireless links."""
     rows = []
     for scheme in model.plan.factors["scheme"].values:
         for net in ("lan", "low"):
-            # As many runs as are asked for: a table of all is no claim.
+            # The cells get no extra runs, because no claim rests on this table.
             cells = [replace(model.cell(scheme, err, net=net), runs=1) for err in ERRORS]
             results = [model.cache.flow(cell, "goodput") / 8192 for cell in cells]
             results.append(model.cache.flow(cells[-1], "timeouts"))
@@ -133,9 +135,9 @@ CONNECTIONS = 4
 
 
 def connections(model: Model, scheme: str, err: str, lossy: int = CONNECTIONS) -> Cell:
-    """Return several transfers at once; with `lossy` of them behind the link with errors.
+    """Return the cell of four parallel transfers, `lossy` of them over the link with errors.
 
-    The others have a wireless link of their own at the same base station that damages nothing.
+    The others use a second wireless link of the same base station, without errors.
     """
     cell = model.cell(scheme, err)
     tree = copy.deepcopy(dict(cell.scenario))
@@ -153,7 +155,7 @@ def connections(model: Model, scheme: str, err: str, lossy: int = CONNECTIONS) -
 
 
 def of_all(model: Model, cell: Cell, first: int, last: int) -> Quantity:
-    """Return the throughput of some of the transfers together, in KB/s."""
+    """Return the sum of the goodputs of transfers `first` to `last` - 1 (KB/s)."""
     values = [model.cache.flow(cell, "goodput", flow=k) / 8192 for k in range(first, last)]
     total = values[0]
     for value in values[1:]:
@@ -163,7 +165,7 @@ def of_all(model: Model, cell: Cell, first: int, last: int) -> Quantity:
 
 @REGISTRY.table("connections")
 def _connections(model: Model) -> Table:
-    """Make what the fourth item of section 7.0 asks for: several connections at once."""
+    """Make a table of several parallel connections (future work, 7.0, item 4)."""
     rows = []
     for scheme in ("reno", "newreno", "sack", "eln", "seqcache", "split", "snoop", "ackp"):
         for err in ("none", "bit64k", "burst6"):

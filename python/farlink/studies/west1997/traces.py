@@ -1,4 +1,4 @@
-"""Functions of single runs' traces: why transfers stall, and what scripted losses do."""
+"""Measures from traces: causes of stalls, and effects of scripted losses."""
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,18 +20,18 @@ __all__ = ["MSS", "scripted", "sender"]
 
 MSS = 1460
 RUNS = 20
-"""Runs that are traced, as many as the report made."""
+"""Number of traced runs, as many as in the report."""
 
 _DUPLICATES = 3
 _SMALL = 4 * MSS
-"""Below this window a loss cannot draw three duplicate ACKs."""
+"""Window (bytes) below which a loss cannot cause three duplicate ACKs."""
 
 _NEAR = 16 * 1024
-"""Losses so near in the stream were in one window."""
+"""Distance in the stream (bytes) up to which two losses count as in one window."""
 
 
 def sender(trace: "Trace", name: str) -> "pd.DataFrame":
-    """Return a trace of the end that sends."""
+    """Return the rows of a trace for the sending end."""
     table = trace.table(name)
     return table[table["side"] == "from"]
 
@@ -53,11 +53,11 @@ def _last_before(table: "pd.DataFrame", column: str, time: float, default: float
 
 
 def _stalls(trace: "Trace") -> Iterator[tuple[int, bool, bool]]:
-    """Yield for each time-out the duplicate ACKs for the missing segment, and two flags.
+    """Yield for each time-out the number of duplicate ACKs for the missing segment, and two flags.
 
-    The first flag: since the previous time-out at least two losses lay within a window of that
-    segment. The second flag: besides, cwnd had room for three duplicate ACKs since then, and had
-    no such room just before the time-out.
+    The first flag says that since the previous time-out at least two losses were within `_NEAR` of
+    that segment. The second flag says that also cwnd was at least `_SMALL` in that time, but below
+    `_SMALL` just before the time-out.
     """
     acks, windows = sender(trace, "acks"), sender(trace, "cwnd")
     drops = trace.table("drops").dropna(subset=["seq"])
@@ -88,28 +88,28 @@ def _share_of_stalls(
 
 @REGISTRY.function("too_few_duplicates")
 def _too_few_duplicates(model: Model, scheme: str, err: str) -> Quantity:
-    """Share of the time-outs before which fewer than three duplicate ACKs had come."""
+    """Return the share of time-outs before which fewer than three duplicate ACKs had arrived."""
     share = _share_of_stalls(lambda item: item[0] < _DUPLICATES)
     return _of_runs(model, model.cell(scheme, err), "too few duplicates", share)
 
 
 @REGISTRY.function("losses_together")
 def _losses_together(model: Model, scheme: str, err: str) -> Quantity:
-    """Share of the time-outs before which two losses or more were in one window."""
+    """Return the share of time-outs after at least two losses in one window."""
     share = _share_of_stalls(lambda item: item[1])
     return _of_runs(model, model.cell(scheme, err), "losses together", share)
 
 
 @REGISTRY.function("halved_away")
 def _halved_away(model: Model, scheme: str, err: str) -> Quantity:
-    """Share of the time-outs that losses in one window and halvings led to."""
+    """Return the share of time-outs after two losses in one window had reduced cwnd too far."""
     share = _share_of_stalls(lambda item: item[2])
     return _of_runs(model, model.cell(scheme, err), "halved away", share)
 
 
 @REGISTRY.function("detection_ms")
 def _detection_ms(model: Model, scheme: str, err: str, **factors: Any) -> Quantity:  # noqa: ANN401
-    """Mean time from a loss to its fast retransmit, in ms."""
+    """Return the mean time from a loss to its fast retransmit (ms)."""
 
     def mean(trace: "Trace") -> float:
         drops, acks = trace.table("drops").dropna(subset=["seq"]), sender(trace, "acks")
@@ -126,7 +126,7 @@ def _detection_ms(model: Model, scheme: str, err: str, **factors: Any) -> Quanti
 
 @REGISTRY.function("near_time")
 def _near_time(_: Model, what: Quantity, time: Quantity, at: float, within: float) -> Quantity:
-    """Return a quantity of the runs alone whose transfer time is near this one."""
+    """Return a quantity of only the runs whose transfer time is within `within` of `at` (s)."""
     away = (time - at).values  # noqa: PD011 (no frame)
     values = np.where(np.abs(away) <= within, what.values, np.nan)
     return Quantity(values, f"{what.label} at {at:g} s", what.unit)
@@ -143,16 +143,16 @@ def scripted(
     wired: Sequence[int] = (),
     **more: Any,  # noqa: ANN401 (keys of [tcp], and segments)
 ) -> "Trace":
-    """Return the traces of a transfer in a window that is open from the start.
+    """Return the traces of a transfer with a constant window and scripted losses.
 
     Parameters
     ----------
     window
-        Segments of the first window; it grows no further than that.
+        Initial and largest window (segments).
     lost, wired
-        Numbers of the packets with data that the wireless and the wired link lose.
+        Numbers of data packets that the wireless and the wired link lose.
     more
-        Keys of [tcp]; and `segments`, how many there are to send, by default six windows.
+        Keys of [tcp], and `segments`, the number of segments to send (by default six windows).
     """
     cell = model.cell(scheme, "none")
     tree = copy.deepcopy(dict(cell.scenario))
@@ -172,7 +172,7 @@ def scripted(
 
 @REGISTRY.function("same_as_reno")
 def _same_as_reno(model: Model, scheme: str, window: int, lost: int) -> Evidence:
-    """Return whether a scheme sends what Reno sends, when one packet of a window is lost."""
+    """Return the fact whether a scheme sends exactly as Reno if one packet of a window is lost."""
     sent = [
         sender(scripted(model, item, window, [lost]), "segments")[["time", "seq", "len"]].to_numpy()
         for item in ("reno", scheme)
@@ -183,20 +183,20 @@ def _same_as_reno(model: Model, scheme: str, window: int, lost: int) -> Evidence
 
 @REGISTRY.function("recoveries")
 def _recoveries(model: Model, scheme: str, window: int, lost: Sequence[int]) -> int:
-    """Count fast retransmits and time-outs after losses in one window."""
+    """Count fast retransmits and time-outs after scripted losses."""
     trace = scripted(model, scheme, window, lost)
     return len(_marks(trace, "fast_retransmit")) + len(_marks(trace, "timeout"))
 
 
 @REGISTRY.function("timeouts_after")
 def _timeouts_after(model: Model, scheme: str, window: int, lost: Sequence[int]) -> int:
-    """Count time-outs after losses in one window."""
+    """Count time-outs after scripted losses."""
     return len(_marks(scripted(model, scheme, window, lost), "timeout"))
 
 
 @REGISTRY.function("resent_a_round")
 def _resent_a_round(model: Model, scheme: str, window: int, lost: Sequence[int]) -> tuple[int, ...]:
-    """Count retransmissions between one acknowledgment of new data and the next."""
+    """Count the retransmissions between successive ACKs of new data."""
     trace = scripted(model, scheme, window, lost)
     sent, acks = sender(trace, "segments"), sender(trace, "acks")
     again = sent[sent["retransmission"]]["time"].to_numpy()
@@ -208,7 +208,7 @@ def _resent_a_round(model: Model, scheme: str, window: int, lost: Sequence[int])
 
 @REGISTRY.function("acks_of")
 def _acks_of(model: Model, window: int, lost: Sequence[int]) -> tuple[int, ...]:
-    """Return the acknowledgments that one window draws of a receiver that delays none."""
+    """Return the ACK numbers for one window from a receiver without delayed ACKs."""
     trace = scripted(model, "reno", window, lost, segments=window, delayed_ack="off")
     acks = sender(trace, "acks")
     first = _marks(trace, "fast_retransmit") + _marks(trace, "timeout")
@@ -218,7 +218,7 @@ def _acks_of(model: Model, window: int, lost: Sequence[int]) -> tuple[int, ...]:
 
 @REGISTRY.function("blocks_of")
 def _blocks_of(model: Model, window: int, lost: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Return what SACK told in one window, the widest block of each place, from the latest on."""
+    """Return the SACK blocks of one window, the widest for each left edge, the highest first."""
     table = sender(scripted(model, "sack", window, lost, segments=window), "sacks")
     blocks: dict[int, int] = {}
     for left, right in zip(table["left"], table["right"], strict=True):
@@ -229,7 +229,7 @@ def _blocks_of(model: Model, window: int, lost: Sequence[int]) -> tuple[tuple[in
 
 @REGISTRY.function("round_trip_ms")
 def _round_trip_ms(model: Model) -> float:
-    """Return the time from a lone packet to its ACK, in ms."""
+    """Return the time from a single packet to its ACK (ms)."""
     trace = scripted(model, "reno", 1, segments=1, delayed_ack="off")
     acks = sender(trace, "acks")
     sent = float(sender(trace, "segments")["time"].iloc[0])
@@ -238,7 +238,7 @@ def _round_trip_ms(model: Model) -> float:
 
 @REGISTRY.function("window_after_loss")
 def _window_after_loss(model: Model, scheme: str, window: int) -> float:
-    """Return the window right after a fast retransmit, in segments."""
+    """Return cwnd right after a fast retransmit (segments)."""
     trace = scripted(model, scheme, window, [3])
     (time, *_) = _marks(trace, "fast_retransmit")
     windows = sender(trace, "cwnd")
@@ -247,7 +247,7 @@ def _window_after_loss(model: Model, scheme: str, window: int) -> float:
 
 @REGISTRY.function("regained_s")
 def _regained_s(model: Model, packets: int, round_ms: float) -> float:
-    """Return how long the window takes from half of so many packets back to all of them, in s."""
+    """Return the time (s) in which cwnd grows from half of `packets` back to `packets`."""
     cell = model.cell("reno", "none", size="40 MB")
     tree = copy.deepcopy(dict(cell.scenario))
     size = f"{packets * MSS} B"
@@ -268,7 +268,7 @@ def _regained_s(model: Model, packets: int, round_ms: float) -> float:
 # --- Partial acknowledgments
 
 
-def _told(trace: "Trace", action: str) -> tuple[int, ...]:
+def _acts_of_agent(trace: "Trace", action: str) -> tuple[int, ...]:
     agent = trace.table("agent")
     return tuple(int(item) for item in agent["seq"][agent["action"] == action])
 
@@ -278,33 +278,33 @@ SCENARIOS: Mapping[int, tuple[Sequence[int], Sequence[int]]] = {
     2: ((2,), (2, 3)),
     3: ((2, 4), (2, 3)),
 }
-"""Of figures 5 to 7: packets that the wireless link loses, and the wired one, of four."""
+"""Numbers of the packets (of four) that the wireless and the wired link lose in figures 5 to 7."""
 
 
 @REGISTRY.function("partials")
 def _partials(model: Model, scenario: int, repairs_lost: int = 0) -> tuple[int, ...]:
-    """Return the packets up to which partial acknowledgments answer, of the full protocol.
+    """Return the packet numbers in the partial acknowledgments of the full protocol.
 
-    `repairs_lost` local repairs behind the scripted losses are lost, too.
+    The wireless link also loses the first `repairs_lost` local retransmissions.
     """
     lost, wired = SCENARIOS[scenario]
     more = range(max(lost) + 1, max(lost) + 1 + repairs_lost)
     trace = scripted(model, "ackp-full", 4, [*lost, *more], wired, segments=4)
-    return tuple(round(end / MSS) for end in _told(trace, "partial"))
+    return tuple(round(end / MSS) for end in _acts_of_agent(trace, "partial"))
 
 
 @REGISTRY.function("local_repairs")
 def _local_repairs(model: Model, scenario: int) -> tuple[int, ...]:
-    """Return the packets that the base station sent again."""
+    """Return the numbers of the packets that the base station retransmitted."""
     lost, wired = SCENARIOS[scenario]
     trace = scripted(model, "ackp-full", 4, lost, wired, segments=4)
-    result = _told(trace, "timeout") + _told(trace, "resend")
+    result = _acts_of_agent(trace, "timeout") + _acts_of_agent(trace, "resend")
     return tuple(start // MSS + 1 for start in result)
 
 
 @REGISTRY.function("sender_reductions")
 def _sender_reductions(model: Model, scenario: int) -> int:
-    """Count the sender's congestion measures in a scenario of figures 5 to 7."""
+    """Count the sender's time-outs and fast retransmits in a scenario of figures 5 to 7."""
     lost, wired = SCENARIOS[scenario]
     trace = scripted(model, "ackp-full", 4, lost, wired, segments=4)
     return len(_marks(trace, "timeout")) + len(_marks(trace, "fast_retransmit"))
@@ -312,17 +312,17 @@ def _sender_reductions(model: Model, scenario: int) -> int:
 
 @REGISTRY.function("partials_per_packet")
 def _partials_per_packet(model: Model, scheme: str, err: str, net: str = "lan") -> Quantity:
-    """Partial acknowledgments over packets of data that came to the base station."""
+    """Return the number of partial acknowledgments per data segment of the sender."""
 
     def share(trace: "Trace") -> float:
-        return len(_told(trace, "partial")) / len(sender(trace, "segments"))
+        return len(_acts_of_agent(trace, "partial")) / len(sender(trace, "segments"))
 
     return _of_runs(model, model.cell(scheme, err, net=net), "partials per packet", share)
 
 
 @REGISTRY.function("only_the_timer")
 def _only_the_timer(model: Model) -> Evidence:
-    """Return whether partial ACKs leave all that the sender sends, samples or opens unchanged."""
+    """Return the fact whether partial ACKs change no segment, RTT sample or cwnd of the sender."""
     entries = []
     for scheme in ("snoop", "ackp"):
         trace = model.cache.probe(model.cell(scheme, "none", size="200 kB"))
@@ -332,7 +332,7 @@ def _only_the_timer(model: Model) -> Evidence:
                 [int(item) for item in segments["seq"]],
                 [float(drop_duplicate) for drop_duplicate in windows["cwnd"].drop_duplicates()],
                 len(sender(trace, "rtt")),
-                len(_told(trace, "partial")) > 0,
+                len(_acts_of_agent(trace, "partial")) > 0,
             )
         )
     same = entries[0][:3] == entries[1][:3] and entries[1][3]
@@ -341,7 +341,7 @@ def _only_the_timer(model: Model) -> Evidence:
 
 @REGISTRY.function("partials_unasked")
 def _partials_unasked(model: Model) -> int:
-    """Count partial acknowledgments to a sender that did not offer them, beside one that did."""
+    """Count partial acknowledgments to a sender without the option, next to a sender with it."""
     cell = model.cell("ackp-full", "bit16k", size="200 kB")
     tree = copy.deepcopy(dict(cell.scenario))
     flow = tree["flows"][0]

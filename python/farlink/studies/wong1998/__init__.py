@@ -6,7 +6,7 @@ from farlink.studies.wong1998.registry import REGISTRY
 
 __all__ = ["STUDY"]
 
-# Each registers its figures, tables, functions and hooks.
+# Importing a module registers its figures, tables, functions and hooks.
 _MODULES = (ladders4, ladder5, numbers, pieces, readings, tables, traces4)
 
 STUDY = Study.read(__name__, REGISTRY)

@@ -1,4 +1,4 @@
-"""Figure 5.1: a link that is set up anew, as MDLP does it and as the study changed it."""
+"""Figure 5.1: reset of a link by the original MDLP and by the study's modified MDLP."""
 
 import copy
 from collections.abc import Hashable, Mapping
@@ -17,13 +17,13 @@ __all__: list[str] = []
 
 _RADIO_BIT_S = 19_200
 _LOST = (2, 5, 8)
-"""I(1), its retransmission and the poll: two time-outs in a row follow."""
+"""Numbers of lost frames: I(1), its retransmission and the poll. Two time-outs in a row follow."""
 
 
 def _play(model: Model, *, best_effort: bool) -> "tuple[pd.DataFrame, int]":
-    """Send seven packets through a window of five and two more later.
+    """Simulate seven packets with a window of five frames, and two packets later.
 
-    Returns the frames, and how many packets came.
+    Returns the table of frames and the number of packets received.
     """
     cell = model.cell("mdlp", 0.0, window=5, n2=2, best_effort=best_effort)
     scenario = copy.deepcopy(dict(cell.scenario))

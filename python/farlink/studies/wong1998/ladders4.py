@@ -1,8 +1,8 @@
-"""Chapter 4 from scripted losses: ladders 4.1, 4.3 and 4.18, and what time-outs follow.
+"""Scripted losses of chapter 4: ladders 4.1, 4.3 and 4.18, and the resulting time-outs.
 
-A script names what is lost by what it is: "the second transmission of segment 9". A run
-without that loss tells which packet that is, so losses are added one by one; until the
-first difference both runs are the same.
+A script names a loss by the transmission: "the second transmission of segment 9". A run without
+this loss gives the number of that packet, because both runs are equal up to the loss. So losses are
+added one by one.
 """
 
 import copy
@@ -25,28 +25,30 @@ if TYPE_CHECKING:
 __all__ = ["Script", "play"]
 
 FRAGMENTS = 5
-"""Fragments of a full segment: 532 bytes, 108 to a datagram of 128 bytes."""
+"""Fragments of a full segment of 532 bytes, with 108 bytes in a datagram of 128 bytes."""
 
 _MSS = 512
 _RADIO_BIT_S = 19_200
 _MAC_S = 0.010
 _SHORTEST = "100 B"
-"""What is shorter, ACKs and supervisory frames, is neither counted nor lost on the way down."""
+"""Smallest frame that scripted losses on the downlink count. ACKs and supervisory frames are
+shorter.
+"""
 
 
 @dataclass(frozen=True)
 class Script:
-    """Segments in slow start without link recovery, and which of them are lost.
+    """Transfer in slow start without link layer recovery, with scripted losses.
 
     Attributes
     ----------
     segments
-        Full segments that the sender has to send.
+        Number of full segments to send.
     losses
-        Transmissions that are lost, in order of time: (number of the segment from 1, which
-        transmission of it from 1).
+        Lost transmissions in order of time, as (segment, transmission of that segment), both
+        counted from 1.
     ack_losses
-        ACKs that are lost: those of the transmissions named here.
+        Transmissions whose ACKs are lost.
     """
 
     segments: int
@@ -60,7 +62,7 @@ def play(model: Model, script: Script) -> "Trace":
     Raises
     ------
     ValueError
-        If a transmission that is to be lost does not take place.
+        If a scripted transmission does not occur.
     """
     down: list[int] = []
     up: list[int] = []
@@ -75,7 +77,7 @@ def play(model: Model, script: Script) -> "Trace":
 
 
 def _scripted(model: Model, script: Script, down: list[int], up: list[int]) -> Cell:
-    """Return the path with losses by number; frames wait for the medium for a constant time."""
+    """Return the cell with losses by frame number, and a constant delay for the medium access."""
     data = f"{script.segments * _MSS} B"
     plain = model.cell("none", 0.0, data=data)
     scenario = copy.deepcopy(dict(plain.scenario))
@@ -96,7 +98,7 @@ def _sent(trace: "Trace") -> "pd.DataFrame":
 
 
 def _transmission(trace: "Trace", loss: tuple[int, int]) -> int:
-    """Return how many data segments were sent before this transmission."""
+    """Return the number of data segments sent before a transmission."""
     sent = _sent(trace)
     places = list(sent.index[sent["seq"] == (loss[0] - 1) * _MSS])
     if len(places) < loss[1]:
@@ -105,7 +107,7 @@ def _transmission(trace: "Trace", loss: tuple[int, int]) -> int:
 
 
 def _ack_of(trace: "Trace", loss: tuple[int, int]) -> int:
-    """Return the number of the frame that acknowledges this transmission."""
+    """Return the number of the uplink frame with the ACK of a transmission."""
     arrived = trace.table("arrivals")["time"].iloc[_arrival(trace, loss)]
     frames = trace.table("frames")
     up = frames[frames["direction"] == "up"].reset_index(drop=True)
@@ -113,7 +115,7 @@ def _ack_of(trace: "Trace", loss: tuple[int, int]) -> int:
 
 
 def _arrival(trace: "Trace", loss: tuple[int, int]) -> int:
-    """Return the row of `arrivals` of a transmission that came."""
+    """Return the row of a transmission in the trace `arrivals`."""
     came = _came(trace)
     place = _transmission(trace, loss)
     if came[place] is None:
@@ -122,9 +124,9 @@ def _arrival(trace: "Trace", loss: tuple[int, int]) -> int:
 
 
 def _came(trace: "Trace") -> list[float | None]:
-    """Return when each data segment came, in the order of sending; None if it was lost.
+    """Return the arrival time of each data segment in order of transmission; None if lost.
 
-    The path keeps the order, so what came is told by its sequence number.
+    The path keeps the order, so arrivals are matched to transmissions by sequence number.
     """
     arrivals = list(
         zip(trace.table("arrivals")["time"], trace.table("arrivals")["seq"], strict=True)
@@ -143,14 +145,14 @@ def _came(trace: "Trace") -> list[float | None]:
 
 
 def _lost(trace: "Trace") -> set[int]:
-    """Return which data segments lost a fragment, counted from 0."""
+    """Return the indices (from 0) of the data segments that lost a fragment."""
     frames = trace.table("frames")
     data = frames[(frames["direction"] == "down") & (frames["bytes"] >= 100)]
     return {place // FRAGMENTS for place, lost in enumerate(data["lost"]) if lost}
 
 
 def _events(trace: "Trace") -> list[str]:
-    """Return the fast retransmits and time-outs of a run, in order."""
+    """Return the kinds of a run's fast retransmits and time-outs, in order."""
     kinds = [str(kind) for kind in trace.table("marks")["kind"]]
     return [kind for kind in kinds if kind in ("fast_retransmit", "timeout")]
 
@@ -164,19 +166,19 @@ def _event_times(trace: "Trace") -> list[tuple[str, float]]:
 # --- The scripts
 
 _TWO_LATER = Script(segments=12, losses=[(3, 1)])
-"""cwnd is 3 segments: the first is lost, two follow."""
+"""cwnd is 3 segments; the first one is lost and two follow."""
 
 _TWO_IN_A_WINDOW = Script(segments=13, losses=[(7, 1), (8, 1)])
-"""Seven segments are outstanding, and nothing follows: the first two are lost."""
+"""Seven segments are outstanding and none follows; the first two are lost."""
 
 _COPY_OF_FAST_RETRANSMIT = Script(segments=20, losses=[(7, 1), (7, 2)])
 _COPY_OF_TIMEOUT = Script(segments=20, losses=[(3, 1), (3, 2)])
 _ACK_OF_COPY = Script(segments=20, losses=[(3, 1)], ack_losses=[(3, 2)])
-"""A time-out closes the window to one segment, and the ACK of what it sends is lost."""
+"""A time-out reduces cwnd to one segment, and the ACK of the retransmission is lost."""
 
 _TWO_TIMEOUTS = Script(segments=20, losses=[(7, 1), (7, 2), (7, 3)])
 _BOTH = Script(segments=13, losses=[(6, 1), (12, 1)])
-"""The script of figure 4.1, beginning with its segment 4: six segments are outstanding."""
+"""Script of figure 4.1 from the figure's segment 4, with six segments outstanding."""
 
 
 @REGISTRY.function("two_duplicates_then_timeout")
@@ -199,13 +201,13 @@ def _lost_copies(model: Model) -> Evidence:
 
 @REGISTRY.function("lost_ack_times_out")
 def _lost_ack(model: Model) -> Evidence:
-    """Lose the ACK of a retransmission: with a closed window a time-out follows."""
+    """Return the fact that a second time-out follows if the ACK of a retransmission is lost."""
     return _follow(play(model, _ACK_OF_COPY), ["timeout", "timeout"])
 
 
 @REGISTRY.function("waits")
 def _waits(model: Model) -> tuple[float, float, float]:
-    """Return the RTO at a fast retransmit that is lost, and the waits for two time-outs, in s."""
+    """Return the RTO at a lost fast retransmit, and the times until two time-outs (s)."""
     trace = play(model, _TWO_TIMEOUTS)
     (_, fast), (_, first), (_, second) = _event_times(trace)
     state = trace.table("rto")
@@ -238,7 +240,7 @@ def _two_losses(model: Model) -> Drawing:
 
 
 def _ladder(trace: "Trace", *, offset: int, first: tuple[int, int], note: str) -> Drawing:
-    """Draw segments and ACKs of a script from a segment on, numbered less `offset`."""
+    """Draw the ladder of a script from a transmission on, with segment numbers minus `offset`."""
     sent, came = _sent(trace), _came(trace)
     begin = _transmission(trace, (first[0] + offset, first[1]))
     start = float(sent["time"][begin])
@@ -262,9 +264,10 @@ def _ladder(trace: "Trace", *, offset: int, first: tuple[int, int], note: str) -
 
 
 def _acks(trace: "Trace", start: float, offset: int) -> list[Arrow]:
-    """Return the ACKs that left after a time and came to the sender.
+    """Return arrows of the ACKs that left after `start` and arrived at the sender.
 
-    When one left is told by its frame, less its length and the wait for the medium.
+    An ACK leaves when its frame ends minus the frame's transmission time and the medium access
+    delay.
     """
     acks, frames = trace.table("acks"), trace.table("frames")
     acks = acks[(acks["side"] == "from") & (acks["time"] > start)]
@@ -280,11 +283,13 @@ def _acks(trace: "Trace", start: float, offset: int) -> list[Arrow]:
     return arrows
 
 
-# --- Figure 4.18: MDLP sends again what the receiver holds
+# --- Figure 4.18: MDLP retransmits frames that the receiver already has
 
 _END_S = 20.0
 _WAIT_S = 0.130
-"""Wait for the reverse channel: SREJ(1) then comes while I(5) is being sent."""
+"""Access delay of the reverse channel (s), with which SREJ(1) arrives during the transmission of
+I(5).
+"""
 
 
 def _frames(model: Model, lost: list[int], t205: float) -> "pd.DataFrame":
@@ -302,7 +307,7 @@ def _frames(model: Model, lost: list[int], t205: float) -> "pd.DataFrame":
         loss = {"packets": lost, "min_size": _SHORTEST}
         radio["down"] = {**radio["down"], "channel": {"scripted_loss": loss}}
     packets = {"app": "cbr", "rate": "10 Mbit/s", "packet": "100 B", "datagrams": 7}
-    # A run ends with its last packet: one more, much later, lets the exchange end first.
+    # A run ends with its last packet, so a much later packet lets the exchange finish.
     late = {**packets, "datagrams": 1, "start": f"{_END_S:g} s"}
     ends = {"from": "fixed", "to": "mobile"}
     scenario["flows"] = [{"name": "packets", **ends, **packets}, {"name": "late", **ends, **late}]
@@ -312,7 +317,7 @@ def _frames(model: Model, lost: list[int], t205: float) -> "pd.DataFrame":
 
 
 def _play_frames(model: Model, t205: float) -> "pd.DataFrame":
-    """Lose I(1), and what SREJ(1) brings. RR(7) goes T205 seconds after I(1) came."""
+    """Lose I(1) and its retransmission. RR(7) leaves T205 seconds after I(1) arrives."""
     lost: list[int] = []
     for copy_of_first in (0, 1):
         sent = _information(_frames(model, lost, t205))
@@ -321,13 +326,13 @@ def _play_frames(model: Model, t205: float) -> "pd.DataFrame":
 
 
 def _information(frames: "pd.DataFrame") -> list[int]:
-    """Return the numbers of the I frames of the data, in the order of sending."""
+    """Return the numbers N(S) of the downlink's I frames, in order of transmission."""
     data = frames[(frames["direction"] == "down") & (frames["frame"] == "I")]
     return [int(ns) for ns in data["ns"]]
 
 
 def _duplicates(frames: "pd.DataFrame") -> list[int]:
-    """Return the numbers of the I frames that came more than once, but for the poll's."""
+    """Return the numbers N(S) of I frames that arrived again, without polls."""
     data = frames[(frames["direction"] == "down") & (frames["frame"] == "I") & ~frames["lost"]]
     seen: set[int] = set()
     again = []
@@ -340,13 +345,13 @@ def _duplicates(frames: "pd.DataFrame") -> list[int]:
 
 @REGISTRY.function("sent_frames")
 def _sent_frames(model: Model, t205: float) -> tuple[int, ...]:
-    """Numbers of the I frames of the script, in the order of sending."""
+    """Return the numbers N(S) of the script's I frames, in order of transmission."""
     return tuple(_information(_play_frames(model, t205)))
 
 
 @REGISTRY.function("duplicate_frames")
 def _duplicate_frames(model: Model, t205: float) -> tuple[int, ...]:
-    """Numbers of the I frames of the script that came again."""
+    """Return the numbers N(S) of the script's I frames that arrived again."""
     return tuple(_duplicates(_play_frames(model, t205)))
 
 

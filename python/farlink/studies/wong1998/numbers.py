@@ -1,4 +1,4 @@
-"""Arithmetic of the study, and measures that take several points or a scenario of their own."""
+"""Formulas of the study, and measures over several points or with their own scenario."""
 
 import math
 from itertools import pairwise
@@ -12,20 +12,21 @@ from farlink.trace import Trace
 __all__ = ["congestion_of", "loss_of", "probe"]
 
 _PROBE_S = 86_000
-"""Length of a run that measures congestion, in s: a day."""
+"""Length of a run that measures congestion (s), a day."""
 
 
 @REGISTRY.function("fragments_of")
 def fragments_of(_: Model, length: int, mtu: int, header: int) -> int:
-    """Return the fragments of a datagram with `length` bits behind its header.
+    """Return the number of fragments of a datagram with `length` bits after its header.
 
-    All lengths in bits; without the 8-byte units of RFC 791, as section 3.3 counts.
+    All lengths are in bits. As in section 3.3, fragments are not rounded to the 8-byte units of RFC
+    791.
     """
     return math.ceil(length / (mtu - header))
 
 
 def congestion_of(model: Model, setting: str) -> tuple[float, float]:
-    """Return mean duration in s and periods per second of a setting of the Internet."""
+    """Return mean duration (s) and rate (1/s) of the congestion periods in a setting."""
     (result,) = model.plan.factors["inet"].values[setting].values()
     return float(str(result["duration"]).removesuffix(" s")), float(result["periods"])
 
@@ -39,7 +40,7 @@ def loss_of(model: Model, setting: str) -> float:
 
 
 def probe(model: Model, setting: str) -> Cell:
-    """Return a day of datagrams, one a second, through the Internet of a setting."""
+    """Return the cell of a day with one datagram per second through a setting's Internet."""
     path = model.cell("none", 0.0, inet=setting).scenario
     flow = {
         "name": "probe",
@@ -61,16 +62,16 @@ def probe(model: Model, setting: str) -> Cell:
 
 @REGISTRY.function("datagram_loss")
 def _datagram_loss(model: Model, setting: str) -> Quantity:
-    """Share of the datagrams that a day of congestion loses."""
+    """Return the share of datagrams that the Internet's congestion loses in a day."""
     return model.cache.flow(probe(model, setting), "loss_rate")
 
 
 @REGISTRY.function("congestion_length")
 def _congestion_length(model: Model, setting: str) -> Quantity:
-    """Mean length of a congestion in s, as datagrams a second apart see it.
+    """Return the mean length of a congestion period (s), from datagrams one second apart.
 
-    A row of lost datagrams is a period that at least one of them met: of an exponential
-    duration D mean 1 / (1 - exp(-1 / D)) datagrams, which gives D back.
+    A period with exponential duration of mean D that loses any datagrams loses 1 / (1 - exp(-1 /
+    D)) on average. D follows from the mean number of consecutive losses.
     """
     cell = probe(model, setting)
     lost = [
@@ -89,14 +90,17 @@ def _mean_congestion(trace: Trace) -> float:
 
 @REGISTRY.function("max_rtt")
 def _max_rtt(model: Model, n2: int) -> Quantity:
-    """Return the RTT over MDLP with this N2 at the loss at which its mean is greatest."""
+    """Return the RTT over MDLP with N2 at the frame loss with the largest mean RTT."""
     at = [model.rtt_given_up(p, n2) for p in model.plan.constants["PER"]]
     return max(at, key=lambda item: -math.inf if math.isnan(item.mean) else item.mean)
 
 
 @REGISTRY.function("repeated")
 def _repeated(model: Model, inet: str) -> Quantity:
-    """Time-outs that follow one of the same segment, per congestion, at no and at high loss."""
+    """Return the repeated time-outs of the same segment per congestion period.
+
+    The mean is over a frame loss of 0 and the high frame losses.
+    """
     _, periods = congestion_of(model, inet)
     points = (0.0, *model.plan.constants["HIGH"])
     rates = [model.repeated_rate(p, 5, inet=inet) / periods for p in points]

@@ -1,4 +1,4 @@
-"""Claims of chapter 4 about single runs: a value a run, from its traces."""
+"""Measures of chapter 4 from the traces of single runs, one value for each run."""
 
 import numpy as np
 
@@ -25,10 +25,10 @@ from farlink.studies.wong1998.traced import (
 __all__: list[str] = []
 
 _SHOWN_S = 100.0
-"""How much of a run figure 4.5 shows, in s."""
+"""Time that figure 4.5 shows (s)."""
 
 _PIECE_S = 30.0
-"""How much of a run figures 4.12 and 4.13 show, in s."""
+"""Time that figures 4.12 and 4.13 show (s)."""
 
 
 def _delays(run: Run, kind: str) -> list[float]:
@@ -37,7 +37,7 @@ def _delays(run: Run, kind: str) -> list[float]:
 
 @REGISTRY.function("recovery_delay")
 def _recovery_delay(model: Model, kind: str) -> Quantity:
-    """Mean time from first transmission to arrival, by what repaired the loss."""
+    """Return the mean time (s) from transmission to arrival of segments repaired by `kind`."""
 
     def mean(run: Run) -> float:
         result = _delays(run, kind)
@@ -48,7 +48,7 @@ def _recovery_delay(model: Model, kind: str) -> Quantity:
 
 @REGISTRY.function("shortest_recovery")
 def _shortest_recovery(model: Model, kind: str) -> Quantity:
-    """Return the least of these times in each run, in s."""
+    """Return the least time (s) from transmission to arrival of segments repaired by `kind`."""
 
     def least(run: Run) -> float:
         return min(_delays(run, kind), default=float("nan"))
@@ -57,7 +57,7 @@ def _shortest_recovery(model: Model, kind: str) -> Quantity:
 
 
 def _silences(run: Run) -> list[float]:
-    """Return how long nothing was sent before each time-out, in s."""
+    """Return the time (s) from the last transmission to each time-out."""
     marks, sent = run.end("marks"), run.end("segments")["time"].to_numpy()
     times = marks[marks["kind"] == "timeout"]["time"].to_numpy()
     last = [int(np.searchsorted(sent, time - 1e-9)) - 1 for time in times]
@@ -66,7 +66,7 @@ def _silences(run: Run) -> list[float]:
 
 @REGISTRY.function("idle_share")
 def _idle_share(model: Model, bound: float) -> Quantity:
-    """Share of the time-outs before which nothing was sent for at most so long."""
+    """Return the share of time-outs at most `bound` s after the last transmission."""
 
     def share(run: Run) -> float:
         result = _silences(run)
@@ -77,7 +77,7 @@ def _idle_share(model: Model, bound: float) -> Quantity:
 
 @REGISTRY.function("idle_steps")
 def _idle_steps(model: Model) -> float:
-    """Return how far (s) first time-outs are at most from a multiple of half a second."""
+    """Return the largest distance (s) of the RTO at a time-out from a multiple of 0.5 s."""
     farthest = 0.0
     for run in runs(model, lossy(model)):
         state, marks = run.end("rto"), run.end("marks")
@@ -89,7 +89,7 @@ def _idle_steps(model: Model) -> float:
 
 @REGISTRY.function("small_window_before_timeout")
 def _small_window(model: Model) -> Evidence:
-    """Return whether a time-out in a window below 4 segments follows two fast recoveries."""
+    """Return the fact whether a time-out with cwnd < 4 segments follows two fast recoveries."""
     result = most_recoveries(model)
     where = "none" if result is None else f"run {result[0].run} at {result[1]:.1f} s"
     return fact(result is not None, f"time-out in a small window: {where}")
@@ -97,7 +97,7 @@ def _small_window(model: Model) -> Evidence:
 
 @REGISTRY.function("window_after_timeout")
 def _window_after_timeout(model: Model) -> Quantity:
-    """Return the largest window right after a time-out of each run, in B."""
+    """Return the largest cwnd (B) right after a time-out, for each run."""
 
     def largest(run: Run) -> float:
         marks = run.end("marks")
@@ -110,10 +110,10 @@ def _window_after_timeout(model: Model) -> Quantity:
 
 @REGISTRY.function("window_rule_broken")
 def _window_rule_broken(model: Model) -> Quantity:
-    """Count steps of congestion avoidance that are not to the byte.
+    """Count the steps of congestion avoidance that break the study's rule.
 
-    By sections 2.1.5 and 2.1.3 in whole bytes: 512 * 512 / cwnd more for each new ACK, and
-    nothing rounded to segments.
+    The rule (sections 2.1.5 and 2.1.3) is cwnd += 512 * 512 / cwnd per ACK of new data, in whole
+    bytes.
     """
 
     def broken(run: Run) -> float:
@@ -134,10 +134,10 @@ def _window_rule_broken(model: Model) -> Quantity:
 
 @REGISTRY.function("window_after")
 def _window_after(_: Model, first: int, *acks: int) -> int:
-    """Return the window at the last of several fast retransmits with so many new ACKs in between.
+    """Compute cwnd (bytes) after several fast retransmits, with `acks` ACKs of new data after each.
 
-    In whole bytes, from a window of `first`: halved by each, and grown by the new ACKs behind it:
-    by a segment up to the threshold, which is where it begins, then by congestion avoidance.
+    cwnd is `first` before. A fast retransmit halves cwnd and sets ssthresh to that value. An ACK
+    adds a segment up to ssthresh and MSS * MSS / cwnd above.
     """
     window = first
     for count in acks:
@@ -151,7 +151,7 @@ def _window_after(_: Model, first: int, *acks: int) -> int:
 
 @REGISTRY.function("window_share")
 def _window_share(model: Model, ll: str) -> Quantity:
-    """Share of the time at 4096 B, from first reaching it to 100 s."""
+    """Return the share of time with cwnd at 4096 B, from its first time at 4096 B to 100 s."""
 
     def share(run: Run) -> float:
         cwnd = run.end("cwnd")
@@ -166,7 +166,7 @@ def _window_share(model: Model, ll: str) -> Quantity:
 
 @REGISTRY.function("window_cuts")
 def _window_cuts(model: Model, ll: str) -> Quantity:
-    """Time-outs and fast retransmits in the first 100 s."""
+    """Return the number of time-outs and fast retransmits in the first 100 s."""
 
     def cuts(run: Run) -> float:
         marks = within(run.end("marks"), 0, _SHOWN_S)
@@ -178,7 +178,7 @@ def _window_cuts(model: Model, ll: str) -> Quantity:
 
 @REGISTRY.function("longest_silence")
 def _longest_silence(model: Model, ll: str) -> Quantity:
-    """Return the longest time in which nothing came in the first 500 s, in s."""
+    """Return the longest time (s) without an arrival in the first 500 s."""
 
     def gap(run: Run) -> float:
         times = np.concatenate([within(run.arrivals, 0, 500)["time"], [min(500, run.length)]])
@@ -189,7 +189,7 @@ def _longest_silence(model: Model, ll: str) -> Quantity:
 
 
 def _pieces(run: Run, word: str) -> list[float]:
-    """Return a number of each 30 s of a run, its first 100 s left out."""
+    """Return the measure `word` of each 30 s of a run after its first 100 s."""
     rows = run.arrivals
     starts = np.arange(100.0, run.length - _PIECE_S, _PIECE_S)
     entries = []
@@ -212,7 +212,11 @@ def _pieces(run: Run, word: str) -> list[float]:
 
 @REGISTRY.function("bursts")
 def _bursts(model: Model, seq: bool, word: str) -> Quantity:  # noqa: FBT001 (as a record says it)
-    """Mean over pieces of 30 s: largest burst, bursts of 3 or more, longest wait, out of order."""
+    """Return the mean over 30 s pieces of the measure `word`.
+
+    "largest" is the largest burst, "number" the bursts of at least 3 segments, "wait" the longest
+    time (s) without an arrival, and any other word the out-of-order segments.
+    """
 
     def mean(run: Run) -> float:
         result = _pieces(run, word)
@@ -223,7 +227,7 @@ def _bursts(model: Model, seq: bool, word: str) -> Quantity:  # noqa: FBT001 (as
 
 @REGISTRY.function("burst_share")
 def _burst_share(model: Model, word: str, value: float) -> Quantity:
-    """Share of the pieces of 30 s with at most this value, in sequence; a tie counts half."""
+    """Return the share of 30 s pieces with a measure below `value`; equal pieces count half."""
 
     def share(run: Run) -> float:
         values = np.array(_pieces(run, word))

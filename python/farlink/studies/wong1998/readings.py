@@ -1,4 +1,4 @@
-"""Changes of scenarios that readings and wrong models need, and values by path cannot say."""
+"""Hooks that edit scenarios, for interpretations and negative controls."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from farlink.studies.wong1998.tables import amount
 __all__: list[str] = []
 
 FULL_FRAME_BITS = 8 * (128 + 6)
-"""Bits of the frame of a full fragment, with its header."""
+"""Length of the frame of a full fragment with its header (bits)."""
 
 
 def _radio(scenario: dict[str, Any]) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def _no_recovery(scenario: dict[str, Any]) -> None:
 
 
 def _become(scenario: dict[str, Any], item: str, other: str) -> None:
-    """Exchange two protocols; what only one of them knows goes."""
+    """Exchange two link protocols, and delete keys that only one of them has."""
     radio = _radio(scenario)
     names = {item: other, other: item}
     arq = radio["arq"]
@@ -95,7 +95,7 @@ def _swap_rlp_mdlp(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("free_status")
 def _free_status(scenario: dict[str, Any]) -> None:
-    """Make RLP's status frames a byte long, and let no frame of the reverse channel wait."""
+    """Make RLP's status frames one byte long, without access delay on the reverse channel."""
     arq = _radio(scenario)["arq"]
     if arq["protocol"] == "rlp":
         arq["status"] = "1 B"

@@ -1,7 +1,6 @@
-"""Tables of the study: 3.1 to 3.6, and ours on congestion and on runs of published length.
+"""Tables 3.1 to 3.6, and our tables on congestion and on runs of the published length.
 
-What was published is in the record; what is ours is read from the resolved scenario that
-runs.
+Published values are in the record; ours are those of the simulated, resolved scenario.
 """
 
 import json
@@ -39,12 +38,12 @@ _SCALES = {
 
 
 def amount(text: str) -> float:
-    """Return what "19.2 kbit/s" or "4096 B" is in bit/s, bytes, seconds or as a number.
+    """Parse "19.2 kbit/s" or "4096 B" to a number in bit/s, bytes or seconds.
 
     Raises
     ------
     ValueError
-        If the unit is none of the study's.
+        If the unit is unknown.
     """
     number, _, unit = text.partition(" ")
     if unit not in _SCALES:
@@ -62,7 +61,7 @@ def _published(id: str) -> Sequence[Sequence[str]]:  # noqa: A002
 
 
 def _resolved(model: Model, ll: str) -> dict[str, Any]:
-    # As the study states it, before the hook writes RLP's minimum as the time from a frame's end.
+    # Without the hook, which converts RLP's minimum interval to the time from a frame's end.
     plain = Model(model.cache, model.plan, replace(model.change, plain=True, hook=""))
     scenario: dict[str, Any] = json.loads(model.cache.text(plain.cell(ll, 0.1)))
     return scenario
@@ -202,9 +201,9 @@ def _published_length(model: Model) -> Table:
 
 
 def chances(values: Mapping[str, NDArray[np.float64]]) -> dict[str, float]:
-    """Return how often each has the largest value, if one of each is drawn at random.
+    """Return the probability of each name to have the largest value in random draws.
 
-    Those that are equal share the draw.
+    One value of each name is drawn. Equal largest values share the probability.
     """
     return {name: _wins(name, values) for name in values}
 

@@ -1,7 +1,7 @@
-"""Traces of runs of chapter 4: where they come from, and what is looked for in them.
+"""Traced runs of chapter 4, and searches in them.
 
-The published figures each show a piece of one random run. Here the runs of the cache are
-searched for what shows the same.
+Each published figure shows a piece of one random run. Here the runs of the cache are searched for a
+similar piece.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,13 +37,13 @@ __all__ = [
 
 MSS, WINDOW = 512, 4096
 LENGTH = "1 MB"
-"""Data of a traced run; about a quarter of an hour."""
+"""Size of the transfer in a traced run, which takes about a quarter of an hour."""
 
 _Times = NDArray[np.float64]
 
 
 def time_mean(time: ArrayLike, value: ArrayLike, start: float, end: float) -> float:
-    """Return the mean over time, from `start` to `end`, of what steps to `value` at `time`."""
+    """Return the mean from `start` to `end` of a step function that becomes `value` at `time`."""
     t, v = np.asarray(time, dtype=float), np.asarray(value, dtype=float)
     before = int(np.searchsorted(t, start, side="right")) - 1
     inside = (t > start) & (t < end)
@@ -53,7 +53,7 @@ def time_mean(time: ArrayLike, value: ArrayLike, start: float, end: float) -> fl
 
 
 def largest_burst(time: _Times, within: float) -> int:
-    """Return the most events that come within such a time."""
+    """Return the largest number of events in any interval of length `within` (s)."""
     if not len(time):
         return 0
     return int((np.searchsorted(time, time + within, side="right") - np.arange(len(time))).max())
@@ -62,10 +62,10 @@ def largest_burst(time: _Times, within: float) -> int:
 def recovery_delays(
     sent: "pd.DataFrame", came: "pd.DataFrame", marks: "pd.DataFrame"
 ) -> dict[str, list[float]]:
-    """Return how long lost segments took, by what repaired them.
+    """Return the recovery times (s) of lost segments by kind of repair.
 
-    From the first transmission of a segment to its first arrival, in s, for "timeout" and
-    "fast_retransmit". A segment that a time-out sent again in passing is not counted.
+    The time is from the first transmission to the first arrival. The kinds are "timeout" and
+    "fast_retransmit". Segments that were retransmitted later in the same recovery are not counted.
     """
     delays: dict[str, list[float]] = {"timeout": [], "fast_retransmit": []}
     arrived = came[~came["duplicate"]].groupby("seq")["time"].first()
@@ -74,7 +74,7 @@ def recovery_delays(
     for seq, copies in sent[sent["seq"].isin(again)].groupby("seq")["time"]:
         if seq not in arrived.index:
             continue
-        # The copy that came is the last one sent before; the others were lost.
+        # The copy that arrived is the last one sent before the arrival.
         repaired = copies[copies < arrived[seq]].iloc[-1]
         kind = by_time.get(round(repaired, 6))
         if kind in delays and repaired > copies.iloc[0]:
@@ -83,44 +83,44 @@ def recovery_delays(
 
 
 class Run:
-    """The traces of a run that the figures look at."""
+    """Traces of a run."""
 
     def __init__(self, model: Model, cell: Cell, run: int) -> None:
         self.seed, self.run = model.cache.seed, run
         self._probe = model.cache.probe(cell, run)
 
     def end(self, name: str, side: str = "from") -> "pd.DataFrame":
-        """Return a trace of one end of the flow."""
+        """Return the rows of a trace for one end of the flow, by default the sender."""
         table = self._probe.table(name)
         return table[table["side"] == side]
 
     @property
     def arrivals(self) -> "pd.DataFrame":
-        """The segments that came."""
+        """Trace of arrived segments."""
         return self._probe.table("arrivals")
 
     @property
     def length(self) -> float:
-        """Simulated time in s."""
+        """Simulated time (s)."""
         return self._probe.simulated_s
 
-    def told(self, start: float, end: float) -> str:
-        """Say which piece of which run it is."""
+    def caption(self, start: float, end: float) -> str:
+        """Return a text with seed, run and time range."""
         return f"Seed {self.seed}, run {self.run}, {start:.0f} to {end:.0f} s."
 
 
 def lossy(model: Model) -> Cell:
-    """Return the link without recovery at 1 %."""
+    """Return the cell without link recovery at a PER of 1 %."""
     return model.cell("none", 0.01, data=LENGTH)
 
 
 def recovered(model: Model) -> Cell:
-    """Return RLP at 1 %."""
+    """Return the cell with RLP at a PER of 1 %."""
     return model.cell("rlp", 0.01, data=LENGTH)
 
 
 def high(model: Model, *, seq: bool) -> Cell:
-    """Return RLP at 50 %."""
+    """Return the cell with RLP at a PER of 50 %, with or without in-sequence delivery."""
     return model.cell("rlp", 0.5, seq=seq, data=LENGTH)
 
 
@@ -130,7 +130,7 @@ def runs(model: Model, cell: Cell) -> Iterator[Run]:
 
 
 def per_run(model: Model, cell: Cell, label: str, measure: Callable[[Run], float]) -> Quantity:
-    """Measure each run of a cell; `label` tells a measure from all others."""
+    """Return a measure of each run of a cell; `label` is its key in the cache."""
 
     def of(run: int) -> float:
         return model.cache.read(cell, run, lambda _: measure(Run(model, cell, run)), label)
@@ -139,21 +139,21 @@ def per_run(model: Model, cell: Cell, label: str, measure: Callable[[Run], float
 
 
 def within(table: "pd.DataFrame", start: float, end: float) -> "pd.DataFrame":
-    """Return the rows of some time."""
+    """Return the rows from `start` to `end` (s)."""
     return table[(table["time"] >= start) & (table["time"] <= end)]
 
 
 def value_before(table: "pd.DataFrame", column: str, time: float) -> float:
-    """Return the last value before a time."""
+    """Return the last value of a column before a time."""
     before = table[table["time"] < time]
     return float(before[column].iloc[-1])
 
 
 def small_window(model: Model) -> Iterator[tuple[Run, float, list[float]]]:
-    """Time-outs with less than four segments of window after fast recoveries.
+    """Find time-outs with cwnd below four segments after at least two fast retransmits.
 
-    Gives the run, the time-out, and the fast retransmits since the time-out before it that
-    are at most 20 s old: two or more.
+    Yields the run, the time of the time-out, and the times of the fast retransmits in the 17 s
+    before, but after the previous time-out.
     """
     for run in runs(model, lossy(model)):
         marks = run.end("marks")
@@ -170,12 +170,12 @@ def small_window(model: Model) -> Iterator[tuple[Run, float, list[float]]]:
 
 
 def most_recoveries(model: Model) -> tuple[Run, float, list[float]] | None:
-    """Return the time-out that most fast recoveries lead to."""
+    """Return the time-out of `small_window` with the most fast retransmits; None without any."""
     return max(small_window(model), key=lambda item: len(item[2]), default=None)
 
 
 def grouped(rows: "pd.DataFrame") -> list[tuple[float, list[int]]]:
-    """Return arrivals in groups with less than 0.1 s from one to the next."""
+    """Group arrivals with gaps below 0.1 s, as (time of the first, sequence numbers)."""
     groups: list[tuple[float, list[int]]] = []
     last = -1.0
     for time, seq in zip(rows["time"], rows["seq"], strict=True):

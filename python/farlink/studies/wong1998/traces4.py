@@ -1,7 +1,7 @@
-"""Chapter 4 from traces of single runs: figures 4.2, 4.4, 4.5, 4.6, 4.12 and 4.13.
+"""Figures 4.2, 4.4, 4.5, 4.6, 4.12 and 4.13 from traces of single runs.
 
-The published figures each show a piece of one random run. Here the runs of the cache are
-searched for the first piece that shows the same; the figure says which it is.
+Each published figure shows a piece of one random run. Here the runs of the cache are searched for a
+similar piece, which the figure's caption names.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-# --- Figure 4.2: fast recoveries make the window small, and a time-out follows
+# --- Figure 4.2: fast recoveries reduce cwnd, and a time-out follows
 
 
 @REGISTRY.figure("fig4.2")
@@ -63,7 +63,7 @@ def _window_and_timeout(model: Model) -> Drawing:
     _finish(axes, (start, end), "cwnd (B)")
     axes.set_ylim(0, 5000)
     tables = {"cwnd": within(cwnd_rows, start, end)}
-    return Drawing(figure, tables, f"{run.told(start, end)} {note}")
+    return Drawing(figure, tables, f"{run.caption(start, end)} {note}")
 
 
 # --- Figure 4.4: two time-outs in a row
@@ -88,13 +88,13 @@ def _two_timeouts(model: Model) -> Drawing:
         f"{times[1] - times[0]:.1f} and {times[2] - times[1]:.1f} s (published: 210.1, 214.1 and "
         "222.1 s; 4 and 8 s)."
     )
-    return Drawing(figure, {"sent": sent, "received": came}, f"{run.told(start, end)} {note}")
+    return Drawing(figure, {"sent": sent, "received": came}, f"{run.caption(start, end)} {note}")
 
 
 def _fast_retransmit_and_timeouts(model: Model) -> tuple[Run, tuple[float, float, float]]:
-    """Find a fast retransmit that two time-outs follow, the second after twice the time.
+    """Find a fast retransmit followed by two time-outs, the second after twice the time.
 
-    The one whose first time-out comes nearest to the 4 s of the publication.
+    Of several, the one whose first time-out is closest to the published 4 s is returned.
     """
     entries = []
     for run in runs(model, lossy(model)):
@@ -131,7 +131,7 @@ def _windows(model: Model) -> Drawing:
         axes.set_ylim(0, 5000)
         tables[f"cwnd {name}"] = rows
     panels[0].set_xlabel("")
-    return Drawing(figure, tables, run.told(0, 100))
+    return Drawing(figure, tables, run.caption(0, 100))
 
 
 @REGISTRY.figure("fig4.6")
@@ -149,7 +149,7 @@ def _progress(model: Model) -> Drawing:
         tables[name] = rows
     _finish(axes, (0, 500), "sequence number received (kB)")
     style.legend_above(axes, *axes.get_legend_handles_labels())
-    return Drawing(figure, tables, run.told(0, 500))
+    return Drawing(figure, tables, run.caption(0, 500))
 
 
 # --- Figures 4.12 and 4.13: in sequence or not
@@ -166,7 +166,7 @@ def _bursts(model: Model) -> Drawing:
     )
     published = "published, protocol and PER not named: 5, 4, 4, 3 at 863.2, 869.8, 874.2, 874.8 s"
     drawing = _received(rows, start, [(t, s) for t, s in groups if len(s) >= 3])
-    text = f"RLP at PER 50 %. {run.told(start, start + 30)} {note} ({published})."
+    text = f"RLP at PER 50 %. {run.caption(start, start + 30)} {note} ({published})."
     return Drawing(drawing, {"received": rows}, text)
 
 
@@ -178,7 +178,7 @@ def _overtaken(model: Model) -> Drawing:
     )
     rows = within(run.arrivals, start, start + 30)
     text = (
-        f"RLP at PER 50 %, out of sequence. {run.told(start, start + 30)} "
+        f"RLP at PER 50 %, out of sequence. {run.caption(start, start + 30)} "
         f"{int(rows['out_of_order'].sum())} of {len(rows)} segments came out of order (red)."
     )
     return Drawing(_received(rows, start, []), {"received": rows}, text)
@@ -191,7 +191,7 @@ def _burst_sizes(rows: "pd.DataFrame") -> int:
 def _liveliest(
     model: Model, cell: Cell, count: "Callable[[pd.DataFrame], int]"
 ) -> tuple[Run, float]:
-    """Find the 30 s of the first run, its first 100 s left out, that show most."""
+    """Find the 30 s of the first run, after its first 100 s, with the largest `count`."""
     run = Run(model, cell, 0)
     starts = np.arange(100.0, run.length - 30, 10)
     if not len(starts):
