@@ -1,27 +1,27 @@
-//! Other traffic on a link: packets that take transmitter time and room in the
-//! queue, and belong to no flow.
+//! Background traffic on a link: packets that use transmitter time and queue space but belong to no
+//! flow.
 //!
-//! Conversations arrive as a Poisson process; each sends so many bytes as packets
-//! at a rate of its own, and stops. They do not react to what the queue does.
+//! Conversations arrive as a Poisson process. Each sends a random number of bytes as packets at its
+//! own rate, then ends. A conversation does not react to losses or delays.
 
 use farlink_channel::rng::Stream;
 use farlink_tcp::{Instant, Interval};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A distribution of positive numbers with a given mean.
+/// Distribution of positive numbers with a given mean.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Distribution {
     /// Always the mean.
     Constant,
     /// Exponential.
     Exponential,
-    /// The logarithm is normal with deviation `sigma`.
+    /// Log-normal: the natural logarithm has standard deviation `sigma`.
     LogNormal {
         /// Standard deviation of the natural logarithm.
         sigma: f64,
     },
-    /// P(X > x) = (m / x)^shape above its minimum m.
+    /// Pareto: P(X > x) = (m / x)^shape for x above the minimum m.
     Pareto {
         /// Shape, above 1.
         shape: f64,
@@ -41,8 +41,8 @@ impl Distribution {
         }
     }
 
-    /// Draws the rest of an interval that is met at a random point: uniform in a draw of the
-    /// distribution weighted by its length.
+    /// Draws the remainder of an interval observed at a random time. The interval is drawn from the
+    /// length-weighted distribution, and the remainder is uniform on it.
     fn left(self, mean: f64, stream: &mut Stream) -> f64 {
         let whole = match self {
             Self::Constant => mean,
@@ -56,7 +56,7 @@ impl Distribution {
     }
 }
 
-/// A Pareto variate: its logarithm over that of the minimum is exponential.
+/// Draws a Pareto variate as `least * exp(E)`, where E is exponential with mean 1 / `shape`.
 fn pareto(least: f64, shape: f64, stream: &mut Stream) -> f64 {
     least * libm::exp(stream.exponential(1.0 / shape))
 }
@@ -64,48 +64,48 @@ fn pareto(least: f64, shape: f64, stream: &mut Stream) -> f64 {
 /// A kind of conversation.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Source {
-    /// Conversations that begin per second, on average.
+    /// Mean number of conversations that begin per second.
     pub arrivals: f64,
-    /// Mean IP bytes of a conversation.
+    /// Mean size of a conversation in IP bytes.
     pub size: f64,
     /// Distribution of its bytes.
     pub size_distribution: Distribution,
-    /// IP bytes of a packet; the last one of a conversation has what is left.
+    /// IP bytes of a packet. The last packet of a conversation carries the remainder.
     pub packet: u32,
-    /// Mean rate at which a conversation sends, IP bits per second.
+    /// Mean sending rate of a conversation in IP bit/s.
     pub rate: f64,
-    /// Distribution of the time from packet to packet.
+    /// Distribution of the time between packets of a conversation.
     pub spacing_distribution: Distribution,
 }
 
 impl Source {
-    /// Mean load that it offers, IP bits per second.
+    /// Returns the mean offered load in IP bit/s.
     pub fn load(&self) -> f64 {
         8.0 * self.arrivals * self.size
     }
 
-    /// Mean number of conversations at a time: arrivals times mean duration.
+    /// Returns the mean number of active conversations: arrival rate times mean duration.
     pub fn active(&self) -> f64 {
         self.load() / self.rate
     }
 
-    /// Mean nanoseconds from packet to packet.
+    /// Returns the mean time between packets of a conversation in ns.
     fn spacing(&self) -> f64 {
         8e9 * f64::from(self.packet) / self.rate
     }
 }
 
-/// Shortest packet: an IP header and a byte.
+/// Bytes of the shortest packet: an IPv4 header and one byte.
 const SHORTEST: u32 = 21;
 
-/// Next event of a source: its next conversation, or the next packet of one.
+/// Next event of a source: a new conversation, or the next packet of an active one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Due {
     at: Instant,
     source: u32,
-    /// Numbered as they come, so that the order is total.
+    /// Sequence number, which orders events at the same time.
     number: u64,
-    /// Bytes left of a conversation; `None` if the next one begins.
+    /// Remaining bytes of an active conversation; `None` if the event begins a new one.
     left: Option<u64>,
 }
 
@@ -118,9 +118,9 @@ pub struct Background {
 }
 
 impl Background {
-    /// Sources, each with its stream, as if they had run for ever: conversations
-    /// that began before are under way, as many as there are on average (a
-    /// Poisson number), with what is left of them.
+    /// Creates the sources in steady state. The number of active conversations at time 0 is a
+    /// Poisson variate with mean [`Source::active`]; each starts with a random remainder of its
+    /// bytes.
     pub fn new(sources: Vec<(Source, Stream)>) -> Self {
         let mut this = Self {
             sources,
@@ -147,7 +147,7 @@ impl Background {
         this
     }
 
-    /// Packets a second, on average; not less than there are.
+    /// Returns an upper bound of the mean number of packets per second.
     pub fn packets(&self) -> f64 {
         let of = |(source, _): &(Source, Stream)| {
             source.arrivals * (1.0 + source.size / f64::from(source.packet))
@@ -166,7 +166,7 @@ impl Background {
         }));
     }
 
-    /// The next packet until `now`: when it arrives, and its IP bytes.
+    /// Removes the next packet that arrives until `now`. Returns its arrival time and IP bytes.
     pub fn next_until(&mut self, now: Instant) -> Option<(Instant, u32)> {
         let due = self.due.peek()?.0;
         if due.at > now {
@@ -197,19 +197,19 @@ fn nanos(nanos: f64) -> Interval {
     Interval::from_nanos(libm::round(nanos) as u64)
 }
 
-/// Whole bytes of a conversation, one at least.
+/// Rounds a size to whole bytes, at least 1.
 fn bytes(bytes: f64) -> u64 {
     (libm::round(bytes) as u64).max(1)
 }
 
-/// Fate of the packets of a background.
+/// Counters of the background packets of one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BackgroundStats {
     /// Packets that were sent.
     pub packets: u64,
     /// Their IP bytes.
     pub bytes: u64,
-    /// Packets that found the queue full.
+    /// Packets dropped because the queue was full.
     pub drops: u64,
 }
 
@@ -259,7 +259,7 @@ mod tests {
         Instant::ZERO + nanos(s * 1e9)
     }
 
-    /// Mean and standard error of batch means.
+    /// Returns the mean of `values` and its standard error, estimated from 50 batch means.
     fn batches(values: &[f64]) -> (f64, f64) {
         let means: Vec<f64> = values
             .chunks_exact(values.len() / 50)
@@ -284,8 +284,8 @@ mod tests {
 
     #[test]
     fn the_wait_behind_poisson_packets_is_that_of_m_d_1() {
-        // 1000 bytes at 8 Mbit/s take 1 ms. A small packet that comes at a random
-        // time waits rho S / (2 (1 - rho)) (Pollaczek and Khinchine).
+        // 1000 bytes at 8 Mbit/s take S = 1 ms. The mean wait of an M/D/1 queue is rho S / (2 (1 -
+        // rho)) (Pollaczek and Khinchine).
         for rho in [0.3, 0.7] {
             let mut link = link(
                 8_000_000,
@@ -308,11 +308,12 @@ mod tests {
         }
     }
 
-    /// Loss of an M/D/1 queue with `places` packets, the one being sent included:
-    /// the chain of what each departure leaves behind (Cooper 1981, chapter 5).
+    /// Returns the loss rate of an M/D/1 queue with `places` packets including the one in service.
+    /// It follows from the Markov chain of the queue length at departures (Cooper 1981, chapter 5).
     fn m_d_1_k(rho: f64, places: usize) -> f64 {
         let arrivals = |k: usize| (1..=k).fold((-rho).exp(), |p, i| p * rho / i as f64);
-        // Unnormalised shares of what departures leave behind, by balance.
+        // Unnormalised stationary probabilities of the queue length after a departure, from the
+        // balance equations.
         let mut left = vec![1.0];
         for j in 0..places - 1 {
             let later: f64 = (1..=j).map(|i| left[i] * arrivals(j - i + 1)).sum();
@@ -358,7 +359,8 @@ mod tests {
                 f64::from(u8::from(!matches!(fate, Fate::Arrives { .. })))
             })
             .collect();
-        // Poisson arrivals see time averages: the loss is that of the queue.
+        // Poisson arrivals see time averages (PASTA), so packets of flows have the loss rate of the
+        // queue.
         near(batches(&lost), m_d_1_k(1.2, 6));
         let drops = link.stats().drops[DropCause::Congestion as usize];
         assert_eq!(drops, lost.iter().sum::<f64>() as u64);
@@ -403,7 +405,7 @@ mod tests {
                 })
                 .collect();
             near(batches(&loads), source.load());
-            // The first seconds of many runs are like any others.
+            // The first seconds of 1000 runs match the steady state.
             let first: Vec<f64> = (0..1000)
                 .map(|run| {
                     let stream = stream(&format!("first {run}"));
@@ -459,7 +461,8 @@ mod tests {
         while let Some((at, len)) = all.next_until(seconds(100.0)) {
             assert!(at >= last);
             last = at;
-            // Six of 1500 bytes and one of 1000, or what was left at the start.
+            // A whole conversation is six packets of 1500 bytes and one of 1000. One that is active
+            // at the start sends only its remainder.
             short += u32::from(len == 1000);
         }
         assert!((400..600).contains(&short), "{short}");

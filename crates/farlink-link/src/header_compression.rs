@@ -1,10 +1,8 @@
-//! Header compression on one direction of a link: packets become short in front of
-//! the queue and long again at the far end, which works on what arrives in the
-//! order in which it arrives.
+//! Header compression for one direction of a link. Headers are compressed before the queue and
+//! decompressed at the far end, in the order of arrival.
 //!
-//! The framing has a check sequence, as RFC 1144 (4.1) asks for: a damaged frame is
-//! thrown away, and the far end knows that there was one. A frame that vanished it
-//! does not know of.
+//! The framing has a check sequence (RFC 1144, 4.1). The decompressor discards a damaged frame and
+//! learns of the error. A frame that is lost entirely leaves no such signal.
 
 use farlink_channel::DropCause;
 use farlink_tcp::Instant;
@@ -20,27 +18,27 @@ use std::collections::VecDeque;
 /// Counters of one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CompressionStats {
-    /// Packets that went with compressed headers.
+    /// Packets sent with compressed headers.
     pub compressed: u64,
-    /// Packets that went whole and set what is remembered of their connection.
+    /// Packets sent with full headers, which set the state of their connection at the decompressor.
     pub uncompressed: u64,
-    /// Packets that went as they were: no TCP, fragments, SYN, FIN and RST, and what
-    /// has low priority on a link with a class for it.
+    /// Packets sent unchanged as IP: no TCP, fragments, SYN, FIN, RST, and low-priority packets on
+    /// a link with a class for them.
     pub ip: u64,
-    /// Bytes that did not have to be sent.
+    /// Bytes saved by compression.
     pub saved: u64,
-    /// Packets that were thrown away at the far end, because a damaged frame came
-    /// before them or nothing was known of their connection.
+    /// Packets that the decompressor discarded because of an earlier damaged frame or because their
+    /// connection was unknown.
     pub tossed: u64,
-    /// Packets whose headers came out as others than were sent.
+    /// Packets whose decompressed headers differ from the original ones.
     pub wrong: u64,
 }
 
 /// Fate of a packet at the far end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Restored {
-    /// Forwarded with the decompressed headers. If these are wrong, a checksum shows it: the
-    /// packet's own, or the mark of a damaged packet.
+    /// Forwarded with the decompressed headers. Wrong headers are detected by the packet's
+    /// checksum; a simulated packet is marked corrupt.
     GoesOn,
     /// Discarded.
     Discarded,
@@ -54,15 +52,15 @@ struct Sent {
     damaged: bool,
 }
 
-/// State of header compression for one direction of a link. Packets are identified by the numbers
-/// that their owner gave them.
+/// State of header compression for one direction of a link. Packets are identified by their packet
+/// numbers.
 #[derive(Debug)]
 pub struct Compression {
     compressor: Compressor,
     decompressor: Decompressor,
     /// Last transmission of each packet.
     sent: Vec<Sent>,
-    /// The headers of the packet that is at hand.
+    /// Headers of the current packet.
     header: Vec<u8>,
     plan: Plan,
     saving: u32,
@@ -71,7 +69,8 @@ pub struct Compression {
     stats: CompressionStats,
 }
 
-/// The headers of a packet as bytes, if they are of IPv4 and TCP and whole.
+/// Writes the headers of a packet to `out`. Returns false unless the packet is unfragmented TCP
+/// over IPv4.
 fn headers(packet: &Packet, out: &mut Vec<u8>) -> bool {
     out.clear();
     match &packet.payload {
@@ -87,7 +86,7 @@ fn headers(packet: &Packet, out: &mut Vec<u8>) -> bool {
 }
 
 impl Compression {
-    /// A direction that nothing has crossed.
+    /// Creates the state of an unused direction.
     pub fn new(config: Config) -> Self {
         Self {
             compressor: Compressor::new(config),
@@ -106,9 +105,9 @@ impl Compression {
         &self.stats
     }
 
-    /// Bytes that a packet will have on the link, if it goes next. One that may not
-    /// be the next (`in_turn`) goes as it is, because what it says of its connection
-    /// would be out of date.
+    /// Returns the length that the packet will have on the link if sent next. With `in_turn` false
+    /// other packets may be sent before it, so its headers stay uncompressed: a difference to the
+    /// previous header would be outdated.
     pub fn prepare(&mut self, packet: &Packet, in_turn: bool) -> u32 {
         self.plan = if in_turn && headers(packet, &mut self.header) {
             self.compressor.plan(&self.header)
@@ -122,7 +121,7 @@ impl Compression {
         packet.ip_len() - self.saving
     }
 
-    /// The link takes the packet that was prepared last.
+    /// Records that the link accepted the packet prepared last.
     pub fn commit(&mut self, number: PacketId) {
         self.compressor.sent(&self.header, &self.plan);
         match self.plan.form {
@@ -150,31 +149,33 @@ impl Compression {
         self.sent[place] = sent;
     }
 
-    /// The channel made a second packet of one.
+    /// Records that the channel duplicated a packet.
     pub fn copied(&mut self, number: PacketId, copy: PacketId) {
         let sent = self.sent[number.index()].clone();
         self.keep(copy, sent);
     }
 
-    /// The channel changed bits of a packet's frame.
+    /// Records that the channel changed bits of a packet's frame.
     pub fn damaged(&mut self, number: PacketId) {
         self.sent[number.index()].damaged = true;
     }
 
-    /// A packet of the link was lost; what came of its frame would come at `at`.
+    /// Records the loss of a packet; a damaged frame still arrives at `at`.
     pub fn lost(&mut self, now: Instant, cause: DropCause, at: Instant) {
-        // A frame with bit errors is there for the check sequence to tell.
+        // Only a frame with bit errors arrives, and its check sequence reveals the damage. Other
+        // losses leave no trace.
         if !matches!(cause, DropCause::BitError | DropCause::Checksum) {
             return;
         }
-        // Nothing comes any more that came before these.
+        // No packet arrives any more between the first two errors, so the first has no further
+        // effect.
         while self.errors.len() > 1 && self.errors[1] < now {
             self.errors.pop_front();
         }
         self.errors.push_back(at);
     }
 
-    /// A packet is at the far end: gives it the headers that are made out there.
+    /// Gives a packet that arrives at the far end the headers that the decompressor computes.
     pub fn restore(&mut self, now: Instant, number: PacketId, packet: &mut Packet) -> Restored {
         while self.errors.front().is_some_and(|&at| at <= now) {
             self.errors.pop_front();
@@ -215,13 +216,14 @@ impl Compression {
     }
 }
 
-/// Gives a packet headers that are not its own.
+/// Replaces the headers of a packet by wrong ones.
 #[cold]
 fn set_wrong(packet: &mut Packet, own: &[u8], header: &[u8]) {
     match &mut packet.payload {
-        // Its bytes tell all by themselves.
+        // A raw packet carries the wrong header bytes, and its own checksum reveals them.
         Payload::Raw(raw) => raw.set_headers(own.len(), header),
-        // As if of another connection: wherever it went, it would be refused.
+        // Headers of another connection would reach a wrong host or port, which would refuse the
+        // packet. The simulation marks the packet corrupt instead.
         _ if !same_connection(own, header) => packet.corrupt = true,
         _ => {
             packet.corrupt |= header_sum(header) != header_sum(own);

@@ -1,9 +1,8 @@
-//! A link: two directions, each with queue, transmitter, channel and delay, and what may
-//! be on it besides: a class for low priority, a protocol that retransmits, header
-//! compression, a longest packet.
+//! Links: two directions, each with queue, transmitter, channel and delay. Optional parts are a
+//! low-priority class, a link-layer protocol, header compression and an MTU.
 //!
-//! It is told the time and the packets, and says what becomes of them ([`Outcome`]) and
-//! when it wants to be called again ([`Links::deadline`]).
+//! The caller passes in the time and the packets. The link reports their fates ([`Outcome`]) and
+//! its next deadline ([`Links::deadline`]).
 
 pub(crate) mod config;
 mod fate;
@@ -24,44 +23,44 @@ use std::ops::{Index, IndexMut};
 /// Reply of a link to an offered packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Offered {
-    /// In flight behind other packets of its direction.
+    /// In flight behind other packets of the same direction.
     InFlight,
-    /// In flight, and the next packet of its direction to arrive, at this time.
+    /// In flight. The packet is the next of its direction to arrive, at this time.
     FirstInFlight(Instant),
-    /// Arrives at the far end at this time and may be forwarded early, as in [`Outcome::ForwardEarly`].
+    /// Arrives at this time and may be forwarded early, as with [`Outcome::ForwardEarly`].
     ForwardEarly(Instant),
-    /// Too long for the link ([`Simplex::mtu`]). The packet stays with its owner.
+    /// Longer than the MTU of the link ([`Simplex::mtu`]). The caller keeps the packet.
     TooLong,
-    /// The link has no other end at present; it stays with its owner.
+    /// The link has no far end at present. The caller keeps the packet.
     Closed,
     /// The outcomes tell.
     Decided,
 }
 
-/// The first packet in flight is at the far end of a direction.
+/// Arrival of the first packet in flight in a direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
     /// The packet.
     pub packet: PacketId,
-    /// Node at which the packet arrives.
+    /// Node at the far end.
     pub to: NodeId,
-    /// Set if the packet is unchanged; otherwise [`Links::restore`] completes it.
+    /// Set if the packet is unchanged; otherwise the caller must call [`Links::restore`].
     pub as_it_is: bool,
-    /// Arrival time of the next packet.
+    /// Arrival time of the next packet in flight.
     pub next: Option<Instant>,
-    /// Set if more packets are in flight behind this one than the nearest cache holds.
+    /// Set if more than `MANY` packets are still in flight, too many for the L1 cache.
     pub many: bool,
 }
 
-/// Packets in flight on a link that are more than the nearest cache holds.
+/// Number of packets in flight on a link above which they no longer fit the L1 cache.
 const MANY: usize = 256;
 
-/// Reason for which a link wants to be called.
+/// Reason of a link's deadline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Due {
-    /// The transmitter may take a packet of low priority.
+    /// The transmitter may be free for a packet of the low class.
     Low,
-    /// The protocol has something to do.
+    /// An event of the link-layer protocol is due.
     Arq,
 }
 
@@ -72,18 +71,17 @@ pub struct Link {
     arq: Option<Box<Arq>>,
 }
 
-/// A protocol at work: the directions of its link then carry nothing themselves.
+/// Link-layer protocol of a link, which replaces the queues and transmitters of both directions.
 #[derive(Debug)]
 struct Arq {
     link: ArqLink,
-    /// The call that counts; others are stale.
+    /// Time of the latest requested call. Calls at other times are stale.
     due: Instant,
     outputs: Vec<Output>,
 }
 
 impl Arq {
-    /// Offers a packet to the protocol. Returns its fate if the queue in front of the window is
-    /// full.
+    /// Offers a packet to the protocol. Returns a loss if the queue in front of the window is full.
     fn offer(
         &mut self,
         now: Instant,
@@ -122,7 +120,7 @@ impl Link {
         self
     }
 
-    /// Returns the complete link with one medium for both directions, which take turns to send.
+    /// Makes both directions of the complete link share one medium, on which they take turns.
     pub fn half_duplex(mut self) -> Self {
         match &mut self.arq {
             Some(arq) => arq.link.share(),
@@ -137,7 +135,7 @@ impl Link {
     }
 }
 
-/// Links of a network. Their directions are adjacent in memory, because each hop needs one.
+/// Links of a network. The directions are adjacent in memory, because each hop reads only one.
 #[derive(Debug, Default)]
 pub struct Links {
     directions: ById<LinkId, Simplex>,
@@ -162,7 +160,7 @@ impl IndexMut<LinkId> for Links {
 }
 
 impl Links {
-    /// Adds a link behind the others.
+    /// Appends a link.
     pub fn push(&mut self, link: Link) {
         for simplex in link.simplex {
             self.directions.push(simplex);
@@ -175,13 +173,13 @@ impl Links {
         self.directions.ids()
     }
 
-    /// Every direction with what it is.
+    /// Returns every direction with its number.
     pub fn each(&self) -> impl Iterator<Item = (LinkId, &Simplex)> + '_ {
         self.directions.each()
     }
 
-    /// An agent looks after a direction: it hears when packets leave the transmitter, and
-    /// may send some `ahead` of all that wait.
+    /// Attaches an agent to a direction. The direction reports when packets leave the transmitter.
+    /// With `ahead`, the agent may send packets ahead of the queue.
     pub fn attach_agent(&mut self, id: LinkId, ahead: bool) {
         if let Some(arq) = self.arq_mut(id) {
             arq.link.report_departures();
@@ -196,7 +194,7 @@ impl Links {
         id.index() < self.directions.len()
     }
 
-    /// The protocol of a link, if it has one.
+    /// Returns the link-layer protocol of a link, if any.
     #[inline]
     pub fn arq(&self, id: LinkId) -> Option<&ArqLink> {
         self.arq[id.link() as usize].as_deref().map(|arq| &arq.link)
@@ -219,7 +217,7 @@ impl Links {
         self.offer_labelled(now, id, (packet, label), packets, outcomes)
     }
 
-    /// Offers a packet, which has this label, to a direction.
+    /// Offers a packet with its label to a direction.
     #[inline(always)] // so that the fate of most packets stays in registers
     pub fn offer_labelled(
         &mut self,
@@ -247,7 +245,7 @@ impl Links {
         Offered::Decided
     }
 
-    /// Offers a packet to a direction that does more than to queue it.
+    /// Offers a packet to a direction that does more than queue it.
     #[cold]
     fn offer_general(
         &mut self,
@@ -265,7 +263,8 @@ impl Links {
         let ahead = over.features.may_overtake && packets.takes_ahead(number);
         let behind = over.holds_normal() && !over.medium.is_shared && !ahead;
         if behind && over.low_due(false).is_some_and(|at| at <= now) {
-            // What waited has left the queue as this one comes, as on a link of one class.
+            // A waiting packet leaves the queue before a packet that arrives at the same time is
+            // queued, as on a link with one class.
             self.advance(now, id, Due::Low, packets, outcomes);
         }
         let medium_idle = !self[id].medium.is_shared || !self[id.reverse()].has_waiting();
@@ -278,7 +277,7 @@ impl Links {
         let priority = packet.priority();
         let class = over.classify(priority, ahead, arq.is_some());
         let markable = packet.ecn().markable() && (arq.is_some() || !class.is_low || ahead);
-        // Packets that others overtake are not sent in the order of the queue.
+        // A packet that others may overtake is not sent in the order of the offers.
         let in_turn = !class.deferred || over.features.defers_dequeue && !class.is_low;
         let (len, mark) = over.prepare_marked(packet, in_turn, |over, len| {
             markable
@@ -311,7 +310,7 @@ impl Links {
         Offered::Decided
     }
 
-    /// Occupies the shared medium of a direction, unless it refused the packet.
+    /// Marks the shared medium as busy, unless the direction refused the packet.
     fn occupy_medium(&mut self, id: LinkId, fate: Fate) {
         if self[id].medium.is_shared && !fate.refused() {
             let until = self[id].occupy_medium();
@@ -363,7 +362,7 @@ impl Links {
         over.emit_arrival(id, number, at, overtakes, outcomes);
     }
 
-    /// The first packet in flight in a direction arrives.
+    /// Removes the first packet in flight of a direction, which arrives now.
     #[inline(always)] // of each hop
     pub fn arrive(&mut self, id: LinkId) -> Option<Arrival> {
         let over = &mut self[id];
@@ -377,43 +376,44 @@ impl Links {
         })
     }
 
-    /// The packet that arrives over a link after so many others.
+    /// Returns the packet that arrives after `others` other packets in flight.
     #[inline]
     pub fn arrives_after(&self, id: LinkId, others: usize) -> Option<PacketId> {
         self[id].in_flight.get(others).map(|next| next.packet)
     }
 
-    /// Prefetches the packet that arrives over a link after `others` more, and the one that then
-    /// leaves its queue.
+    /// Prefetches the packet that arrives after `others` other packets, and the one that leaves the
+    /// queue then.
     #[inline]
     pub fn prefetch(&self, id: LinkId, others: usize) {
         self[id].prefetch(others);
     }
 
-    /// A link may lose its other end from now on.
+    /// Prepares a link to lose its far end later.
     pub fn may_close(&mut self, link: u32) {
         for direction in Direction::BOTH {
             self[LinkId::new(link, direction)].defer_dequeue();
         }
     }
 
-    /// A link loses its other end: it takes nothing, and what is on the way arrives nowhere.
-    /// Returns what waits for its transmitters.
+    /// Disconnects a link: it refuses packets, and packets in flight are lost. Returns the packets
+    /// that wait for its transmitters, for each direction.
     pub fn close(&mut self, link: u32) -> [Vec<PacketId>; 2] {
         Direction::BOTH.map(|direction| self[LinkId::new(link, direction)].close())
     }
 
-    /// A link has its other end again.
+    /// Reconnects a link.
     pub fn reopen(&mut self, link: u32) {
         for direction in Direction::BOTH {
             self[LinkId::new(link, direction)].reopen();
         }
     }
 
-    /// A packet at the far end gets its headers, if they were compressed.
+    /// Restores the headers of a packet that arrives, if they were compressed.
     ///
-    /// # Errors
-    /// Why it does not go on, if it does not: it has been thrown away there, or nobody is there.
+    /// // # Errors
+    /// // Returns the cause if the packet is lost at the far end: discarded by the decompressor, or
+    /// the link was disconnected.
     #[inline(never)]
     pub fn restore(
         &mut self,
@@ -460,7 +460,8 @@ impl Links {
         })
     }
 
-    /// The direction that keeps whether a call was asked for: one of two that share a medium.
+    /// Returns the direction whose `low_watched` flag counts: `Down` for both directions of a
+    /// shared medium.
     fn watched(&self, id: LinkId) -> LinkId {
         if self[id].medium.is_shared {
             LinkId::new(id.link(), Direction::Down)
@@ -469,8 +470,8 @@ impl Links {
         }
     }
 
-    /// Does what is due now. Returns the direction that did it, if that was anything: a later
-    /// call may have taken its place.
+    /// Processes the event that is due now. Returns the direction that sent a packet or processed
+    /// it, or `None` if the call was stale.
     #[cold]
     pub fn advance(
         &mut self,
@@ -538,29 +539,30 @@ impl Links {
         true
     }
 
-    /// Keeps every frame that protocols send from now on, for [`Self::drain_frames`].
+    /// Records every frame that protocols send from now on, for [`Self::drain_frames`].
     pub fn watch_frames(&mut self) {
         for arq in self.arq.iter_mut().flatten() {
             arq.link.watch();
         }
     }
 
-    /// Gives out the frames that the protocol of a link sent since this was asked.
-    /// Returns whether it has a protocol.
+    /// Passes each frame recorded since the last call to `take`. Returns whether the link has a
+    /// protocol.
     pub fn drain_frames(&mut self, id: LinkId, take: impl FnMut(SentFrame)) -> bool {
         let arq = self.arq_mut(id);
         arq.map(|arq| arq.link.drain_sent().for_each(take))
             .is_some()
     }
 
-    /// Packets and bytes in the queue in front of the window of a direction, if they
-    /// changed since this was asked.
+    /// Returns the number and bytes of packets in front of the window of a direction, if they
+    /// changed since the last call.
     pub fn window_queue_changed(&mut self, id: LinkId) -> Option<(u32, u64)> {
         let arq = self.arq_mut(id)?;
         arq.link.waiting_changed(id.direction() as usize)
     }
 
-    /// Packets and IP bytes that wait at `now` in the queue of a direction.
+    /// Returns the number and IP bytes of the packets that wait in the queue of a direction at
+    /// `now`.
     pub fn waiting(&mut self, id: LinkId, now: Instant) -> (u32, u64) {
         match self.arq(id) {
             Some(arq) => arq.waiting(id.direction() as usize),
@@ -568,7 +570,7 @@ impl Links {
         }
     }
 
-    /// Counts a packet that a direction carried and its far end refused.
+    /// Counts a packet that a direction delivered and the node at the far end dropped.
     pub fn count_drop(&mut self, id: LinkId, cause: DropCause, priority: Priority) {
         match self.arq_mut(id) {
             Some(arq) => arq
@@ -578,8 +580,8 @@ impl Links {
         }
     }
 
-    /// Counters of a direction at `now`, and those of other traffic: what waits or is
-    /// being sent has not left.
+    /// Returns the counters of a direction and of its background traffic at `now`. Packets that
+    /// wait or are being sent are not counted as sent.
     pub fn stats_at(&self, id: LinkId, now: Instant) -> (LinkStats, BackgroundStats) {
         match self.arq(id) {
             Some(arq) => (
@@ -590,7 +592,8 @@ impl Links {
         }
     }
 
-    /// Packets of a direction that are lost, now or later, for any cause.
+    /// Returns the number of packets that a direction loses for any cause, including losses that
+    /// lie in the future.
     pub fn lost(&self, id: LinkId) -> u64 {
         let drops = match self.arq(id) {
             Some(arq) => arq.stats(id.direction() as usize).drops,

@@ -1,10 +1,10 @@
-//! Medium access: one frame at a time, after a delay.
+//! Medium access control: sends one frame at a time, after an access delay.
 //!
-//! The link layer hands over a frame (Request) and hears when it has been sent
-//! (Confirm); until then it hands over nothing else. What arrives undamaged is
-//! told to the link layer at the other end (Indication). Frames keep their order.
-//! How a station gets its turn is summed up in one access delay (Wong 1998, 3.2.2),
-//! or is the contention of CSMA/CA or slotted ALOHA with stations that are no nodes.
+//! The link layer hands over a frame (Request) and gets a Confirm when the MAC has sent it or given
+//! it up. Until then it hands over no other frame. The MAC at the far end passes undamaged frames
+//! to its link layer (Indication). Frames keep their order. Access is either a random delay (Wong
+//! 1998, 3.2.2) or contention by CSMA/CA or slotted ALOHA with stations that are not nodes of the
+//! scenario.
 
 mod contention;
 
@@ -13,7 +13,7 @@ pub use contention::{Aloha, CsmaCa, Others};
 use farlink_channel::rng::Stream;
 use farlink_tcp::{Instant, Interval};
 
-/// Wait of a frame for the medium.
+/// Method by which a frame gets access to the medium.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Access {
     /// Not at all.
@@ -21,21 +21,20 @@ pub enum Access {
     None,
     /// Always so long.
     Constant(Interval),
-    /// Exponentially distributed with this mean, each frame alone.
+    /// Independent exponentially distributed delay with this mean for each frame.
     Exponential(Interval),
     /// Until nobody else is heard.
     CsmaCa(CsmaCa),
-    /// Until nobody else sends in the same slots.
+    /// Slotted ALOHA: retransmits until no other station sends in the same slots.
     Aloha(Aloha),
 }
 
-/// A frame that the MAC is done with.
+/// Frame that the MAC has sent or given up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Confirmed {
     /// The frame.
     pub frame: Frame,
-    /// Set if the frame was sent; otherwise the medium was never free for it, and the MAC gave it
-    /// up.
+    /// Set if the frame was sent; otherwise the MAC gave it up because the medium was never free.
     pub sent: bool,
 }
 
@@ -50,7 +49,7 @@ pub struct Mac {
 }
 
 impl Mac {
-    /// An idle MAC that sends `rate` bit/s.
+    /// Creates an idle MAC with a rate of `rate` bit/s.
     pub fn new(access: Access, rate: u64, stream: Stream) -> Self {
         Self {
             access,
@@ -61,20 +60,20 @@ impl Mac {
         }
     }
 
-    /// Returns whether the MAC takes a frame.
+    /// Returns whether the MAC can accept a frame.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.sending.is_none()
     }
 
-    /// Returns when the MAC is done with its frame; [`Instant::MAX`] if it has none.
+    /// Returns the time of the next Confirm; [`Instant::MAX`] if the MAC holds no frame.
     #[inline]
     pub fn done_at(&self) -> Instant {
         self.done_at
     }
 
-    /// Request: takes a frame of `bytes` on the wire. Returns how long it will be on
-    /// the air, with all that collides.
+    /// Request: accepts a frame of `bytes` on the wire. Returns its total time on the air,
+    /// including transmissions that collide.
     #[inline]
     pub fn request(&mut self, now: Instant, frame: Frame, bytes: u32) -> Interval {
         debug_assert!(self.is_idle(), "one frame at a time");
@@ -102,7 +101,7 @@ impl Mac {
         on_air
     }
 
-    /// Confirm: the frame that has been sent, or given up, until `now`.
+    /// Confirm: returns the frame if it was sent or given up until `now`.
     #[inline]
     pub fn confirm(&mut self, now: Instant) -> Option<Confirmed> {
         if self.done_at > now {
@@ -119,7 +118,8 @@ mod tests {
     use crate::arq::FrameKind;
     use farlink_channel::rng::Streams;
 
-    /// Times from Request to Confirm of frames of 24 bytes, 10 ms at 19.2 kbit/s.
+    /// Returns the times from Request to Confirm of frames of 24 bytes (10 ms at 19.2 kbit/s), in
+    /// ms.
     fn times(access: Access, frames: u32) -> Vec<f64> {
         let mut mac = Mac::new(access, 19_200, Streams::new(7, 0).stream("mac"));
         let frame = Frame::control(FrameKind::ReceiveReady, 0, false);
@@ -161,7 +161,7 @@ mod tests {
             "{measured}"
         );
         let second = delays.iter().map(|d| d * d).sum::<f64>() / n;
-        // E d^2 = 2 m^2, with variance (24 - 4) m^4.
+        // The exponential distribution has E d^2 = 2 m^2, and d^2 has variance (24 - 4) m^4.
         let error = 4.0 * (20.0 / n).sqrt() * mean * mean;
         assert!((second - 2.0 * mean * mean).abs() < error, "{second}");
         // P(d > 3 m) = e^-3.

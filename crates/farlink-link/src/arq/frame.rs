@@ -1,11 +1,11 @@
-//! Frames, and what an entity does with those that come.
+//! Frames of the link-layer protocols, and outcomes that an entity reports for each packet.
 
 use std::fmt;
 
-/// A packet as an entity knows it: by a token, and how long it is.
+/// Packet as a protocol entity refers to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Item {
-    /// Number that its owner gave it.
+    /// Number that the link gave to the packet.
     pub token: u32,
     /// Bytes.
     pub len: u32,
@@ -19,23 +19,23 @@ pub enum FrameKind {
     Information,
     /// A packet, not numbered (UI).
     Unnumbered,
-    /// Receive ready: acknowledges frames below N(R).
+    /// Receive ready (RR): acknowledges frames below N(R).
     ReceiveReady,
-    /// Reject: the same, and asks for everything from N(R) on.
+    /// Reject (REJ): acknowledges frames below N(R) and requests all frames from N(R) on.
     Reject,
-    /// Selective reject: asks for frame N(R) alone and acknowledges nothing.
+    /// Selective reject (SREJ): requests frame N(R) alone and acknowledges nothing.
     SelectiveReject,
     /// Set asynchronous balanced mode (extended): re-establishes the link.
     Sabme,
     /// Unnumbered acknowledgment: answers [`FrameKind::Sabme`].
     Ua,
-    /// Status of RLP: acknowledges frames below N(R); the bitmap tells which of
-    /// the following are there.
+    /// Status frame of RLP: acknowledges frames below N(R). The bitmap marks which later frames
+    /// were received.
     Status,
 }
 
 impl FrameKind {
-    /// Names in traces, in the order of the kinds.
+    /// Names of the frame kinds in traces, in the order of the variants.
     pub const NAMES: [&str; 8] = ["I", "UI", "RR", "REJ", "SREJ", "SABME", "UA", "STATUS"];
 }
 
@@ -50,9 +50,9 @@ pub struct Frame {
     pub nr: u8,
     /// Poll bit of a command, final bit of a response.
     pub poll: bool,
-    /// Frames after N(R) that are there: bit i is N(R) + 1 + i.
+    /// Received frames above N(R): bit i stands for frame N(R) + 1 + i.
     pub bitmap: u64,
-    /// The packet that it carries, if it carries one.
+    /// Packet in an I or UI frame; default in other frames.
     pub item: Item,
 }
 
@@ -76,8 +76,8 @@ impl Frame {
     }
 }
 
-/// As in the field: `I(2,0)`, `I(6,0,P)`, `RR(1,F)`, `SREJ(1)`, `STATUS(3,011)`,
-/// the bitmap from N(R) + 1 on.
+/// Formats a frame as the literature does: `I(2,0)`, `I(6,0,P)`, `RR(1,F)`, `SREJ(1)`,
+/// `STATUS(3,011)`. The bitmap of a status frame starts at N(R) + 1.
 impl fmt::Debug for Frame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bit = |name| if self.poll { name } else { "" };
@@ -105,15 +105,15 @@ impl fmt::Debug for Frame {
 /// Outcome of a packet at an entity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// A frame came that was not here before.
+    /// The entity received a packet for the first time.
     Accepted(u32),
-    /// Delivered to the layer above: at once, or when the earlier packets have arrived.
+    /// The entity delivers a packet to the layer above, either on arrival or once all earlier
+    /// packets have arrived.
     Deliver(u32),
-    /// A frame that came, or was held, is thrown away.
+    /// The entity discards a packet that just arrived or that it had buffered.
     Discard(u32),
-    /// The sending side no longer holds a packet: it was acknowledged, or given
-    /// up.
+    /// The sender releases a packet, because the peer acknowledged it or the sender gave it up.
     Done(u32),
-    /// The sending side re-establishes the link.
+    /// The sender re-establishes the link.
     Reset,
 }

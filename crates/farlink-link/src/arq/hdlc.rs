@@ -1,22 +1,21 @@
-//! Procedures shared by LAPB and MDLP: acknowledgment delay, time-out and poll, and re-establishing
+//! Procedures that LAPB and MDLP share: acknowledgment delay, time-out, poll, and re-establishing
 //! the link.
 
 use super::frame::{Frame, FrameKind, Outcome};
 use super::window::Sending;
 use farlink_tcp::{Instant, Interval};
 
-/// Action of a link after N2 time-outs in a row (Wong 1998, 5.1.1). The count restarts with each
-/// acknowledgment of a retransmitted frame.
+/// Action of a sender after N2 consecutive time-outs (Wong 1998, 5.1.1). A new acknowledgment or
+/// the answer to a poll resets the count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GiveUp {
     /// Retries for ever.
     Never,
-    /// SABME and UA: both ends throw away all that is queued, and begin again at
-    /// number 0.
+    /// Exchanges SABME and UA. Both ends discard all queued packets and restart their numbering at
+    /// 0.
     Reset(u32),
-    /// SABME and UA with N(R): nothing is thrown away. The receiver hands on what
-    /// it holds and no longer waits for what is missing; the sender goes on at
-    /// N(R).
+    /// Exchanges SABME and UA with N(R), and discards nothing. The receiver delivers its buffered
+    /// packets and gives up the missing ones. The sender continues at N(R).
     BestEffort(u32),
 }
 
@@ -34,37 +33,35 @@ impl GiveUp {
     }
 }
 
-/// From when the retransmission timer runs, T1 of LAPB and T200 of MDLP.
+/// Start of the retransmission timer: T1 of LAPB, T200 of MDLP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RetryFrom {
-    /// From the end of the last I frame: each one starts it anew (Wong 1998,
-    /// 3.2.3.1). It stands still while an I frame is at the MAC, so a frame longer
-    /// than it does not time out unsent.
+    /// Each I frame restarts the timer when its transmission ends (Wong 1998, 3.2.3.1). The timer
+    /// is stopped while the MAC holds an I frame, so that no frame times out before it is sent.
     #[default]
     LastFrame,
-    /// From the end of the first I frame that is not acknowledged; an
-    /// acknowledgment that leaves others open starts it anew (ITU-T Q.921, 5.6.1
-    /// and 5.6.3).
+    /// The timer starts at the end of the first unacknowledged I frame. An acknowledgment that
+    /// leaves frames outstanding restarts it (ITU-T Q.921, 5.6.1 and 5.6.3).
     FirstFrame,
 }
 
-/// Meaning of a UA for the receiving side of its station.
+/// Effect of a UA on the receiving side of the station that gets it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
     /// Nothing.
     None,
-    /// The peer numbers from 0 again.
+    /// The peer restarted its numbering at 0.
     Renewed,
 }
 
-/// The sending side and the timers of a balanced station.
+/// Sending side and timers of a station in asynchronous balanced mode.
 #[derive(Clone, Debug)]
 pub(super) struct Station {
     pub(super) send: Sending,
-    /// T1 of LAPB, T200 of MDLP.
+    /// Duration of T1 (LAPB) or T200 (MDLP).
     retransmit_after: Interval,
     retry_from: RetryFrom,
-    /// T2 of LAPB, T205 of MDLP.
+    /// Duration of T2 (LAPB) or T205 (MDLP).
     ack_delay: Interval,
     give_up: GiveUp,
     retry_at: Instant,
@@ -101,7 +98,8 @@ impl Station {
         }
     }
 
-    /// Returns whether frames of the old numbering must be ignored.
+    /// Returns whether received frames must be ignored, because they use the numbering from before
+    /// the reset.
     pub(super) fn deaf(&self) -> bool {
         self.awaiting_ua && !self.give_up.keeps_queue()
     }
@@ -119,7 +117,7 @@ impl Station {
         self.retry_at.min(self.ack_at)
     }
 
-    /// SABME or UA, if one is due.
+    /// Returns the SABME or UA that is due, if any.
     #[inline]
     pub(super) fn mode_setting(&mut self, nr: u8) -> Option<Frame> {
         if std::mem::take(&mut self.sabme_due) {
@@ -139,14 +137,14 @@ impl Station {
             .then(|| self.response(FrameKind::ReceiveReady, nr))
     }
 
-    /// RR or REJ, with the final bit if a poll waits for it.
+    /// Builds an RR or REJ. The final bit is set if a received poll is unanswered.
     pub(super) fn response(&mut self, kind: FrameKind, nr: u8) -> Frame {
         let fin = std::mem::take(&mut self.final_due);
         self.acknowledged();
         Frame::control(kind, nr, fin)
     }
 
-    /// An I frame with the packet of `number`.
+    /// Builds the I frame with packet `number`.
     #[inline]
     pub(super) fn information(&mut self, number: u64, nr: u8, poll: bool) -> Frame {
         self.acknowledged();
@@ -163,13 +161,14 @@ impl Station {
         }
     }
 
-    /// Records that a frame handed to the MAC carries N(R).
+    /// Cancels the pending acknowledgment, because a frame for the MAC carries N(R).
     fn acknowledged(&mut self) {
         self.ack_at = Instant::MAX;
         self.rr_due = false;
     }
 
-    /// An I frame came: it is acknowledged now or soon.
+    /// Schedules the acknowledgment of a received I frame: at once if the frame polls, otherwise
+    /// after `ack_delay`.
     #[inline]
     pub(super) fn owe_ack(&mut self, now: Instant, poll: bool) {
         if poll {
@@ -220,14 +219,14 @@ impl Station {
         }
     }
 
-    /// Retransmits from `nr` on, if that is what was acknowledged last.
+    /// Goes back to the first unacknowledged frame if `nr` is its number.
     pub(super) fn go_back_to(&mut self, nr: u8) {
         if self.send.find_ack(nr) == Some(self.send.una) {
             self.go_back();
         }
     }
 
-    /// Retransmits everything from the first unacknowledged frame on.
+    /// Restarts transmission at the first unacknowledged frame.
     pub(super) fn go_back(&mut self) {
         self.send.next = self.send.una;
         if self.retry_from == RetryFrom::FirstFrame {
@@ -247,8 +246,8 @@ impl Station {
         }
     }
 
-    /// Returns whether T1 expired and frames must be sent again. The link may have to be
-    /// re-established instead.
+    /// Returns whether the retransmission timer expired and the caller must retransmit. After N2
+    /// time-outs it re-establishes the link instead and returns false.
     pub(super) fn on_retry_timer(&mut self, now: Instant, outcomes: &mut Vec<Outcome>) -> bool {
         if self.retry_at > now {
             return false;
@@ -269,7 +268,8 @@ impl Station {
         false
     }
 
-    /// Forgets what was owed; without best effort, also what was to be sent.
+    /// Clears the time-out count. Unless the queue is kept, also discards all packets and cancels
+    /// pending acknowledgments.
     fn renew(&mut self, outcomes: &mut Vec<Outcome>) {
         self.retries = 0;
         if !self.give_up.keeps_queue() {
@@ -279,7 +279,8 @@ impl Station {
         }
     }
 
-    /// The peer re-establishes the link. The caller renews the receiving side.
+    /// Handles a SABME, with which the peer re-establishes the link. The caller resets the
+    /// receiving side.
     pub(super) fn on_sabme(&mut self, outcomes: &mut Vec<Outcome>) {
         self.ua_due = true;
         if !self.give_up.keeps_queue() {
@@ -290,8 +291,8 @@ impl Station {
         }
     }
 
-    /// The peer agrees. One that nothing waits for answers an earlier SABME, after
-    /// which the peer began at 0 once more.
+    /// Handles a UA. A UA while no SABME is open answers an earlier SABME; the peer has then
+    /// restarted its numbering at 0 again.
     pub(super) fn on_ua(&mut self, nr: u8, outcomes: &mut Vec<Outcome>) -> Answer {
         let waited = std::mem::take(&mut self.awaiting_ua);
         if !waited {

@@ -1,8 +1,8 @@
 //! LAPB: go-back-N (ITU-T X.25, 2.4; Wong 1998, 3.2.3.1).
 //!
-//! The receiver keeps only the frame that it waits for. Another one makes it send
-//! REJ, once until the awaited frame comes; the sender then goes back to it. What
-//! a lost REJ or a lost retransmission leaves open, T1 of the sender repairs.
+//! The receiver accepts only the next frame in sequence. On any other frame it sends one REJ, and
+//! no second REJ until the missing frame arrives. A REJ makes the sender go back to that frame. If
+//! the REJ or the retransmission is lost, T1 of the sender repairs the loss.
 
 use super::frame::{Frame, FrameKind, Outcome};
 use super::hdlc::{Answer, GiveUp, RetryFrom, Station};
@@ -15,13 +15,14 @@ use farlink_tcp::{Instant, Interval};
 pub struct LapbConfig {
     /// Modulus of the sequence numbers, 8 or 128.
     pub modulus: u8,
-    /// Most unacknowledged frames, k: up to the modulus less one.
+    /// Maximum number of unacknowledged frames, k, at most `modulus - 1`.
     pub window: u8,
-    /// To the retransmission, from the end of the frame that `retry_from` says.
+    /// Retransmission timer T1; [`RetryFrom`] defines its start.
     pub t1: Interval,
     /// Longest delay of an acknowledgment.
     pub t2: Interval,
-    /// Set if the first frame after T1 polls, so that it is acknowledged at once (X.25, 2.4.5.9).
+    /// Set if the first frame after a T1 time-out sets the poll bit, so that the peer acknowledges
+    /// it at once (X.25, 2.4.5.9).
     pub poll: bool,
     /// From when T1 runs.
     pub retry_from: RetryFrom,
@@ -30,7 +31,7 @@ pub struct LapbConfig {
 }
 
 impl Default for LapbConfig {
-    /// The values of Wong 1998, 4.4.2, with numbers modulo 128.
+    /// Returns the values of Wong 1998, 4.4.2, with sequence numbers modulo 128.
     fn default() -> Self {
         Self {
             modulus: 128,
@@ -51,7 +52,7 @@ pub struct Lapb {
     poll: bool,
     /// V(R).
     expected: u64,
-    /// A REJ was sent, and the awaited frame has not come.
+    /// Set between sending a REJ and the arrival of the frame that the REJ requested.
     rejecting: bool,
     reject_due: bool,
     poll_due: bool,
@@ -146,7 +147,8 @@ impl Lapb {
             return;
         }
         outcomes.push(Outcome::Discard(token));
-        // Acknowledged even then: what came before may have to be told again.
+        // An out-of-sequence frame is acknowledged too, because the peer may have lost the last
+        // acknowledgment.
         self.station.owe_ack(now, frame.poll);
         if !self.rejecting {
             self.rejecting = true;

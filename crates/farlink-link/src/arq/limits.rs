@@ -1,14 +1,14 @@
-//! Numbers that a protocol cannot have.
+//! Checks of protocol parameters.
 
 use farlink_tcp::Interval;
 
-/// Numbers that no window can have.
+/// Invalid parameter of a link-layer protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ArqError {
     /// Not a modulus.
     #[error("sequence numbers modulo {0} cannot be: write 8 or 128")]
     Modulus(u8),
-    /// More frames than numbers tell apart.
+    /// Window too large for the modulus of the sequence numbers.
     #[error(
         "a window of {window} frames cannot be: with numbers modulo {modulus} write 1 to {most}"
     )]
@@ -28,12 +28,12 @@ pub enum ArqError {
     NoTry,
 }
 
-/// Largest window of a protocol that goes back: one below the modulus.
+/// Returns the largest window of a go-back-N protocol, `modulus - 1`.
 pub const fn most_go_back(modulus: u8) -> u8 {
     modulus - 1
 }
 
-/// Largest window of a selective protocol: 2^(n-1) - 1 with n-bit numbers (Wong
+/// Returns the largest window of a selective-repeat protocol, 2^(n-1) - 1 for n-bit numbers (Wong
 /// 1998, 4.4.2).
 pub const fn most_selective(modulus: u8) -> u8 {
     modulus / 2 - 1

@@ -1,10 +1,9 @@
-//! A link with a protocol on it: two entities, their MACs and the channels between, as one
-//! machine that is told the time. Both MACs send at once, or take turns frame by frame where
-//! they share a medium.
+//! Link with a link-layer protocol: two entities, their MACs and the channel of each direction. The
+//! caller passes in the time. Both MACs send at once, or alternate frame by frame if they share a
+//! medium.
 //!
-//! A packet is known here by the number that its owner gave it. It stays with the
-//! link until it is delivered, or until neither the sender nor the receiver nor
-//! any frame on its way holds it: then it was given up.
+//! The link holds a packet until it is delivered or until neither the sender, nor the receiver, nor
+//! a frame in flight refers to it. In the second case the packet is lost.
 
 use super::frame::{Frame, FrameKind, Item, Outcome};
 use super::limits::ArqError;
@@ -16,14 +15,14 @@ use farlink_tcp::{Instant, Priority};
 use farlink_wire::packet::{Packet, Payload};
 use std::collections::VecDeque;
 
-/// The protocol of a link, with the lengths of its frames.
+/// Protocol of a link and the lengths of its frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ArqConfig {
     /// Protocol of both ends.
     pub protocol: Protocol,
-    /// Bytes of a frame beyond its packet.
+    /// Bytes that a frame adds to its packet.
     pub header: u32,
-    /// Bytes of a supervisory or unnumbered frame without a packet.
+    /// Bytes of a supervisory or unnumbered frame that carries no packet.
     pub supervisory: u32,
     /// Bytes of a status frame.
     pub status: u32,
@@ -41,11 +40,12 @@ impl ArqConfig {
     }
 }
 
-/// No room in the queue in front of the window.
+/// Error for an offered packet: the queue in front of the window is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;
 
-/// Range of a transport's data in a packet, by which copies are recognised.
+/// Transport-layer data in a packet (stream and sequence range), which identifies retransmissions
+/// of a transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tag {
     /// Flow and direction.
@@ -54,8 +54,8 @@ pub struct Tag {
     pub seq: u32,
     /// Bytes; 0 for none.
     pub len: u32,
-    /// Set if the packet has low priority. It is only counted: the queue of a link with a protocol
-    /// has one class.
+    /// Set if the packet has low priority. Only the counters use it, because the queue of a link
+    /// with a protocol has one class.
     pub low: bool,
 }
 
@@ -67,7 +67,7 @@ impl Tag {
         match &packet.payload {
             Payload::Tcp(segment) => {
                 let (from, to) = match packet.piece {
-                    // Its data begin behind the header of TCP.
+                    // TCP's data begin after its header.
                     Some(piece) => {
                         let data = |at: u32| at.saturating_sub(segment.header_len());
                         let from = u32::from(piece.offset);
@@ -82,7 +82,8 @@ impl Tag {
                     low,
                 }
             }
-            // A datagram's fragments are not copies of each other.
+            // Only the first fragment of a datagram gets a range, because later fragments are no
+            // copies of it.
             Payload::Udp(_) if packet.piece.is_some_and(|piece| piece.offset > 0) => Self {
                 low,
                 ..Self::default()
@@ -93,7 +94,7 @@ impl Tag {
                 len: u32::from(!datagram.body.is_empty()),
                 low,
             },
-            // What real programs send again is theirs to know.
+            // The link does not parse raw packets, so it recognises no retransmissions among them.
             Payload::Raw(_) => Self::default(),
         }
     }
@@ -110,18 +111,19 @@ impl Tag {
 pub enum Output {
     /// Arrived at the far end.
     Arrived {
-        /// Direction, 0 or 1: the end that it came from.
+        /// Direction, 0 or 1: the end that sent the packet.
         from: usize,
         /// Number of the packet.
         packet: u32,
     },
-    /// A frame with it has left the transmitter, if that is told.
+    /// A frame with the packet has left the transmitter. Reported only after
+    /// [`ArqLink::report_departures`].
     Sent {
         /// Direction.
         from: usize,
         /// Number of the packet.
         packet: u32,
-        /// Set if an earlier frame with the packet had left.
+        /// Set if an earlier frame with the packet had already left.
         again: bool,
     },
     /// Lost.
@@ -135,44 +137,44 @@ pub enum Output {
     },
 }
 
-/// Counters of one direction, of frames from its sender unless said otherwise.
+/// Frame counters of one direction. They count frames of its sender unless noted otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ArqStats {
-    /// Frames with a packet that were sent.
+    /// Number of transmissions of frames that carry a packet.
     pub information: u64,
     /// Retransmissions among these.
     pub retransmitted: u64,
     /// Frames without a packet.
     pub supervisory: u64,
-    /// Frames of any kind that the channel lost or damaged.
+    /// Frames of any kind that the channel lost or corrupted.
     pub lost: u64,
-    /// Frames that came when a copy was there before.
+    /// Received frames whose packet had arrived before.
     pub duplicates: u64,
-    /// Frames that came out of sequence, or while the link was being
-    /// re-established, and were thrown away.
+    /// Received frames that were discarded because they were out of sequence or came while the link
+    /// was re-established.
     pub discarded: u64,
-    /// Times that the sender re-established the link.
+    /// Number of times that the sender re-established the link.
     pub resets: u64,
-    /// Packets handed over while a frame with the same data had been sent and was
-    /// not delivered.
+    /// Packets offered while an earlier packet with the same transport data was unacknowledged on
+    /// the link and undelivered.
     pub competing: u64,
-    /// Frames that came for the first time, and their nanoseconds from when they
-    /// were first handed to the MAC.
+    /// Packets that arrived for the first time; `delay` sums their delays.
     pub accepted: u64,
     /// Sum of these times.
     pub delay: u64,
-    /// Frames that the MAC gave up, because the medium was never free for them.
+    /// Frames that the MAC gave up because the medium was never free.
     pub access_failures: u64,
     /// Most frames unacknowledged at once.
     pub window_max: u64,
-    /// Unacknowledged frames times nanoseconds, up to the last change.
+    /// Integral of the number of unacknowledged frames over time (frames times ns), up to its last
+    /// change.
     window_area: u128,
 }
 
 /// A frame that was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SentFrame {
-    /// Time at which the last bit left.
+    /// Time at which the last bit left the transmitter.
     pub at: Instant,
     /// Direction.
     pub from: usize,
@@ -180,23 +182,24 @@ pub struct SentFrame {
     pub frame: Frame,
     /// Length on the wire in bytes.
     pub bytes: u32,
-    /// Set if the packet had been sent before.
+    /// Set if an earlier frame carried the same packet.
     pub again: bool,
-    /// Set if the channel lost or damaged the frame.
+    /// Set if the channel lost or corrupted the frame.
     pub lost: bool,
 }
 
-/// A packet that the link holds.
+/// Packet that the link holds.
 #[derive(Clone, Copy, Debug, Default)]
 struct CarriedPacket {
     packet: u32,
-    /// The sender, frames on their way and the receiver.
+    /// Number of references to the packet: from the sender, from frames in flight and from the
+    /// receiver.
     holders: u32,
-    /// Frames that carried it to the MAC.
+    /// Number of frames with the packet that were handed to the MAC.
     times: u32,
     accepted: bool,
     delivered: bool,
-    /// A frame with it has left the transmitter.
+    /// Set once a frame with the packet has left the transmitter.
     left: bool,
     first_sent: Instant,
     tag: Tag,
@@ -228,18 +231,17 @@ pub struct ArqLink {
     outcomes: Vec<Outcome>,
     /// Sent frames, if recorded.
     sent: Option<Vec<SentFrame>>,
-    /// Set if departures of frames with packets are reported.
+    /// Set if the link reports the departure of each frame with a packet.
     reports_departures: bool,
-    /// Direction that sent last, where both share a medium.
+    /// Direction that sent last, if both share a medium.
     sent_last: Option<usize>,
 }
 
 impl ArqLink {
-    /// An idle link. Each direction has its parameters, what its channel does to
-    /// frames, and its MAC.
+    /// Creates an idle link. Each direction has its parameters, a channel and a MAC.
     ///
-    /// # Errors
-    /// Parameters of the protocol that cannot be.
+    /// // # Errors
+    /// // Fails if a parameter of the protocol is invalid.
     pub fn new(
         config: ArqConfig,
         halves: [(LinkConfig, Channel, Mac); 2],
@@ -269,56 +271,57 @@ impl ArqLink {
         })
     }
 
-    /// Both directions send over one medium from now on.
+    /// Makes both directions share one medium from now on.
     pub fn share(&mut self) {
         self.sent_last = Some(1);
     }
 
-    /// Reports from now on when frames with a packet leave.
+    /// Makes the link report departures of frames with packets from now on.
     pub fn report_departures(&mut self) {
         self.reports_departures = true;
     }
 
-    /// Keeps every frame that is sent from now on.
+    /// Records every frame sent from now on, for [`Self::drain_sent`].
     pub fn watch(&mut self) {
         self.sent = Some(Vec::new());
     }
 
-    /// Frames sent since this was asked, in order.
+    /// Removes and returns the recorded frames, in the order in which they were sent.
     pub fn drain_sent(&mut self) -> impl Iterator<Item = SentFrame> + '_ {
         self.sent.iter_mut().flat_map(|sent| sent.drain(..))
     }
 
-    /// Counters of a direction in packets.
+    /// Returns the packet counters of a direction.
     pub fn stats(&self, from: usize) -> &LinkStats {
         &self.halves[from].stats
     }
 
-    /// Counters of a direction in frames.
+    /// Returns the frame counters of a direction.
     pub fn arq_stats(&self, from: usize) -> &ArqStats {
         &self.halves[from].frames
     }
 
-    /// Nanoseconds times unacknowledged frames of a direction, until `now`.
+    /// Returns the integral of a direction's unacknowledged frames over time (frames times ns)
+    /// until `now`.
     pub fn window_area(&self, from: usize, now: Instant) -> u128 {
         let half = &self.halves[from];
         let since = u128::from(now.since(half.changed_at).as_nanos());
         half.frames.window_area + since * u128::from(half.outstanding)
     }
 
-    /// Packets that wait in front of a window, and their bytes.
+    /// Returns the number and bytes of the packets that wait in front of a window.
     pub fn waiting(&self, from: usize) -> (u32, u64) {
         self.entities[from].waiting()
     }
 
-    /// Returns the waiting packets and bytes, if they changed since the last call.
+    /// Returns the number and bytes of the waiting packets if they changed since the last call.
     pub fn waiting_changed(&mut self, from: usize) -> Option<(u32, u64)> {
         let now = self.waiting(from);
         let reported = std::mem::replace(&mut self.halves[from].reported, now);
         (reported != now).then_some(now)
     }
 
-    /// Counts a packet that the link carried and its far end refused.
+    /// Counts a packet that the link delivered and the node at the far end dropped.
     pub fn count_drop(&mut self, from: usize, cause: DropCause, priority: Priority) {
         self.halves[from].count_drop(cause, priority == Priority::Low);
     }
@@ -347,15 +350,15 @@ impl ArqLink {
                 .is_full(packets, bytes, ip_len)
     }
 
-    /// Counts a packet that was marked.
+    /// Counts an ECN mark.
     pub fn count_mark(&mut self, from: usize) {
         self.halves[from].stats.marks += 1;
     }
 
-    /// Hands over a packet of `ip_len` bytes.
+    /// Offers a packet of `ip_len` bytes.
     ///
-    /// # Errors
-    /// If the queue has no room; the packet stays with its owner.
+    /// // # Errors
+    /// // Fails if the queue is full; the caller keeps the packet.
     pub fn offer(
         &mut self,
         now: Instant,
@@ -393,7 +396,7 @@ impl ArqLink {
         Ok(())
     }
 
-    /// Does what is due until `now`.
+    /// Processes all arrivals, ends of transmission and time-outs until `now`.
     pub fn advance(&mut self, now: Instant, outputs: &mut Vec<Output>) {
         while self.deadline() <= now {
             for from in 0..2 {
@@ -425,14 +428,14 @@ impl ArqLink {
         }
     }
 
-    /// Returns whether a MAC takes a frame.
+    /// Returns whether the MAC accepts a frame.
     #[inline]
     fn may_send(&self, from: usize) -> bool {
         self.halves[from].mac.is_idle()
             && (self.sent_last.is_none() || self.halves[1 - from].mac.is_idle())
     }
 
-    /// Hands the next frame to a MAC that takes one.
+    /// Hands the next frame to the MAC if the MAC accepts one.
     #[inline]
     fn feed(&mut self, now: Instant, from: usize) {
         let may_send = self.may_send(from);
@@ -450,7 +453,8 @@ impl ArqLink {
             let bytes = half.config.coded(bytes);
             let air = half.mac.request(now, frame, bytes);
             half.stats.busy += air.as_nanos();
-            // The frame holds its packet: nothing is over yet.
+            // The new frame takes over the reference of the released packet, so the count cannot
+            // reach 0 here.
             for outcome in self.outcomes.drain(..) {
                 if let Outcome::Done(token) = outcome {
                     half.held[token as usize].holders -= 1;
@@ -501,7 +505,7 @@ impl ArqLink {
                 }
                 return;
             }
-            // The check sequence of the frame tells.
+            // The receiver detects corruption by the frame check sequence.
             Verdict::Corrupt => DropCause::Checksum,
             Verdict::Drop(cause) => cause,
         };
@@ -526,7 +530,7 @@ impl ArqLink {
                     let half = &mut self.halves[came];
                     let held = &mut half.held[token as usize];
                     if held.delivered {
-                        // Only numbers mistaken after a wrap can bring it twice.
+                        // A second delivery happens only if a number is misread after a wrap.
                         half.frames.duplicates += 1;
                     } else {
                         held.delivered = true;
@@ -568,7 +572,7 @@ impl Half {
         }
     }
 
-    /// Drops one reference to a packet. The last one decides the packet's fate.
+    /// Drops one reference to a packet. When none is left, an undelivered packet is lost.
     #[inline]
     fn let_go(&mut self, from: usize, token: u32, cause: DropCause, outputs: &mut Vec<Output>) {
         let held = &mut self.held[token as usize];
@@ -588,7 +592,7 @@ impl Half {
         }
     }
 
-    /// The MAC gave a frame up.
+    /// Handles a frame that the MAC gave up.
     #[cold]
     fn not_sent(&mut self, from: usize, frame: &Frame, outputs: &mut Vec<Output>) {
         self.frames.access_failures += 1;
@@ -602,7 +606,7 @@ impl Half {
         self.stats.low_drops[cause as usize] += u64::from(low);
     }
 
-    /// A frame on its way, in the order of arrival.
+    /// Adds a frame to those in flight, sorted by arrival time.
     #[inline]
     fn fly(&mut self, at: Instant, frame: Frame) {
         let mut place = self.in_flight.len();

@@ -1,9 +1,9 @@
 //! MDLP: selective reject (CDPD 1.1, part 403; Wong 1998, 3.2.3.2).
 //!
-//! The receiver keeps what comes out of sequence and asks for each frame that it
-//! newly misses by an SREJ of its own. When an SREJ or what it asked for is lost,
-//! the sender's T200 goes off: it polls with the last I frame, and goes back to
-//! the N(R) of the answer, not knowing what the receiver holds beyond it.
+//! The receiver buffers out-of-sequence frames and sends one SREJ for each frame newly found
+//! missing. If an SREJ or the requested frame is lost, the sender's T200 expires. The sender then
+//! polls with its last I frame and goes back to the N(R) of the answer. It may resend frames that
+//! the receiver has already buffered.
 
 use super::frame::{Frame, FrameKind, Outcome};
 use super::hdlc::{Answer, GiveUp, RetryFrom, Station};
@@ -17,16 +17,16 @@ use std::collections::VecDeque;
 pub struct MdlpConfig {
     /// Modulus of the sequence numbers, 8 or 128.
     pub modulus: u8,
-    /// Most unacknowledged frames: up to half the modulus less one.
+    /// Maximum number of unacknowledged frames, at most `modulus / 2 - 1`.
     pub window: u8,
-    /// To the poll, from the end of the frame that `retry_from` says.
+    /// Timer T200 until the sender polls; [`RetryFrom`] defines its start.
     pub t200: Interval,
     /// Longest delay of an acknowledgment.
     pub t205: Interval,
-    /// Set if packets are delivered in the order in which they were sent.
+    /// Set if packets are delivered in sequence.
     pub in_sequence: bool,
-    /// Set if an SREJ is repeated when the frame of a later SREJ arrives first. The loss of the
-    /// last SREJ cannot be detected.
+    /// Set if an SREJ is repeated when the frame that a later SREJ requested arrives first. The
+    /// loss of the last SREJ cannot be detected that way.
     pub srej_repeat: bool,
     /// From when T200 runs.
     pub retry_from: RetryFrom,
@@ -55,16 +55,16 @@ impl Default for MdlpConfig {
 pub struct Mdlp {
     pub(super) station: Station,
     receiving: Receiving,
-    /// Frames that an SREJ asked for.
+    /// Frames to resend because the peer sent an SREJ.
     resend: VecDeque<u64>,
-    /// Frames that an SREJ is due for.
+    /// Missing frames for which an SREJ is due.
     srej_due: VecDeque<u64>,
     srej_repeat: bool,
-    /// Count of SREJs at the latest SREJ for each number; 0 if there was none.
+    /// For each number, the value of `srejs` at its latest SREJ; 0 if none was sent.
     asked: Box<[u64]>,
     srejs: u64,
     poll_due: bool,
-    /// Nothing new is sent until the poll is answered.
+    /// Set while a poll is unanswered. No new frame is sent then.
     polling: bool,
 }
 
@@ -181,7 +181,7 @@ impl Mdlp {
         }
     }
 
-    /// Retransmits everything from the first unacknowledged frame on.
+    /// Restarts transmission at the first unacknowledged frame.
     fn go_back(&mut self) {
         self.forget_requests();
         self.station.go_back();
@@ -193,8 +193,8 @@ impl Mdlp {
         }
     }
 
-    /// The peer misses one frame. One that is due anyway, or at the MAC, is not
-    /// queued again.
+    /// Queues the frame that an SREJ requests, unless it is already queued, at the MAC, or due
+    /// after going back.
     fn on_srej(&mut self, nr: u8) {
         let send = &mut self.station.send;
         let Some(number) = send.find(nr) else {
@@ -226,8 +226,8 @@ impl Mdlp {
         }
     }
 
-    /// Handles a frame that an SREJ requested: earlier open SREJs, or the frames they requested,
-    /// were lost.
+    /// Handles the arrival of a requested frame. Frames that earlier SREJs requested are requested
+    /// again, because those SREJs or their answers were lost.
     fn repeat(&mut self, number: u64) {
         let answered = *self.asked(number);
         for open in self.receiving.expected..self.receiving.top {
@@ -239,7 +239,8 @@ impl Mdlp {
         }
     }
 
-    /// Forgets what was asked for; without best effort, also what is held.
+    /// Cancels the SREJs that are due. Unless the queue is kept, also discards buffered frames and
+    /// retransmission requests.
     fn renew(&mut self, outcomes: &mut Vec<Outcome>) {
         self.srej_due.clear();
         if !self.station.keeps_queue() {

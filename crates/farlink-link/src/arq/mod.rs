@@ -1,15 +1,13 @@
-//! Link layers that retransmit: LAPB, MDLP and RLP, full duplex.
+//! Link layers with retransmission: LAPB, MDLP and RLP, full duplex.
 //!
-//! An [`Entity`] is one end of a link. It is told the time, the packets that are
-//! to go, the frames that came and when the MAC has sent a frame; it answers with
-//! the next frame for the MAC, with [`Outcome`]s, and with the time at which it wants
-//! to be called again. [`ArqLink`] is two of them, their MACs and the channels
-//! between.
+//! An [`Entity`] is one end of a link. Its inputs are packets to send, received frames,
+//! confirmations of the MAC and the time. Its outputs are the next frame for the MAC, [`Outcome`]s
+//! and its next deadline. An [`ArqLink`] combines two entities, their MACs and two channels.
 //!
-//! The protocols are those of Wong 1998, section 3.2.3 and chapter 5: LAPB after
-//! ITU-T X.25, MDLP of CDPD (Cellular Digital Packet Data System Specification
-//! 1.1, part 403), RLP modified from Paul et al. 1995. Damaged frames never reach
-//! an entity: a loss shows in the numbers of the frames that follow, or in a timer.
+//! The protocols are those of Wong 1998, section 3.2.3 and chapter 5. LAPB follows ITU-T X.25. MDLP
+//! is that of CDPD (Cellular Digital Packet Data System Specification 1.1, part 403). RLP is a
+//! modification of Paul et al. 1995. An entity never receives a corrupted frame. It detects a loss
+//! from the numbers of later frames or by a timer.
 
 mod frame;
 mod hdlc;
@@ -40,7 +38,7 @@ pub enum Protocol {
     Plain,
     /// Go-back-N.
     Lapb(LapbConfig),
-    /// Selective reject, begun by both ends.
+    /// Selective reject; both ends start retransmissions.
     Mdlp(MdlpConfig),
     /// Selective, begun by the receiver.
     Rlp(RlpConfig),
@@ -60,10 +58,10 @@ pub enum Entity {
 }
 
 impl Entity {
-    /// An end that has sent nothing.
+    /// Creates an entity that has sent nothing.
     ///
-    /// # Errors
-    /// Parameters that cannot be.
+    /// // # Errors
+    /// // Fails if a parameter is invalid.
     pub fn new(protocol: &Protocol) -> Result<Self, ArqError> {
         Ok(match protocol {
             Protocol::Plain => Self::Plain(Plain::default()),
@@ -83,7 +81,7 @@ impl Entity {
         }
     }
 
-    /// A packet is to go. It waits until the window lets it.
+    /// Queues a packet until the window has room.
     #[inline]
     pub fn offer(&mut self, item: Item) {
         let send = match self {
@@ -95,13 +93,13 @@ impl Entity {
         send.wait(item);
     }
 
-    /// Packets that were never sent, and their bytes.
+    /// Returns the number and bytes of packets that were never sent.
     #[inline]
     pub fn waiting(&self) -> (u32, u64) {
         self.sending().waiting()
     }
 
-    /// Frames that were sent and are not acknowledged.
+    /// Returns the number of frames that were sent and are not acknowledged.
     #[inline]
     pub fn outstanding(&self) -> u64 {
         self.sending().outstanding()
@@ -113,14 +111,14 @@ impl Entity {
         self.sending().is_open()
     }
 
-    /// Packets of the frames that were sent and are not acknowledged.
+    /// Returns the packets of all sent and unacknowledged frames.
     pub fn unacknowledged(&self) -> impl Iterator<Item = Item> + '_ {
         let send = self.sending();
         (send.una..send.top).map(|number| send.item(number))
     }
 
-    /// The next frame, handed to a MAC that is idle. Supervisory frames go before
-    /// retransmissions, and these before new frames.
+    /// Returns the next frame for an idle MAC. Supervisory frames precede retransmissions, and
+    /// retransmissions precede new frames.
     #[inline]
     pub fn poll_frame(&mut self, outcomes: &mut Vec<Outcome>) -> Option<Frame> {
         match self {
@@ -131,7 +129,7 @@ impl Entity {
         }
     }
 
-    /// The MAC has sent a frame.
+    /// Handles the MAC's confirmation that it sent a frame.
     #[inline]
     pub fn confirm(&mut self, now: Instant, frame: &Frame) {
         match self {

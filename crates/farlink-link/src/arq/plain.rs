@@ -4,7 +4,7 @@
 use super::frame::{Frame, FrameKind, Outcome};
 use super::window::Sending;
 
-/// An end that neither numbers nor acknowledges.
+/// Entity without sequence numbers and acknowledgments.
 #[derive(Clone, Debug)]
 pub struct Plain {
     pub(super) send: Sending,

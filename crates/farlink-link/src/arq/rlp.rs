@@ -1,12 +1,11 @@
-//! RLP: the receiver tells what it has, again and again (Paul et al. 1995, as
-//! modified in Wong 1998, 3.2.3.3).
+//! RLP: the receiver reports periodically what it has received (Paul et al. 1995, as modified in
+//! Wong 1998, 3.2.3.3).
 //!
-//! Each end sends a status frame every period, come what may: everything below
-//! N(R) is there, and of what follows the bitmap tells what is. On each status the
-//! sender sends again what is not there and was last sent long enough ago; this
-//! covers a lost last frame, which no later frame gives away. There is no time-out
-//! and nothing is piggybacked. Where a frame takes longer than a period to be sent,
-//! status and information frames take turns.
+//! Each end sends one status frame per period. N(R) acknowledges all lower frames, and the bitmap
+//! marks which later frames were received. On each status the sender retransmits all missing frames
+//! that it last sent at least `min_interval` ago. This also repairs the loss of the last frame,
+//! which no later frame reveals. RLP has no time-out and no piggybacked acknowledgments. If a frame
+//! takes longer than a period to send, status and information frames alternate.
 
 use super::frame::{Frame, FrameKind, Outcome};
 use super::limits::{ArqError, check_time, check_window, most_selective};
@@ -18,21 +17,21 @@ use farlink_tcp::{Instant, Interval};
 pub struct RlpConfig {
     /// Modulus of the sequence numbers, 8 or 128.
     pub modulus: u8,
-    /// Most unacknowledged frames: up to half the modulus less one.
+    /// Maximum number of unacknowledged frames, at most `modulus / 2 - 1`.
     pub window: u8,
-    /// From one status frame to the next.
+    /// Interval between status frames.
     pub status_period: Interval,
-    /// Least time from the end of a frame to its retransmission.
+    /// Minimum time from the end of a frame to its retransmission.
     pub min_interval: Interval,
-    /// Set if packets are delivered in the order in which they were sent.
+    /// Set if packets are delivered in sequence.
     pub in_sequence: bool,
-    /// Time for which the receiver waits for a missing frame; without it, for ever (Wong 1998,
+    /// Maximum time that the receiver waits for a missing frame; `None` for no limit (Wong 1998,
     /// 5.1.2).
     pub max_recovery_delay: Option<Interval>,
 }
 
 impl Default for RlpConfig {
-    /// The values of Wong 1998, 4.4.2, with no limit to the recovery.
+    /// Returns the values of Wong 1998, 4.4.2, with no limit on recovery time.
     fn default() -> Self {
         Self {
             modulus: 128,
@@ -53,14 +52,15 @@ pub struct Rlp {
     status_period: Interval,
     min_interval: Interval,
     max_recovery_delay: Option<Interval>,
-    /// Frames that are to be sent again.
+    /// Number of frames to retransmit.
     again: u32,
-    /// Time at which each missing frame of the receiver's window was first missed. In the order of
-    /// the numbers these are in the order of time: the list of the study.
+    /// Time at which the receiver first missed each frame, indexed by wire number. These times
+    /// increase with the frame number.
     missed_at: Box<[Instant]>,
     status_at: Instant,
     status_due: bool,
-    /// The last frame was a status frame: what waits with data goes before another.
+    /// Set if the last frame was a status frame. A waiting information frame precedes the next
+    /// status frame.
     status_sent: bool,
 }
 
@@ -107,7 +107,7 @@ impl Rlp {
 
     fn status_frame(&mut self) -> Frame {
         (self.status_due, self.status_sent) = (false, true);
-        // A status tells the state of now, not that of when the timer went off.
+        // The frame reports the state when it is built, not when the status timer expired.
         let nr = self.receiving.wire(self.receiving.expected);
         Frame {
             bitmap: self.receiving.bitmap(),
@@ -115,7 +115,7 @@ impl Rlp {
         }
     }
 
-    /// The first frame that is to be sent again.
+    /// Returns the first frame to retransmit.
     #[inline]
     fn pop_retransmission(&mut self) -> Option<u64> {
         if self.again == 0 {

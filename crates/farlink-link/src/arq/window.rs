@@ -1,36 +1,36 @@
 //! Sliding windows of frames.
 //!
-//! Inside, a frame's number is 64 bits and never wraps; on the wire it is taken
-//! modulo 8 or 128, and comes back as the one number of the window that it can
-//! stand for.
+//! Internal frame numbers have 64 bits and do not wrap. A frame on the wire carries its number
+//! modulo 8 or 128. The window maps each wire number back to the only internal number it can stand
+//! for.
 
 use super::frame::{Item, Outcome};
 use farlink_tcp::Instant;
 use std::collections::VecDeque;
 
-/// A frame that was sent and is not acknowledged.
+/// Frame that was sent and is not acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slot {
     /// Packet in the frame.
     pub(super) item: Item,
-    /// Time at which its latest copy had been sent; [`Instant::MAX`] while one is at the MAC.
+    /// End of the latest transmission; [`Instant::MAX`] while the frame is at the MAC.
     pub(super) sent_at: Instant,
     /// Set if the frame must be sent again.
     pub(super) again: bool,
-    /// The peer says that it has it.
+    /// Set if the peer reported that it has the frame.
     pub(super) held: bool,
 }
 
-/// The sending side: packets that wait, and frames that are not acknowledged.
+/// Sending side: packets not yet sent, and unacknowledged frames.
 #[derive(Clone, Debug)]
 pub(super) struct Sending {
     mask: u64,
     window: u64,
-    /// First frame that is not acknowledged.
+    /// First unacknowledged frame.
     pub(super) una: u64,
-    /// Next frame to go, V(S): below `top` after going back.
+    /// Next frame to send, V(S). After going back V(S) is below `top`.
     pub(super) next: u64,
-    /// Number after the last frame that was ever sent.
+    /// Number after the highest frame ever sent.
     pub(super) top: u64,
     slots: Box<[Slot]>,
     waiting: VecDeque<Item>,
@@ -51,14 +51,14 @@ impl Sending {
         }
     }
 
-    /// A packet joins the queue in front of the window.
+    /// Appends a packet to the queue in front of the window.
     #[inline]
     pub(super) fn wait(&mut self, item: Item) {
         self.waiting_bytes += u64::from(item.len);
         self.waiting.push_back(item);
     }
 
-    /// Packets that were never sent, and their bytes.
+    /// Returns the number and bytes of packets that were never sent.
     #[inline]
     pub(super) fn waiting(&self) -> (u32, u64) {
         (self.waiting.len() as u32, self.waiting_bytes)
@@ -76,20 +76,20 @@ impl Sending {
         self.outstanding() < self.window
     }
 
-    /// The number of a frame as it stands on the wire.
+    /// Returns the wire number of a frame.
     #[inline]
     pub(super) fn wire(&self, number: u64) -> u8 {
         (number & self.mask) as u8
     }
 
-    /// The outstanding frame that a number on the wire stands for.
+    /// Returns the outstanding frame with this wire number.
     #[inline]
     pub(super) fn find(&self, wire: u8) -> Option<u64> {
         let number = self.una + (u64::from(wire).wrapping_sub(self.una) & self.mask);
         (number < self.top).then_some(number)
     }
 
-    /// Returns the number for which an N(R) stands; `None` if it acknowledges a frame that was
+    /// Returns the internal number of an N(R), or `None` if the N(R) acknowledges a frame that was
     /// never sent.
     #[inline]
     pub(super) fn find_ack(&self, wire: u8) -> Option<u64> {
@@ -102,13 +102,14 @@ impl Sending {
         &mut self.slots[(number & self.mask) as usize]
     }
 
-    /// The packet of an outstanding frame.
+    /// Returns the packet of an outstanding frame.
     #[inline]
     pub(super) fn item(&self, number: u64) -> Item {
         self.slots[(number & self.mask) as usize].item
     }
 
-    /// The first frame of those gone back to, or a new one if the window is open.
+    /// Returns the next frame to resend after going back, or else a new frame if the window is
+    /// open.
     #[inline]
     pub(super) fn pop_next(&mut self) -> Option<u64> {
         if self.next == self.top {
@@ -119,7 +120,7 @@ impl Sending {
         Some(number)
     }
 
-    /// A new frame, if the window is open and a packet waits.
+    /// Returns a new frame if the window is open and a packet waits.
     #[inline]
     pub(super) fn pop_new(&mut self) -> Option<u64> {
         if !self.is_open() {
@@ -139,7 +140,7 @@ impl Sending {
         Some(number)
     }
 
-    /// Frames below `number` are acknowledged, or given up.
+    /// Releases frames below `number`, which were acknowledged or given up.
     #[inline]
     pub(super) fn release(&mut self, number: u64, outcomes: &mut Vec<Outcome>) {
         while self.una < number {
@@ -149,7 +150,7 @@ impl Sending {
         self.next = self.next.max(self.una);
     }
 
-    /// Gives up everything and begins again at number 0.
+    /// Gives up all frames and packets and restarts at number 0.
     pub(super) fn reset(&mut self, outcomes: &mut Vec<Outcome>) {
         self.release(self.top, outcomes);
         outcomes.extend(self.waiting.drain(..).map(|item| Outcome::Done(item.token)));
@@ -163,21 +164,21 @@ impl Sending {
 enum Place {
     #[default]
     Missing,
-    /// Received, and waits for earlier frames.
+    /// Received; buffered until earlier frames arrive.
     Held(u32),
     /// Received and delivered.
     Passed,
 }
 
-/// The receiving side of a selective protocol.
+/// Receiving side of a selective-repeat protocol.
 #[derive(Clone, Debug)]
 pub(super) struct Receiving {
     mask: u64,
     window: u64,
     in_sequence: bool,
-    /// First frame that is missing, V(R).
+    /// First missing frame, V(R).
     pub(super) expected: u64,
-    /// Number after the last frame that arrived.
+    /// Number after the highest received frame.
     pub(super) top: u64,
     places: Box<[Place]>,
 }
@@ -194,7 +195,7 @@ impl Receiving {
         }
     }
 
-    /// V(R) as it stands on the wire.
+    /// Returns the wire number of a frame.
     #[inline]
     pub(super) fn wire(&self, number: u64) -> u8 {
         (number & self.mask) as u8
@@ -205,13 +206,13 @@ impl Receiving {
         &mut self.places[(number & self.mask) as usize]
     }
 
-    /// Returns whether a frame of the window is missing.
+    /// Returns whether a frame in the window is missing.
     #[inline]
     pub(super) fn is_missing(&self, number: u64) -> bool {
         number >= self.expected && self.places[(number & self.mask) as usize] == Place::Missing
     }
 
-    /// The number of a frame that is not here yet.
+    /// Returns the internal number of a wire number if that frame has not been received.
     #[inline]
     pub(super) fn find_new(&self, wire: u8) -> Option<u64> {
         let ahead = u64::from(wire).wrapping_sub(self.expected) & self.mask;
@@ -219,7 +220,7 @@ impl Receiving {
         (ahead < self.window && self.is_missing(number)).then_some(number)
     }
 
-    /// Takes a frame that was missing.
+    /// Accepts a frame that was missing.
     #[inline]
     pub(super) fn accept(&mut self, number: u64, token: u32, outcomes: &mut Vec<Outcome>) {
         outcomes.push(Outcome::Accepted(token));
@@ -236,7 +237,7 @@ impl Receiving {
         }
     }
 
-    /// Hands on what follows in sequence.
+    /// Advances V(R) past received frames and delivers the buffered packets.
     fn run_on(&mut self, outcomes: &mut Vec<Outcome>) {
         while self.expected < self.top {
             let number = self.expected;
@@ -249,20 +250,20 @@ impl Receiving {
         }
     }
 
-    /// No longer waits for the first missing frame.
+    /// Gives up the first missing frame.
     pub(super) fn skip(&mut self, outcomes: &mut Vec<Outcome>) {
         self.expected += 1;
         self.run_on(outcomes);
     }
 
-    /// No longer waits for any frame before the last that came.
+    /// Gives up all missing frames below the highest received one.
     pub(super) fn skip_all(&mut self, outcomes: &mut Vec<Outcome>) {
         while self.expected < self.top {
             self.skip(outcomes);
         }
     }
 
-    /// Begins again at number 0; what was held is discarded.
+    /// Discards buffered packets and restarts at number 0.
     pub(super) fn reset(&mut self, outcomes: &mut Vec<Outcome>) {
         for place in &mut self.places {
             if let Place::Held(token) = std::mem::take(place) {
@@ -272,7 +273,7 @@ impl Receiving {
         (self.expected, self.top) = (0, 0);
     }
 
-    /// The frames after V(R) that are here: bit i is V(R) + 1 + i.
+    /// Returns the received frames above V(R): bit i stands for frame V(R) + 1 + i.
     pub(super) fn bitmap(&self) -> u64 {
         (self.expected + 1..self.top)
             .zip(0..)

@@ -11,7 +11,7 @@ fn packet(number: u32, payload: Payload) -> Packet {
     }
 }
 
-/// Packet `number` of one-way data, 100 bytes each.
+/// Returns packet `number` of a one-way transfer with 100 bytes of data per packet.
 fn data(number: u32) -> Packet {
     let segment = Segment {
         src_port: 5000,
@@ -26,7 +26,7 @@ fn data(number: u32) -> Packet {
     packet(number, Payload::Tcp(segment))
 }
 
-/// Builds the packet as a real program would send it.
+/// Returns the same packet as the bytes that a real program would send.
 fn raw(number: u32) -> Packet {
     let sim = data(number);
     let bytes = farlink_wire::encode(&sim, Addresses::of(&sim)).unwrap();
@@ -73,7 +73,7 @@ fn what_is_prepared_and_not_taken_changes_nothing() {
     let mut link = direction();
     send(&mut link, 0, &data(0));
     assert_eq!(link.prepare(&data(1), true), 103);
-    // It found no room: the next one is told from the one before it.
+    // The queue refused packet 1, so packet 2 is encoded as a difference to packet 0.
     assert_eq!(send(&mut link, 2, &data(2)), 105);
     assert_eq!(link.stats().compressed, 1);
 }
@@ -103,8 +103,8 @@ fn datagrams_fragments_and_what_is_out_of_turn_stay_as_they_are() {
     }
 }
 
-/// A lost packet makes the next ones of its connection wrong; what they say is what
-/// their receiver would see, and its checksum fails.
+/// After a loss the next packets of the connection get wrong headers: they show what the receiver
+/// would see, and the checksum fails.
 #[test]
 fn what_follows_a_loss_is_wrong() {
     let mut link = direction();
@@ -120,7 +120,7 @@ fn what_follows_a_loss_is_wrong() {
     assert_eq!(came.tcp().map(|s| s.seq), Some(Seq(101)), "of the lost one");
     assert_eq!(came.ident, 1);
     assert_eq!(link.stats().wrong, 1);
-    // Of a real program the bytes say so.
+    // In a raw packet the bytes of the header are wrong.
     let mut link = direction();
     for number in 0..3 {
         send(&mut link, number, &raw(number));
@@ -136,8 +136,8 @@ fn what_follows_a_loss_is_wrong() {
     assert_eq!(error, farlink_wire::WireError::TcpChecksum);
 }
 
-/// An acknowledgment that goes up by what the window goes down leaves the sum as it
-/// is: the receiver believes what follows its loss.
+/// If the sequence number rises by as much as the window shrinks, the checksum stays the same. The
+/// receiver then accepts the packet after the loss.
 #[test]
 fn a_loss_that_the_checksum_does_not_see_is_believed() {
     let ack = |number: u32, ack: u32, window: u16| {
@@ -163,8 +163,9 @@ fn a_loss_that_the_checksum_does_not_see_is_believed() {
     assert_eq!(link.stats().wrong, 1);
 }
 
-/// A compressed packet without its number counts as one of the connection that the far end heard
-/// last. If that is another connection, the packet is refused wherever it goes.
+/// A compressed packet without a connection number belongs to the connection of the previous
+/// packet. If that packet is lost, the decompressor uses another connection, and the packet is
+/// marked corrupt.
 #[test]
 fn a_packet_may_come_out_as_that_of_another_connection() {
     let other = |number: u32| {
@@ -180,15 +181,16 @@ fn a_packet_may_come_out_as_that_of_another_connection() {
     }
     link.restore(NOW, PacketId(0), &mut data(0));
     link.restore(NOW, PacketId(1), &mut other(1));
-    // The packet that named the first one is lost.
+    // Packet 2, which named the first connection, is lost.
     let mut came = data(3);
     link.restore(NOW, PacketId(3), &mut came);
     assert!(came.corrupt);
     assert_eq!(came.ports(), (5000, 80), "for its own flow to count");
 }
 
-/// A frame that fails its check sequence is thrown away, and what follows without a
-/// number is too; a frame with bit errors does the same when it comes.
+/// The decompressor discards a frame that fails its check sequence, and all following packets
+/// without a connection number. A frame lost to bit errors has the same effect from its arrival
+/// time on.
 #[test]
 fn damaged_frames_make_the_far_end_careful() {
     let at = Instant::from_nanos;
@@ -224,7 +226,7 @@ fn damaged_frames_make_the_far_end_careful() {
         link.restore(at(30), PacketId(3), &mut data(3)),
         Restored::Discarded
     );
-    // One sent again goes whole, and all is well.
+    // A retransmission is sent with full headers, which restores the decompressor's state.
     send(&mut link, 7, &data(2));
     let mut again = data(2);
     assert_eq!(
@@ -245,7 +247,7 @@ fn errors_that_nothing_follows_are_not_kept() {
     assert!(link.errors.len() < 6, "{}", link.errors.len());
 }
 
-/// A second copy adds its differences once more.
+/// A duplicated frame makes the decompressor apply its differences twice.
 #[test]
 fn a_copy_is_wrong_and_so_is_what_follows_it() {
     let mut link = direction();
@@ -263,8 +265,8 @@ fn a_copy_is_wrong_and_so_is_what_follows_it() {
     assert_eq!(corrupt, [false, true, true]);
 }
 
-/// A mark in the IP header and options that changed go with the header that is sent
-/// whole; a stale one at the far end fails.
+/// An ECN mark or a change of options is sent with full headers. If that packet is lost, the
+/// decompressor's stale header makes the next packet corrupt.
 #[test]
 fn what_was_lost_whole_is_stale() {
     let mut link = direction();

@@ -1,4 +1,4 @@
-//! Parameters of one direction of a link, and what is counted of it.
+//! Parameters and counters of one direction of a link.
 
 use farlink_channel::DropCause;
 use farlink_channel::fec::BlockCode;
@@ -11,12 +11,12 @@ pub enum QueueLimit {
     Unlimited,
     /// Number of packets.
     Packets(u32),
-    /// Number of bytes of IP packets.
+    /// Sum of the IP bytes of the packets.
     Bytes(u64),
 }
 
 impl QueueLimit {
-    /// Returns whether a packet of `ip_len` bytes finds no room beside the waiting ones.
+    /// Returns whether a packet of `ip_len` bytes does not fit behind the waiting packets.
     #[inline]
     pub(crate) fn is_full(self, packets: u32, bytes: u64, ip_len: u32) -> bool {
         match self {
@@ -30,29 +30,29 @@ impl QueueLimit {
 /// Parameters of one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkConfig {
-    /// Transmission rate in bit/s; not looked at where there is a trace of rates.
+    /// Transmission rate in bit/s; unused with a rate trace.
     pub rate: u64,
     /// Propagation delay.
     pub delay: Interval,
-    /// Framing in bytes that each packet takes beyond its IP length.
+    /// Framing bytes that each packet adds to its IP length.
     pub overhead: u32,
-    /// Time of the transmitter for each packet, in addition to the time of its bits.
+    /// Additional transmitter time per packet.
     pub service: Interval,
-    /// Block code over each packet with its framing. Its check symbols take time
-    /// of the transmitter; the channel is told the length before coding.
+    /// Block code over each framed packet. Its check symbols use transmitter time; the channel gets
+    /// the length without them.
     pub fec: Option<BlockCode>,
     /// Limit of the queue.
     pub queue: QueueLimit,
-    /// ECN-capable packets that would be dropped if this were the limit are
-    /// marked (RFC 3168): a step, not RED. Unlimited marks none.
+    /// ECN threshold: ECN-capable packets that would exceed this limit are marked (RFC 3168). The
+    /// marking is a step, not RED. `Unlimited` marks no packets.
     pub mark: QueueLimit,
-    /// Packets of low priority have a class of their own, which is served when
-    /// nothing normal waits and dropped first; without, they are as others.
+    /// Set if low-priority packets have their own class, which is sent only when no normal packet
+    /// waits and is dropped first. Otherwise all packets share one class.
     pub priorities: bool,
 }
 
 impl LinkConfig {
-    /// A direction with nothing but a rate and a delay: its queue has no end.
+    /// Returns parameters with a rate, a delay and an unlimited queue only.
     pub fn plain(rate: u64, delay: Interval) -> Self {
         Self {
             rate,
@@ -66,13 +66,13 @@ impl LinkConfig {
         }
     }
 
-    /// Bytes on the wire of a packet or frame of `bytes` with its framing.
+    /// Returns the bytes on the wire of a packet or frame of `bytes` bytes including framing.
     #[inline]
     pub fn coded(&self, bytes: u32) -> u32 {
         self.fec.map_or(bytes, |code| code.wire(bytes))
     }
 
-    /// Returns the transmission time of this many bytes on the wire, where no rate trace gives it.
+    /// Returns the transmission time of `wire` bytes on the wire at the constant rate.
     #[inline(never)]
     pub(super) fn sending(&self, wire: u32) -> Interval {
         Interval::of_bits(u64::from(wire) * 8, self.rate) + self.service
@@ -86,10 +86,10 @@ pub struct LinkStats {
     pub packets: u64,
     /// Their IP bytes.
     pub bytes: u64,
-    /// Nanoseconds that the transmitter was sending, or, in a trace of rates, had
-    /// something to send.
+    /// Nanoseconds in which the transmitter was sending. With a rate trace, nanoseconds in which it
+    /// had something to send.
     pub busy: u64,
-    /// Most packets that waited at once.
+    /// Maximum number of packets that waited at once.
     pub queue_max: u64,
     /// Packets marked.
     pub marks: u64,

@@ -4,10 +4,10 @@ use farlink_channel::DropCause;
 use farlink_tcp::Instant;
 use farlink_wire::id::{LinkId, PacketId};
 
-/// Fate of a packet that was handed to the link.
+/// Fate of a packet offered to a direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// Lost; `at` is the time of the loss.
+    /// Lost at time `at`.
     Lost {
         /// Why.
         cause: DropCause,
@@ -20,9 +20,9 @@ pub enum Fate {
         at: Instant,
         /// With changed bits.
         corrupt: bool,
-        /// With so many copies beside it.
+        /// Number of duplicates that the channel made.
         copies: u8,
-        /// Outside the order of the others.
+        /// Set if the packet may arrive out of order.
         overtakes: bool,
     },
 }
@@ -55,25 +55,28 @@ impl Fate {
     }
 }
 
-/// Outcome of packets on a link, and requests of the link.
+/// Outcome that a link reports to the caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// A packet is the first in flight: [`super::Links::arrive`] is to be called then.
+    /// The packet is the first in flight. The caller must call [`super::Links::arrive`] at this
+    /// time.
     FirstInFlight(LinkId, Instant),
-    /// A packet reaches the far end then, and may be handed on now:
-    /// [`super::Simplex::admits_early_from`]; where it is not, [`super::Simplex::push_in_flight`].
+    /// The packet arrives at this time. The caller may admit it to the next link now if
+    /// [`super::Simplex::admits_early_from`] holds, and otherwise calls
+    /// [`super::Simplex::push_in_flight`].
     ForwardEarly(LinkId, PacketId, Instant),
-    /// A packet arrives outside the order of the others.
+    /// The packet arrives at this time, independent of the order of the others.
     Overtakes(LinkId, PacketId, Instant),
-    /// A packet is at the far end, now.
+    /// The packet arrives now.
     Arrived(LinkId, PacketId),
-    /// A packet was copied; this is the copy.
+    /// The channel duplicated a packet; this is the duplicate.
     Copied(PacketId),
-    /// A packet's last bit will have left the transmitter then: where an agent looks
-    /// after the direction.
+    /// The packet's last bit leaves the transmitter at this time. Reported only for a direction
+    /// with an agent.
     Left(LinkId, PacketId, Instant),
-    /// Arrival of a packet that the link-layer protocol retransmits.
+    /// A frame with the packet leaves the transmitter at this time, after an earlier one did
+    /// (retransmission by the link-layer protocol).
     Again(LinkId, PacketId, Instant),
-    /// A packet is lost; the time is when that happens.
+    /// The packet is lost at this time.
     Lost(LinkId, PacketId, DropCause, Instant),
 }

@@ -1,5 +1,5 @@
-//! Stations that share a medium, of which one is a node: CSMA/CA of IEEE 802.15.4
-//! and slotted ALOHA. The others are a distribution.
+//! Contention of one station with others that are not nodes: unslotted CSMA/CA of IEEE 802.15.4,
+//! and slotted ALOHA. The other stations are modelled by probabilities.
 
 use farlink_channel::rng::{Probability, Stream};
 use farlink_tcp::{Instant, Interval};
@@ -15,8 +15,8 @@ pub struct Others {
 }
 
 impl Others {
-    /// Probability that none of them sends in one such time: e^-G of a Poisson
-    /// process, (1 - G / n)^n of n stations (Abramson 1970; Roberts 1975).
+    /// Returns the probability that no other station sends in one frame time or slot: e^-G for
+    /// infinitely many stations, (1 - G / n)^n for n stations (Abramson 1970; Roberts 1975).
     pub fn silent(self) -> Probability {
         Probability::clamped(match self.stations {
             None => libm::exp(-self.load),
@@ -25,18 +25,19 @@ impl Others {
     }
 }
 
-/// Unslotted CSMA/CA of a network without beacons (IEEE 802.15.4-2006, 7.5.1.4).
+/// Unslotted CSMA/CA in a network without beacons (IEEE 802.15.4-2006, 7.5.1.4).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CsmaCa {
-    /// Length of a symbol: 16 us at 2450 MHz.
+    /// Duration of a symbol: 16 us at 2450 MHz.
     pub symbol: Interval,
-    /// macMinBE: the first backoff is of 0 to 2^BE - 1 periods.
+    /// macMinBE: the first backoff is 0 to 2^BE - 1 periods with BE = macMinBE.
     pub min_be: u8,
-    /// macMaxBE: it is one more after each busy channel, up to this.
+    /// macMaxBE: BE grows by 1 after each busy channel, up to this value.
     pub max_be: u8,
-    /// macMaxCSMABackoffs: a channel that is busy once more gives the frame up.
+    /// macMaxCSMABackoffs: after this many busy channels, the next busy channel makes the MAC give
+    /// up the frame.
     pub max_backoffs: u8,
-    /// Probability that the channel is busy when it is sensed, each time alone.
+    /// Probability that the channel is sensed busy, independent at each assessment.
     pub busy: Probability,
 }
 
@@ -48,7 +49,7 @@ impl CsmaCa {
     /// Symbols of aTurnaroundTime (6.4.1).
     pub const TURNAROUND: u64 = 12;
 
-    /// Time until it may send, or gives up: which of the two comes with it.
+    /// Draws the time until the station may send or gives up. The flag is true if it may send.
     pub(super) fn turn(&self, stream: &mut Stream) -> (Interval, bool) {
         let mut be = self.min_be;
         let mut symbols = 0;
@@ -68,25 +69,25 @@ impl CsmaCa {
     }
 }
 
-/// Slotted ALOHA (Roberts 1975): a frame goes in the next slots whole, collides if
-/// another station sends in any of them, and is sent again after a random time. The
-/// station knows at the end of the last slot.
+/// Slotted ALOHA (Roberts 1975). A frame occupies whole slots from the next slot boundary on. It
+/// collides if another station sends in any of these slots, and is resent after a random number of
+/// slots. The sender detects a collision at the end of the last slot.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Aloha {
-    /// Length of a slot; slots begin at multiples of it.
+    /// Duration of a slot; slots begin at multiples of it.
     pub slot: Interval,
-    /// Probability that all others are silent in a slot, each slot alone.
+    /// Probability that no other station sends in a slot, independent for each slot.
     pub silent: Probability,
-    /// K: after a collision 0 to K - 1 slots are left out, all alike.
+    /// K: after a collision the station skips 0 to K - 1 slots, uniformly distributed.
     pub backoff: u32,
-    /// Times that a frame is sent at most.
+    /// Maximum number of transmissions of a frame.
     pub attempts: u32,
 }
 
 /// Course of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct AlohaTurn {
-    /// Time at which its last bit left, or at which the last slot of an abandoned frame ended.
+    /// Time at which the last bit left, or the end of the last slot if the MAC gave up the frame.
     pub(super) ends: Instant,
     /// Number of transmissions.
     pub(super) attempts: u32,
@@ -121,7 +122,7 @@ impl Aloha {
     }
 }
 
-/// A whole number from 0 to one less than `n`, all alike to 2^-64 n.
+/// Draws a uniform integer from 0 to `n - 1`; its probabilities deviate by at most 2^-64.
 fn below(n: u64, stream: &mut Stream) -> u64 {
     ((u128::from(stream.next_u64()) * u128::from(n)) >> 64) as u64
 }
@@ -161,7 +162,8 @@ mod tests {
             .collect()
     }
 
-    /// Checks mean and variance, of which the fourth moment is estimated.
+    /// Checks mean and variance of `times` within 4 standard errors. The error of the variance uses
+    /// the measured fourth moment.
     fn assert_moments(times: &[f64], mean: f64, variance: f64) {
         let n = times.len() as f64;
         let measured = times.iter().sum::<f64>() / n;
@@ -193,8 +195,8 @@ mod tests {
         busy: Probability::ZERO,
     };
 
-    /// Mean and variance of the time to send, given that it is sent, in ms: after k
-    /// busy channels k + 1 backoffs, each uniform on 2^BE values.
+    /// Returns mean and variance (ms) of the access time of frames that are sent. After k busy
+    /// channels there were k + 1 backoffs, each uniform on 2^BE values.
     fn csma(access: &CsmaCa) -> (f64, f64) {
         let busy = access.busy.get();
         let (mut all, mut first, mut second) = (0.0, 0.0, 0.0);
@@ -213,7 +215,8 @@ mod tests {
 
     #[test]
     fn an_idle_channel_costs_one_backoff() {
-        // 3.5 periods of 0.32 ms, 0.128 ms of sensing, 0.192 ms of turning round.
+        // Mean of an idle channel: 3.5 periods of 0.32 ms, 0.128 ms of sensing and 0.192 ms of
+        // turnaround.
         let (mean, variance) = csma(&USUAL);
         assert!((mean - 1.44).abs() < 1e-12, "{mean}");
         let times: Vec<f64> = frames(Access::CsmaCa(USUAL))
@@ -229,7 +232,7 @@ mod tests {
         assert!((least - 0.32).abs() < 1e-9 && (most - 2.56).abs() < 1e-9);
     }
 
-    /// Failure of the access: every one of macMaxCSMABackoffs + 1 channels was busy.
+    /// A frame is given up with probability `busy^(macMaxCSMABackoffs + 1)`.
     #[test]
     fn access_fails_as_often_as_the_channel_is_busy_each_time() {
         for (busy, max_backoffs, min_be) in [(0.5, 4, 3), (0.3, 1, 0), (0.8, 5, 2)] {
@@ -260,8 +263,8 @@ mod tests {
         assert_eq!((of(0.0, None), of(1.0, Some(1))), (1.0, 0.0));
     }
 
-    /// A frame of m slots goes through with e^(-m G); it is sent 1 / p times, and
-    /// what a collision costs is m slots and a mean of (K - 1) / 2 more.
+    /// A frame of m slots succeeds with p = e^(-m G). It needs a mean of 1 / p transmissions, and
+    /// each collision costs m slots and a mean backoff of (K - 1) / 2 slots.
     #[test]
     fn frames_of_aloha_collide_as_often_as_others_send() {
         for (slot_ms, slots, load) in [(10, 1.0, 1.0), (5, 2.0, 0.4), (16, 1.0, 0.2)] {
@@ -282,8 +285,8 @@ mod tests {
             let sent: Vec<f64> = all.iter().map(|frame| frame.1 / 10.0).collect();
             assert_moments(&sent, 1.0 / p, (1.0 - p) / (p * p));
             let slot = slot_ms as f64;
-            // The first frame comes just after a slot has begun; the others find the
-            // next one where the frame before ended, or behind it.
+            // The first frame arrives just after a slot boundary. Each later frame waits for the
+            // first boundary at or after the end of the previous frame.
             let rest = slot * slots - 10.0;
             let times: Vec<f64> = all[1..].iter().map(|frame| frame.0 - rest).collect();
             let (more, step) = ((1.0 - p) / p, slot * (slots + 3.5));
