@@ -1,8 +1,8 @@
 //! Queue, transmitter, channel and delay of one direction of a link.
 //!
-//! A packet that arrives while the transmitter is busy waits in the queue; when
-//! it leaves is arithmetic, not an event. The queue's limit counts what waits
-//! for the transmitter: neither the packet being sent nor what is in flight.
+//! A packet that arrives while the transmitter is busy waits in the queue. Its departure time is
+//! computed on arrival and needs no event. The queue limit counts only packets that wait, neither
+//! the packet being sent nor packets in flight.
 
 mod counters;
 mod fast;
@@ -37,22 +37,22 @@ pub(super) struct InFlight {
 
 /// State of one direction of a link.
 ///
-/// A thousand flows have thousands of links, none of which is in the nearest cache when a packet
-/// comes. So the fields lie in the order of their use, whole lines of the cache: an arrival reads
-/// the first line, a packet that need not wait the first three, and nearly none what is behind.
+/// With thousands of links, none is in the L1 cache when a packet arrives. The fields are therefore
+/// ordered by use, in whole cache lines. An arrival reads the first line, and a packet that need
+/// not wait reads the first three. The fields after these are rarely used.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Simplex {
-    /// Packets in flight, first to arrive first.
+    /// Packets in flight, ordered by arrival time.
     pub(super) in_flight: Ring<InFlight>,
     to: NodeId,
     channel_is_transparent: bool,
     /// Early forwarding ([`fast`]).
     early: fast::EarlyForwarding,
-    /// Set if a call for the low class was requested.
+    /// Set if the direction has requested a call for the low class.
     pub(super) low_watched: bool,
-    /// Set if the direction does more than queue packets: [`Self::only_queues`] then checks in
-    /// detail.
+    /// Set if the direction does more than queue packets. [`Self::only_queues`] then checks the
+    /// details.
     has_slow_path: bool,
     transmitter: Transmitter,
     // The second line.
@@ -60,42 +60,43 @@ pub struct Simplex {
     propagation: Propagation,
     // The third line.
     counts: Counts,
-    /// Packets that were admitted before their arrival, if the direction admits packets early.
+    /// Packets admitted before their arrival, if the direction admits packets early.
     admitted_early: Option<Box<fast::EarlyAdmissions>>,
-    /// Packets that wait in the low class.
+    /// Number of packets that wait in the low class.
     low_waiting: u32,
-    /// The direction that admits all forwarded packets early, if there is one.
+    /// Direction that admits all forwarded packets early, if any.
     onto: LinkId,
     pub(super) features: Features,
-    // What is behind here is rare.
+    // The fields from here on are rarely used.
     channel: Channel,
     rare: RareCounts,
     config: LinkConfig,
-    /// Other traffic, with what became of it.
+    /// Background traffic and its counters.
     background: Option<Box<(Background, BackgroundStats)>>,
-    /// A rate that changes in time; none is a rate that does not.
+    /// Rate trace; `None` for a constant rate.
     pace: Option<Box<Pace>>,
     low: low::LowClass,
     pub(super) handover: handover::Handover,
     pub(super) medium: shared::Medium,
-    /// The longest packets that it takes, if there is a limit.
+    /// Longest packet that the direction accepts; `None` for no limit.
     pub(super) mtu: Option<Mtu>,
-    /// Header compression: the queue is then told the lengths that are sent.
+    /// Header compression. The queue then counts compressed lengths.
     pub(super) compression: Option<Box<Compression>>,
 }
 
-/// Features of a direction beside queueing packets.
+/// Features of a direction beyond queueing packets.
 #[derive(Debug, Default)]
 pub(super) struct Features {
-    /// Set if there is other traffic, a rate trace or a code.
+    /// Set if there is background traffic, a rate trace or a block code.
     needs_pacing: bool,
-    /// Set if all packets wait in the class whose packets are chosen when the transmitter is free.
+    /// Set if all packets wait in the low class, which selects the next packet only when the
+    /// transmitter becomes free.
     pub(super) defers_dequeue: bool,
-    /// Set if a protocol is on the link, which carries nothing itself.
+    /// Set if the link has a link-layer protocol, which sends in place of this direction.
     carries_frames: bool,
-    /// Set if an agent's packets may overtake the waiting ones.
+    /// Set if packets of an agent may overtake waiting packets.
     pub(super) may_overtake: bool,
-    /// Set if the departure of each packet is reported.
+    /// Set if the direction reports the departure of each packet.
     pub(super) reports_departures: bool,
     /// Set while the channel is switched off.
     channel_off: bool,
@@ -133,7 +134,7 @@ impl Simplex {
         .with_flags()
     }
 
-    /// Recomputes the flags that every packet reads.
+    /// Updates the flags that every packet reads.
     fn with_flags(mut self) -> Self {
         self.update_flags();
         self
@@ -156,15 +157,15 @@ impl Simplex {
             self.background.is_some() || self.pace.is_some() || config.fec.is_some();
     }
 
-    /// Reports departures from now on; the waiting packets may be overtaken if packets are sent
-    /// `ahead`.
+    /// Reports departures from now on. With `ahead`, packets of an agent may overtake waiting
+    /// packets.
     pub(super) fn report_departures(&mut self, ahead: bool) {
         self.features.reports_departures = true;
         self.features.may_overtake |= ahead && self.compression.is_none() && !self.has_background();
         self.update_flags();
     }
 
-    /// A protocol is on the link from now on.
+    /// Marks the direction as replaced by a link-layer protocol.
     pub(super) fn carry_frames(&mut self) {
         self.features.carries_frames = true;
         self.update_flags();
@@ -176,18 +177,18 @@ impl Simplex {
         self
     }
 
-    /// The node at the far end.
+    /// Returns the node at the far end.
     #[inline]
     pub fn to(&self) -> NodeId {
         self.to
     }
 
-    /// The longest packets that it takes, if there is a limit.
+    /// Returns the longest packet that the direction accepts, if limited.
     pub fn mtu(&self) -> Option<Mtu> {
         self.mtu
     }
 
-    /// Returns the direction with a limit of packet length.
+    /// Returns the direction with a limit on packet length.
     pub fn with_mtu(mut self, mtu: Option<Mtu>) -> Self {
         self.mtu = mtu;
         self.with_flags()
@@ -204,31 +205,31 @@ impl Simplex {
         self.compression.as_deref()
     }
 
-    /// Returns the direction with other traffic.
+    /// Returns the direction with background traffic.
     pub fn with_background(mut self, background: Background) -> Self {
         self.background = Some(Box::new((background, BackgroundStats::default())));
         self.with_flags()
     }
 
-    /// Returns whether there is other traffic.
+    /// Returns whether there is background traffic.
     pub fn has_background(&self) -> bool {
         self.background.is_some()
     }
 
-    /// Packets of other traffic a second, on average; 0 without any.
+    /// Returns the mean number of background packets per second; 0 without background traffic.
     pub fn background_packets(&self) -> f64 {
         let background = self.background.as_ref();
         background.map_or(0.0, |background| background.0.packets())
     }
 
-    /// Returns the fate of other traffic, up to the last packet or question.
+    /// Returns the counters of background traffic, up to the last packet or query.
     pub fn background_stats(&self) -> BackgroundStats {
         self.background
             .as_ref()
             .map_or_else(BackgroundStats::default, |background| background.1)
     }
 
-    /// Returns the direction with a rate that follows a trace.
+    /// Returns the direction with a rate trace.
     pub fn with_pace(mut self, pace: Pace) -> Self {
         self.pace = Some(Box::new(pace));
         self.with_flags()
@@ -239,8 +240,8 @@ impl Simplex {
         &self.config
     }
 
-    /// Least time for which a packet of `ip_len` bytes has the transmitter; zero where a trace
-    /// of rates or the compression of headers says it.
+    /// Returns the minimum transmission time of a packet of `ip_len` bytes. Returns zero with a
+    /// rate trace or header compression, which alone determine the time.
     pub fn least_sending(&self, ip_len: u32) -> Interval {
         if self.pace.is_some() || self.compression.is_some() {
             Interval::ZERO
@@ -249,8 +250,8 @@ impl Simplex {
         }
     }
 
-    /// Other parameters, for packets handed over from now on: what waits or flies
-    /// keeps its times, and nothing in order overtakes it.
+    /// Replaces the parameters for packets offered from now on. Packets that wait or are in flight
+    /// keep their times, and later packets in order do not overtake them.
     pub fn set_config(&mut self, config: LinkConfig) {
         self.keep_order();
         self.config = config;
@@ -258,32 +259,32 @@ impl Simplex {
         self.update_flags();
     }
 
-    /// Another channel, for packets handed over from now on.
+    /// Replaces the channel for packets offered from now on.
     pub fn set_channel(&mut self, channel: Channel) {
         self.keep_order();
         self.channel = channel;
         self.channel_is_transparent = self.features.channel_off || self.channel.is_clean();
     }
 
-    /// The nodes at its ends are so many metres apart from now on, for radios of its channel.
+    /// Sets the distance of the two nodes in metres, for radio channels.
     pub fn set_distance(&mut self, metres: f64) {
         self.channel.set_distance(metres);
     }
 
-    /// Switches the channel on or off. While it is off, packets pass unchanged, and the channel
-    /// keeps its state.
+    /// Switches the channel on or off. While the channel is off, packets pass unchanged and its
+    /// state is frozen.
     pub fn switch_channel(&mut self, on: bool) {
         self.keep_order();
         self.features.channel_off = !on;
         self.channel_is_transparent = !on || self.channel.is_clean();
     }
 
-    /// Returns whether packets meet the channel.
+    /// Returns whether the channel is switched on.
     pub fn channel_on(&self) -> bool {
         !self.features.channel_off
     }
 
-    /// Makes the next packet arrive no earlier than those in flight.
+    /// Ensures that the next packet arrives no earlier than those in flight.
     fn keep_order(&mut self) {
         if let Some(last) = self.in_flight.back() {
             self.propagation.last_arrival = self.propagation.last_arrival.max(last.arrives);
@@ -295,8 +296,8 @@ impl Simplex {
         &self.channel
     }
 
-    /// Packets and IP bytes that wait for the transmitter at `now`, of both
-    /// classes.
+    /// Returns the number and IP bytes of the packets in both classes that wait for the transmitter
+    /// at `now`.
     #[inline]
     pub fn queued(&mut self, now: Instant) -> (u32, u64) {
         if self.features.needs_pacing {
@@ -314,7 +315,7 @@ impl Simplex {
         (packets + self.low_waiting, bytes + self.low.bytes)
     }
 
-    /// Lets the packets of other traffic in that came until `now`.
+    /// Queues the background packets that arrived until `now`.
     #[cold]
     fn run_background(&mut self, now: Instant) {
         let Some(mut background) = self.background.take() else {
@@ -346,15 +347,13 @@ impl Simplex {
         (self.queue.waiting.len() as u32, self.queue.bytes)
     }
 
-    /// Returns the start of transmission and the IP length of each packet that waits in the normal
-    /// class.
+    /// Returns the start of transmission and the IP length of each packet in the normal class.
     pub fn departures(&self) -> impl Iterator<Item = (Instant, u32)> + '_ {
         let parts = |&(starts, packet): &(Instant, u32)| (starts, packet & LENGTH);
         self.queue.waiting.iter().map(parts)
     }
 
-    /// Returns whether an ECN-capable packet of `ip_len` bytes that is handed over at `now` is
-    /// marked.
+    /// Returns whether an ECN-capable packet of `ip_len` bytes offered at `now` is to be marked.
     pub fn congested(&mut self, now: Instant, ip_len: u32) -> bool {
         if self.config.mark == QueueLimit::Unlimited {
             return false;
@@ -363,7 +362,7 @@ impl Simplex {
         if self.is_free(now) {
             return false;
         }
-        // What waits in the low class is no congestion to others.
+        // Low-priority packets do not delay normal packets, so they do not count as congestion.
         let (mut packets, mut bytes) = self.normal_queued(now);
         if self.holds_normal() {
             let (more, longer) = self.overtaken_queued();
@@ -372,21 +371,19 @@ impl Simplex {
         self.config.mark.is_full(packets, bytes, ip_len)
     }
 
-    /// Returns whether a packet of `ip_len` bytes and normal priority needs nothing but
-    /// [`Self::offer`].
+    /// Returns whether a normal packet of `ip_len` bytes needs nothing but [`Self::offer`].
     #[inline]
     pub(super) fn only_queues(&self, ip_len: u32) -> bool {
         !self.low_watched && (!self.has_slow_path || self.is_within(ip_len))
     }
 
-    /// Returns whether the direction only queues and forwards: no compression, no link-layer
-    /// protocol.
+    /// Returns whether the direction only queues and forwards, so that packets arrive unchanged.
     #[inline]
     pub(super) fn only_forwards(&self) -> bool {
         !self.has_slow_path
     }
 
-    /// Returns whether refusing long packets is the only other thing the direction does.
+    /// Returns whether the MTU is the only extra feature and the packet is not longer.
     #[cold]
     fn is_within(&self, ip_len: u32) -> bool {
         !self.features.carries_frames
@@ -397,8 +394,7 @@ impl Simplex {
             && self.mtu.is_none_or(|mtu| ip_len <= mtu.bytes)
     }
 
-    /// Packet number `packet` is on its way, behind those that are. Returns whether
-    /// it is the first.
+    /// Adds a packet behind those in flight. Returns whether it is the only one.
     #[inline(always)] // of each hop
     pub fn push_in_flight(&mut self, packet: PacketId, arrives: Instant) -> bool {
         let first = self.in_flight.is_empty();
@@ -406,14 +402,14 @@ impl Simplex {
         first
     }
 
-    /// Prefetches the packets that arrive and leave the queue after `others` more.
+    /// Prefetches the packets that will arrive and leave the queue after `others` other packets.
     #[inline]
     pub(super) fn prefetch(&self, others: usize) {
         self.in_flight.prefetch(others);
         self.queue.waiting.prefetch(others);
     }
 
-    /// A packet leaves the channel for the far end.
+    /// Reports or queues the arrival of a packet that the channel delivers.
     pub(super) fn emit_arrival(
         &mut self,
         id: LinkId,
@@ -431,8 +427,8 @@ impl Simplex {
         }
     }
 
-    /// Bytes that a packet will have on the wire if it goes next; one that may not be
-    /// the next (`in_turn`) is not compressed.
+    /// Returns the bytes that the packet has on the link if sent next. Only a packet that is surely
+    /// the next (`in_turn`) is compressed.
     fn prepare(&mut self, packet: &Packet, in_turn: bool) -> u32 {
         match &mut self.compression {
             Some(compression) => compression.prepare(packet, in_turn),
@@ -440,8 +436,8 @@ impl Simplex {
         }
     }
 
-    /// Prepares a packet, and decides on its ECN mark. Returns the length on the link, and whether
-    /// the packet is to be marked if the queue accepts it.
+    /// Compresses a packet and decides on its ECN mark. Returns its length on the link, and whether
+    /// to mark the packet if the queue accepts it.
     pub(super) fn prepare_marked(
         &mut self,
         packet: &mut Packet,
@@ -453,33 +449,34 @@ impl Simplex {
         if !mark || self.compression.is_none() {
             return (len, mark);
         }
-        // The header that goes is the one with the mark.
+        // The compressed header must contain the mark.
         packet.set_ecn(Ecn::Ce);
         let len = self.prepare(packet, in_turn);
         (len, is_congested(self, len))
     }
 
-    /// The queue took the packet that was prepared last.
+    /// Records that the queue accepted the packet prepared last.
     pub(super) fn commit(&mut self, packet: PacketId) {
         if let Some(compression) = &mut self.compression {
             compression.commit(packet);
         }
     }
 
-    /// Returns when the last packet has left the transmitter.
+    /// Returns the time at which the last accepted packet has left the transmitter.
     pub(super) fn left_at(&self) -> Instant {
         self.transmitter.free_at
     }
 
-    /// A packet was lost whose last bit left or would have left at `at`.
+    /// Reports a loss to header compression. `at` is the time at which the packet's last bit left
+    /// or would have left.
     pub(super) fn frame_lost(&mut self, now: Instant, cause: DropCause, at: Instant) {
         if let Some(compression) = &mut self.compression {
             compression.lost(now, cause, at + self.config.delay);
         }
     }
 
-    /// Takes a packet into the queue or the transmitter, where so many packets and
-    /// bytes wait. Returns whether there was room.
+    /// Adds a packet to the transmitter or to the queue behind `packets` waiting packets. Returns
+    /// false if the queue is full.
     #[inline(always)] // as `offer`
     fn admit<const ANY: bool>(
         &mut self,
@@ -502,12 +499,12 @@ impl Simplex {
         true
     }
 
-    /// Hands over a packet of `ip_len` bytes without data at `now`, first in, first out.
+    /// Offers a packet of `ip_len` bytes without data to the FIFO queue at `now`.
     pub fn offer(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
         self.enqueue(now, ip_len, priority, false)
     }
 
-    /// Hands over a packet of `ip_len` bytes at `now`, first in, first out.
+    /// Offers a packet of `ip_len` bytes to the FIFO queue at `now`.
     #[inline(always)] // so that the fate of most packets stays in registers
     pub(super) fn enqueue(
         &mut self,
@@ -523,7 +520,8 @@ impl Simplex {
         self.enqueue_behind::<false>(now, ip_len, priority, data, waiting)
     }
 
-    /// Takes a packet in the general case, with all that may be beside a queue of one class.
+    /// Enqueues a packet on a direction with background traffic, a rate trace, a code or a low
+    /// class.
     #[inline(never)] // what most packets take is inlined
     fn enqueue_general(
         &mut self,
@@ -536,8 +534,8 @@ impl Simplex {
         self.enqueue_behind::<true>(now, ip_len, priority, data, waiting)
     }
 
-    /// Takes a packet behind this many waiting packets and bytes. With `ANY` the transmitter may be
-    /// special.
+    /// Enqueues a packet behind `waiting` packets and bytes. With `ANY` the transmission time may
+    /// depend on a rate trace or a code.
     #[inline(always)] // as `enqueue`
     fn enqueue_behind<const ANY: bool>(
         &mut self,
@@ -564,8 +562,8 @@ impl Simplex {
         self.propagate(now, packet, priority)
     }
 
-    /// Occupies the transmitter with a packet that came at `now`. Returns the start of transmission,
-    /// and whether the packet waits for it.
+    /// Occupies the transmitter with a packet that arrived at `now`. Returns the start of
+    /// transmission and whether the packet must wait.
     #[inline(always)] // as `enqueue`
     fn occupy<const ANY: bool>(&mut self, now: Instant, ip_len: u32) -> (Instant, bool) {
         let paced = ANY && self.features.needs_pacing;
@@ -575,14 +573,15 @@ impl Simplex {
         (sent.starts, sent.waits)
     }
 
-    /// The transmitter, which is free, takes a packet at `now`.
+    /// Starts transmission of a packet on the idle transmitter at `now`.
     fn send(&mut self, now: Instant, packet: u32) -> Fate {
         self.occupy::<true>(now, packet & LENGTH);
         self.transmitter.packet = packet;
         self.propagate(now, packet, priority(packet))
     }
 
-    /// Decides the fate of the last packet, at `now`, when it has left the transmitter.
+    /// Decides the fate of the packet that the transmitter accepted last. The decision is made at
+    /// `now`, for the time at which the packet leaves.
     #[inline(always)] // as `enqueue`
     fn propagate(&mut self, now: Instant, packet: u32, priority: Priority) -> Fate {
         let ip_len = packet & LENGTH;
@@ -593,7 +592,8 @@ impl Simplex {
         }
         self.counts.bytes += u64::from(ip_len);
         if self.channel_is_transparent {
-            // Later than its own time only after the link was changed.
+            // `last_arrival` exceeds the packet's own time only after a change of the link's
+            // parameters.
             let at = (self.transmitter.free_at + self.propagation.delay)
                 .max(self.propagation.last_arrival);
             return Fate::Arrives {
@@ -613,7 +613,7 @@ impl Simplex {
         }
         let mut at = self.transmitter.free_at + self.propagation.delay + passage.hold;
         if !passage.may_overtake {
-            // Rounding must not swap what the channel keeps in order.
+            // Rounding must not reorder packets that the channel keeps in order.
             at = at.max(self.propagation.last_arrival);
             self.propagation.last_arrival = at;
         }
@@ -625,24 +625,24 @@ impl Simplex {
         }
     }
 
-    /// Counts a packet that the link carried and its far end refused.
+    /// Counts a packet that the direction delivered and the node at the far end dropped.
     pub fn count_drop(&mut self, cause: DropCause, priority: Priority) {
         self.rare.count_drop(cause, priority);
     }
 
-    /// Counts a packet that was marked.
+    /// Counts an ECN mark.
     pub fn count_mark(&mut self) {
         self.rare.marks += 1;
     }
 
-    /// Returns the counters of every accepted packet and every decided loss, as if their time had
-    /// come: see [`Self::stats_at`].
+    /// Returns the counters of all accepted packets and decided losses, including those whose time
+    /// is in the future; see [`Self::stats_at`].
     pub fn stats(&self) -> LinkStats {
         counters::total(&self.counts, &self.rare)
     }
 
-    /// Returns the counters at `now`, and those of other traffic. Packets that wait or are being
-    /// sent have not left, and losses behind the transmitter have not happened.
+    /// Returns the counters at `now`, and those of background traffic. Packets that wait or are
+    /// being sent are not counted as sent, and losses after their departure are not counted yet.
     pub fn stats_at(&self, now: Instant) -> (LinkStats, BackgroundStats) {
         let (mut stats, mut other) = (self.stats(), self.background_stats());
         if self.transmitter.free_at > now {

@@ -5,33 +5,33 @@ use farlink_channel::DropCause;
 use farlink_tcp::{Instant, Priority};
 use std::collections::VecDeque;
 
-/// The counters that every packet moves.
+/// Counters that every packet updates.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
-    // Counters that move together are kept apart, because the compiler would add to both at once,
-    // which takes more instructions.
+    // Counters that are updated together are not adjacent, because the compiler would then
+    // vectorise the additions, which takes more instructions.
     pub(super) packets: u64,
     pub(super) busy: u64,
     pub(super) bytes: u64,
     pub(super) data: u64,
-    /// Most packets that waited at once.
+    /// Maximum number of packets that waited at once.
     pub(super) queue_max: u32,
 }
 
-/// Packets lost by cause, and those of them of low priority.
+/// Lost packets by cause, and the low-priority packets among them.
 #[derive(Debug, Default)]
 struct Losses {
     all: [u64; DropCause::ALL.len()],
     low: [u64; DropCause::ALL.len()],
-    /// Packets among them that are lost when they have left the transmitter, possibly in the
-    /// future: time, cause, and whether the priority is low.
+    /// Losses that occur when the packet leaves the transmitter, possibly in the future: time,
+    /// cause, and whether the priority is low.
     later: VecDeque<(Instant, DropCause, bool)>,
 }
 
 /// Counters that few packets move.
 #[derive(Debug, Default)]
 pub(super) struct RareCounts {
-    /// None before the first loss: thousands of links are nearly all without one.
+    /// `None` before the first loss, which saves memory on most of the thousands of links.
     losses: Option<Box<Losses>>,
     pub(super) low_packets: u64,
     pub(super) marks: u64,
@@ -45,8 +45,8 @@ impl RareCounts {
         losses.low[cause as usize] += u64::from(priority == Priority::Low);
     }
 
-    /// Counts a packet that came at `now` and that the channel will lose when the packet has left
-    /// the transmitter, at `at`.
+    /// Counts a packet offered at `now` that the channel loses at `at`, when the packet has left
+    /// the transmitter.
     pub(super) fn lose_later(
         &mut self,
         now: Instant,
@@ -62,7 +62,7 @@ impl RareCounts {
         later.push_back((at, cause, priority == Priority::Low));
     }
 
-    /// Removes the losses behind `now` from counters.
+    /// Subtracts the losses after `now` from `stats`.
     pub(super) fn subtract_later(&self, now: Instant, stats: &mut LinkStats) {
         let later = self.losses.iter().flat_map(|losses| &losses.later);
         for &(_, cause, low) in later.filter(|lost| lost.0 > now) {
@@ -72,7 +72,7 @@ impl RareCounts {
     }
 }
 
-/// Counters of every accepted packet and every decided loss.
+/// Returns the counters of all accepted packets and decided losses.
 pub(super) fn total(counts: &Counts, rare: &RareCounts) -> LinkStats {
     let none = [0; DropCause::ALL.len()];
     let losses = rare.losses.as_deref();

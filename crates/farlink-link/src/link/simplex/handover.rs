@@ -1,7 +1,8 @@
-//! A link that loses its other end and finds it again: a host that moves from one to another.
+//! Directions whose far end may be disconnected and reconnected: a host that moves between access
+//! points.
 //!
-//! What waits for the transmitter then is given back, which asks that the queue hold packets and not
-//! times ([`super::low`]); what is on the way arrives nowhere.
+//! On disconnection, packets that wait for the transmitter are returned. The queue must therefore
+//! hold packets and not only times ([`super::low`]). Packets in flight are lost.
 
 use super::Simplex;
 use farlink_tcp::Instant;
@@ -10,20 +11,21 @@ use farlink_wire::id::PacketId;
 /// State of a direction whose other end may move.
 #[derive(Debug, Default)]
 pub(in crate::link) struct Handover {
-    /// Set while the direction has no other end.
+    /// Set while the direction has no far end.
     pub(in crate::link) is_closed: bool,
-    /// Arrivals up to this time were in flight when the other end was removed.
+    /// Packets that arrive up to this time are lost, because they were in flight at the
+    /// disconnection.
     cut_until: Option<Instant>,
 }
 
 impl Simplex {
-    /// Prepares the direction to lose its other end.
+    /// Prepares the direction to lose its far end.
     pub(in crate::link) fn defer_dequeue(&mut self) {
         self.features.defers_dequeue = true;
         self.update_flags();
     }
 
-    /// Removes the other end. Returns the waiting packets in the order in which they would have
+    /// Disconnects the far end. Returns the waiting packets in the order in which they would have
     /// left.
     pub(in crate::link) fn close(&mut self) -> Vec<PacketId> {
         self.handover.is_closed = true;
@@ -34,7 +36,8 @@ impl Simplex {
         self.drain_waiting()
     }
 
-    /// Restores the other end. Later packets arrive behind those that were cut off.
+    /// Reconnects the far end. Later packets arrive after those that were in flight at the
+    /// disconnection.
     pub(in crate::link) fn reopen(&mut self) {
         self.handover.is_closed = false;
         if let Some(cut) = self.handover.cut_until {
@@ -43,7 +46,7 @@ impl Simplex {
         }
     }
 
-    /// Returns whether a packet that arrives at `now` was in flight when the other end was removed.
+    /// Returns whether a packet that arrives at `now` was in flight at the disconnection.
     pub(in crate::link) fn is_cut(&self, now: Instant) -> bool {
         self.handover.is_closed || self.handover.cut_until.is_some_and(|until| now <= until)
     }
@@ -68,7 +71,8 @@ mod tests {
         Instant::from_nanos(ns)
     }
 
-    /// Packets in flight are cut off to the nanosecond, and later packets arrive behind them.
+    /// Packets in flight at a disconnection are lost, to the nanosecond, and later packets arrive
+    /// after them.
     #[test]
     fn what_was_on_the_way_arrives_nowhere() {
         let mut link = link();
@@ -80,7 +84,7 @@ mod tests {
         assert_eq!(link.propagation.last_arrival, at(11_000_001));
     }
 
-    /// With nothing on the way nothing is cut off once it is open again.
+    /// A disconnection with no packet in flight loses no packet after the reconnection.
     #[test]
     fn an_empty_link_cuts_nothing() {
         let mut link = link();

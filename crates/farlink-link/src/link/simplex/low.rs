@@ -1,16 +1,13 @@
-//! The low-priority class of a queue: sent when nothing normal waits, dropped
-//! first.
+//! Low-priority class of a queue: sent only when no normal packet waits, and dropped first.
 //!
-//! When a normal packet leaves is known as it comes, whatever waits in the low
-//! class, because that can only delay it by the packet being sent. A low packet
-//! that has to wait is another matter: how long, depends on what comes after it.
-//! It is decided when the transmitter becomes free, which is the one event that
-//! the class costs, and only while something waits in it.
+//! The departure of a normal packet is known on arrival, because the low class can delay it only by
+//! the packet being sent. The departure of a waiting low packet depends on later arrivals. It is
+//! decided when the transmitter becomes free. This is the only event that the class needs, and only
+//! while a packet waits in it.
 //!
-//! On a link where an agent sends packets ahead of all others, packets of normal priority
-//! wait as those do, in front of them, and only what goes ahead is decided as it comes. Where
-//! the other direction sends over the same medium, or the link may lose its other end, everything
-//! waits so.
+//! If an agent sends packets ahead of the queue, normal packets also wait in this class, in front
+//! of low-priority packets. Only the departures of the agent's packets are then known on arrival.
+//! If both directions share a medium or the far end may move, all packets wait in this class.
 
 use super::Simplex;
 use super::queue::{AHEAD, LENGTH, LOW, pack, priority};
@@ -21,7 +18,7 @@ use farlink_wire::id::PacketId;
 use farlink_wire::packet::Packet;
 use std::collections::VecDeque;
 
-/// A packet of the low class that waits.
+/// Packet that waits in the low class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Waiting {
     packet: PacketId,
@@ -37,14 +34,14 @@ pub(super) struct LowClass {
     pub(super) bytes: u64,
 }
 
-/// Class and order of an offered packet.
+/// Class and queue position of an offered packet.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::link) struct Class {
-    /// Set if the packet joins the low class.
+    /// Set if the packet has low priority and the queue has a class for it.
     pub(in crate::link) is_low: bool,
-    /// Set if an agent sends the packet ahead of all that wait.
+    /// Set if an agent sends the packet ahead of the queue.
     pub(in crate::link) ahead: bool,
-    /// Set if the packet's departure is decided when the transmitter is free.
+    /// Set if the packet's departure is decided only when the transmitter is free.
     pub(in crate::link) deferred: bool,
 }
 
@@ -55,8 +52,8 @@ impl Simplex {
         self.config.priorities
     }
 
-    /// Returns the class of a packet. The queue in front of a link-layer protocol has one class
-    /// for all.
+    /// Returns the class of a packet. The queue in front of a link-layer protocol (`arq`) has one
+    /// class for all packets.
     pub(in crate::link) fn classify(&self, priority: Priority, ahead: bool, arq: bool) -> Class {
         let is_low = priority == Priority::Low && self.has_priorities();
         let overtaken = !ahead && (is_low || self.features.may_overtake);
@@ -67,8 +64,9 @@ impl Simplex {
         }
     }
 
-    /// Admits a packet of `len` bytes, after the loss of waiting packets for which it leaves no
-    /// room. Returns the packet's fate unless the packet waits for a later decision.
+    /// Enqueues a packet of `len` bytes in its class, after dropping low packets that take its
+    /// room. Each dropped packet is passed to `lose`. Returns the packet's fate, or `None` if the
+    /// packet waits for a later decision.
     pub(in crate::link) fn enqueue_in_class(
         &mut self,
         now: Instant,
@@ -93,21 +91,21 @@ impl Simplex {
         self.enqueue_deferred(now, packed, number, medium_idle)
     }
 
-    /// Packets and IP bytes that wait in the low class.
+    /// Returns the number and IP bytes of the packets that wait in the low class.
     #[inline]
     pub fn low_queued(&self) -> (u32, u64) {
         (self.low_waiting, self.low.bytes)
     }
 
-    /// Hands over packet number `packet`, of low priority and `ip_len` bytes, at
-    /// `now`. It takes no place of a normal packet and joins the end of its class.
+    /// Offers a low-priority packet of `ip_len` bytes at `now`. The packet pushes out no other and
+    /// joins the end of its class.
     pub fn offer_low(&mut self, now: Instant, ip_len: u32, packet: PacketId) -> Option<Fate> {
         self.enqueue_deferred(now, ip_len | LOW, packet, true)
     }
 
-    /// Enqueues a packet that others may overtake as long as the packet waits; `packed` is its
-    /// length with flags. Sends the packet at once if nothing is being sent or waits and the other
-    /// direction leaves the medium idle.
+    /// Enqueues a packet that later packets may overtake while it waits; `packed` is its length
+    /// with flags. Sends the packet at once if the transmitter is idle, no packet precedes it in
+    /// the class, and the other direction has no claim on the medium.
     pub(in crate::link) fn enqueue_deferred(
         &mut self,
         now: Instant,
@@ -145,8 +143,8 @@ impl Simplex {
         None
     }
 
-    /// Removes the latest low packet if a normal packet of `ip_len` bytes that comes at `now` needs
-    /// its room. Must be called until the result is `None`.
+    /// Drops the last low-priority packet if a normal packet of `ip_len` bytes that arrives at
+    /// `now` needs its room. The caller repeats the call until it returns `None`.
     pub fn push_out(&mut self, now: Instant, ip_len: u32) -> Option<PacketId> {
         let (packets, bytes) = self.queued(now);
         let (low_packets, low_bytes) = self.low_priority_queued();
@@ -156,7 +154,8 @@ impl Simplex {
             || !limit.is_full(packets, bytes, ip_len)
             || limit.is_full(packets - low_packets, bytes - low_bytes, ip_len)
         {
-            // Nothing to push out, no need to, or all of it would not be enough.
+            // No low packet waits, the packet fits anyway, or dropping all low packets would not
+            // make enough room.
             return None;
         }
         let last = self.low.waiting.pop_back()?;
@@ -166,7 +165,7 @@ impl Simplex {
         Some(last.packet)
     }
 
-    /// Packets and IP bytes of low priority that wait in the low class.
+    /// Returns the number and IP bytes of the low-priority packets that wait in the low class.
     fn low_priority_queued(&self) -> (u32, u64) {
         if !self.holds_normal() {
             return self.low_queued();
@@ -179,14 +178,14 @@ impl Simplex {
         lengths.fold((0, 0), |(packets, bytes), len| (packets + 1, bytes + len))
     }
 
-    /// Packets and IP bytes of normal priority that wait to be overtaken.
+    /// Returns the number and IP bytes of the normal packets that wait in the low class.
     pub(super) fn overtaken_queued(&self) -> (u32, u64) {
         let (packets, bytes) = self.low_queued();
         let (low_packets, low_bytes) = self.low_priority_queued();
         (packets - low_packets, bytes - low_bytes)
     }
 
-    /// Returns whether packets of normal priority wait with those of low priority.
+    /// Returns whether normal packets also wait in the low class.
     pub(in crate::link) fn holds_normal(&self) -> bool {
         self.features.may_overtake || self.features.defers_dequeue
     }
@@ -207,17 +206,17 @@ impl Simplex {
         !self.low.waiting.is_empty()
     }
 
-    /// Returns when the transmitter, or the medium, is free for the low class, if a packet waits in
-    /// it (or in that of the other direction) and no normal packet comes before.
+    /// Returns the time at which the transmitter (or shared medium) is free for the low class, if a
+    /// packet waits in this class or, with `other_waits`, in that of the other direction.
     #[inline]
     pub fn low_due(&self, other_waits: bool) -> Option<Instant> {
         (self.has_waiting() || other_waits).then_some(self.medium_free_at())
     }
 
-    /// The transmitter takes the first of the low class at `now`, if it is free:
-    /// its number and what becomes of it.
+    /// Sends the first packet of the low class at `now`, if the transmitter is free. Returns its
+    /// number and fate.
     pub fn start_low(&mut self, now: Instant) -> Option<(PacketId, Fate)> {
-        // Other traffic may have come first.
+        // Background packets that arrived earlier precede the low class.
         self.queued(now);
         if !self.is_free(now) {
             return None;
@@ -254,7 +253,8 @@ mod tests {
         Instant::from_nanos(ms * MS)
     }
 
-    /// Returns the time in ms at which a packet has left the transmitter.
+    /// Returns the time in ms at which a packet with this fate left the transmitter (the links have
+    /// no delay).
     fn left(fate: Fate) -> u64 {
         match fate {
             Fate::Arrives { at, .. } => at.as_nanos() / MS,
@@ -269,7 +269,7 @@ mod tests {
             panic!("it need not wait");
         };
         assert_eq!((left(fate), link.low_due(false)), (1, None));
-        // What is being sent is finished: a normal packet waits for it.
+        // A normal packet waits until the low packet being sent has left.
         assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 2);
         assert_eq!((link.stats().packets, link.stats().low_packets), (2, 1));
     }
@@ -282,7 +282,8 @@ mod tests {
         assert_eq!(link.offer_low(at(0), 1500, PacketId(8)), None);
         assert_eq!(link.low_due(false), Some(at(1)));
         assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 2);
-        // Of what comes as the transmitter becomes free, normal packets are first.
+        // A normal packet that arrives just as the transmitter becomes free precedes waiting low
+        // packets.
         assert_eq!(left(link.offer(at(2), 1500, Priority::Normal)), 3);
         assert_eq!(link.start_low(at(2)), None);
         assert_eq!(link.low_due(false), Some(at(3)));
@@ -311,7 +312,7 @@ mod tests {
         assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 3);
         assert_eq!(link.push_out(at(0), 1500), Some(PacketId(7)));
         assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 4);
-        // Nothing low is left: the tail is dropped as ever.
+        // No low packet is left to push out, so the arriving packet is dropped (drop-tail).
         assert_eq!(link.push_out(at(0), 1500), None);
         assert_eq!(link.offer(at(0), 1500, Priority::Normal), refused);
         assert_eq!(link.stats().drops[DropCause::Congestion as usize], 4);
@@ -334,9 +335,9 @@ mod tests {
     }
 
     proptest! {
-        /// The arithmetic of departures is that of a transmitter which, each time it
-        /// becomes free, takes the first normal packet that waits, or else the first
-        /// low one, with a limit that counts both and that low packets give way to.
+        /// Matches a model with two queues. Whenever its transmitter becomes free, it sends the
+        /// first normal packet, or else the first low one. The limit counts both queues, and low
+        /// packets make room for normal ones.
         #[test]
         fn it_is_a_queue_of_two_classes(
             arrivals in proptest::collection::vec((0..800_000_u64, 1..=1500_u32, any::<bool>()), 1..200),
@@ -392,11 +393,11 @@ mod tests {
         }
     }
 
-    /// A transmitter with two queues, packet by packet.
+    /// Model: a transmitter with two queues.
     struct Model {
         limit: QueueLimit,
         free_at: u64,
-        /// Packets that wait, with their lengths: normal and low.
+        /// Waiting packets with their lengths: normal queue, low queue.
         queues: [Vec<(u32, u32)>; 2],
         left: Vec<(u64, u32)>,
         lost: Vec<u32>,
@@ -440,7 +441,7 @@ mod tests {
         fn arrives(&mut self, now: u64, packet: u32, len: u32, low: bool) {
             self.runs(now);
             if self.free_at == now && !self.queues[0].is_empty() {
-                // What waits goes before what comes.
+                // A waiting packet precedes one that arrives at the same time.
                 let (packet, len) = self.queues[0].remove(0);
                 self.starts(now, packet, len);
             }
@@ -466,10 +467,9 @@ mod tests {
         }
     }
 
-    /// Poisson normal packets of 1 ms take the share `rho` of the link, and low
-    /// ones `rho_low`. The mean waiting time of the second class without
-    /// preemption is (Cobham 1954) R / ((1 - rho) (1 - rho - rho_low)), that of
-    /// the first R / (1 - rho), with R = (rho + rho_low) 1 ms / 2.
+    /// Poisson arrivals of 1 ms packets, with load `rho` (normal) and `rho_low` (low). With R =
+    /// (rho + rho_low) 1 ms / 2, non-preemptive priority gives mean waits of R / (1 - rho) for the
+    /// first class and R / ((1 - rho) (1 - rho - rho_low)) for the second (Cobham 1954).
     #[test]
     fn waiting_times_are_those_of_two_classes() {
         let (rho, rho_low) = (0.5, 0.3);
@@ -510,13 +510,12 @@ mod tests {
             (measured / expected - 1.0).abs() < 0.04,
             "{measured} for {expected}"
         );
-        // The transmitter is idle only when nothing waits: all is sent when it
-        // would be first in, first out.
+        // The transmitter is work-conserving, so it finishes at the same time as with a FIFO queue.
         assert_eq!(link.transmitter.free_at, plain.transmitter.free_at);
         assert_eq!(link.stats().busy, plain.stats().busy);
     }
 
-    /// Driver that serves the low class when it is due.
+    /// Test driver that serves the low class when it is due.
     #[derive(Default)]
     struct Low {
         arrived: Vec<u64>,

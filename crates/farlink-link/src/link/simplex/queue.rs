@@ -1,26 +1,26 @@
-//! Queue in front of a transmitter: first in, first out.
+//! FIFO queue in front of a transmitter.
 
 use crate::link::config::QueueLimit;
 use farlink_tcp::{Instant, Priority, Ring};
 
-/// Packed description of a packet in the queue and in the transmitter: IP length and flags (ahead,
-/// other traffic, data, low priority).
+/// Mask of the IP length in a packed description. The other bits are the flags ahead, background
+/// traffic, data and low priority.
 pub(super) const LENGTH: u32 = (1 << 28) - 1;
-/// Flag of a packet that waits in front of those without the flag.
+/// Flag of a packet that an agent sends ahead of packets without the flag.
 pub(super) const AHEAD: u32 = 1 << 28;
 pub(super) const OTHER: u32 = 1 << 29;
 pub(super) const DATA: u32 = 1 << 30;
 pub(super) const LOW: u32 = 1 << 31;
 
-/// Waiting packets, in the order of their departure.
+/// Waiting packets in the order of departure.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Queue {
-    /// Start of transmission and description of each packet.
+    /// Start of transmission and packed description of each packet.
     pub(super) waiting: Ring<(Instant, u32)>,
     /// IP bytes of the waiting packets.
     pub(super) bytes: u64,
-    /// Limit of the parameters.
+    /// Copy of the configured queue limit.
     pub(super) limit: QueueLimit,
 }
 
@@ -33,7 +33,7 @@ impl Queue {
         }
     }
 
-    /// Appends a packet whose transmission starts then.
+    /// Appends a packet whose transmission starts at `starts`.
     #[inline(always)] // as `Simplex::enqueue`
     pub(super) fn push(&mut self, starts: Instant, packet: u32) {
         self.waiting.push_back((starts, packet));
@@ -41,7 +41,7 @@ impl Queue {
     }
 }
 
-/// Packs the description of a packet: its length and flags.
+/// Packs the length and flags of a packet.
 pub(super) fn pack(ip_len: u32, data: bool, priority: Priority, ahead: bool) -> u32 {
     let first = if ahead { AHEAD } else { 0 };
     let kind = match (priority, data) {
@@ -52,7 +52,7 @@ pub(super) fn pack(ip_len: u32, data: bool, priority: Priority, ahead: bool) -> 
     ip_len | kind | first
 }
 
-/// The priority of a packet that waits.
+/// Returns the priority of a packed packet.
 pub(super) fn priority(packed: u32) -> Priority {
     if packed & LOW == 0 {
         Priority::Normal

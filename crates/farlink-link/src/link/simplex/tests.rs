@@ -17,16 +17,16 @@ fn arrival(fate: Fate) -> Option<u64> {
     }
 }
 
-/// There are four for a pair of hosts, and a thousand pairs in a scenario: counters
-/// of what is rare, and stages that are off, are behind pointers.
+/// Limits the size of a direction. A pair of hosts has four directions, and a scenario may have
+/// 1000 pairs. Rare counters and inactive stages are therefore behind pointers.
 #[test]
 fn a_link_is_small() {
     let size = size_of::<Simplex>();
     assert!(size <= 448, "{size} bytes");
 }
 
-/// Fields that an arrival reads are in the first cache line, and those that an offered packet reads
-/// in the first three.
+/// An arrival reads fields of the first cache line only, and an offered packet those of the first
+/// three.
 #[test]
 fn what_every_packet_asks_lies_together() {
     assert!(offset_of!(Simplex, has_slow_path) < 64 && offset_of!(Simplex, queue) == 64);
@@ -35,8 +35,8 @@ fn what_every_packet_asks_lies_together() {
 
 #[test]
 fn the_achieved_rate_is_the_configured_rate_at_geo_delay() {
-    // A queue of two packets is enough to keep the transmitter busy: the
-    // bandwidth-delay product does not count against it.
+    // A queue of two packets keeps the transmitter busy, because packets in flight do not count
+    // against its limit.
     let mut link = geo(QueueLimit::Packets(2));
     let gap = Interval::of_bits(12_000, 2_048_000);
     let mut now = Instant::ZERO;
@@ -55,7 +55,7 @@ fn drop_tail_counts_what_waits() {
     let fates: Vec<_> = (0..6)
         .map(|_| arrival(link.offer(Instant::ZERO, 1500, Priority::Normal)))
         .collect();
-    // One is being sent, three wait, two are dropped.
+    // One packet is being sent, three wait and two are dropped.
     assert_eq!(fates.iter().filter(|f| f.is_some()).count(), 4);
     assert_eq!(fates[3], Some(4 * 5_859_375 + 250_000_000));
     assert_eq!(link.stats().drops[DropCause::Congestion as usize], 2);
@@ -77,7 +77,7 @@ fn marking_is_a_step() {
     ] {
         let mut link = geo(QueueLimit::Unlimited);
         link.config.mark = mark;
-        // The first is being sent, the second and third wait.
+        // The first packet is being sent; the second and third wait.
         let marked: Vec<_> = (0..6)
             .map(|_| {
                 let marked = link.congested(Instant::ZERO, 1500);
@@ -90,8 +90,8 @@ fn marking_is_a_step() {
     }
 }
 
-/// A shorter delay or a clean channel lets nothing overtake what flies, and a
-/// packet that was handed over keeps its time.
+/// After a change to a shorter delay or a clean channel, no packet overtakes those in flight. A
+/// packet offered before keeps its arrival time.
 #[test]
 fn a_change_holds_from_then_on_and_keeps_the_order() {
     let mut link = geo(QueueLimit::Unlimited);
@@ -131,7 +131,7 @@ fn a_channel_is_switched_off_and_on() {
 
 #[test]
 fn what_waits_for_an_opportunity_is_in_the_queue() {
-    // One packet every 10 ms; an idle link too makes a packet wait.
+    // The trace sends one packet every 10 ms, so a packet waits even on an idle link.
     let trace = farlink_channel::trace::RateTrace::opportunities(vec![10]).unwrap();
     let pace = Pace::new(std::sync::Arc::new(trace), Interval::ZERO);
     let mut link = geo(QueueLimit::Packets(3)).with_pace(pace);
@@ -154,8 +154,9 @@ fn the_check_symbols_of_a_code_take_time_and_no_queue_bytes() {
         ..LinkConfig::plain(1_000_000, Interval::ZERO)
     };
     let mut link = Simplex::new(config, Channel::default());
-    // 200 bytes and the framing are a block of 255; 1500 need 7 * 32 more. The code
-    // covers the framing too: 1550 bytes alone would be 7 blocks, with it they are 8.
+    // The code adds 32 check symbols to each 223 bytes of framed packet. 200 bytes and framing give
+    // one block of 255; 1500 bytes give 7 blocks, 224 bytes more. 1550 bytes alone would be 7
+    // blocks, but framing makes them 8.
     let wire = [255, 1523 + 224, 255, 1573 + 256];
     let mut at = 0;
     for (ip_len, wire) in [200, 1500, 200, 1550].into_iter().zip(wire) {

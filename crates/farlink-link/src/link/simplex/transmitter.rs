@@ -1,4 +1,4 @@
-//! Transmitter and propagation of a direction.
+//! Transmitter and propagation delay of a direction.
 
 use crate::link::config::LinkConfig;
 use farlink_channel::trace::Pace;
@@ -9,23 +9,23 @@ use farlink_tcp::{Instant, Interval};
 #[repr(C)]
 pub(super) struct Transmitter {
     pub(super) free_at: Instant,
-    /// Transmission time of the last packet. Lengths repeat, and a division costs as much as the
-    /// rest of a hop.
+    /// Transmission time of the last packet, cached because lengths repeat and a division costs as
+    /// much as the rest of a hop.
     pub(super) last_sending: Interval,
-    /// Bytes on the wire of the last packet; `last_sending` is the time that they take.
+    /// Bytes on the wire for which `last_sending` holds.
     pub(super) last_wire: u32,
-    /// Overhead of the parameters.
+    /// Copy of the configured framing bytes.
     pub(super) overhead: u32,
-    /// The packet that was taken last without a wait, or out of the queue.
+    /// Packed description of the last packet that started without waiting or left the queue.
     pub(super) packet: u32,
 }
 
-/// Way from the transmitter to the far end.
+/// Propagation from the transmitter to the far end.
 #[derive(Debug, Default)]
 pub(super) struct Propagation {
     /// Delay of the parameters.
     pub(super) delay: Interval,
-    /// Arrival time that later packets in order do not precede.
+    /// Earliest arrival time of later packets that keep the order.
     pub(super) last_arrival: Instant,
 }
 
@@ -33,13 +33,13 @@ pub(super) struct Propagation {
 pub(super) struct Transmission {
     pub(super) starts: Instant,
     pub(super) takes: Interval,
-    /// Set if the packet waits for the start.
+    /// Set if the packet must wait for the transmitter.
     pub(super) waits: bool,
 }
 
 impl Transmitter {
-    /// Sends a packet that came at `now` as soon as the transmitter is free. A code and a rate
-    /// trace count only if the direction is `paced`.
+    /// Schedules a packet that arrived at `now` as soon as the transmitter is free. A block code
+    /// and a rate trace are used only if `paced`.
     #[inline(always)] // as `Simplex::enqueue`
     pub(super) fn occupy(
         &mut self,

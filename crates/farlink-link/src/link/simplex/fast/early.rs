@@ -1,13 +1,14 @@
 //! Hops without an event: a direction admits packets before their arrival.
 //!
-//! If all packets of a link come from one other link, in order, and nothing else observes its
-//! state, a packet's arrival time is known as soon as the link before has admitted it. The link
-//! then admits the packet at once, with that time. Admitted packets are remembered until they have
-//! left the transmitter, so that the end of a run can undo those that have not arrived
-//! ([`Simplex::fast_roll_back`]).
+//! Suppose that all packets of a link come from one other link, in order, and that nothing else
+//! observes the state of the link. Then a packet's arrival time is known as soon as the previous
+//! link has admitted it, and the link can admit it at once with that time. Each admitted packet is
+//! recorded until it has left the transmitter. At the end of a run, [`Simplex::fast_roll_back`]
+//! undoes those that have not arrived.
 //!
-//! General way: [`Simplex::enqueue`] at the arrival time. `runs_with_and_without_fused_hops_are_equal`
-//! of farlink-sim runs random scenarios both ways and compares all results to the bit.
+//! General way: [`Simplex::enqueue`] at the arrival time.
+//! `runs_with_and_without_fused_hops_are_equal` of farlink-sim runs random scenarios both ways and
+//! compares all results to the bit.
 
 use super::super::Simplex;
 use super::super::queue::{DATA, LENGTH};
@@ -17,22 +18,22 @@ use farlink_wire::id::LinkId;
 use farlink_wire::packets::Label;
 use std::collections::VecDeque;
 
-/// The fastest link whose packets leave at different times: the shortest, 40 bytes, takes more
-/// than a nanosecond.
+/// Highest rate (bit/s) of a direction that forwards early. Packets then leave at different times,
+/// because the shortest (40 bytes) takes more than 1 ns.
 const FASTEST: u64 = 100_000_000_000;
 
-/// Packets that a direction forwards early.
+/// Set of packets that a direction forwards early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) enum EarlyForwarding {
     /// None.
     Off,
-    /// Each packet, if its next link admits it early.
+    /// Each packet whose next link admits it early.
     Each,
-    /// Every packet goes to one direction, which admits it early.
+    /// All packets; they all go to one direction, which admits them early.
     All,
 }
 
-/// A packet that was admitted before its arrival.
+/// Packet that was admitted before its arrival.
 #[derive(Clone, Copy, Debug)]
 struct EarlyPacket {
     /// Arrival time.
@@ -41,21 +42,21 @@ struct EarlyPacket {
     leaves: Instant,
     /// Packed description, as in the queue.
     packet: u32,
-    /// Most packets that had waited at once before it came.
+    /// Value of `queue_max` before this packet was admitted.
     queue_max: u32,
 }
 
 /// Packets that a direction admitted before their arrival.
 #[derive(Debug)]
 pub(in super::super) struct EarlyAdmissions {
-    /// The direction of the link before that all comes from.
+    /// Direction of the previous link, from which all packets come.
     from: LinkId,
     packets: VecDeque<EarlyPacket>,
 }
 
 impl Simplex {
-    /// Returns whether packets arrive unchanged, in the order of handover and each at its own time,
-    /// so that another link may admit them early.
+    /// Returns whether packets arrive unchanged, in order and each at a different time, so that the
+    /// next link may admit them early.
     pub fn may_forward_early(&self) -> bool {
         !self.features.carries_frames
             && !self.features.defers_dequeue
@@ -66,7 +67,7 @@ impl Simplex {
             && self.config.delay > Interval::ZERO
     }
 
-    /// Returns whether the direction may admit packets early: the fate of a packet must depend on
+    /// Returns whether the direction may admit packets early. The fate of a packet must depend on
     /// earlier packets only.
     pub fn may_admit_early(&self) -> bool {
         self.may_forward_early()
@@ -76,18 +77,18 @@ impl Simplex {
             && self.config.mark == QueueLimit::Unlimited
     }
 
-    /// Forwards packets early where the next link admits them early.
+    /// Forwards packets early if their next link admits them early.
     pub fn forward_early(&mut self) {
         self.early = EarlyForwarding::Each;
     }
 
-    /// Forwards all packets early to this direction, which admits them early.
+    /// Forwards all packets early to direction `next`.
     pub fn forward_all_early_to(&mut self, next: LinkId) {
         self.early = EarlyForwarding::All;
         self.onto = next;
     }
 
-    /// Returns the direction that admits all forwarded packets early, if there is one.
+    /// Returns the direction to which all packets are forwarded early, if any.
     #[inline]
     pub fn forwards_all_early_to(&self) -> Option<LinkId> {
         (self.early == EarlyForwarding::All).then_some(self.onto)
@@ -99,7 +100,7 @@ impl Simplex {
         self.early != EarlyForwarding::Off
     }
 
-    /// Admits packets early from now on, all of them from one direction of a link.
+    /// Admits packets early from now on. All packets must come from direction `from`.
     pub fn admit_early_from(&mut self, from: LinkId) {
         self.admitted_early = Some(Box::new(EarlyAdmissions {
             from,
@@ -115,9 +116,9 @@ impl Simplex {
             .is_some_and(|early| early.from == from)
     }
 
-    /// Admits a packet at `now` that will arrive at `comes`. Returns its arrival time at the far
-    /// end, or `None` if the queue will be full. Nothing is counted then, and the caller calls
-    /// [`Self::count_drop`] at `comes`.
+    /// Admits at `now` a packet that arrives at `comes`. Returns its arrival time at the far end.
+    /// Returns `None` if the queue is full at `comes`: then nothing is counted, and the caller
+    /// calls [`Self::count_drop`] at `comes`.
     #[inline]
     pub fn fast_admit(&mut self, now: Instant, comes: Instant, label: Label) -> Option<Instant> {
         let waiting = self.normal_queued(comes);
@@ -142,7 +143,7 @@ impl Simplex {
         self.propagate(comes, packet, Priority::Normal).plain()
     }
 
-    /// Undoes the admission of packets that have not arrived at the end of a run. Returns their
+    /// Undoes the admission of packets that have not arrived by the end of a run. Returns their
     /// number.
     pub fn fast_roll_back(
         &mut self,

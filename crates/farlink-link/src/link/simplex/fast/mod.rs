@@ -1,5 +1,4 @@
-//! Shortcuts of a direction that exist for speed alone. Their results must equal those of the
-//! general way to the bit.
+//! Fast paths of a direction. Their results must equal those of the general path to the bit.
 
 mod early;
 
