@@ -1,5 +1,5 @@
-//! Memory that agents hold, as the allocator sees it: it depends on how many connections they may
-//! keep, never on how many there were.
+//! Heap memory of agents. It depends on the limit on connections, never on the number of
+//! connections that occurred.
 
 use farlink_agent::{
     Agent, Crossing, Ebsn, Eln, Limits, Out, Repair, Sent, Snoop, SnoopConfig, Split,
@@ -11,24 +11,24 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// The system's allocator, which counts what each thread holds.
+/// System allocator that counts the bytes allocated by each thread.
 struct Counting;
 
 thread_local! {
     static HELD: Cell<i64> = const { Cell::new(0) };
 }
 
-// SAFETY: all is handed on to the system's allocator; the count is no part of it.
+// SAFETY: every call is forwarded to the system allocator, and counting does not touch the memory.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.set(HELD.get() + layout.size() as i64);
-        // SAFETY: the caller keeps to the rules of `alloc`.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         HELD.set(HELD.get() - layout.size() as i64);
-        // SAFETY: `at` is from `alloc` above, with this layout.
+        // SAFETY: `at` was returned by `alloc` above for this layout.
         unsafe { System.dealloc(at, layout) }
     }
 }
@@ -36,12 +36,12 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Connections that an agent may keep here.
+/// Limit on the connections of an agent.
 const KEPT: usize = 200;
-/// Bytes of a packet with data.
+/// Data bytes of a long segment.
 const LONG: u32 = 1000;
 
-/// Every kind of agent that keeps something.
+/// Returns one agent of every kind that keeps state.
 fn kinds() -> Vec<(&'static str, Box<dyn Agent>)> {
     let limits = Limits {
         connections: KEPT,
@@ -94,7 +94,7 @@ fn kinds() -> Vec<(&'static str, Box<dyn Agent>)> {
     ]
 }
 
-/// A segment of connection `number`, as bytes, from the fixed host or to it.
+/// Passes a raw TCP segment of connection `number` through the agent.
 fn crosses(agent: &mut dyn Agent, now: Instant, number: u32, crossing: Crossing, segment: Segment) {
     let fixed = NodeId(1 + (number >> 15));
     let mobile = NodeId(0);
@@ -130,8 +130,8 @@ fn crosses(agent: &mut dyn Agent, now: Instant, number: u32, crossing: Crossing,
     }
 }
 
-/// Connections that open, send two segments with a hole between, and say no more: bytes that the
-/// agent holds then, and the most at any time.
+/// Opens connections that each send two segments with a gap between and then stay silent. Returns
+/// the bytes that the agent holds at the end, and their maximum.
 fn held(agent: &mut dyn Agent, connections: u32, pause: Interval) -> (i64, i64) {
     let before = HELD.get();
     let mut now = Instant::ZERO;
@@ -160,8 +160,8 @@ fn held(agent: &mut dyn Agent, connections: u32, pause: Interval) -> (i64, i64) 
     (HELD.get() - before, most)
 }
 
-/// Five times the connections hold no more, whether they come at once, so that most find no room,
-/// or so that old ones were idle for long and make room.
+/// Five times as many connections need no more memory. Without pauses most connections find no
+/// room; with pauses idle connections are replaced.
 fn is_bounded(connections: u32) {
     for pause in [Interval::ZERO, Interval::from_millis(700)] {
         let few: Vec<_> = kinds()

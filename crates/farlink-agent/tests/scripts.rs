@@ -1,5 +1,6 @@
-//! Runs every script below tests/agents: what enters a router with an agent on which side
-//! at which time, and what leaves on which. The notation is in docs/packet-scripts.md.
+//! Runs every script below tests/agents. A script lists packets that enter a router with an agent
+//! and all packets that leave it, with times and sides. docs/packet-scripts.md defines the
+//! notation.
 
 #[allow(
     dead_code,
@@ -38,19 +39,19 @@ impl Side {
     }
 }
 
-/// Initial sequence numbers: what the mobile host gets wraps early.
+/// Initial sequence numbers of the fixed and the mobile host. Those of the fixed host wrap early.
 const ISNS: [u32; 2] = [u32::MAX - 1500, 7_000];
 
-/// Connections of a script: ports of the fixed and of the mobile host.
+/// Ports of the fixed and of the mobile host for each connection of a script.
 const PORTS: [[u16; 2]; 2] = [[5001, 40_000], [5002, 40_000]];
 
 /// Something that left the router.
 #[derive(Debug)]
 enum Left {
     Segment(Side, Segment),
-    /// Packet that no agent reads, unchanged.
+    /// Packet that no agent parses, forwarded unchanged.
     Same(Side),
-    /// The fixed host hears that a segment is stuck.
+    /// Notice to the fixed host that a segment is stuck.
     Stuck(Seq),
 }
 
@@ -59,16 +60,17 @@ struct Play {
     real: bool,
     now: Instant,
     left: VecDeque<Left>,
-    /// Packets that the wireless transmitter has not sent; a script says when it does.
+    /// Packets that the wireless transmitter has not sent; the script sets the times. `None` if
+    /// each packet is sent at once.
     waiting: Option<VecDeque<Tag>>,
-    /// Initial sequence number of the other end as seen at each side of each connection: an agent
-    /// that answers early has numbers of its own.
+    /// Initial sequence number that each side of a connection sees for the other end. It differs
+    /// from the host's own number if the agent answers the SYN itself.
     shown: [[Seq; 2]; 2],
     numbers_itself: bool,
 }
 
 impl Play {
-    /// The numbers of a packet of this connection from `sender`, on side `at` of the router.
+    /// Returns the numbering of a packet from `sender` as seen on side `at` of the router.
     fn numbering(&self, connection: usize, sender: Side, at: Side) -> Numbering {
         let isn = |side: Side| {
             if side == at {
@@ -158,7 +160,7 @@ impl Play {
         }
     }
 
-    /// Sends from this side the packet that the words of a line describe.
+    /// Sends the packet described by `words` from this side.
     fn comes(&mut self, from: Side, connection: usize, words: &str) -> Result<(), String> {
         let (word, rest) = words.split_once(' ').unwrap_or((words, ""));
         let unread = matches!(word, "udp" | "esp" | "piece" | "damaged");
@@ -182,7 +184,7 @@ impl Play {
                 let len = (packet.ip_len() - IPV4_HEADER_LEN) as u16;
                 packet.piece = Some(Piece {
                     offset: 0,
-                    // All but the last of a datagram have multiples of 8 bytes.
+                    // Every fragment but the last has a multiple of 8 bytes.
                     len: len - len % 8,
                     more: true,
                 });
@@ -225,7 +227,7 @@ impl Play {
         Ok(())
     }
 
-    /// Does what is due before `at`, or then too.
+    /// Fires all timers due before `at`, or until `at` with `and_then`.
     fn advance(&mut self, at: Instant, and_then: bool) -> Result<(), String> {
         while let Some(due) = self.agent.deadline() {
             if due > at || due == at && !and_then {
@@ -272,7 +274,7 @@ impl Play {
         let connection = usize::from(what.contains('2'));
         let what = what.replace('2', "");
         let what = what.as_str();
-        // Of what happens at one instant, arrivals come before time-outs.
+        // At the same instant arrivals are processed before time-outs.
         let leaves = matches!(what, ">F" | ">M" | "notice" | "nothing");
         self.advance(at, leaves)?;
         self.now = at;
@@ -351,7 +353,7 @@ fn connection_of(segment: &Segment) -> usize {
         .expect("a connection of the script")
 }
 
-/// Encodes the packet as a real program would send it.
+/// Encodes the packet as raw bytes, as a real program would send it.
 fn as_bytes(packet: &Packet) -> Packet {
     let bytes = farlink_wire::encode(packet, Addresses::of(packet)).expect("it has bytes");
     Packet {
@@ -362,10 +364,10 @@ fn as_bytes(packet: &Packet) -> Packet {
     }
 }
 
-/// The datagram as one of IPsec ESP (RFC 4303): nobody on the way can read it.
+/// Turns the datagram into one of IPsec ESP (RFC 4303), whose payload no router can read.
 fn encrypted(bytes: &[u8]) -> Raw {
     let mut bytes = bytes.to_vec();
-    // The sum of the words of the header stays what it was.
+    // Adapts the checksum to the changed protocol number.
     let check = u16::from_be_bytes([bytes[10], bytes[11]]);
     let more = u16::from(50 - bytes[9]);
     let (less, borrow) = check.overflowing_sub(more);
@@ -374,7 +376,8 @@ fn encrypted(bytes: &[u8]) -> Raw {
     Raw::new(bytes).expect("whole")
 }
 
-/// A half of a split connection: its keys are `wired.KEY` and `wireless.KEY`.
+/// Returns the TCP parameters of one half of a split connection, from the keys `wired.KEY` or
+/// `wireless.KEY`.
 fn half(words: &[(&str, &str)], prefix: &str, buffer: u64) -> Result<Arc<Config>, String> {
     let row = variant::lookup("reno").ok_or("no reno")?;
     let mut config = (row.config)();
@@ -387,14 +390,15 @@ fn half(words: &[(&str, &str)], prefix: &str, buffer: u64) -> Result<Arc<Config>
     Ok(Arc::new(config))
 }
 
-/// The agent that the option lines ask for, and whether its transmitter waits for the script.
+/// Creates the agent for the option lines. The flag is set if the script controls the wireless
+/// transmitter.
 fn agent(options: &str) -> Result<(Box<dyn Agent>, bool), String> {
     let words = options
         .split_whitespace()
         .map(|word| word.split_once('=').unwrap_or((word, "")));
     let words: Vec<_> = words.collect();
     let mut config = SnoopConfig {
-        // Round numbers: the first time-out is 0.2 s.
+        // These values give a first time-out of 0.2 s.
         srtt: Interval::from_millis(100),
         rttvar: Interval::from_millis(25),
         tick: Interval::from_millis(20),
@@ -528,7 +532,7 @@ fn scripts(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Every rule holds for simulated packets and for bytes alike.
+/// All scripts pass with simulated packets and with raw bytes.
 #[test]
 fn scripts_hold() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agents");
@@ -547,7 +551,7 @@ fn scripts_hold() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// A script that expects what does not happen, or leaves out what does, fails.
+/// A script fails if it expects an output that does not occur, or omits one that does.
 #[test]
 fn wrong_scripts_fail() {
     let data = "0 F> . 1:101(100) ack 1 win 9\n";

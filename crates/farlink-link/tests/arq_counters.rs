@@ -1,4 +1,4 @@
-//! Counters, refusals and reports of a link with a protocol, packet by packet.
+//! Counters, losses and reports of a link with a protocol, checked packet by packet.
 
 use farlink_channel::fec::BlockCode;
 use farlink_channel::rng::{Probability, Streams};
@@ -14,7 +14,7 @@ use farlink_link::mac::{Access, CsmaCa, Mac};
 use farlink_link::{LinkConfig, QueueLimit};
 use farlink_tcp::{Instant, Interval, Priority};
 
-/// 10 ms on the link of these tests: 18 bytes of a packet and 6 of its frame.
+/// Packet length for which a frame takes 10 ms: 18 bytes and 6 of frame header at 19.2 kbit/s.
 const LEN: u32 = 18;
 const RATE: u64 = 19_200;
 
@@ -26,7 +26,8 @@ fn link() -> LinkConfig {
     LinkConfig::plain(RATE, Interval::from_millis(5))
 }
 
-/// A link whose forward direction is `link` with these stages; the way back is clean.
+/// Creates a link whose forward direction has these parameters and channel stages. The return
+/// direction is clean.
 fn arq(protocol: Protocol, link: LinkConfig, stages: Vec<Stage>, access: Access) -> ArqLink {
     let config = ArqConfig {
         protocol,
@@ -72,8 +73,8 @@ fn data(low: bool) -> Tag {
     }
 }
 
-/// A window above what the numbers tell apart, none at all, numbers of another modulus
-/// and timers of no time are refused; the largest window and the shortest time are not.
+/// Refuses windows of 0 or above the modulus' limit, other moduli and timers of 0. Accepts the
+/// largest window and the shortest timer.
 #[test]
 fn parameters_that_cannot_be_are_refused() {
     let item = Interval::from_nanos(1);
@@ -125,9 +126,8 @@ fn parameters_that_cannot_be_are_refused() {
     }
 }
 
-/// The queue in front of the window takes so many packets and no more. What is at the MAC
-/// or in the window does not wait; a window that is closed makes the next one wait though
-/// the MAC is idle.
+/// The queue limit counts only packets that wait, neither those in the window nor at the MAC. A
+/// closed window makes the next packet wait although the MAC is idle.
 #[test]
 fn the_queue_counts_what_waits_for_the_window() {
     for queue in [
@@ -155,15 +155,14 @@ fn the_queue_counts_what_waits_for_the_window() {
     let mut arq = arq(lapb(1), config, Vec::new(), Access::None);
     assert!(arq.offer(at(0), 0, 0, LEN, Tag::default()).is_ok());
     live(&mut arq, at(12));
-    // The frame is sent and its acknowledgment is to come: no place to wait in.
+    // The window of 1 is closed until the acknowledgment arrives, and the queue has no room.
     assert!(arq.offer(at(12), 0, 1, LEN, Tag::default()).is_err());
     live(&mut arq, at(400));
     assert!(arq.offer(at(400), 0, 2, LEN, Tag::default()).is_ok());
     assert_eq!(arq.stats(0).queue_max, 0);
 }
 
-/// A packet is to be marked if others wait and it is above the limit for marks, and
-/// marks and refusals of the far end are counted where they belong.
+/// An ECN-capable packet is to be marked if others wait and they exceed the marking limit.
 #[test]
 fn marks_begin_at_their_limit() {
     let config = LinkConfig {
@@ -184,7 +183,7 @@ fn marks_begin_at_their_limit() {
     assert_eq!(stats.marks, 2);
     assert_eq!(stats.drops[DropCause::Checksum as usize], 2);
     assert_eq!(stats.low_drops[DropCause::Checksum as usize], 1);
-    // A limit of 0 packets marks none while none waits.
+    // Even with a limit of 0 packets no packet is marked while none waits.
     let config = LinkConfig {
         mark: QueueLimit::Packets(0),
         ..link()
@@ -193,8 +192,8 @@ fn marks_begin_at_their_limit() {
     assert!(!empty.congested(0, LEN));
 }
 
-/// Three packets of 10 ms on a link that carries one acknowledgment of 12 bytes (5 ms)
-/// back 300 ms after the first came: what each counter holds, to the nanosecond.
+/// Sends three packets of 10 ms. The receiver acknowledges them 300 ms after the first arrived, by
+/// a frame of 12 bytes (5 ms). Checks all counters to the nanosecond.
 #[test]
 fn packets_frames_and_times_are_counted() {
     let mut arq = clean(lapb(3));
@@ -217,8 +216,8 @@ fn packets_frames_and_times_are_counted() {
         (frames.retransmitted, frames.duplicates, frames.discarded),
         (0, 0, 0)
     );
-    // One, two and three frames from 0, 10 and 20 ms; the acknowledgment leaves 300 ms
-    // after 15 ms, takes 5 ms, and flies 5.
+    // The three frames are unacknowledged from 0, 10 and 20 ms to 325 ms: 15 ms arrival, 300 ms T2,
+    // 5 ms transmission and 5 ms delay.
     let area = 325_000_000 + 315_000_000 + 305_000_000;
     assert_eq!(arq.window_area(0, at(1000)), area);
     assert_eq!(arq.arq_stats(1).supervisory, 1);
@@ -243,8 +242,8 @@ fn packets_frames_and_times_are_counted() {
     assert_eq!(arq.drain_sent().count(), 0);
 }
 
-/// The second of three frames is lost; the third is thrown away by a receiver that goes
-/// back. Both come again, one as a frame that was thrown away before and none as a copy.
+/// The second of three frames is lost, and the go-back-N receiver discards the third. Both are
+/// retransmitted; the third counts as discarded, not as duplicate.
 #[test]
 fn what_is_lost_goes_again_and_is_counted_once_as_a_packet() {
     let second = Scripted::new(&[2], 0).unwrap();
@@ -263,8 +262,8 @@ fn what_is_lost_goes_again_and_is_counted_once_as_a_packet() {
         (frames.lost, frames.discarded, frames.duplicates),
         (1, 1, 0)
     );
-    // The third comes at 35 ms; REJ takes 5 ms and 5 ms of way. The delay counts from the
-    // first time that a packet was handed to the MAC: 0, 10 and 20 ms.
+    // The third frame arrives at 35 ms; REJ takes 5 ms and the delay is 5 ms. Each packet's delay
+    // counts from its first handover to the MAC: 0, 10 and 20 ms.
     assert_eq!(frames.accepted, 3);
     assert_eq!(frames.delay, 15_000_000 + 50_000_000 + 50_000_000);
     assert_eq!(stats.busy, 50_000_000);
@@ -279,8 +278,8 @@ fn what_is_lost_goes_again_and_is_counted_once_as_a_packet() {
     );
 }
 
-/// A packet that only a link without recovery carries is lost with the cause of the
-/// channel, a damaged one with that of the check sequence; low priority is counted.
+/// Without a recovery protocol a lost packet is counted with the cause of the channel and a
+/// corrupted one with `Checksum`; low priority is counted too.
 #[test]
 fn a_frame_that_is_lost_for_good_is_counted_by_cause() {
     let item = || Probability::ONE;
@@ -308,8 +307,8 @@ fn a_frame_that_is_lost_for_good_is_counted_by_cause() {
     }
 }
 
-/// A medium that is never free: the MAC gives each frame up, and a protocol that does
-/// not send again loses its packet with it, with no time on the air.
+/// If the medium is never free, the MAC gives up each frame. Without retransmissions its packet is
+/// lost, and no time on the air is counted.
 #[test]
 fn a_frame_that_the_mac_gives_up_is_an_access_failure() {
     let busy = Access::CsmaCa(CsmaCa {
@@ -332,8 +331,8 @@ fn a_frame_that_the_mac_gives_up_is_an_access_failure() {
     assert_eq!(arq.stats(0).drops[DropCause::LinkGiveUp as usize], 1);
 }
 
-/// Framing of the link and check symbols of its code are on the wire, and a status frame
-/// has its own length: 18 + 6 + 2 bytes are two blocks of 15 bytes with 2 more each.
+/// Framing of the link and check symbols of its code count on the wire, and a status frame has its
+/// own length. 18 + 6 + 2 bytes make two blocks of 15 bytes with 2 check symbols each.
 #[test]
 fn frames_have_their_lengths_on_the_wire() {
     let code = BlockCode::new(15, 13, 8, 1).unwrap();
@@ -363,8 +362,7 @@ fn frames_have_their_lengths_on_the_wire() {
     assert_eq!(arq.stats(0).busy, 2 * 30 * 8 * 1_000_000_000 / RATE);
 }
 
-/// Copies and places of packets: what is unacknowledged is told with its packet, and an
-/// offer shows in what waits.
+/// Waiting and unacknowledged packets of an entity are reported.
 #[test]
 fn an_end_tells_what_it_holds() {
     let mut end = Entity::new(&lapb(2)).unwrap();
@@ -393,7 +391,7 @@ fn an_end_tells_what_it_holds() {
     assert_eq!(end.unacknowledged().collect::<Vec<_>>(), [item(0), item(1)]);
 }
 
-/// Holds chosen packets, counted from 0, while others overtake them.
+/// Channel stage that delays chosen packets (index from 0), which others may overtake.
 #[derive(Clone, Debug)]
 struct Held {
     chosen: Vec<(u32, Interval)>,
@@ -429,8 +427,8 @@ fn held(chosen: &[(u32, u64)]) -> Stage {
     }))
 }
 
-/// Frames arrive as the channel lets them, those that arrive together as they left: of six
-/// that leave every 10 ms the first comes with the fourth and the second behind all.
+/// Of six frames sent 10 ms apart, the first is delayed by 30 ms and arrives together with the
+/// fourth, before it. The second is delayed by 45 ms and arrives last.
 #[test]
 fn frames_that_are_held_arrive_behind_others() {
     let stages = vec![held(&[(0, 30), (1, 45)])];
@@ -442,7 +440,7 @@ fn frames_that_are_held_arrive_behind_others() {
     assert_eq!(live(&mut arq, at(100)), arrived);
 }
 
-/// Whoever has a packet already throws its copy away and counts it.
+/// Duplicates of a received frame are discarded and counted.
 #[test]
 fn copies_are_counted() {
     let copies = Duplicate::new(Probability::ONE, Streams::new(1, 0).stream("copies"));
@@ -464,8 +462,8 @@ fn copies_are_counted() {
     );
 }
 
-/// The first frame comes when its packet is there by a second one and all eight numbers have
-/// been used: it is taken for the ninth frame, and its packet is not delivered twice.
+/// The first frame is delayed until its packet has been retransmitted and all eight numbers used.
+/// The receiver takes it for the ninth frame, but its packet is not delivered twice.
 #[test]
 fn a_frame_from_before_the_wrap_brings_nothing_twice() {
     let protocol = Protocol::Lapb(LapbConfig {
@@ -486,8 +484,8 @@ fn a_frame_from_before_the_wrap_brings_nothing_twice() {
     assert_eq!(arq.arq_stats(0).duplicates, 1);
 }
 
-/// Packets compete if a byte of the same data of the same stream is in both: next to the ten
-/// bytes from 100 on, wherever ten others begin.
+/// Two packets compete if they share a byte of the same stream. The first packet has the bytes 100
+/// to 109.
 #[test]
 fn packets_with_a_byte_in_common_compete() {
     let tag = |stream, seq, len| Tag {
@@ -514,8 +512,8 @@ fn packets_with_a_byte_in_common_compete() {
     }
 }
 
-/// A SABME of the peer stops the timer of frames that it made void, and not that of one's own
-/// SABME, which would else be lost for good.
+/// A SABME of the peer stops the timer of the frames that it invalidates. It does not stop the
+/// timer of an own SABME, whose loss nothing else would repair.
 #[test]
 fn a_sabme_of_the_peer_stops_the_timer_of_frames_alone() {
     let item = || {
@@ -543,11 +541,11 @@ fn a_sabme_of_the_peer_stops_the_timer_of_frames_alone() {
     other.timeout(at(1010), &mut void);
     let sabme = sends(&mut other, at(1015), FrameKind::Sabme);
     assert_eq!(other.deadline(), at(2015));
-    // One that has nothing under way but frames.
+    // This entity has only frames outstanding.
     end.receive(at(1000), &sabme, &mut void);
     assert_eq!(end.deadline(), Instant::MAX);
     sends(&mut end, at(1005), FrameKind::Ua);
-    // One that waits for the answer to its own.
+    // This entity awaits the answer to its own SABME.
     other.receive(at(1020), &sabme, &mut void);
     assert_eq!(other.deadline(), at(2015));
     sends(&mut other, at(1025), FrameKind::Ua);

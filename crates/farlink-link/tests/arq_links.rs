@@ -1,5 +1,5 @@
-//! Whole links: what holds under any loss, duplication and delay of frames, and
-//! throughput against closed forms.
+//! Whole links: invariants under random loss, duplication and delay of frames, and throughput
+//! against closed forms.
 
 use farlink_channel::rng::{Probability, Streams};
 use farlink_channel::{Channel, Distribution, DropCause, Duplicate, Jitter, Loss, Stage};
@@ -11,7 +11,7 @@ use farlink_link::mac::{Access, Mac};
 use farlink_tcp::{Instant, Interval};
 use proptest::prelude::*;
 
-/// Channel of both directions for frames.
+/// Channel and MAC access of both directions.
 #[derive(Clone, Copy, Debug)]
 struct Medium {
     loss: [f64; 2],
@@ -58,7 +58,7 @@ fn arq(protocol: Protocol, medium: Medium, seed: u64) -> ArqLink {
     ArqLink::new(config, [half(0), half(1)]).unwrap()
 }
 
-/// Packets that arrived, and packets lost, of each direction in order.
+/// Arrived and lost packets of each direction, in order.
 #[derive(Default, Debug)]
 struct Fates {
     arrived: [Vec<u32>; 2],
@@ -89,10 +89,10 @@ impl Fates {
     }
 }
 
-/// A link that takes more steps than this does not come to an end.
+/// Limit on the number of events, which detects a link that never becomes idle.
 const MOST_STEPS: u32 = 2_000_000;
 
-/// Offers packets at random times and lives until all are decided.
+/// Offers packets at random times and runs the link until the fate of each is decided.
 fn carry(arq: &mut ArqLink, packets: [u32; 2], gap: Interval) -> Fates {
     let mut fates = Fates::default();
     let mut outputs = Vec::new();
@@ -124,7 +124,7 @@ fn carry(arq: &mut ArqLink, packets: [u32; 2], gap: Interval) -> Fates {
     fates
 }
 
-/// Checks what every protocol must do on any medium.
+/// Checks the invariants of every protocol.
 fn holds(arq: &ArqLink, fates: &Fates, packets: [u32; 2], in_sequence: bool, reliable: bool) {
     for (from, packets) in packets.into_iter().enumerate() {
         let (arrived, lost) = (&fates.arrived[from], &fates.lost[from]);
@@ -174,8 +174,8 @@ fn medium(keep_order: impl Strategy<Value = bool>) -> impl Strategy<Value = Medi
         )
 }
 
-/// Never, reset or best effort, after a few time-outs. T1 is longer than any
-/// round trip of [`medium`].
+/// Returns never, reset or best effort after a few time-outs. T1 exceeds the longest round-trip
+/// time of [`medium`].
 fn give_up() -> impl Strategy<Value = GiveUp> {
     prop_oneof![
         Just(GiveUp::Never),
@@ -296,7 +296,7 @@ proptest! {
     }
 }
 
-/// Bytes of packets in the closed forms: with 6 bytes of header 56.25 ms.
+/// Packet bytes in the closed forms. With 6 bytes of header a frame takes 56.25 ms.
 const LEN: u32 = 129;
 const FRAME_SECONDS: f64 = (LEN as f64 + 6.0) * 8.0 / 19_200.0;
 
@@ -310,8 +310,8 @@ fn live(arq: &mut ArqLink, end: Instant, outputs: &mut Vec<Output>) {
     }
 }
 
-/// Time per packet of a sender that always has one to send, over `packets`, less
-/// that of its own status frames; and the link afterwards.
+/// Returns the mean time per packet of a saturated sender, without the time of its own status
+/// frames, and the link.
 fn saturated(protocol: Protocol, medium: Medium, packets: usize) -> (f64, ArqLink) {
     let mut arq = arq(protocol, medium, 11);
     let mut outputs = Vec::new();
@@ -346,7 +346,7 @@ fn lossy(loss: f64) -> Medium {
     }
 }
 
-/// Against a mean time per packet with this standard deviation.
+/// Compares the mean time per packet with `expected`, given the standard deviation of one packet.
 #[track_caller]
 fn assert_time(measured: f64, expected: f64, deviation: f64, packets: usize) {
     let error = 4.0 * deviation / (packets as f64).sqrt() + expected * 1e-3;
@@ -369,7 +369,7 @@ fn without_loss_every_protocol_fills_the_link() {
         assert_time(time, FRAME_SECONDS, 0.0, 2000);
         assert_eq!(arq.arq_stats(0).retransmitted, 0);
         assert_eq!(arq.stats(0).bytes, arq.stats(0).packets * u64::from(LEN));
-        // An exponential access delay adds its mean.
+        // An exponential access delay adds its mean to each frame.
         let access = Access::Exponential(Interval::from_millis(10));
         let (time, arq) = saturated(protocol, Medium { access, ..CLEAN }, 20_000);
         let accesses = 1.0 + arq.arq_stats(0).supervisory as f64 / 20_000.0;
@@ -377,10 +377,9 @@ fn without_loss_every_protocol_fills_the_link() {
     }
 }
 
-/// Selective repeat, ideally: a frame goes 1 / (1 - p) times, and nothing else
-/// takes time but the sender's own status frames. RLP is that while its window
-/// does not close: with a status every 20 ms and 63 frames of 56 ms, 3.5 s, it
-/// hardly does up to p = 0.2.
+/// Ideal selective repeat sends each frame 1 / (1 - p) times, and only the sender's own status
+/// frames take further time. RLP reaches this while its window stays open. With a status every 20
+/// ms and a window of 63 frames of 56 ms (3.5 s), it rarely closes up to p = 0.2.
 #[test]
 fn rlp_reaches_the_closed_form_of_selective_repeat() {
     let config = RlpConfig {
@@ -399,15 +398,16 @@ fn rlp_reaches_the_closed_form_of_selective_repeat() {
     }
 }
 
-/// A first loss is repaired by SREJ in one frame more; MDLP is selective repeat
-/// while no retransmission is lost.
+/// An SREJ repairs a first loss with one retransmission, so MDLP equals selective repeat while no
+/// retransmission is lost.
 #[test]
 fn mdlp_repairs_first_losses_one_by_one() {
     let packets = 20_000;
     let p = 0.002;
     let (time, arq) = saturated(Protocol::Mdlp(MdlpConfig::default()), lossy(p), packets);
     let stats = arq.arq_stats(0);
-    // Each loss costs its frame; the rare second loss T200 and the frames sent again.
+    // Each loss costs one frame time. The rare loss of a retransmission costs T200 and resent
+    // frames.
     assert!(stats.lost > 20, "{stats:?}");
     assert!(stats.duplicates < 20, "{stats:?}");
     assert!(
@@ -419,18 +419,17 @@ fn mdlp_repairs_first_losses_one_by_one() {
     assert!(time > FRAME_SECONDS * (1.0 + p) - 4.0 * FRAME_SECONDS * (p / 20_000.0).sqrt());
 }
 
-/// Go-back-N with a REJ that goes once. T is a frame, k the window. A first loss
-/// is seen when the next frame has come; REJ takes 2.5 ms and finds the third
-/// frame at the MAC, which is finished: three frames in vain. A lost retransmission
-/// brings no REJ: the sender goes on to the end of its window, k frames, and waits
-/// for T1. So the time per packet is T + 3 T p + (k T + T1) p^2 / (1 - p).
+/// Go-back-N with one REJ per loss; T is the frame time, k the window. The next frame reveals a
+/// first loss. REJ takes 2.5 ms and arrives while the third frame is being sent, so three frames
+/// are wasted. A lost retransmission causes no REJ: the sender completes its window of k frames and
+/// waits for T1. The time per packet is thus T + 3 T p + (k T + T1) p^2 / (1 - p).
 #[test]
 fn lapb_is_go_back_n_in_closed_form() {
     let t = FRAME_SECONDS;
     for (p, window) in [(0.02, 15), (0.1, 15), (0.3, 7)] {
         let config = LapbConfig {
             window,
-            // The window must not close for want of an acknowledgment.
+            // Acknowledgments must be frequent enough to keep the window open.
             t2: Interval::from_millis(100),
             ..LapbConfig::default()
         };
@@ -438,7 +437,8 @@ fn lapb_is_go_back_n_in_closed_form() {
         let (time, arq) = saturated(Protocol::Lapb(config), lossy(p), packets);
         let cycle = f64::from(window) * t + 1.0;
         let mean = t + 3.0 * t * p + cycle * p * p / (1.0 - p);
-        // The time of a packet beyond T: 3 T, with p, and cycles, geometric.
+        // Second moment of the time beyond T: 3 T with probability p, and a geometric number of
+        // cycles.
         let square = p * (3.0 * t).powi(2)
             + 2.0 * 3.0 * t * cycle * p * p / (1.0 - p)
             + cycle.powi(2) * p * p * (1.0 + p) / (1.0 - p).powi(2);
@@ -469,7 +469,7 @@ fn a_frame_without_recovery_is_lost_with_the_cause_of_the_channel() {
     assert_eq!(arq.stats(0).drops[DropCause::Loss as usize], 1);
 }
 
-/// The window's occupancy and the link's delay, of one packet that needs T200.
+/// Counters of window occupancy and delay for one packet.
 #[test]
 fn delay_and_occupancy_are_counted() {
     let mut arq = arq(Protocol::Rlp(RlpConfig::default()), CLEAN, 1);
@@ -481,7 +481,8 @@ fn delay_and_occupancy_are_counted() {
     assert_eq!((stats.accepted, stats.delay), (1, 56_250_000));
     assert_eq!((stats.information, stats.retransmitted), (1, 0));
     assert_eq!(stats.window_max, 1);
-    // Until the status of 200 ms has come: 8 bytes, 3.333333 ms.
+    // The packet is unacknowledged until the status frame of 200 ms arrives after 3.333333 ms (8
+    // bytes).
     assert_eq!(arq.window_area(0, second), 203_333_333);
     assert_eq!(arq.arq_stats(1).supervisory, 5);
 }
@@ -499,7 +500,7 @@ fn a_transport_that_repeats_what_is_being_recovered_is_seen() {
     let offers = [
         (tag(u32::MAX - 99, 100), 0),
         (tag(0, 100), 0),
-        // The same once more, part of both, other data, another stream, no data.
+        // The same data again, overlapping data, other data, another stream, no data.
         (tag(0, 100), 1),
         (tag(u32::MAX, 2), 2),
         (tag(100, 100), 2),
@@ -521,8 +522,8 @@ fn a_transport_that_repeats_what_is_being_recovered_is_seen() {
     assert_eq!(outputs, []);
 }
 
-/// An access delay of a status period or more slows RLP down by a bounded factor, and starves
-/// nothing: status and information frames take turns.
+/// If access takes a status period or longer, status and information frames alternate. RLP is then
+/// slower by a bounded factor, and neither kind of frame starves.
 #[test]
 fn rlp_delivers_when_access_takes_longer_than_a_status_period() {
     for delay in [0, 50, 150, 200, 400, 1000] {

@@ -1,21 +1,19 @@
-//! Link-protocol entities against scripts of frames, `arq/*.frames`.
+//! Checks link-protocol entities against scripts of frames, `arq/*.frames`.
 //!
-//! A script tells what comes in and all that must go out, with times in
-//! milliseconds:
+//! A script lists the inputs and all expected outputs of an entity, with times in milliseconds:
 //!
 //! ```text
 //! protocol mdlp window=7 t200=1000   # lapb, mdlp or rlp, with its parameters
-//! frame 50                           # time that the MAC takes for any frame
-//! 0 put 2                            # two packets are to go
-//! 0 > I(0,0)                         # a frame goes to the MAC
-//! 60 < RR(1)                         # a frame comes
-//! 60 done 0                          # packet 0 is no longer held
+//! frame 50                           # time that the MAC needs for any frame
+//! 0 put 2                            # two packets are offered
+//! 0 > I(0,0)                         # a frame is handed to the MAC
+//! 60 < RR(1)                         # a frame arrives
+//! 60 done 0                          # packet 0 is released
 //! ```
 //!
-//! `up N` is a packet handed on, known by the N(S) that it came with; `drop N` a
-//! frame thrown away; `reset` that the link is re-established. Frames to the MAC
-//! and packets handed on are always told; `done`, `drop` and `reset` in scripts
-//! that have one.
+//! `up N` is the delivery of a packet, named by the N(S) of its frame. `drop N` is a discarded
+//! frame, and `reset` means that the link is re-established. Frames to the MAC and deliveries are
+//! always listed; `done`, `drop` and `reset` only in scripts that use them.
 
 use farlink_link::arq::{
     Entity, Frame, FrameKind, GiveUp, Item, LapbConfig, MdlpConfig, Outcome, Protocol, RetryFrom,
@@ -85,7 +83,7 @@ fn protocol(words: &[&str]) -> Protocol {
     }
 }
 
-/// The frame that its name stands for.
+/// Parses a frame in the notation of a script.
 fn frame(text: &str) -> Frame {
     let (name, rest) = text.split_once('(').unwrap_or((text, ")"));
     let inside = rest.strip_suffix(')').expect("a closing parenthesis");
@@ -122,7 +120,7 @@ fn frame(text: &str) -> Frame {
     }
 }
 
-/// Entity with a MAC whose frames all take the same time.
+/// Entity with a MAC that needs the same time for every frame.
 struct Station {
     entity: Entity,
     frame_time: Interval,
@@ -194,7 +192,7 @@ impl Station {
     }
 }
 
-/// Runs a script; returns what was to go out and what did.
+/// Runs a script. Returns the expected and the actual outputs.
 fn run(script: &str) -> (String, String) {
     let mut station = None;
     let mut frame_time = Interval::from_millis(50);

@@ -1,4 +1,4 @@
-//! Links whose two directions send over one medium.
+//! Links whose two directions share one medium.
 #![allow(missing_docs)]
 
 use farlink_channel::Channel;
@@ -7,9 +7,9 @@ use farlink_tcp::{Body, Instant, Interval, Priority, Segment};
 use farlink_wire::{Direction, FlowId, LinkId, NodeId, Packet, Packets, Payload};
 use proptest::prelude::*;
 
-/// 8 Mbit/s: a byte takes a microsecond.
+/// 8 Mbit/s: a byte takes 1 us.
 const RATE: u64 = 8_000_000;
-/// Time of the transmitter for each packet beside that of its bits.
+/// Additional transmitter time per packet.
 const SERVICE: Interval = Interval::from_micros(100);
 const DELAY: u64 = 5_000_000;
 
@@ -22,7 +22,7 @@ fn links(queue: QueueLimit) -> Links {
     let simplex = |to| Simplex::new(config, Channel::default()).with_end(NodeId(to));
     let mut links = Links::default();
     links.push(Link::new(simplex(1), simplex(0)).half_duplex());
-    // An agent at one end sends some packets ahead of the queue.
+    // An agent at one end may send packets ahead of the queue.
     links.attach_agent(LinkId::new(0, Direction::Down), true);
     links
 }
@@ -56,7 +56,7 @@ fn packet(offer: &Offer) -> Packet {
     }
 }
 
-/// Fate of packets: arrival times, and packets that found no room.
+/// Fates of packets: arrival times, and packets dropped by a full queue.
 #[derive(Debug, Default, PartialEq)]
 struct Fates {
     arrived: Vec<(u64, u32)>,
@@ -121,8 +121,7 @@ fn play(offers: &[Offer], room: u32) -> (Fates, Links) {
     }
 }
 
-/// Model, packet by packet: one transmitter, and for each direction three queues with `room` for
-/// this many packets in all.
+/// Model: one transmitter, and three queues per direction that share `room` places.
 fn model(offers: &[Offer], room: usize) -> Fates {
     let mut fates = Fates::default();
     let mut queues: [[Vec<u32>; 3]; 2] = Default::default();
@@ -169,8 +168,7 @@ fn model(offers: &[Offer], room: usize) -> Fates {
     fates
 }
 
-/// Both directions always have something to send: they take turns, and each sends a packet in
-/// the time of one of either.
+/// Two saturated directions alternate, so each sends one packet in the time of a packet of both.
 #[test]
 fn two_saturated_directions_take_turns() {
     let offers: Vec<_> = (0..2000)
@@ -197,7 +195,7 @@ fn two_saturated_directions_take_turns() {
     assert_eq!(busy[0] + busy[1] + DELAY, end.as_nanos());
 }
 
-/// Packets counted at any instant have left, and no others: the medium is never busy twice.
+/// Only packets that have left are counted, and the busy times of the directions do not overlap.
 #[test]
 fn it_counts_what_has_left() {
     let offers: Vec<_> = (0..10)
@@ -216,14 +214,14 @@ fn it_counts_what_has_left() {
         counts.map(|item| (item.packets, item.bytes)),
         [(5, 5000); 2]
     );
-    // The last of all is being sent.
+    // The last packet is still being sent.
     let before = Instant::from_nanos(10 * 1_100_000 - 100_000);
     let up = links.stats_at(LinkId::new(0, Direction::Up), before).0;
     assert_eq!((up.packets, up.busy), (4, 5 * 1_100_000 - 100_000));
 }
 
 proptest! {
-    /// Matches one transmitter that alternates between the directions.
+    /// Matches a model of one transmitter that alternates between the directions.
     #[test]
     fn it_is_one_transmitter_that_takes_turns(
         offers in proptest::collection::vec(
@@ -232,7 +230,7 @@ proptest! {
         ),
         room in 1..10_u32,
     ) {
-        // A nanosecond of its own for each, so that no two things happen at once.
+        // An offset of `number` ns gives each offer its own time, so that no two events coincide.
         let mut at = 0;
         let offers: Vec<_> = (0..).zip(offers).map(|(number, (gap, direction, len, low, ahead))| {
             at += gap * 1000;

@@ -1,4 +1,4 @@
-//! Packets that an agent sends ahead of all others of a link's queue.
+//! Packets that an agent sends ahead of a link's queue.
 
 use farlink_channel::Channel;
 use farlink_link::{Arrival, Due, Link, LinkConfig, Links, Offered, Outcome, QueueLimit, Simplex};
@@ -7,7 +7,7 @@ use farlink_wire::{Direction, FlowId, LinkId, NodeId, Packet, Packets, Payload};
 use proptest::prelude::*;
 
 const DOWN: LinkId = LinkId(0);
-/// 8 Mbit/s: a byte takes a microsecond.
+/// 8 Mbit/s: a byte takes 1 us.
 const RATE: u64 = 8_000_000;
 
 fn links(queue: QueueLimit, agent: Option<bool>) -> Links {
@@ -39,8 +39,8 @@ fn packet(len: u32) -> Packet {
     }
 }
 
-/// Fate of packets: number with arrival time, number with departure time, and packets that found no
-/// room.
+/// Fates of packets: arrivals (time in ns, number), departures (time in ns, number) and packets
+/// dropped by a full queue.
 #[derive(Debug, Default, PartialEq)]
 struct Fates {
     arrived: Vec<(u64, u32)>,
@@ -48,7 +48,7 @@ struct Fates {
     lost: Vec<u32>,
 }
 
-/// Offers packets of a length at an instant in microseconds, some ahead of others.
+/// Offers packets given as time in us, length in bytes and whether an agent sends them ahead.
 fn play(mut links: Links, packets: &[(u64, u32, bool)]) -> Fates {
     let (mut held, mut outcomes) = (Packets::default(), Vec::new());
     let mut fates = Fates::default();
@@ -99,7 +99,7 @@ fn play(mut links: Links, packets: &[(u64, u32, bool)]) -> Fates {
     }
 }
 
-/// Model, packet by packet: one transmitter in front of two queues of `room` packets in all.
+/// Model: one transmitter and two queues that share `room` places.
 fn model(packets: &[(u64, u32, bool)], room: usize) -> Fates {
     let mut fates = Fates::default();
     let mut free_at = 0;
@@ -112,8 +112,8 @@ fn model(packets: &[(u64, u32, bool)], room: usize) -> Fates {
     let mut lost = Vec::new();
     for (number, &(at, len, ahead)) in (0..).zip(packets) {
         let at = at * 1000;
-        // What waited has the transmitter before what comes as it gets free, but what goes
-        // ahead of it.
+        // When the transmitter becomes free as a packet arrives, a waiting packet is sent first,
+        // unless the arriving one goes ahead of it.
         while free_at < at || free_at == at && (!ahead || !queues[0].is_empty()) {
             let Some(queue) = queues.iter_mut().find(|queue| !queue.is_empty()) else {
                 break;
@@ -151,15 +151,15 @@ fn it_goes_before_what_waits_and_behind_what_is_being_sent() {
     let fates = play(links(QueueLimit::Unlimited, Some(true)), &packets);
     let ends = [(1000, 0), (1100, 3), (1300, 4), (2300, 1), (2800, 2)];
     assert_eq!(fates.left, ends.map(|(us, number)| (us * 1000, number)));
-    // Where no agent sends ahead, the same packets go in their order.
+    // On a link without such an agent, the same packets keep their order.
     let fates = play(links(QueueLimit::Unlimited, Some(false)), &packets);
     let order: Vec<_> = fates.arrived.iter().map(|item| item.1).collect();
     assert_eq!(order, [0, 1, 2, 3, 4]);
 }
 
 proptest! {
-    /// Matches a queue of two classes in front of one transmitter, whose limit counts both. Nothing
-    /// changes on a link where no packet goes ahead.
+    /// Matches a model with two queues in front of one transmitter, whose limit counts both. If no
+    /// packet is sent ahead, the link behaves like one without an agent.
     #[test]
     fn it_is_a_queue_of_two_classes(
         gaps in proptest::collection::vec((0..2000_u64, 40..1500_u32, any::<bool>()), 1..100),
