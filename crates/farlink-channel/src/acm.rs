@@ -6,8 +6,8 @@
 pub struct ModCod {
     /// Name in the standard.
     pub name: &'static str,
-    /// Bits of user data per symbol: normal frames of 64,800 bits, no pilots, with
-    /// the header of each frame taken off.
+    /// Bits of user data per symbol, for normal frames of 64,800 bits without pilots. The header of
+    /// each frame is subtracted.
     pub efficiency: f64,
     /// Es/N0 in dB at which it is quasi error free (a packet error ratio of 1e-7)
     /// over an ideal channel.
@@ -54,8 +54,8 @@ pub const MODCODS: [ModCod; 28] = [
     row("32APSK 9/10", 4.453_027, 16.05),
 ];
 
-/// The most efficient one whose threshold lies `margin` dB or more below an Es/N0
-/// in dB; `None` if the signal is too weak for any.
+/// Returns the most efficient modulation and code whose threshold is at least `margin` dB below an
+/// Es/N0 in dB, or `None` if the signal is too weak for all of them.
 pub fn best(es_n0: f64, margin: f64) -> Option<&'static ModCod> {
     MODCODS
         .iter()
@@ -63,8 +63,8 @@ pub fn best(es_n0: f64, margin: f64) -> Option<&'static ModCod> {
         .max_by(|a, b| a.efficiency.total_cmp(&b.efficiency))
 }
 
-/// Rate in bit/s of a carrier of `symbols` per second at an Es/N0; 0 if the signal
-/// is too weak.
+/// Returns the rate in bit/s of a carrier of `symbols` per second at an Es/N0; 0 if the signal is
+/// too weak.
 pub fn rate(symbols: u64, es_n0: f64, margin: f64) -> u64 {
     best(es_n0, margin).map_or(0, |modcod| {
         libm::round(symbols as f64 * modcod.efficiency) as u64
@@ -77,8 +77,8 @@ mod tests {
 
     #[test]
     fn efficiencies_are_those_of_the_frames() {
-        // Bits of a BCH block by code rate (Table 5a), less the header of 80 bits,
-        // over the symbols of 64,800 bits and the 90 of the frame's header.
+        // Efficiency: bits of a BCH block by code rate (Table 5a) minus the header of 80 bits,
+        // divided by the symbols of 64,800 bits and of the frame's header (90).
         let blocks = [
             ("1/4", 16_008),
             ("1/3", 21_408),
@@ -116,7 +116,7 @@ mod tests {
         for modcod in &MODCODS {
             let capacity = (1.0 + 10f64.powf(modcod.threshold / 10.0)).log2();
             assert!(modcod.efficiency < capacity, "{}", modcod.name);
-            // The code is within 2 dB or so of it.
+            // The code is within about 2 dB of Shannon's limit.
             assert!(modcod.efficiency > 0.6 * capacity, "{}", modcod.name);
         }
         for pair in MODCODS.windows(2) {

@@ -1,19 +1,18 @@
 //! Distributions of times and sizes.
 //!
-//! What is drawn is a number in the unit of the parameters: nanoseconds or
-//! bytes. All but the log-normal are drawn by inverting their distribution
-//! function, so that one uniform number gives one value. Logarithms and powers
-//! are those of `libm`: a draw is the same on every machine.
+//! A draw is a number in the unit of the parameters: nanoseconds or bytes. All distributions but
+//! the log-normal are drawn by inverting the distribution function, so one uniform number gives one
+//! value. Logarithms and powers are those of `libm`, so a draw is the same on every machine.
 
 use crate::rng::Stream;
 use farlink_tcp::Interval;
 
-/// An empirical distribution function: (value, share of values up to it), both
-/// rising, the last share 1. Between two points it is a straight line; the share
-/// of the first point is that of the first value itself.
+/// Empirical distribution function: pairs of a value and the share of values up to it, both rising,
+/// with 1 as the last share. It is linear between two points; the first share is the probability of
+/// the first value itself.
 pub type Points = &'static [(f64, f64)];
 
-/// A distribution of a number above zero.
+/// Distribution of a positive number.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Distribution {
     /// Always the same.
@@ -30,7 +29,7 @@ pub enum Distribution {
         /// Shape; the mean is infinite up to 1, the variance up to 2.
         shape: f64,
     },
-    /// Pareto, given that it is at most `most`.
+    /// Pareto distribution conditional on values up to `most`.
     BoundedPareto {
         /// Smallest value.
         least: f64,
@@ -51,16 +50,16 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// The Pareto distribution of this mean: `shape` must be above 1.
+    /// Returns the Pareto distribution with this mean; `shape` must be above 1.
     pub fn pareto_of_mean(mean: f64, shape: f64) -> Self {
         let least = mean * (shape - 1.0) / shape;
         Self::Pareto { least, shape }
     }
 
-    /// The bounded Pareto distribution of this mean, which must be below `most`.
+    /// Returns the bounded Pareto distribution with this mean, which must be below `most`.
     pub fn bounded_pareto_of_mean(mean: f64, most: f64, shape: f64) -> Self {
-        // The mean rises with the least value, from 0 to `most`; halving a hundred
-        // times leaves nothing of a double to halve.
+        // The mean rises with the least value, from 0 to `most`. A hundred bisections reach the
+        // precision of a double.
         let (mut low, mut high) = (0.0, mean);
         for _ in 0..100 {
             let least = f64::midpoint(low, high);
@@ -74,7 +73,7 @@ impl Distribution {
         Self::BoundedPareto { least, most, shape }
     }
 
-    /// The log-normal distribution of this mean, whose logarithm has the deviation
+    /// Returns the log-normal distribution with this mean, whose logarithm has the deviation
     /// `sigma`: its median is mean / exp(sigma^2 / 2).
     pub fn log_normal_of_mean(mean: f64, sigma: f64) -> Self {
         let mu = libm::log(mean) - sigma * sigma / 2.0;
@@ -96,18 +95,18 @@ impl Distribution {
         }
     }
 
-    /// A whole number of bytes, rounded up: 1 to 2^50.
+    /// Draws a whole number of bytes, rounded up, from 1 to 2^50.
     pub fn draw_bytes(&self, stream: &mut Stream) -> u64 {
         (libm::ceil(self.draw(stream)) as u64).clamp(1, 1 << 50)
     }
 
-    /// A time from nanoseconds, up to ten years.
+    /// Draws a time in nanoseconds, up to ten years.
     pub fn draw_time(&self, stream: &mut Stream) -> Interval {
         const LONGEST: Interval = Interval::from_secs(87_600 * 3600);
         Interval::from_nanos(self.draw(stream) as u64).min(LONGEST)
     }
 
-    /// Mean; infinite for a Pareto distribution of a shape up to 1.
+    /// Returns the mean; infinite for a Pareto distribution with a shape up to 1.
     pub fn mean(&self) -> f64 {
         match *self {
             Self::Constant(value) => value,
@@ -128,12 +127,12 @@ impl Distribution {
     }
 }
 
-/// The value that a share `u` below 1 of a Pareto distribution is up to.
+/// Returns the quantile of a Pareto distribution at `u` below 1.
 fn pareto(least: f64, shape: f64, u: f64) -> f64 {
     least * libm::pow(1.0 - u, -1.0 / shape)
 }
 
-/// Harchol-Balter, Crovella and Murta 1999, with its limit at shape 1.
+/// The formula is that of Harchol-Balter, Crovella and Murta 1999, with its limit at shape 1.
 fn bounded_pareto_mean(least: f64, most: f64, shape: f64) -> f64 {
     let ratio = least / most;
     let cut = 1.0 - libm::pow(ratio, shape);
@@ -143,7 +142,7 @@ fn bounded_pareto_mean(least: f64, most: f64, shape: f64) -> f64 {
     least * shape / (shape - 1.0) * (1.0 - libm::pow(ratio, shape - 1.0)) / cut
 }
 
-/// The value that a share `u` is up to.
+/// Returns the quantile at `u`.
 fn value_at(points: Points, u: f64) -> f64 {
     let next = points.partition_point(|&(_, share)| share < u);
     match (next.checked_sub(1).map(|i| points[i]), points.get(next)) {
@@ -167,7 +166,7 @@ mod tests {
         all
     }
 
-    /// The share of draws up to `x` is within 4 standard errors of `wanted`.
+    /// Fails unless the share of draws up to `x` is within 4 standard errors of `wanted`.
     fn up_to(sorted: &[f64], x: f64, wanted: f64) {
         let share = sorted.partition_point(|&d| d <= x) as f64 / f64::from(N);
         let error = (wanted * (1.0 - wanted) / f64::from(N)).sqrt();
@@ -203,7 +202,7 @@ mod tests {
         for x in [7.3, 8.0, 12.0, 50.0] {
             up_to(&all, x, 1.0 - (7.2f64 / x).powf(2.5));
         }
-        // Variance least^2 a / ((a - 1)^2 (a - 2)).
+        // The variance is least^2 a / ((a - 1)^2 (a - 2)).
         let deviation = (7.2 * 7.2 * 2.5 / (1.5 * 1.5 * 0.5f64)).sqrt();
         let error = deviation / f64::from(N).sqrt();
         assert!((mean(&all) - 12.0).abs() < 4.0 * error, "{}", mean(&all));
@@ -233,7 +232,7 @@ mod tests {
                 up_to(&all, x, (1.0 - (least / x).powf(shape)) / cut);
             }
         }
-        // Shape 1 is the limit of its neighbours.
+        // Shape 1 is the limit of neighbouring shapes.
         let near = |shape| bounded_pareto_mean(2.0, 300.0, shape);
         assert!((near(1.0) - near(1.0 + 1e-6)).abs() < 1e-4);
     }

@@ -11,7 +11,7 @@ use std::f64::consts::{PI, TAU};
 pub struct Margin(f64);
 
 impl Margin {
-    /// From F as a plain ratio, above 0.
+    /// Creates the margin from F as a plain ratio, above 0.
     pub fn from_ratio(ratio: f64) -> Self {
         Self(ratio)
     }
@@ -21,7 +21,7 @@ impl Margin {
         Self(libm::pow(10.0, db / 10.0))
     }
 
-    /// From the share of time in a fade: F = -1 / ln(1 - share).
+    /// Creates the margin from the share of time in a fade: F = -1 / ln(1 - share).
     pub fn from_share(share: f64) -> Self {
         Self(-1.0 / libm::log1p(-share))
     }
@@ -36,19 +36,19 @@ impl Margin {
         10.0 * libm::log10(self.0)
     }
 
-    /// Share of time in a fade, 1 - exp(-1 / F).
+    /// Returns the share of time in a fade, 1 - exp(-1 / F).
     pub fn share(self) -> f64 {
         -libm::expm1(-1.0 / self.0)
     }
 
-    /// Fades begun per second at the Doppler frequency `doppler` in Hz:
-    /// sqrt(2 pi) fd r exp(-r^2) with r = sqrt(1 / F) (Jakes 1974, eq. 1.3-35).
+    /// Returns the fades begun per second at the Doppler frequency `doppler` in Hz: sqrt(2 pi) fd r
+    /// exp(-r^2) with r = sqrt(1 / F) (Jakes 1974, eq. 1.3-35).
     pub fn crossing_rate(self, doppler: f64) -> f64 {
         libm::sqrt(TAU / self.0) * doppler * libm::exp(-1.0 / self.0)
     }
 
-    /// Mean length of a fade in seconds, share / crossing rate
-    /// (Jakes 1974, eq. 1.3-41).
+    /// Returns the mean length of a fade in seconds, share / crossing rate (Jakes 1974, eq.
+    /// 1.3-41).
     pub fn fade_duration(self, doppler: f64) -> f64 {
         self.share() / self.crossing_rate(doppler)
     }
@@ -69,15 +69,15 @@ impl Margin {
         }
         let inverse = 1.0 / self.0;
         let square = 1.0 - rho * rho;
-        // 1 + 2 rho sin phi + rho^2 = (1 - rho)^2 + 2 rho (1 + sin phi).
+        // The denominator is 1 + 2 rho sin phi + rho^2 = (1 - rho)^2 + 2 rho (1 + sin phi).
         let least = (1.0 - rho) * (1.0 - rho) / square;
         let term = |phi: f64| {
             let half = libm::sin(phi / 2.0);
             let w = least + 4.0 * rho * half * half / square;
             -libm::expm1(-w * inverse) / w
         };
-        // The trapezoidal rule on a whole period converges geometrically; the sum
-        // is even in phi. Points are doubled until it stands still.
+        // The trapezoidal rule on a whole period converges geometrically, and the sum is even in
+        // phi. Points are doubled until the sum no longer changes.
         let mut points = 32u32;
         let mut sum = f64::midpoint(term(0.0), term(PI));
         sum += (1..points)
@@ -100,30 +100,30 @@ impl Margin {
         mean / libm::expm1(inverse)
     }
 
-    /// Probability of going into a fade, alpha = 1 - P_GG: beta share / (1 - share).
+    /// Returns the probability of going into a fade, alpha = 1 - P_GG: beta share / (1 - share).
     pub fn enters_fade(self, rho: f64) -> f64 {
         self.leaves_fade(rho) * libm::expm1(1.0 / self.0)
     }
 }
 
-/// Correlation of the signal with itself `time` seconds later, J0(2 pi fd t).
+/// Returns the correlation of the signal with itself `time` seconds later, J0(2 pi fd t).
 pub fn correlation(doppler: f64, time: f64) -> f64 {
     libm::j0(TAU * doppler * time)
 }
 
-/// Doppler frequency in Hz at a speed in m/s and a carrier in Hz.
+/// Returns the Doppler frequency in Hz at a speed in m/s and a carrier in Hz.
 pub fn doppler(speed: f64, carrier: f64) -> f64 {
     speed * carrier / LIGHT
 }
 
-/// Speed of light in m/s, as the studies round it.
+/// Speed of light in m/s, rounded as in the studies.
 pub const LIGHT: f64 = 3e8;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// fd T, P_E, then as recomputed with 30 digits: alpha, beta.
+    /// Columns: fd T, P_E, and alpha and beta recomputed with 30 digits.
     const ROWS: [(f64, f64, f64, f64); 9] = [
         (0.01, 0.001, 0.000_671_219_6, 0.670_548_4),
         (0.01, 0.01, 0.002_481_769, 0.245_695_1),
@@ -136,8 +136,7 @@ mod tests {
         (0.64, 0.1, 0.098_180_42, 0.883_623_8),
     ];
 
-    /// As printed in Table 5 of Vatne and Haugen (2006): F in dB, P_GG, P_BB,
-    /// alpha, beta, 1 / beta.
+    /// Columns of Table 5 of Vatne and Haugen (2006): F in dB, P_GG, P_BB, alpha, beta, 1 / beta.
     const PRINTED: [[f64; 6]; 9] = [
         [29.998, 0.99933, 0.32945, 0.000_671, 0.670_548, 1.49132],
         [19.978, 0.99752, 0.75431, 0.002_482, 0.245_692, 4.07013],
@@ -182,12 +181,12 @@ mod tests {
         }
     }
 
-    /// Table 5 is right but for what is listed: two misprints (1 / beta of row 7;
-    /// P_GG and alpha of row 8, which are those of row 6) and two values that the
-    /// authors computed less exactly than they printed them (rows 2 and 5).
+    /// Table 5 is right except for two misprints (1 / beta of row 7; P_GG and alpha of row 8, which
+    /// are those of row 6) and two values that the authors computed less exactly than they printed
+    /// them (rows 2 and 5).
     #[test]
     fn table_5_is_reproduced_and_its_misprints_are_shown() {
-        // Two units of the last digit that is printed.
+        // The tolerance is two units of the last printed digit.
         let units = [1e-3, 1e-5, 1e-5, 1e-6, 1e-6, 1e-5];
         let mut wrong = Vec::new();
         for (i, printed) in PRINTED.iter().enumerate() {
@@ -216,14 +215,14 @@ mod tests {
         // What should stand there.
         assert!((row(6)[5] - 1.00119).abs() < 5e-6);
         assert!((row(7)[1] - 0.990_019).abs() < 5e-7 && (row(7)[3] - 0.009_981).abs() < 5e-7);
-        // As printed, row 8 would lose 5.7 % of the packets and not 1 %.
+        // As printed, row 8 would lose 5.7 % of the packets instead of 1 %.
         let stationary = PRINTED[7][3] / (PRINTED[7][3] + PRINTED[7][4]);
         assert!((stationary - 0.0569).abs() < 5e-5, "{stationary}");
         assert_eq!(PRINTED[7][1], PRINTED[5][1]);
         assert_eq!(PRINTED[7][3], PRINTED[5][3]);
     }
 
-    /// Marcum's Q of first order as a Poisson mixture of gamma tails.
+    /// Marcum's Q of first order is computed as a Poisson mixture of gamma tails.
     fn marcum(a: f64, b: f64) -> f64 {
         let (x, y) = (a * a / 2.0, b * b / 2.0);
         let (mut weight, mut term) = ((-x).exp(), (-y).exp());
@@ -259,9 +258,9 @@ mod tests {
     fn the_limits_are_right() {
         let margin = Margin::from_db(10.0);
         assert_eq!(margin.leaves_fade(1.0), 0.0);
-        // Without correlation the next state is any.
+        // Without correlation the next state is independent of this one.
         assert!((margin.leaves_fade(0.0) - (1.0 - margin.share())).abs() < 1e-15);
-        // A fast look at a slow fade: beta T^-1 is the rate of leaving it.
+        // For a step much shorter than a fade, beta / T is the rate of leaving the fade.
         let (doppler, step) = (10.0, 1e-6);
         let rate = margin.leaves_fade(correlation(doppler, step)) / step;
         assert!((rate * margin.fade_duration(doppler) - 1.0).abs() < 1e-3);

@@ -7,7 +7,7 @@ use crate::rng::Probability;
 pub const MOST_SYMBOLS: u32 = 65_535;
 /// Most bits of a symbol.
 pub const MOST_SYMBOL_BITS: u32 = 16;
-/// Most symbols that a code sends for each symbol of data.
+/// Most symbols that a code may send for each symbol of data.
 pub const MOST_EXPANSION: u32 = 100;
 
 /// A systematic block code: `k` symbols of data become a block of `n` symbols, of
@@ -28,7 +28,7 @@ pub struct BlockCode {
     correctable: u32,
 }
 
-/// Numbers that no code can have.
+/// Impossible parameters of a code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum FecError {
     /// No data, or no block.
@@ -39,7 +39,7 @@ pub enum FecError {
         /// Symbols of data.
         k: u32,
     },
-    /// More than a hundred symbols sent for one.
+    /// The code sends more than a hundred symbols for one.
     #[error("k = {k} of n = {n} symbols is a code rate below 1/100: write a larger k")]
     Expansion {
         /// Symbols of a block.
@@ -47,10 +47,10 @@ pub enum FecError {
         /// Symbols of data.
         k: u32,
     },
-    /// Not a length of a symbol.
+    /// The number of bits of a symbol is out of range.
     #[error("symbols of {0} bits cannot be: write 1 to 16")]
     SymbolBits(u32),
-    /// More than the Singleton bound allows.
+    /// More symbols are to be corrected than the Singleton bound allows.
     #[error("{correctable} correctable symbols cannot be: n - k = {checks} allow {most} at most")]
     Correctable {
         /// Asked for.
@@ -63,12 +63,12 @@ pub enum FecError {
 }
 
 impl BlockCode {
-    /// A code of `n` symbols of `symbol_bits` bits, `k` of them data, that corrects
+    /// Creates a code of `n` symbols of `symbol_bits` bits, `k` of them data, that corrects
     /// `correctable` symbols of each block.
     ///
     /// # Errors
-    /// Numbers that cannot be: a code of distance d corrects (d - 1) / 2 symbols,
-    /// and d <= n - k + 1 (Singleton 1964).
+    /// If the numbers are impossible: a code of distance d corrects (d - 1) / 2 symbols, and d <= n
+    /// - k + 1 (Singleton 1964).
     pub fn new(n: u32, k: u32, symbol_bits: u32, correctable: u32) -> Result<Self, FecError> {
         if k == 0 || k >= n || n > MOST_SYMBOLS {
             return Err(FecError::Symbols { n, k });
@@ -95,18 +95,18 @@ impl BlockCode {
         })
     }
 
-    /// Symbols of data in `bytes`: the last one is filled up.
+    /// Returns the number of data symbols in `bytes`; the last symbol is padded.
     fn symbols(self, bytes: u32) -> u64 {
         (8 * u64::from(bytes)).div_ceil(self.symbol_bits.into())
     }
 
-    /// Blocks of a packet of `bytes` before coding.
+    /// Returns the number of blocks of a packet of `bytes` before coding.
     pub fn blocks(self, bytes: u32) -> u64 {
         self.symbols(bytes).div_ceil(self.k.into())
     }
 
-    /// Bytes that a packet of `bytes` takes on the wire, its check symbols
-    /// included; bits that fill no byte take a whole one.
+    /// Returns the bytes that a packet of `bytes` takes on the wire with its check symbols, rounded
+    /// up to whole bytes.
     #[inline]
     pub fn wire(self, bytes: u32) -> u32 {
         let checks = u64::from(self.n - self.k);
@@ -119,32 +119,32 @@ impl BlockCode {
         f64::from(self.k) / f64::from(self.n)
     }
 
-    /// Probability that a symbol is wrong: 1 - (1 - BER)^m.
+    /// Returns the probability that a symbol is wrong: 1 - (1 - BER)^m.
     fn symbol_error(self, ber: Probability) -> Probability {
         Probability::clamped(damage_probability(self.symbol_bits.into(), ber, 0))
     }
 
-    /// Probability that a block with `data` symbols of data has more than
-    /// `correctable` wrong symbols, the tail of a binomial.
+    /// Returns the probability that a block with `data` symbols of data has more than `correctable`
+    /// wrong symbols, the tail of a binomial distribution.
     fn undecodable(self, data: u64, ber: Probability) -> f64 {
         let symbols = data + u64::from(self.n - self.k);
         damage_probability(symbols, self.symbol_error(ber), self.correctable)
     }
 
-    /// Probability that a whole block cannot be decoded, bits being wrong
-    /// independently at this rate.
+    /// Returns the probability that a whole block cannot be decoded, with independent bit errors at
+    /// this rate.
     pub fn block_loss(self, ber: Probability) -> f64 {
         self.undecodable(self.k.into(), ber)
     }
 
-    /// Probability that any block of a packet of `bytes` before coding cannot be
+    /// Returns the probability that any block of a packet of `bytes` before coding cannot be
     /// decoded.
     pub fn packet_loss(self, bytes: u32, ber: Probability) -> f64 {
         let Some(whole) = self.blocks(bytes).checked_sub(1) else {
             return 0.0;
         };
         let last = self.undecodable(self.symbols(bytes) - whole * u64::from(self.k), ber);
-        // 1 - (1 - whole block)^whole (1 - last), with the digits of a small loss.
+        // This is 1 - (1 - whole block)^whole (1 - last), without cancellation for a small loss.
         let kept = if whole == 0 {
             0.0
         } else {
@@ -153,7 +153,7 @@ impl BlockCode {
         -libm::expm1(kept + libm::log1p(-last))
     }
 
-    /// The code rate, for a result.
+    /// Returns the code rate, for the result.
     pub fn derived(self) -> Derived {
         Derived {
             name: "code_rate",
@@ -174,8 +174,8 @@ pub enum Correction {
 }
 
 impl Correction {
-    /// Probability that more is wrong in a packet of `bytes`, before coding, than
-    /// is corrected.
+    /// Returns the probability that a packet of `bytes`, before coding, has more errors than are
+    /// corrected.
     pub fn packet_loss(self, bytes: u32, ber: Probability) -> f64 {
         match self {
             Self::Bits(bits) => damage_probability(8 * u64::from(bytes), ber, bits),
@@ -183,7 +183,7 @@ impl Correction {
         }
     }
 
-    /// The code, if it is one.
+    /// Returns the block code, if the correction is one.
     pub fn code(self) -> Option<BlockCode> {
         match self {
             Self::Bits(_) => None,
@@ -226,8 +226,7 @@ mod tests {
         assert_eq!(code(544, 514, 10, 15).wire(1500), 1290 * 10 / 8 + 1);
     }
 
-    /// By another way than the one under test: term by term with the products of a
-    /// binomial coefficient.
+    /// The reference sums term by term, with the products of a binomial coefficient.
     fn tail(n: u32, q: f64, t: u32) -> f64 {
         let within: f64 = (0..=t)
             .map(|j| {
@@ -246,13 +245,13 @@ mod tests {
         let q = 1.0 - (1.0_f64 - ber).powi(8);
         let block = tail(255, q, 16);
         assert!((rs.block_loss(p(ber)) / block - 1.0).abs() < 1e-9);
-        // 1500 = 6 * 223 + 162: the last block has 194 symbols.
+        // 1500 = 6 * 223 + 162, so the last block has 194 symbols.
         let packet = 1.0 - (1.0 - block).powi(6) * (1.0 - tail(194, q, 16));
         assert!((rs.packet_loss(1500, p(ber)) / packet - 1.0).abs() < 1e-9);
-        // One block: that of a shortened code.
+        // A packet of one block has the loss of a shortened code.
         let short = tail(72, q, 16);
         assert!((rs.packet_loss(40, p(ber)) - short).abs() < 1e-12);
-        // Small ones keep their digits: 7 blocks, each about C(n, 17) q^17.
+        // Small probabilities keep their digits: 7 blocks, each about C(n, 17) q^17.
         let loss = rs.packet_loss(1561, p(1e-5));
         let first: f64 = (0..17)
             .map(|i| f64::from(255 - i) / f64::from(i + 1))
@@ -267,8 +266,8 @@ mod tests {
         assert_eq!(rs.packet_loss(0, p(0.5)), 0.0);
     }
 
-    /// Bits drawn one by one, symbols and blocks counted: what the closed form says
-    /// happens. The blocks are small, so that 20,000 packets tell.
+    /// Bits are drawn one by one, and wrong symbols and blocks counted, for comparison with the
+    /// closed form. The blocks are small, so 20,000 packets suffice.
     #[test]
     fn packets_of_single_bits_fail_as_often() {
         for (code, ber, bytes) in [
@@ -341,7 +340,7 @@ mod tests {
         let names: Vec<_> = rain.derived().iter().map(|item| item.name).collect();
         assert!(names.contains(&"code_rate"), "{names:?}");
         let measured = loss(Stage::Process(Box::new(rain)), 1500);
-        // Neighbours are correlated: (1 + 0.6) / (1 - 0.6) = 4 times the variance.
+        // Neighbours are correlated, so the variance is (1 + 0.6) / (1 - 0.6) = 4 times as large.
         assert_near(measured, expected, 2.0 * rate_error(expected, N));
     }
 

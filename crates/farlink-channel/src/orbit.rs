@@ -1,4 +1,4 @@
-//! Circular orbits as a user on the ground sees them.
+//! Circular orbits as seen by a user on the ground.
 
 use std::f64::consts::{FRAC_PI_2, TAU};
 
@@ -18,10 +18,10 @@ pub struct Passes {
     pub altitude: f64,
     /// Elevation in radians below which a satellite is not used.
     pub min_elevation: f64,
-    /// Elevation in radians at the height of a pass; pi/2 is overhead.
+    /// Elevation in radians at the highest point of a pass; pi/2 is overhead.
     pub max_elevation: f64,
-    /// Inclination of the orbit in radians, for the rotation of the Earth below
-    /// it; `None` leaves that out.
+    /// Inclination of the orbit in radians, from which the Earth's rotation is computed; `None`
+    /// leaves the rotation out.
     pub inclination: Option<f64>,
 }
 
@@ -30,14 +30,14 @@ impl Passes {
         EARTH + self.altitude
     }
 
-    /// Time of one orbit in seconds, 2 pi sqrt(r^3 / mu).
+    /// Returns the period of an orbit in seconds, 2 pi sqrt(r^3 / mu).
     pub fn period(&self) -> f64 {
         let r = self.radius();
         TAU * libm::sqrt(r * r * r / MU)
     }
 
-    /// Angular speed over the ground in rad/s: that of the orbit less the part of
-    /// the Earth's rotation along it, omega_E cos i (Ali, Al-Dhahir, Hershey 1999).
+    /// Returns the angular speed over the ground in rad/s: that of the orbit minus the component
+    /// omega_E cos i of the Earth's rotation (Ali, Al-Dhahir, Hershey 1999).
     pub fn speed(&self) -> f64 {
         let along = self
             .inclination
@@ -45,22 +45,21 @@ impl Passes {
         TAU / self.period() - along
     }
 
-    /// Angle at the centre of the Earth between the user and a satellite that is
-    /// seen at `elevation`: acos(R cos(e) / r) - e.
+    /// Returns the angle at the centre of the Earth between the user and a satellite at
+    /// `elevation`: acos(R cos(e) / r) - e.
     pub fn central_angle(&self, elevation: f64) -> f64 {
         libm::acos(EARTH * libm::cos(elevation) / self.radius()) - elevation
     }
 
-    /// Distance in metres at this angle: sqrt(R^2 + r^2 - 2 R r cos).
+    /// Returns the distance in metres at this angle: sqrt(R^2 + r^2 - 2 R r cos).
     pub fn range(&self, central_angle: f64) -> f64 {
         let r = self.radius();
-        // (r - R)^2 + 4 R r sin^2(angle / 2) loses no digits near the zenith.
+        // The form (r - R)^2 + 4 R r sin^2(angle / 2) avoids cancellation near the zenith.
         let half = libm::sin(central_angle / 2.0);
         libm::sqrt(self.altitude * self.altitude + 4.0 * EARTH * r * half * half)
     }
 
-    /// Returns the time of use of a satellite in seconds, from `min_elevation` up and down to it
-    /// again.
+    /// Returns the time of use of a satellite in seconds, from `min_elevation` up and down again.
     pub fn duration(&self) -> f64 {
         let (edge, top) = (
             self.central_angle(self.min_elevation),
@@ -70,18 +69,18 @@ impl Passes {
         2.0 * libm::acos(ratio.min(1.0)) / self.speed()
     }
 
-    /// Distance in metres `time` seconds after the satellite came into use.
+    /// Returns the distance in metres `time` seconds after the satellite came into use.
     pub fn range_at(&self, time: f64) -> f64 {
         let along = self.speed() * (time - self.duration() / 2.0);
         let top = self.central_angle(self.max_elevation);
-        // cos c = cos(top) cos(along), by half angles for the same reason.
+        // cos c = cos(top) cos(along), by half angles to avoid cancellation.
         let (a, b) = (libm::sin(top / 2.0), libm::sin(along / 2.0));
         let square = a * a + b * b - 2.0 * a * a * b * b;
         self.range(2.0 * libm::asin(libm::sqrt(square.clamp(0.0, 1.0))))
     }
 
-    /// Returns whether the pass is possible: the top above the edge, and the satellite faster than
-    /// the ground.
+    /// Returns whether a pass is possible: its top is above the least elevation, and the satellite
+    /// is faster than the ground.
     pub fn is_possible(&self) -> bool {
         let elevations = 0.0..=FRAC_PI_2;
         elevations.contains(&self.min_elevation)
@@ -107,7 +106,7 @@ mod tests {
 
     #[test]
     fn periods_are_keplers() {
-        // 95.50 min at 550 km over the mean radius; a sidereal day at GEO, which is
+        // The period is 95.50 min at 550 km over the mean radius. It is a sidereal day at GEO,
         // 35,786 km over the equator and 7 km more over the mean radius.
         assert!((leo(25.0, 90.0).period() / 60.0 - 95.50).abs() < 0.01);
         let geo = Passes {
@@ -119,7 +118,7 @@ mod tests {
             "{}",
             geo.period()
         );
-        // It stands still over the equator.
+        // A geostationary satellite stands still over the equator.
         let still = Passes {
             inclination: Some(0.0),
             ..geo
@@ -130,7 +129,7 @@ mod tests {
     #[test]
     fn ranges_are_those_of_the_triangle() {
         let pass = leo(25.0, 90.0);
-        // Overhead it is the altitude; at 25 degrees 1123 km (law of sines).
+        // The distance overhead is the altitude; at 25 degrees it is 1123 km (law of sines).
         assert!((pass.range_at(pass.duration() / 2.0) - 550e3).abs() < 1e-3);
         let (r, e) = (EARTH + 550e3, 25f64.to_radians());
         let slant = (r * r - EARTH * EARTH * e.cos().powi(2)).sqrt() - EARTH * e.sin();
@@ -153,8 +152,8 @@ mod tests {
         let arc = 2.0 * pass.central_angle(pass.min_elevation);
         let share = pass.duration() / pass.period();
         assert!((share - arc / TAU).abs() < 1e-12);
-        // 16.9 of 360 degrees are 4.49 minutes; the Earth turning with a satellite that flies east makes it
-        // longer.
+        // 16.9 of 360 degrees take 4.49 minutes; the rotation of the Earth lengthens passes of
+        // satellites that fly east.
         assert!(
             (pass.duration() / 60.0 - 4.49).abs() < 0.01,
             "{}",

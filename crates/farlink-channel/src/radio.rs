@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use crate::fading::LIGHT;
 
-/// Boltzmann's constant in J/K (CODATA 2002, as Vatne and Haugen 2006 have it).
+/// Boltzmann's constant in J/K (CODATA 2002, the value of Vatne and Haugen 2006).
 pub const BOLTZMANN: f64 = 1.380_650_5e-23;
 
 /// A band of IEEE 802.15.4-2003.
@@ -41,9 +41,9 @@ impl Band {
 /// Path loss over distance.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum PathLoss {
-    /// In free space (Friis 1946): (lambda / (4 pi d))^2.
+    /// Free space (Friis 1946): (lambda / (4 pi d))^2.
     Friis,
-    /// As Friis to 1 m, then as d^-n.
+    /// Free space up to 1 m, then proportional to d^-n.
     LogDistance {
         /// n.
         exponent: f64,
@@ -51,8 +51,8 @@ pub enum PathLoss {
     /// Path loss of the coexistence annex of IEEE 802.15.4-2006 (E.5.3) at 2.4 GHz: 40.2 + 20 log10
     /// d dB to 8 m, 58.5 + 33 log10(d / 8) dB from there.
     Ieee802154,
-    /// 4 pi d^2 / lambda^2, as equation 4 of section 5.2.2 of Vatne and Haugen
-    /// (2006) is printed: it is upside down, and grows with distance.
+    /// 4 pi d^2 / lambda^2, as equation 4 of section 5.2.2 of Vatne and Haugen (2006) is printed:
+    /// it is inverted, and grows with distance.
     Vatne2006Printed,
 }
 
@@ -61,8 +61,8 @@ pub enum PathLoss {
 pub enum Noise {
     /// k T in W/Hz.
     Thermal,
-    /// (bit rate / 2) k T, as Vatne and Haugen (2006) have it (section 5.2.2,
-    /// equation 5 and Table 3). Energy over this is not a plain number.
+    /// (bit rate / 2) k T, as Vatne and Haugen (2006) define noise (section 5.2.2, equation 5 and
+    /// Table 3). The ratio of an energy to it has a dimension.
     Vatne2006,
 }
 
@@ -73,7 +73,7 @@ pub struct Budget {
     pub band: Band,
     /// Power of the transmitter in dBm.
     pub power: f64,
-    /// Gain of both antennas together in dB.
+    /// Sum of the gains of both antennas in dB.
     pub gain: f64,
     /// Noise temperature in K.
     pub temperature: f64,
@@ -86,8 +86,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Received over sent power at `distance` metres. Nearer than 1 m is as 1 m:
-    /// none of the models holds there.
+    /// Returns the received over the sent power at `distance` metres. Below 1 m the value of 1 m is
+    /// used, because none of the models holds there.
     pub fn path(&self, distance: f64) -> f64 {
         let d = distance.max(1.0);
         let wavelength = LIGHT / self.band.carrier();
@@ -110,7 +110,7 @@ impl Budget {
         }
     }
 
-    /// Energy per bit over noise density, E_b / N0, at `distance` metres.
+    /// Returns the energy per bit over the noise density, E_b / N0, at `distance` metres.
     pub fn snr(&self, distance: f64) -> f64 {
         let rate = self.band.bit_rate();
         let energy = ratio(self.power - 30.0) / rate * ratio(self.gain) * self.path(distance);
@@ -132,21 +132,21 @@ fn ratio(db: f64) -> f64 {
 pub enum Modulation {
     /// Coherent BPSK.
     Bpsk,
-    /// O-QPSK of IEEE 802.15.4 with its 16 quasi-orthogonal sequences, as its
-    /// coexistence annex reckons it (IEEE 802.15.4-2006, E.4.1.8).
+    /// O-QPSK of IEEE 802.15.4 with 16 quasi-orthogonal sequences, as the coexistence annex
+    /// computes it (IEEE 802.15.4-2006, E.4.1.8).
     OQpsk,
 }
 
-/// Binomial coefficients of 16 over k = 2 ... 16.
+/// Binomial coefficients C(16, k) for k = 2 ... 16.
 const OF_16: [f64; 15] = [
     120.0, 560.0, 1820.0, 4368.0, 8008.0, 11440.0, 12870.0, 11440.0, 8008.0, 4368.0, 1820.0, 560.0,
     120.0, 16.0, 1.0,
 ];
 
 impl Modulation {
-    /// Bit error rate at E_b / N0 = `snr` without fading. BPSK: erfc(sqrt(snr)) / 2.
-    /// O-QPSK: 8/15 1/16 sum (-1)^k C(16, k) exp(20 s (1/k - 1)) over k = 2 ... 16,
-    /// with s = snr / 8, the ratio of powers in the 2 MHz of the band.
+    /// Returns the bit error rate at E_b / N0 = `snr` without fading. BPSK: erfc(sqrt(snr)) / 2.
+    /// O-QPSK: 8/15 1/16 sum (-1)^k C(16, k) exp(20 s (1/k - 1)) over k = 2 ... 16, with s = snr /
+    /// 8, the ratio of powers in the 2 MHz of the band.
     pub fn bit_error_rate(self, snr: f64) -> f64 {
         match self {
             Self::Bpsk => 0.5 * libm::erfc(libm::sqrt(snr)),
@@ -154,12 +154,12 @@ impl Modulation {
         }
     }
 
-    /// The mean of the same over Rayleigh fading with the mean `snr`. BPSK:
-    /// (1 - sqrt(snr / (1 + snr))) / 2 (Proakis 2001, 14.3-7; equation 1 of Vatne
-    /// and Haugen 2006 at code rate 1). O-QPSK: exp(-a s) becomes 1 / (1 + a s).
+    /// Returns the mean bit error rate over Rayleigh fading with the mean `snr`. BPSK: (1 -
+    /// sqrt(snr / (1 + snr))) / 2 (Proakis 2001, 14.3-7; equation 1 of Vatne and Haugen 2006 at
+    /// code rate 1). O-QPSK: exp(-a s) becomes 1 / (1 + a s).
     pub fn mean_over_rayleigh(self, snr: f64) -> f64 {
         match self {
-            // 1 - sqrt(x) without cancellation: (1 - x) / (1 + sqrt(x)).
+            // The form (1 - x) / (1 + sqrt(x)) of 1 - sqrt(x) avoids cancellation.
             Self::Bpsk => 0.5 / (1.0 + snr) / (1.0 + libm::sqrt(snr / (1.0 + snr))),
             Self::OQpsk => Self::alternating(|k| 1.0 / (1.0 + 2.5 * snr * (1.0 - 1.0 / k))),
         }
@@ -197,8 +197,8 @@ mod tests {
         -libm::expm1(480.0 * libm::log1p(-p))
     }
 
-    /// vatne2006 sec. 5.2.2: the values that the equations were meant to give, that
-    /// they give with a plain N0 = k T, and that they give as printed.
+    /// vatne2006 sec. 5.2.2: the values that the equations were meant to give, those with a plain
+    /// N0 = k T, and those of the printed equations.
     #[test]
     fn the_budget_of_the_study_in_its_three_readings() {
         let meant = study(PathLoss::Friis, Noise::Vatne2006);
@@ -240,18 +240,18 @@ mod tests {
     fn the_path_losses_are_those_of_their_sources() {
         let db =
             |path_loss, distance| -10.0 * study(path_loss, Noise::Thermal).path(distance).log10();
-        // 40.05 dB at 1 m and 2.4 GHz, 20 dB more for ten times the distance.
+        // The loss is 40.05 dB at 1 m and 2.4 GHz, and 20 dB more at ten times the distance.
         assert!((db(PathLoss::Friis, 1.0) - 40.05).abs() < 0.01);
         assert!((db(PathLoss::Friis, 10.0) - 60.05).abs() < 0.01);
         let square = PathLoss::LogDistance { exponent: 2.0 };
         assert!((db(square, 37.0) - db(PathLoss::Friis, 37.0)).abs() < 1e-9);
         let steep = PathLoss::LogDistance { exponent: 3.5 };
         assert!((db(steep, 10.0) - db(steep, 1.0) - 35.0).abs() < 1e-9);
-        // 40.2 at 1 m; the two pieces meet at 8 m to 0.3 dB, as in the standard.
+        // The loss is 40.2 dB at 1 m. The two pieces differ by 0.3 dB at 8 m, as in the standard.
         assert!((db(PathLoss::Ieee802154, 1.0) - 40.2).abs() < 1e-9);
         assert!((db(PathLoss::Ieee802154, 8.0) - 58.26).abs() < 0.01);
         assert!((db(PathLoss::Ieee802154, 80.0) - 91.5).abs() < 1e-9);
-        // Nearer than a metre is a metre.
+        // A distance below 1 m counts as 1 m.
         assert_eq!(db(PathLoss::Friis, 0.0), db(PathLoss::Friis, 1.0));
     }
 
@@ -261,22 +261,23 @@ mod tests {
         // BPSK: 1e-5 at 9.588 dB.
         let bpsk = Modulation::Bpsk.bit_error_rate(at(9.588));
         assert!((bpsk / 1e-5 - 1.0).abs() < 1e-2, "{bpsk}");
-        // Without a signal any bit is a guess.
+        // Without a signal half of the bits are wrong.
         for modulation in [Modulation::Bpsk, Modulation::OQpsk] {
             assert!((modulation.bit_error_rate(0.0) - 0.5).abs() < 1e-12);
             assert!((modulation.mean_over_rayleigh(0.0) - 0.5).abs() < 1e-12);
         }
-        // O-QPSK of the standard: below 1e-9 above 4 dB of SNR, i.e. 13 dB of Eb/N0.
+        // O-QPSK of the standard is below 1e-9 above 4 dB of SNR, or 13 dB of Eb/N0.
         assert!(Modulation::OQpsk.bit_error_rate(at(13.05)) < 1e-9);
         assert!(Modulation::OQpsk.bit_error_rate(at(9.0)) > 1e-6);
     }
 
-    /// The closed forms over fading against the integral of exp(-x) BER(x snr).
+    /// The closed forms over fading are compared with the integral of exp(-x) BER(x snr).
     #[test]
     fn means_over_rayleigh_are_the_integrals() {
         for modulation in [Modulation::Bpsk, Modulation::OQpsk] {
             for snr in [0.3, 3.0, 30.0, 300.0] {
-                // In u = sqrt(x), since the rate of BPSK has a vertical tangent at 0.
+                // The integral is in u = sqrt(x), because the rate of BPSK has a vertical tangent
+                // at 0.
                 let n = 100_000;
                 let step = 6.5 / f64::from(n);
                 let integral: f64 = (0..n)

@@ -13,15 +13,15 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use std::fmt;
 
-/// A number in [0, 1], with the threshold that decides it.
+/// Number in [0, 1], with the threshold for a random draw.
 #[derive(Clone, Copy, PartialEq)]
 pub struct Probability {
     value: f64,
-    /// `value` * 2^64, rounded; `u64::MAX` for one.
+    /// `value` * 2^64, rounded; `u64::MAX` for 1.
     threshold: u64,
 }
 
-/// A value that is no probability.
+/// Value outside of [0, 1].
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 #[error("{0} is not a probability: write a number from 0 to 1")]
 pub struct ProbabilityError(pub f64);
@@ -38,10 +38,10 @@ impl Probability {
         threshold: u64::MAX,
     };
 
-    /// From a number in [0, 1].
+    /// Creates a probability from a number in [0, 1].
     ///
     /// # Errors
-    /// If the number is outside [0, 1] or not a number.
+    /// If the number is outside [0, 1] or NaN.
     pub fn new(value: f64) -> Result<Self, ProbabilityError> {
         if (0.0..=1.0).contains(&value) {
             Ok(Self::clamped(value))
@@ -50,11 +50,12 @@ impl Probability {
         }
     }
 
-    /// From a computed number that rounding may have put just outside [0, 1].
+    /// Creates a probability from a computed number that rounding may have put just outside of [0,
+    /// 1].
     pub fn clamped(value: f64) -> Self {
         let value = value.clamp(0.0, 1.0);
-        // The product is exact (a power of two); the conversion saturates, and the
-        // largest number below one gives 2^64 - 2^11, so only one itself is MAX.
+        // The product with a power of two is exact, and the conversion saturates. The largest
+        // number below 1 gives 2^64 - 2^11, so only 1 itself is MAX.
         Self {
             value,
             threshold: libm::round(value * TWO_POW_64) as u64,
@@ -94,10 +95,10 @@ impl fmt::Display for Probability {
 
 /// 2^64.
 const TWO_POW_64: f64 = 18_446_744_073_709_551_616.0;
-/// 2^-53, the step of a uniform number.
+/// Step of a uniform number, 2^-53.
 const TWO_POW_MINUS_53: f64 = 1.0 / 9_007_199_254_740_992.0;
 
-/// The source of all streams of one run.
+/// Source of all random streams of one run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Streams {
     seed: u64,
@@ -105,14 +106,13 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Streams of replication `run` of a scenario with this seed.
+    /// Creates the streams of replication `run` of a scenario with this seed.
     pub const fn new(seed: u64, run: u64) -> Self {
         Self { seed, run }
     }
 
-    /// The stream of this name, from its start. The same name gives the same
-    /// numbers, so names must be unique; by custom they are paths such as
-    /// `link/satellite/down/loss`.
+    /// Returns the stream of this name from its start. The same name gives the same numbers, so
+    /// names must be unique; by convention they are paths such as `link/satellite/down/loss`.
     pub fn stream(&self, name: &str) -> Stream {
         let mut message = Vec::with_capacity(name.len() + 1);
         message.extend_from_slice(name.as_bytes());
@@ -126,7 +126,7 @@ impl Streams {
     }
 }
 
-/// Random numbers of one random process.
+/// Random numbers of one process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stream(Xoshiro256PlusPlus);
 
@@ -137,40 +137,41 @@ impl Stream {
         self.0.next_u64()
     }
 
-    /// Uniform in [0, 1), a multiple of 2^-53.
+    /// Draws a uniform number in [0, 1), a multiple of 2^-53.
     #[inline]
     pub fn uniform(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * TWO_POW_MINUS_53
     }
 
-    /// Uniform in (0, 1], a multiple of 2^-53: safe under a logarithm.
+    /// Draws a uniform number in (0, 1], a multiple of 2^-53, whose logarithm is finite.
     #[inline]
     fn uniform_above_zero(&mut self) -> f64 {
         ((self.next_u64() >> 11) + 1) as f64 * TWO_POW_MINUS_53
     }
 
-    /// Draws whether an event of probability `p` happens. Exact to 2^-65, so that a probability of
-    /// 1e-9 has a relative error of 3e-11. Takes one number whatever `p` is; an event that happens
-    /// at `p` happens at any larger one.
+    /// Draws whether an event of probability `p` happens. The probability is exact to 2^-65, a
+    /// relative error of 3e-11 at 1e-9. The draw uses one number whatever `p` is, and an event that
+    /// happens at `p` happens at any larger one.
     #[inline]
     pub fn chance(&mut self, p: Probability) -> bool {
         let drawn = self.next_u64();
         drawn < p.threshold || p.threshold == u64::MAX
     }
 
-    /// Exponential with this mean, in the mean's unit.
+    /// Draws an exponential number with this mean, in the mean's unit.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(self.uniform_above_zero())
     }
 
-    /// Normal with mean 0 and deviation 1 (Box & Muller 1958; takes two numbers).
+    /// Draws a normal number with mean 0 and deviation 1 (Box & Muller 1958), from two uniform
+    /// numbers.
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(self.uniform_above_zero()));
         radius * libm::cos(std::f64::consts::TAU * self.uniform())
     }
 
-    /// Failures before the first success in trials that succeed with
-    /// probability `p`: mean (1 - p) / p. `u64::MAX` if they never do.
+    /// Draws the number of failures before the first success in trials of probability `p`, with
+    /// mean (1 - p) / p. `u64::MAX` if no trial succeeds.
     #[inline]
     pub fn geometric(&mut self, p: Probability) -> u64 {
         let drawn = libm::log(self.uniform_above_zero());
@@ -182,7 +183,7 @@ impl Stream {
     }
 }
 
-/// SipHash-2-4 of a message under the key (k0, k1).
+/// Returns SipHash-2-4 of a message under the key (k0, k1).
 fn siphash24(k0: u64, k1: u64, message: &[u8]) -> u64 {
     fn round(v: &mut [u64; 4]) {
         v[0] = v[0].wrapping_add(v[1]);
@@ -230,7 +231,7 @@ mod tests {
 
     const N: u32 = 1_000_000;
 
-    /// Mean and variance of `N` draws.
+    /// Returns mean and variance of `N` draws.
     fn moments(mut draw: impl FnMut() -> f64) -> (f64, f64) {
         let (mut sum, mut squares) = (0.0, 0.0);
         for _ in 0..N {
@@ -242,8 +243,8 @@ mod tests {
         (mean, squares / f64::from(N) - mean * mean)
     }
 
-    /// Checks that a mean of `N` draws with this deviation is within 4 standard errors. By chance
-    /// that fails for one seed in 16,000, and the seed is fixed.
+    /// Fails unless a mean of `N` draws with this deviation is within 4 standard errors. One seed
+    /// in 16,000 would fail by chance, and the seed is fixed.
     fn near(mean: f64, expected: f64, deviation: f64) -> bool {
         (mean - expected).abs() <= 4.0 * deviation / f64::from(N).sqrt()
     }

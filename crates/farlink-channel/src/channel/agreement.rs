@@ -1,4 +1,4 @@
-//! Agreement of a process, over a million packets, with its closed form.
+//! Comparison of a process with its closed form over a million packets.
 
 use super::closed_form::{Sampling, Theory};
 use super::passage::{Passage, Verdict};
@@ -6,10 +6,10 @@ use super::process::Process;
 use super::testing::N;
 use farlink_tcp::{Instant, Interval};
 
-/// Batches that standard errors are found from.
+/// Number of batches from which standard errors are estimated.
 const BATCHES: usize = 100;
 
-/// Packets of `bytes`, `spacing` nanoseconds apart.
+/// Returns the traffic of packets of `bytes`, `spacing` nanoseconds apart.
 pub(super) fn sampling(bytes: u32, spacing: u64) -> Sampling {
     Sampling {
         bytes,
@@ -19,16 +19,16 @@ pub(super) fn sampling(bytes: u32, spacing: u64) -> Sampling {
 
 /// Fate of each of `N` packets.
 pub(super) struct Found {
-    /// Packets that were lost or damaged.
+    /// Whether each packet was lost or damaged.
     pub(super) lost: Vec<bool>,
-    /// Extra delay of those that arrived, in seconds.
+    /// Extra delay of the packets that arrived, in seconds.
     pub(super) delays: Vec<f64>,
     /// Mean loss.
     pub(super) loss: f64,
 }
 
 impl Found {
-    /// Sends packets through that are (bytes, nanoseconds) as `packet` says.
+    /// Sends packets through a process; `packet` returns the bytes and the time (ns) of each.
     pub(super) fn of(process: &mut dyn Process, packet: impl Fn(usize) -> (u32, u64)) -> Self {
         let (mut lost, mut delays) = (Vec::with_capacity(N), Vec::new());
         for i in 0..N {
@@ -48,14 +48,14 @@ impl Found {
         Self { lost, delays, loss }
     }
 
-    /// Takes every `step`-th packet from number `first` on.
+    /// Returns every `step`-th packet, from number `first` on.
     pub(super) fn every(&self, step: usize, first: usize) -> Self {
         let lost = self.lost.iter().skip(first).step_by(step).copied();
         Self::new(lost.collect(), Vec::new())
     }
 
-    /// Ratio of two counts over batches of packets, with its standard error from
-    /// what the batches leave of it.
+    /// Returns the ratio of two counts over batches of packets, and its standard error from the
+    /// residuals of the batches.
     fn ratio(&self, counts: impl Fn(&[bool]) -> (f64, f64)) -> (f64, f64) {
         let batches: Vec<_> = self
             .lost
@@ -96,7 +96,8 @@ impl Found {
         }
         let mean = theory.loss.unwrap();
         for (lag, &rho) in (1..).zip(theory.autocorrelation.iter().flatten().take(5)) {
-            // The rate c of losses `lag` packets after a loss: rho = (c - m) / (1 - m).
+            // The rate c of losses `lag` packets after a loss gives the autocorrelation rho = (c -
+            // m) / (1 - m).
             let (rate, error) = self.ratio(|batch| {
                 let both = batch.windows(lag + 1).filter(|w| w[0] && w[lag]).count();
                 let inner = &batch[..batch.len() - lag];
@@ -109,7 +110,7 @@ impl Found {
     }
 }
 
-/// Runs a process under the traffic of `sampling` and compares.
+/// Runs a process under the traffic of `sampling` and compares it with its closed form.
 #[track_caller]
 pub(super) fn agrees(mut process: impl Process, sampling: Sampling) -> Found {
     let theory = process.theory(sampling);
@@ -119,8 +120,8 @@ pub(super) fn agrees(mut process: impl Process, sampling: Sampling) -> Found {
     measured
 }
 
-/// Fails unless a value is within 4 of its standard errors of `expected`, or if
-/// the error is so large that this says nothing.
+/// Fails unless a value is within 4 standard errors of `expected`. Also fails if the error is so
+/// large that the comparison shows nothing.
 #[track_caller]
 pub(super) fn near(what: &str, (measured, error): (f64, f64), expected: f64) {
     assert!(

@@ -4,11 +4,11 @@ use super::passage::{DropCause, Passage, Verdict};
 use crate::fec::{BlockCode, Correction};
 use crate::rng::{Probability, Stream};
 
-/// Drops a packet when more of its bits are in error than can be corrected.
+/// Drops a packet if more of its bits are in error than can be corrected.
 ///
-/// Bits fail independently with probability `ber`; the whole packet on the wire
-/// is one code word of which any `correctable_bits` errors can be corrected, or
-/// it has the blocks of a code.
+/// Bits fail independently with probability `ber`. Either the whole packet on the wire is one code
+/// word in which any `correctable_bits` errors are corrected, or it consists of the blocks of a
+/// code.
 #[derive(Clone, Debug)]
 pub struct BitErrors {
     ber: Probability,
@@ -17,15 +17,15 @@ pub struct BitErrors {
     stream: Stream,
 }
 
-/// Lengths whose probability is remembered. A path carries few: full segments,
+/// Number of lengths whose loss probability is cached. A path carries few lengths: full segments,
 /// and ACKs with and without options, whose lengths are multiples of four.
 const KNOWN: usize = 32;
 
 impl BitErrors {
-    /// `ber` is the probability that a bit is in error; 0 `correctable_bits` is
-    /// a link that only detects errors.
+    /// Creates the process. `ber` is the probability that a bit is in error; with 0
+    /// `correctable_bits` the link only detects errors.
     pub fn new(ber: Probability, correctable_bits: u32, stream: Stream) -> Self {
-        // A packet of no bytes has no errors: that entry is true from the start.
+        // The entry of a packet without bytes is right from the start: such a packet has no errors.
         Self {
             ber,
             correction: Correction::Bits(correctable_bits),
@@ -34,8 +34,8 @@ impl BitErrors {
         }
     }
 
-    /// Adds a block code, which decides in place of `correctable_bits`. Packet lengths are then
-    /// those before coding.
+    /// Adds a block code, which replaces `correctable_bits`. Packet lengths are then those before
+    /// coding.
     pub fn with_code(self, code: BlockCode) -> Self {
         Self {
             correction: Correction::Blocks(code),
@@ -43,12 +43,12 @@ impl BitErrors {
         }
     }
 
-    /// The block code, if there is one, and the bit error rate.
+    /// Returns the block code, if there is one, and the bit error rate.
     pub(super) fn code(&self) -> Option<(BlockCode, Probability)> {
         Some((self.correction.code()?, self.ber))
     }
 
-    /// Probability that a packet of so many bytes on the wire is lost.
+    /// Returns the probability that a packet of `bytes` on the wire is lost.
     pub fn packet_loss(&self, bytes: u32) -> f64 {
         self.correction.packet_loss(bytes, self.ber)
     }
@@ -75,9 +75,8 @@ impl BitErrors {
     }
 }
 
-/// P(Binomial(bits, ber) > correctable): the probability that more than
-/// `correctable` of `bits` bits are in error. Exact to 1e-9 of itself, however
-/// small.
+/// Returns P(Binomial(bits, ber) > correctable), the probability that more than `correctable` of
+/// `bits` bits are in error. The relative error is at most 1e-9, however small the result is.
 pub fn damage_probability(bits: u64, ber: Probability, correctable: u32) -> f64 {
     let (n, p, t) = (bits as f64, ber.get(), f64::from(correctable));
     if t >= n || p == 0.0 {
@@ -87,7 +86,7 @@ pub fn damage_probability(bits: u64, ber: Probability, correctable: u32) -> f64 
         return 1.0;
     }
     if correctable == 0 {
-        // 1 - (1 - p)^n without losing the digits of a small p.
+        // This is 1 - (1 - p)^n without cancellation for a small p.
         return -libm::expm1(n * libm::log1p(-p));
     }
     let point = |k: f64| {
@@ -98,8 +97,8 @@ pub fn damage_probability(bits: u64, ber: Probability, correctable: u32) -> f64 
         )
     };
     let odds = p / (1.0 - p);
-    // Summed away from the mean, where terms fall: the tail itself if it is the
-    // smaller part, else what it leaves of one.
+    // The sum runs away from the mean, where terms fall. It is the tail itself if the tail is the
+    // smaller part, otherwise its complement.
     let mut sum = 0.0;
     if t + 1.0 >= n * p {
         let mut k = t + 1.0;
@@ -122,7 +121,7 @@ pub fn damage_probability(bits: u64, ber: Probability, correctable: u32) -> f64 
     }
 }
 
-/// A term that no longer changes the sum.
+/// Relative size of a term that no longer changes the sum.
 const NEGLIGIBLE: f64 = 1e-17;
 
 #[cfg(test)]
@@ -132,8 +131,8 @@ mod tests {
     use super::*;
     use farlink_tcp::Instant;
 
-    /// By the recurrence from P(0) = (1 - p)^n, summed from below: another way
-    /// than the one under test, good while the result is not tiny.
+    /// Computes the tail by the recurrence from P(0) = (1 - p)^n, summed from below. This differs
+    /// from the tested method, and is exact unless the result is tiny.
     fn by_recurrence(bits: u64, ber: f64, correctable: u32) -> f64 {
         let mut term = (1.0 - ber).powi(bits as i32);
         let mut below = term;
@@ -163,7 +162,7 @@ mod tests {
     #[test]
     fn tiny_probabilities_keep_their_digits() {
         let near = |measured: f64, expected: f64| (measured / expected - 1.0).abs() < 1e-7;
-        // n p (1 - ...) for one error, C(n, 2) p^2 for two, C(n, 4) p^4 for four.
+        // First terms: n p for one error, C(n, 2) p^2 for two, C(n, 4) p^4 for four.
         assert!(near(damage_probability(12_000, p(1e-12), 0), 1.2e-8));
         let two = 12_000.0 * 11_999.0 / 2.0 * 1e-24;
         assert!(near(damage_probability(12_000, p(1e-12), 1), two));
@@ -187,7 +186,7 @@ mod tests {
         for (ber, correctable) in [(1e-6, 0), (1e-5, 0), (1e-4, 0), (1e-4, 1), (1e-3, 10)] {
             let stage = BitErrors::new(p(ber), correctable, stream("ber"));
             let mut channel = Channel::new(vec![Stage::BitErrors(stage)]);
-            // 52 and 180 share a place in the table.
+            // Lengths 52 and 180 share a cache entry.
             let lengths = [1500, 40, 52, 180];
             let mut dropped = lengths.map(|_| Vec::with_capacity(N / 4));
             for packet in 0..N {
@@ -207,7 +206,7 @@ mod tests {
 
     #[test]
     fn flipping_bits_one_by_one_gives_the_same() {
-        // Errors placed by geometric gaps, as they would fall on a real wire.
+        // Errors are placed by geometric gaps, as on a real wire.
         let (ber, bits, correctable) = (p(2e-4), 12_000, 2);
         let mut errors = stream("bits");
         let mut next = errors.geometric(ber);

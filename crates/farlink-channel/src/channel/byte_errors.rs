@@ -1,5 +1,5 @@
-//! Errors placed in bytes, which spoil a checksum (West and Vaidya 1997,
-//! section 4.3).
+//! Errors at random distances in bytes, which a checksum detects (West and Vaidya 1997, section
+//! 4.3).
 
 use super::closed_form::{Derived, LAGS, Sampling, Theory};
 use super::error::ChannelError;
@@ -8,7 +8,7 @@ use super::process::Process;
 use crate::rng::Stream;
 use farlink_tcp::{Instant, Interval};
 
-/// Bytes of the IP header that its own checksum covers.
+/// Bytes of the IP header, which has a checksum of its own.
 const IP_HEADER: u64 = 20;
 
 /// Damages the byte on which an error falls; the distances in bytes from one
@@ -25,18 +25,18 @@ pub struct ByteErrors {
     distance: f64,
     burst: u32,
     overhead: u32,
-    /// Whole bytes before the next error.
+    /// Bytes before the next error.
     left: u64,
-    /// Packets still to be damaged by the last error.
+    /// Number of packets that the last error still damages.
     following: u32,
     stream: Stream,
-    /// Places of the damage in following packets.
+    /// Random stream for the damaged bytes in following packets.
     places: Stream,
 }
 
 impl ByteErrors {
-    /// `distance` is the mean number of bytes from error to error, `burst` the
-    /// packets that one error damages, `overhead` the framing of the link.
+    /// Creates the process. `distance` is the mean number of bytes from error to error, `burst` the
+    /// number of packets that one error damages, `overhead` the framing of the link in bytes.
     ///
     /// # Errors
     /// If the distance is 0 or the burst is 0.
@@ -66,7 +66,7 @@ impl ByteErrors {
         })
     }
 
-    /// Probability that errors fall into so many bytes: 1 - exp(-n / D).
+    /// Returns the probability that an error falls into this number of bytes: 1 - exp(-n / D).
     fn hit(&self, bytes: f64) -> f64 {
         -libm::expm1(-bytes / self.distance)
     }
@@ -85,7 +85,7 @@ impl Process for ByteErrors {
             self.following -= 1;
             place = Some((self.places.uniform() * bytes as f64) as u64);
         }
-        // Errors of this packet, the first of which is nearest to the IP header.
+        // The first error of a packet is nearest to the IP header.
         let mut at = self.left;
         if at < bytes {
             place = Some(place.map_or(at, |place| place.min(at)));
@@ -104,10 +104,10 @@ impl Process for ByteErrors {
         }
     }
 
-    /// With q the probability of an error in a packet and N the burst, a packet
-    /// is whole if there is none in it and in the N - 1 before: (1 - q)^N. Two
-    /// packets k apart are both whole with (1 - q)^(N + min(k, N)). The mean gap
-    /// that follows is 1 / q: after a burst each packet begins the next with q.
+    /// Returns the closed form. With q the probability of an error in a packet and N the burst, a
+    /// packet is whole if neither it nor the N - 1 packets before it have an error: (1 - q)^N. Two
+    /// packets k apart are both whole with probability (1 - q)^(N + min(k, N)). The mean gap is 1 /
+    /// q, because after a burst each packet begins the next burst with probability q.
     fn theory(&self, sampling: Sampling) -> Theory {
         let bytes = self.ip_bytes(sampling.bytes) as f64;
         let burst = f64::from(self.burst);
@@ -189,14 +189,15 @@ mod tests {
 
     #[test]
     fn the_bit_error_rate_is_the_printed_one() {
-        // West and Vaidya 1997, sections 5.1 and 5.2.1: 1.9e-6, and about 30.5
+        // West and Vaidya 1997, sections 5.1 and 5.2.1: a bit error rate of 1.9e-6, and about 30.5
         // errors in the 2,000,000 bytes of a transfer.
         let derived = errors(65_536, 1).derived();
         assert_eq!(derived[0].value, 1.907_348_632_812_5e-6);
         assert!((2e6 / 65_536.0 - 30.5f64).abs() < 0.05);
     }
 
-    /// Shares of damaged packets, of packets dropped by IP and of packets delivered to TCP.
+    /// Returns the shares of damaged packets, of packets dropped by IP, and of packets delivered to
+    /// TCP.
     fn split(mut channel: ByteErrors, bytes: u32) -> [f64; 2] {
         let mut kinds = [0.0, 0.0];
         for _ in 0..1_000_000 {
@@ -221,10 +222,11 @@ mod tests {
             let all = ip + tcp;
             assert_near(ip / all, share, rate_error(share, all as usize));
         }
-        // In a burst the packets that follow are hit anywhere: 20 of 1500 bytes.
+        // In a burst the following packets are damaged at any byte: 20 of 1500 bytes are the IP
+        // header.
         let [ip, tcp] = split(errors(10_000_000, 50), 1500);
         let share = 20.0 / 1500.0;
-        // Errors come 50 at a time; each place is independent.
+        // Errors damage 50 packets each, at independent bytes.
         assert_near(
             ip / (ip + tcp),
             share,
@@ -258,8 +260,8 @@ mod tests {
         assert!(none.is_err());
     }
 
-    /// After an error so many whole bytes follow as the next draw says, and the next error
-    /// falls on the byte behind them: one byte never has two.
+    /// The next error falls behind as many whole bytes as the next draw gives, so one byte never
+    /// has two errors.
     #[test]
     fn errors_fall_where_the_draws_say() {
         let mut draws = stream("errors");

@@ -1,31 +1,28 @@
-//! Closed form of a process: what it does to packets in the mean, and to packets
-//! near each other.
+//! Closed form of a process: its mean effect on packets, and the dependence between packets.
 
 use farlink_tcp::Interval;
 
-/// Lags at which a stage of this crate tells its autocorrelation.
+/// Number of lags for which a stage of this crate gives its autocorrelation.
 pub const LAGS: usize = 100;
 
-/// Probabilities at which a distribution of delay tells its quantiles.
+/// Probabilities for which a distribution of delay has quantiles.
 pub const LEVELS: [f64; 10] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
 
-/// The traffic that a closed form is asked for: packets of one length, sent at
-/// one spacing.
+/// Traffic for which a closed form is computed: packets of one length at one spacing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sampling {
-    /// Bytes of each packet on the wire, check symbols of a block code not
-    /// counted.
+    /// Bytes of each packet on the wire, without the check symbols of a block code.
     pub bytes: u32,
-    /// From the end of one packet to the end of the next.
+    /// Time from the end of one packet to the end of the next.
     pub spacing: Interval,
 }
 
-/// A closed form, as far as there is one: what is `None` has none here. A process
-/// that never loses a packet says so with a loss of 0, and one that delays none
-/// with [`DelayDistribution::constant`] of 0, so that several can be put together.
+/// Closed form of a process; `None` where none exists. A process that loses no packet has loss 0,
+/// and one that delays none has [`DelayDistribution::constant`] of 0, so that several can be
+/// combined.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Theory {
-    /// Mean loss, a fraction of packets; packets delivered corrupt count as lost.
+    /// Mean loss as a fraction of packets; packets delivered corrupt count as lost.
     pub loss: Option<f64>,
     /// Mean number of packets lost in a row.
     pub burst: Option<f64>,
@@ -37,7 +34,7 @@ pub struct Theory {
     pub delay: Option<DelayDistribution>,
 }
 
-/// Distribution of an extra delay, beyond that of the link.
+/// Distribution of the extra delay, beyond the delay of the link.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DelayDistribution {
     /// Mean, in seconds.
@@ -48,10 +45,10 @@ pub struct DelayDistribution {
     pub quantiles: Vec<(f64, f64)>,
 }
 
-/// A quantity that follows from the parameters of a process.
+/// Quantity derived from the parameters of a process.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Derived {
-    /// Name in the field's words: `fade_rate`, `mean_handoff_interval`.
+    /// Name, such as `fade_rate` or `mean_handoff_interval`.
     pub name: &'static str,
     /// Unit: "s", "Hz", "bit/s", "dB", "probability", or "" for a plain number.
     pub unit: &'static str,
@@ -74,7 +71,7 @@ impl From<(&'static str, &'static str, f64, &'static str)> for Derived {
 }
 
 impl DelayDistribution {
-    /// Every packet is delayed by as much.
+    /// Returns the distribution of a constant delay.
     pub fn constant(seconds: f64) -> Self {
         Self {
             mean: seconds,
@@ -87,8 +84,8 @@ impl DelayDistribution {
         self.mean == 0.0 && self.deviation == 0.0
     }
 
-    /// Computes the closed form of the sum of two independent delays. If one delay is constant, the
-    /// quantiles are those of the other, shifted; otherwise there are none.
+    /// Returns the closed form of the sum of two independent delays. If one delay is constant, the
+    /// quantiles are those of the other, shifted; otherwise there are no quantiles.
     pub(super) fn plus(&self, other: &Self) -> Self {
         let (shift, base) = if self.deviation == 0.0 {
             (self.mean, &other.quantiles)
@@ -139,8 +136,8 @@ impl Theory {
         Self::of_loss(loss, vec![0.0; LAGS])
     }
 
-    /// Returns whether the fate of a packet depends on earlier packets (assumed where nothing is
-    /// known).
+    /// Returns whether the fate of a packet depends on earlier packets. An unknown dependence
+    /// counts as one.
     pub(super) fn remembers(&self) -> bool {
         self.loss != Some(0.0)
             && self
@@ -216,8 +213,8 @@ mod tests {
         near(theory.gap.unwrap(), 20.0);
     }
 
-    /// Both let two packets in a row through with (0.81 + 0.09 a) 0.64: at a = 1/2
-    /// that is 0.5472, of which 0.72^2 is chance and 0.28 0.72 the variance.
+    /// Both stages deliver two packets in a row with (0.81 + 0.09 a) 0.64. At a = 1/2 that is
+    /// 0.5472, of which 0.72^2 is the independent part and 0.28 0.72 the variance.
     #[test]
     fn what_two_stages_deliver_is_the_product() {
         let both = Theory::of_loss(0.1, vec![0.5, 0.25]).then(Theory::of_loss(0.2, vec![0.0; 2]));
@@ -227,7 +224,8 @@ mod tests {
         near(lags[1], 1.0 / 14.0);
     }
 
-    /// The loss is known where its correlation is not, and delays add whatever is lost.
+    /// The loss of two stages is known even if its autocorrelation is not, and delays add whatever
+    /// is lost.
     #[test]
     fn what_is_known_of_two_stages_stays_known() {
         let unknown = Theory {

@@ -1,5 +1,5 @@
-//! Periods of congestion somewhere on the way, in time: the two-state model of
-//! Fritchman as Wong (1998, section 3.2.4) uses it for the Internet.
+//! Periods of congestion on the path, in time: the two-state model of Fritchman as Wong (1998,
+//! section 3.2.4) uses it for the Internet.
 
 use super::closed_form::{Derived, Sampling, Theory};
 use super::error::ChannelError;
@@ -10,12 +10,12 @@ use super::process::Process;
 use crate::rng::{Probability, Stream};
 use farlink_tcp::{Instant, Interval};
 
-/// Clear and congested periods of exponential length; in each, packets are lost
-/// independently with a probability of its own.
+/// Clear and congested periods of exponential length. In each, packets are lost independently with
+/// a probability of its own.
 ///
-/// Wong's model loses every packet of a congested period and none of a clear
-/// one. With other probabilities it is the cheap equivalent of a bottleneck
-/// router whose queue overflows now and then.
+/// Wong's model loses every packet of a congested period and none of a clear one. Other
+/// probabilities approximate a bottleneck router whose queue overflows from time to time, at little
+/// cost.
 #[derive(Clone, Debug)]
 pub struct Congestion {
     periods: OnOff,
@@ -24,9 +24,9 @@ pub struct Congestion {
 }
 
 impl Congestion {
-    /// `clear` (1 / alpha) and `congested` (1 / beta) are the mean lengths of the
-    /// periods, `loss_*` the probabilities of loss in them. The periods follow
-    /// `period_stream` and nothing else.
+    /// Creates the process. `clear` (1 / alpha) and `congested` (1 / beta) are the mean lengths of
+    /// the periods, `loss_*` the probabilities of loss in them. The periods depend on
+    /// `period_stream` only.
     ///
     /// # Errors
     /// If a mean length is 0.
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn it_is_time_that_counts() {
-        // Twice as far apart, half as long bursts (in packets), the same loss.
+        // Packets twice as far apart have half as long bursts (in packets) and the same loss.
         let theory = |spacing| congestion(4.75, 0.25, [0.0, 1.0]).theory(sampling(552, spacing));
         let (near, far) = (theory(1_000_000), theory(2_000_000));
         assert_eq!(near.loss, far.loss);

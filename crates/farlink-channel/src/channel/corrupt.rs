@@ -3,8 +3,8 @@
 use super::passage::{Passage, Verdict};
 use crate::rng::{Probability, Stream};
 
-/// Changes bits of each packet with the same probability, past the link's own
-/// checks: the receiver's checksum has to find it.
+/// Changes bits of each packet with the same probability. The link does not detect the change; the
+/// receiver's checksum must.
 #[derive(Clone, Debug)]
 pub struct Corrupt {
     probability: Probability,

@@ -3,8 +3,8 @@
 use super::passage::Passage;
 use crate::rng::{Probability, Stream};
 
-/// Adds a copy of each packet with the same probability. Both go on through the
-/// stages behind as one: they share what happens there.
+/// Adds a copy of each packet with the same probability. Later stages treat both as one packet, so
+/// both have the same fate.
 #[derive(Clone, Debug)]
 pub struct Duplicate {
     probability: Probability,

@@ -1,8 +1,8 @@
-//! Errors of parameters that no channel process can have.
+//! Errors of impossible parameters of channel processes.
 
 use farlink_tcp::Interval;
 
-/// Parameters that no process can have.
+/// Impossible parameters of a process.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 pub enum ChannelError {
     /// Not a probability.
@@ -21,16 +21,16 @@ pub enum ChannelError {
          at most that, or a mean burst of at least {shortest}"
     )]
     LossForBurst {
-        /// Mean loss that was asked for.
+        /// Mean loss in the parameters.
         loss: f64,
-        /// Mean burst that was asked for, in packets.
+        /// Mean burst in the parameters, in packets.
         burst: f64,
         /// Largest mean loss with this burst.
         largest: f64,
         /// Shortest mean burst with this loss, in packets.
         shortest: f64,
     },
-    /// A chain that never moves has no mean.
+    /// A chain that never changes its state has no mean.
     #[error(
         "p and r cannot both be 0: the chain would stay for ever where it starts; write at least \
          one above 0"
@@ -39,15 +39,15 @@ pub enum ChannelError {
     /// Parameters that contradict each other, and what to write instead.
     #[error("{0}")]
     Cannot(&'static str),
-    /// No time between bursts or in them.
+    /// The mean time of a burst, or between bursts, is 0.
     #[error("bursts of {0:?} cannot be: write a time of 1 ns to 1 h")]
     BurstTime(Interval),
     /// Bounds the wrong way round.
     #[error("uniform jitter from {low:?} to {high:?} cannot be: write the smaller bound first")]
     Bounds {
-        /// Lower bound that was asked for.
+        /// Lower bound in the parameters.
         low: Interval,
-        /// Upper bound that was asked for.
+        /// Upper bound in the parameters.
         high: Interval,
     },
 }

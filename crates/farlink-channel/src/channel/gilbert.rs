@@ -4,12 +4,12 @@ use super::error::ChannelError;
 use super::passage::{DropCause, Passage, Verdict};
 use crate::rng::{Probability, Stream};
 
-/// A two-state Markov chain that moves once per packet, after it, and drops the
-/// packet by the state it finds.
+/// Two-state Markov chain, which drops a packet according to its present state and then makes one
+/// step.
 ///
-/// From good to bad with probability `p`, back with `r`; a packet is delivered
-/// with probability `k` in the good state and `h` in the bad one. The chain
-/// starts in its stationary distribution, so the first packets are like any.
+/// The step from good to bad has probability `p`, the step back `r`. A packet is delivered with
+/// probability `k` in the good state and `h` in the bad one. The chain starts in its stationary
+/// distribution, so the first packets are like any other.
 #[derive(Clone, Debug)]
 pub struct Gilbert {
     p: Probability,
@@ -23,7 +23,7 @@ pub struct Gilbert {
 }
 
 impl Gilbert {
-    /// From the four probabilities of the type's description.
+    /// Creates the chain from the four probabilities.
     ///
     /// # Errors
     /// If `p` and `r` are both 0.
@@ -50,12 +50,12 @@ impl Gilbert {
         })
     }
 
-    /// Builds the simple chain (every packet lost in the bad state, none in the good one) from the
+    /// Creates the simple chain (every packet lost in the bad state, none in the good one) from the
     /// mean loss and the mean burst: r = 1 / burst and p = r loss / (1 - loss). `burst` is the mean
     /// number of packets lost in a row; independent loss has 1 / (1 - loss).
     ///
     /// # Errors
-    /// If the burst is below 1 packet, or if so much loss needs longer bursts.
+    /// If the burst is below 1 packet, or too short for so much loss.
     pub fn from_means(loss: Probability, burst: f64, stream: Stream) -> Result<Self, ChannelError> {
         if !(burst.is_finite() && burst >= 1.0) {
             return Err(ChannelError::Burst(burst));
@@ -65,9 +65,9 @@ impl Gilbert {
             return Err(ChannelError::NothingPasses);
         }
         let shortest = loss / (1.0 - loss);
-        // The allowance is for rounding: the largest loss itself must be taken.
+        // The tolerance allows for rounding, because the largest possible loss must be accepted.
         if shortest / burst > 1.0 + 1e-9 {
-            // Rounded to the safe side, to numbers one can write.
+            // The suggested values are rounded to the safe side, to short numbers.
             return Err(ChannelError::LossForBurst {
                 loss,
                 burst,
@@ -84,39 +84,39 @@ impl Gilbert {
         )
     }
 
-    /// Probability of good to bad, per packet.
+    /// Returns the probability of a change from good to bad, per packet.
     pub fn p(&self) -> Probability {
         self.p
     }
 
-    /// Probability of bad to good, per packet.
+    /// Returns the probability of a change from bad to good, per packet.
     pub fn r(&self) -> Probability {
         self.r
     }
 
-    /// Probability of delivery in the bad state.
+    /// Returns the probability of delivery in the bad state.
     pub fn h(&self) -> Probability {
         self.h
     }
 
-    /// Probability of delivery in the good state.
+    /// Returns the probability of delivery in the good state.
     pub fn k(&self) -> Probability {
         self.k
     }
 
-    /// Stationary probability of the bad state, p / (p + r).
+    /// Returns the stationary probability of the bad state, p / (p + r).
     pub fn bad_share(&self) -> f64 {
         self.p.get() / (self.p.get() + self.r.get())
     }
 
-    /// Mean loss, a fraction of packets.
+    /// Returns the mean loss as a fraction of packets.
     pub fn mean_loss(&self) -> f64 {
         let bad = self.bad_share();
         bad * (1.0 - self.h.get()) + (1.0 - bad) * (1.0 - self.k.get())
     }
 
-    /// Mean number of packets lost in a row: P(lost) / P(lost, next delivered).
-    /// 1 / r for the simple kind; not a number if nothing is ever lost.
+    /// Returns the mean number of packets lost in a row: P(lost) / P(lost, next delivered). This is
+    /// 1 / r for the simple chain, and NaN if no packet is ever lost.
     pub fn mean_burst(&self) -> f64 {
         let (p, r, h, k) = (self.p.get(), self.r.get(), self.h.get(), self.k.get());
         let bad = self.bad_share();
@@ -149,8 +149,8 @@ mod tests {
     use super::super::testing::{N, assert_near, drops, p, rate, rate_error, stream};
     use super::*;
 
-    /// Mean length and number of the runs of `of`; the runs at the ends, which
-    /// are cut off, are left out.
+    /// Returns the mean length and the number of the runs of `of`, without the runs that the ends
+    /// cut off.
     fn runs(events: &[bool], of: bool) -> (f64, f64) {
         let mut lengths: Vec<(bool, u32)> = vec![];
         for &event in events {
@@ -168,9 +168,9 @@ mod tests {
         (sum / count, count)
     }
 
-    /// Autocorrelation at `lag` about the known mean m, from the rate c of losses
-    /// `lag` packets after a loss: (c - m) / (1 - m). Its standard error is found
-    /// from what 100 batches of 10,000 packets leave of that ratio.
+    /// Returns the autocorrelation at `lag` about the known mean m, from the rate c of losses `lag`
+    /// packets after a loss: (c - m) / (1 - m). The standard error comes from the residuals of 100
+    /// batches of 10,000 packets.
     fn autocorrelation(events: &[bool], mean: f64, lag: usize) -> (f64, f64) {
         let batches: Vec<(f64, f64)> = events
             .chunks(events.len() / 100)
@@ -195,8 +195,8 @@ mod tests {
         )
     }
 
-    /// Standard error of the loss rate of the simple kind: that of independent
-    /// loss widened by the memory, (1 + m) / (1 - m) with m = 1 - p - r.
+    /// Returns the standard error of the loss rate of the simple chain: that of independent loss,
+    /// multiplied by (1 + m) / (1 - m) under the root with m = 1 - p - r.
     fn loss_error(gilbert: &Gilbert) -> f64 {
         let memory = 1.0 - gilbert.p().get() - gilbert.r().get();
         rate_error(gilbert.mean_loss(), N) * ((1.0 + memory) / (1.0 - memory)).sqrt()
@@ -210,7 +210,7 @@ mod tests {
             let error = loss_error(&gilbert);
             let lost = drops(Stage::Gilbert(gilbert), DropCause::Loss);
             assert_near(rate(&lost), loss, error);
-            // Both kinds of run are geometric.
+            // Runs of losses and of deliveries are both geometric.
             let (mean, count) = runs(&lost, true);
             assert_near(mean, burst, (1.0 - to_good).sqrt() / to_good / count.sqrt());
             let (mean, count) = runs(&lost, false);
@@ -235,7 +235,7 @@ mod tests {
         assert!((gilbert.mean_loss() - expected).abs() < 1e-15);
         let burst = gilbert.mean_burst();
         let lost = drops(Stage::Gilbert(gilbert), DropCause::Loss);
-        // The variance of the mean is that of the state's share at most, widened.
+        // The variance of the mean is at most that of the share of a state, widened by the memory.
         let memory: f64 = 0.88;
         let wide = ((1.0 + memory) / (1.0 - memory)).sqrt();
         assert_near(rate(&lost), expected, rate_error(expected, N) * wide);

@@ -8,13 +8,12 @@ use super::process::Process;
 use crate::rng::{Probability, Stream};
 use farlink_tcp::{Instant, Interval};
 
-/// A two-state Markov process in time: every packet whose last bit is sent in
-/// the bad state is lost, and none in the good one.
+/// Two-state Markov process in time. Every packet whose last bit is sent in the bad state is lost,
+/// and none in the good state.
 ///
-/// Both states last exponential times, however many packets are sent meanwhile.
-/// The state at time 0 is drawn from the stationary distribution. Dwell times
-/// are drawn one after the other as packets ask for them, so the process is the
-/// same whatever the traffic.
+/// Both states last exponential times, whatever the number of packets. The state at time 0 is drawn
+/// from the stationary distribution. Dwell times are drawn one after the other when packets need
+/// them, so the process does not depend on the traffic.
 #[derive(Clone, Debug)]
 pub struct GilbertTime {
     loss: f64,
@@ -22,18 +21,18 @@ pub struct GilbertTime {
     good: f64,
     bad: f64,
     is_bad: bool,
-    /// Time of the next change of state in nanoseconds: a sum of draws, because rounding to an
+    /// Time of the next change of state in nanoseconds, as a sum of draws: rounding to an
     /// [`Instant`] would bias the mean.
     until: f64,
     stream: Stream,
 }
 
 impl GilbertTime {
-    /// From the mean loss and the mean time of the bad state, `burst`. The good
-    /// state lasts burst (1 - loss) / loss in the mean.
+    /// Creates the process from the mean loss and the mean time of the bad state, `burst`. The good
+    /// state lasts burst (1 - loss) / loss on average.
     ///
     /// # Errors
-    /// If the loss is 1 or the burst is no time.
+    /// If the loss is 1 or the burst is 0.
     pub fn from_means(
         loss: Probability,
         burst: Interval,
@@ -57,7 +56,8 @@ impl GilbertTime {
             until: 0.0,
             stream,
         };
-        // Without memory, what is left of the first dwell time is like any other.
+        // The exponential distribution has no memory, so the rest of the first dwell time is like a
+        // whole one.
         process.until = process.dwell();
         Ok(process)
     }
@@ -67,7 +67,7 @@ impl GilbertTime {
         self.stream.exponential(mean)
     }
 
-    /// Autocorrelation of the state over a time: exp(-t (1 / good + 1 / bad)).
+    /// Returns the autocorrelation of the state over a time: exp(-t (1 / good + 1 / bad)).
     fn memory(&self, nanos: f64) -> f64 {
         libm::exp(-nanos * (1.0 / self.good + 1.0 / self.bad))
     }
@@ -148,7 +148,7 @@ mod tests {
             .collect()
     }
 
-    /// Mean length of the runs of losses, and their number.
+    /// Returns the mean length of the runs of losses, and their number.
     fn bursts(lost: &[bool]) -> (f64, f64) {
         let starts = lost.windows(2).filter(|w| !w[0] && w[1]).count() as f64;
         let all = lost.iter().filter(|&&lost| lost).count() as f64;
@@ -173,7 +173,7 @@ mod tests {
             let measured = lost(process, spacing);
             let wide = ((1.0 + memory) / (1.0 - memory)).sqrt();
             assert_near(rate(&measured), loss, rate_error(loss, N) * wide);
-            // Sampled, both states last geometric numbers of packets.
+            // Sampled by packets, both states last geometric numbers of packets.
             let (mean, count) = bursts(&measured);
             let burst = theory.burst.unwrap();
             assert_near(mean, burst, (burst * (burst - 1.0)).sqrt() / count.sqrt());
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_burst_lasts_its_time_and_not_a_number_of_packets() {
-        // Ten times the packets meet the same fates ten times as often.
+        // With ten times as many packets, ten times as many packets have each fate.
         let burst = Interval::from_millis(20);
         let slow = lost(stage(0.1, burst, "same"), Interval::from_millis(10));
         let fast = lost(stage(0.1, burst, "same"), Interval::from_millis(1));
@@ -211,8 +211,8 @@ mod tests {
         assert!(stage(0.0, Interval::from_millis(1), "g").is_inert());
     }
 
-    /// Two packets k spacings apart are as much alike as two that are k times as far apart:
-    /// 1 / good + 1 / bad is 125 / s here.
+    /// The correlation of two packets k spacings apart is that of two packets at a spacing k times
+    /// as long; 1 / good + 1 / bad is 125 / s.
     #[test]
     fn the_memory_of_packets_far_apart() {
         let theory = stage(0.2, Interval::from_millis(10), "lags").theory(Sampling {

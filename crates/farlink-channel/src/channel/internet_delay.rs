@@ -1,5 +1,5 @@
-//! Delay of the Internet between: a constant and an Erlang variate, now and then
-//! a larger one (Leung 1998, section 3.3.2; Wong 1998, section 3.2.4).
+//! Delay of the Internet on the path: a constant and an Erlang variate, raised from time to time
+//! (Leung 1998, section 3.3.2; Wong 1998, section 3.2.4).
 
 use super::closed_form::{DelayDistribution, Derived, LEVELS, Sampling, Theory};
 use super::error::ChannelError;
@@ -12,12 +12,12 @@ use farlink_tcp::{Instant, Interval};
 /// The state of raised delay.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Raised {
-    /// Probability of going into it, after each packet (S01).
+    /// Probability of entering the raised state, after each packet (S01).
     pub enter: Probability,
-    /// Probability of leaving it, after each packet (S10).
+    /// Probability of leaving the raised state, after each packet (S10).
     pub leave: Probability,
-    /// Weights and means of the Erlang variates, one of which is chosen for each
-    /// packet. Weights are relative to their sum.
+    /// Weights and means of the Erlang variates, one of which is drawn for each packet. Weights are
+    /// relative to their sum.
     pub means: Vec<(f64, Interval)>,
 }
 
@@ -34,16 +34,16 @@ pub struct InternetDelay {
     raised: Option<Raised>,
     keep_order: bool,
     is_raised: bool,
-    /// Departure of the last packet that keeps the order.
+    /// Departure of the last packet, which keeps the order.
     last: Instant,
     stream: Stream,
 }
 
-/// Probability that a packet is later than a quantile that is not asked for.
+/// Probability that a packet exceeds the highest quantile computed.
 const NEGLIGIBLE: f64 = 1e-9;
-/// Packets back that the closed form of a delay in order may look.
+/// Number of earlier packets that the closed form of an ordered delay considers.
 const MEMORY: usize = 2000;
-/// Steps of an integral over a tail.
+/// Number of steps of the integral over a tail.
 const STEPS: u32 = 2000;
 
 impl InternetDelay {
@@ -120,7 +120,7 @@ impl InternetDelay {
         self.constant + Interval::from_nanos(libm::round(nanos) as u64)
     }
 
-    /// Leaving probabilities of the two states.
+    /// Returns the probabilities of leaving the two states.
     fn leave(&self) -> [f64; 2] {
         match &self.raised {
             Some(raised) => [raised.enter.get(), raised.leave.get()],
@@ -128,7 +128,7 @@ impl InternetDelay {
         }
     }
 
-    /// Weights and means in seconds of the Erlang variates of a state.
+    /// Returns the weights and means (s) of the Erlang variates of a state.
     fn parts(&self, state: usize) -> Vec<(f64, f64)> {
         match (&self.raised, state) {
             (Some(raised), 1) => {
@@ -143,7 +143,7 @@ impl InternetDelay {
         }
     }
 
-    /// Mean and deviation of one draw, in seconds.
+    /// Returns the mean and the deviation of one draw, in seconds.
     fn moments(&self) -> (f64, f64) {
         let shares = markov::shares(self.leave());
         let order = f64::from(self.order);
@@ -158,9 +158,8 @@ impl InternetDelay {
         (self.constant.as_secs_f64() + mean, deviation)
     }
 
-    /// Probability that a packet is later than `x` seconds beyond the constant if
-    /// the draw of one before it counts that was `spacing` earlier, for each
-    /// state of its draw.
+    /// Returns, for each state, the probability that a draw made `spacing` earlier delays the
+    /// present packet by more than `x` seconds beyond the constant.
     fn tails(&self, x: f64) -> [f64; 2] {
         [0, 1].map(|state| {
             let parts = self.parts(state);
@@ -171,9 +170,9 @@ impl InternetDelay {
         })
     }
 
-    /// Distribution of the delay beyond the constant at `x` seconds: the delay
-    /// of a packet in order is the largest of its own draw and of those before
-    /// it less the time since, X(-k) - k s. `None` if too many of them count.
+    /// Returns the distribution function of the delay beyond the constant at `x` seconds. In order,
+    /// the delay of a packet is the largest of its own draw and of X(-k) - k s over the packets
+    /// before it. `None` if too many packets count.
     fn distribution(&self, x: f64, spacing: f64) -> Option<f64> {
         let shares = markov::shares(self.leave());
         let steps = markov::steps(self.leave());
@@ -213,7 +212,7 @@ impl InternetDelay {
         if longest == 0.0 {
             return Some(DelayDistribution::constant(constant));
         }
-        // Past every quantile, found by doubling.
+        // An upper end beyond every quantile is found by doubling.
         let mut end = longest;
         while 1.0 - self.distribution(end, spacing)? > NEGLIGIBLE {
             end *= 2.0;
@@ -232,8 +231,8 @@ impl InternetDelay {
         };
         let quantiles = LEVELS.iter().map(|&q| quantile(q)).collect::<Option<_>>()?;
         let (mean, deviation) = if self.keep_order {
-            // E[D] is the integral of P(D > x), E[D^2] that of 2 x P(D > x); by
-            // the midpoint rule, over steps that grow with x.
+            // E[D] is the integral of P(D > x), and E[D^2] that of 2 x P(D > x), by the midpoint
+            // rule with steps that grow with x.
             let (mut first, mut second) = (0.0, 0.0);
             let place = |i: u32| end * libm::pow(f64::from(i) / f64::from(STEPS), 3.0);
             for i in 0..STEPS {
@@ -255,8 +254,8 @@ impl InternetDelay {
     }
 }
 
-/// P(X > x) of an Erlang variate: the first `order` terms of a Poisson
-/// distribution of mean n x / m.
+/// Returns P(X > x) of an Erlang variate: the first `order` terms of a Poisson distribution of mean
+/// n x / m.
 fn erlang_tail(order: u32, mean: f64, x: f64) -> f64 {
     if mean == 0.0 || x < 0.0 {
         return f64::from(u8::from(x < 0.0));
@@ -358,12 +357,12 @@ mod tests {
         InternetDelay::new(constant, 2, mean, Some(raised), keep_order, stream("delay")).unwrap()
     }
 
-    /// Delays of a million packets against the distribution, by batch means.
+    /// Compares the delays of a million packets with the distribution, by batch means.
     fn check(mut process: InternetDelay, spacing: u64) {
         let distribution = process.theory(sampling(1500, spacing)).delay.unwrap();
         let measured = Found::of(&mut process, |i| (1500, i as u64 * spacing));
         assert_eq!(measured.delays.len(), measured.lost.len());
-        // The first packets have fewer before them than the distribution.
+        // The first packets have fewer packets before them than the closed form assumes.
         let delays = &measured.delays[10_000..];
         let mean_of = |value: &dyn Fn(f64) -> f64| -> (f64, f64) {
             let means: Vec<f64> = delays
@@ -393,7 +392,7 @@ mod tests {
 
     #[test]
     fn the_delay_of_the_study_has_its_distribution() {
-        // Far apart, in order or not, and close together in order.
+        // Packets far apart, in order or not, and packets close together in order.
         check(leung(1.0 / 0.96, false), MS);
         check(leung(5.0, false), MS);
         check(leung(1.0 / 0.96, true), 5_000 * MS);
@@ -403,11 +402,11 @@ mod tests {
 
     #[test]
     fn moments_are_those_of_the_record() {
-        // Leung 1998 as the record infers it: 12.26 ms for a share of 0.04.
+        // Leung 1998 as the study's record infers it: 12.26 ms for a share of 0.04.
         let derived = leung(1.0 / 0.96, true).derived();
         assert!((derived[0].value - 0.01226).abs() < 1e-9, "{derived:?}");
         assert!((derived[2].value - 0.04).abs() < 1e-12);
-        // Wong 1998: 20 ms and an Erlang variate of mean 10 ms; order 2 is ours.
+        // Wong 1998: 20 ms and an Erlang variate of mean 10 ms; order 2 is farlink's choice.
         let (constant, mean) = (Interval::from_millis(20), Interval::from_millis(10));
         let wong = InternetDelay::new(constant, 2, mean, None, true, stream("wong")).unwrap();
         let derived = wong.derived();
@@ -471,14 +470,14 @@ mod tests {
             let tail = erlang_tail(order, mean, x);
             assert!((tail - terms * libm::exp(-rate)).abs() < 1e-12, "{order}");
         }
-        // It is never negative, and with a mean of zero never more than that.
+        // The tail is 1 below 0, and 0 above 0 for a mean of zero.
         assert_eq!(erlang_tail(2, 1.0, -0.1), 1.0);
         assert_eq!(erlang_tail(2, 0.0, -0.1), 1.0);
         assert_eq!(erlang_tail(2, 0.0, 0.0), 0.0);
     }
 
-    /// In a raised state that is never left, variates of mean 10 ms and of mean 0 come as
-    /// often as their weights say, 3 to 1.
+    /// In a raised state that is never left, variates of mean 10 ms and of mean 0 are drawn by
+    /// their weights, 3 to 1.
     #[test]
     fn weights_are_relative_to_their_sum() {
         let ms = Interval::from_millis;

@@ -8,7 +8,7 @@ use farlink_tcp::{Instant, Interval};
 /// Distribution of the extra delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Distribution {
-    /// Any delay from `low` to `high` alike.
+    /// Uniform from `low` to `high`.
     Uniform {
         /// Smallest delay.
         low: Interval,
@@ -32,13 +32,13 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// A delay, to the nearest nanosecond.
+    /// Draws a delay, to the nearest nanosecond.
     fn draw(self, stream: &mut Stream) -> Interval {
         let nanos = match self {
             Self::Uniform { low, high } => {
                 nanos(low) + stream.uniform() * (nanos(high) - nanos(low))
             }
-            // The mean is not negative, so half of all draws at least will do.
+            // The mean is not negative, so at least half of all draws are accepted.
             Self::Normal { mean, deviation } => loop {
                 let drawn = nanos(mean) + stream.normal() * nanos(deviation);
                 if drawn >= 0.0 {
@@ -68,18 +68,18 @@ fn nanos(interval: Interval) -> f64 {
 pub struct Jitter {
     distribution: Distribution,
     keep_order: bool,
-    /// Departure of the last packet that keeps the order.
+    /// Departure of the last packet, which keeps the order.
     last: Instant,
     stream: Stream,
 }
 
 impl Jitter {
-    /// With `keep_order` a packet waits for those before it, so that packets
-    /// closer together than the jitter is wide are delayed by more than their
-    /// draws; without, they overtake.
+    /// Creates the process. With `keep_order` a packet waits for those before it, so packets closer
+    /// together than the jitter is wide are delayed by more than their draws; without it they
+    /// overtake each other.
     ///
     /// # Errors
-    /// If the bounds of a uniform distribution are the wrong way round.
+    /// If the upper bound of a uniform distribution is below the lower one.
     pub fn new(
         distribution: Distribution,
         keep_order: bool,
@@ -135,7 +135,7 @@ mod tests {
         Interval::from_millis(value)
     }
 
-    /// Delays of `N` packets this far apart, in nanoseconds.
+    /// Returns the delays of `N` packets at this spacing, in nanoseconds.
     fn delays(distribution: Distribution, keep_order: bool, spacing: Interval) -> Vec<f64> {
         let jitter = Jitter::new(distribution, keep_order, stream("jitter")).unwrap();
         let mut channel = Channel::new(vec![Stage::Jitter(jitter)]);
@@ -144,7 +144,7 @@ mod tests {
             .collect()
     }
 
-    /// Mean and deviation against theirs; `kurtosis` bounds the error of the
+    /// Compares mean and deviation with their closed forms; `kurtosis` bounds the error of the
     /// deviation, sd * sqrt((kurtosis - 1) / 4n).
     #[track_caller]
     fn assert_moments(delays: &[f64], mean: f64, deviation: f64, kurtosis: f64) {
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn moments_are_those_of_the_distributions() {
         for keep_order in [false, true] {
-            // A second apart, no packet waits for another.
+            // At a spacing of a second no packet waits for another.
             let draws = |distribution| delays(distribution, keep_order, Interval::from_secs(1));
             let uniform = draws(Distribution::Uniform {
                 low: ms(2),
@@ -172,13 +172,14 @@ mod tests {
             assert!(uniform.iter().all(|x| (2.0 * MS..=8.0 * MS).contains(x)));
             let exponential = draws(Distribution::Exponential { mean: ms(3) });
             assert_moments(&exponential, 3.0 * MS, 3.0 * MS, 9.0);
-            // Far from 0 nothing is cut.
+            // With a mean far from 0 nothing is truncated.
             let normal = draws(Distribution::Normal {
                 mean: ms(100),
                 deviation: ms(10),
             });
             assert_moments(&normal, 100.0 * MS, 10.0 * MS, 3.0);
-            // At mean 0 it is the half-normal: sd * sqrt(2 / pi), sd * sqrt(1 - 2 / pi).
+            // With mean 0 the distribution is half-normal: sd * sqrt(2 / pi), sd * sqrt(1 - 2 /
+            // pi).
             let half = draws(Distribution::Normal {
                 mean: ms(0),
                 deviation: ms(10),
@@ -210,8 +211,8 @@ mod tests {
             delays.windows(2).filter(|w| w[1] + MS < w[0]).count() as f64 / (N - 1) as f64
         };
         assert_eq!(overtakes(true), 0.0);
-        // X2 + s < X1 has probability exp(-s / mean) / 2; neighbouring pairs share
-        // a packet: at most 3 times the variance of independent ones.
+        // X2 + s < X1 has probability exp(-s / mean) / 2. Neighbouring pairs share a packet, so the
+        // variance is at most 3 times that of independent pairs.
         let expected = (-1.0f64 / 3.0).exp() / 2.0;
         assert_near(
             overtakes(false),

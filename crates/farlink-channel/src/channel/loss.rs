@@ -11,7 +11,7 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// `probability` is per packet, of any length.
+    /// Creates the process. `probability` holds for packets of any length.
     pub fn new(probability: Probability, stream: Stream) -> Self {
         Self {
             probability,

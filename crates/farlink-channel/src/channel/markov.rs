@@ -1,4 +1,4 @@
-//! Closed forms of a chain whose state decides the loss of each packet.
+//! Closed forms of a Markov chain whose state decides the loss of each packet.
 
 use super::closed_form::{LAGS, Theory};
 
@@ -34,13 +34,13 @@ pub(super) fn theory<const N: usize>(
     Theory::of_loss(mean, autocorrelation)
 }
 
-/// Shares of the two states that are left with these probabilities per step.
+/// Returns the stationary shares of two states with these probabilities of leaving them per step.
 pub(super) fn shares(leave: [f64; 2]) -> [f64; 2] {
     let sum = leave[0] + leave[1];
     [leave[1] / sum, leave[0] / sum]
 }
 
-/// Steps of two states that are left with these probabilities.
+/// Returns the step matrix of two states with these probabilities of leaving them.
 pub(super) fn steps(leave: [f64; 2]) -> [[f64; 2]; 2] {
     [[1.0 - leave[0], leave[0]], [leave[1], 1.0 - leave[1]]]
 }

@@ -1,4 +1,4 @@
-//! A mobile that fades and changes cells (Leung 1998, section 3.2.1).
+//! Mobile that fades and changes cells (Leung 1998, section 3.2.1).
 
 use std::collections::VecDeque;
 
@@ -22,23 +22,23 @@ pub enum Forwarding {
     /// Packets are kept and sent in order, at the rate of the link, after the handoff. Bytes beyond
     /// `limit` are lost.
     Forward {
-        /// Bytes on the wire that may be kept; `None` is any number.
+        /// Most bytes on the wire that are kept; `None` for no limit.
         limit: Option<u64>,
     },
 }
 
-/// Handoffs: how often, how long, and what becomes of packets.
+/// Handoffs: their frequency, their duration, and the fate of packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Handoffs {
     /// Mean time from the end of a handoff to the next (1/a).
     pub interval: Interval,
-    /// Mean time that one takes (1/b).
+    /// Mean duration of a handoff (1/b).
     pub duration: Interval,
     /// Fate of packets during a handoff.
     pub forwarding: Forwarding,
 }
 
-/// Rule for the state of the fading that a packet meets.
+/// Rule that decides which state of the fading a packet meets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FadeRule {
     /// State of a chain that moves once per packet, with the probabilities that a state ends within
@@ -47,30 +47,29 @@ pub enum FadeRule {
     PerPacket,
     /// State of the fading at the end of the packet's transmission.
     Instant,
-    /// The bad one if any of its transmission falls into a fade.
+    /// Bad if any part of the packet's transmission falls into a fade.
     Overlap,
 }
 
-/// Fades: how often, how long, and which packets they lose.
+/// Fades: their frequency, their duration, and the packets that they lose.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Fading {
     /// Mean time between fades (1/c).
     pub interval: Interval,
-    /// Mean time that one takes (1/d).
+    /// Mean duration of a fade (1/d).
     pub duration: Interval,
     /// Loss outside of fades.
     pub good: StateLoss,
     /// Loss in fades.
     pub bad: StateLoss,
-    /// Rule for the packets that are in a fade.
+    /// Rule that decides which packets are in a fade.
     pub rule: FadeRule,
 }
 
 impl Handoffs {
-    /// Mean times of a mobile that crosses cells of `radius` metres at `speed`
-    /// metres per second and changes cells in a region of `region` metres:
-    /// 1/a = R / (v ln 2) and 1/b = d / (2 v ln 2) (equations 7 and 8, with the
-    /// absolute value of ln 0.5).
+    /// Returns the mean times of a mobile that crosses cells of `radius` metres at `speed` m/s and
+    /// changes cells in a region of `region` metres: 1/a = R / (v ln 2) and 1/b = d / (2 v ln 2)
+    /// (equations 7 and 8, with the absolute value of ln 0.5).
     pub fn from_motion(radius: f64, region: f64, speed: f64) -> [Interval; 2] {
         let ln2 = std::f64::consts::LN_2;
         [radius / (ln2 * speed), 0.5 * region / (ln2 * speed)].map(seconds)
@@ -78,27 +77,25 @@ impl Handoffs {
 }
 
 impl Fading {
-    /// Normalised level-crossing rate and fade duration of a Rayleigh envelope
-    /// at a threshold of `rho` times its rms: n_R = rho exp(-rho^2) and
-    /// t_R = (exp(rho^2) - 1) / rho.
+    /// Returns the normalised level-crossing rate and fade duration of a Rayleigh envelope at a
+    /// threshold of `rho` times its rms: n_R = rho exp(-rho^2) and t_R = (exp(rho^2) - 1) / rho.
     pub fn rayleigh(rho: f64) -> [f64; 2] {
         let square = rho * rho;
         [rho * libm::exp(-square), libm::expm1(square) / rho]
     }
 
-    /// Returns the fading rates for a threshold in decibels below the rms.
+    /// Returns the normalised rate and duration for a threshold in decibels below the rms.
     pub fn at_margin(decibels: f64) -> [f64; 2] {
         Self::rayleigh(libm::pow(10.0, -decibels / 20.0))
     }
 
-    /// Mean time between fades and mean fade (1/c and 1/d) of a mobile at
-    /// `speed` metres per second on a carrier of `carrier` hertz, from the
-    /// normalised rate n_R and duration t_R: f = v / wavelength,
-    /// fades per second sqrt(2 pi) f n_R, 1/d = t_R / (sqrt(2 pi) f),
+    /// Returns the mean time between fades and the mean fade (1/c and 1/d) of a mobile at `speed`
+    /// m/s on a carrier of `carrier` Hz. n_R is the normalised rate and t_R the normalised
+    /// duration: f = v / wavelength, fades per second sqrt(2 pi) f n_R, 1/d = t_R / (sqrt(2 pi) f),
     /// 1/c = 1 / rate - 1/d (equations 9 to 11).
     ///
     /// # Errors
-    /// If fades would have to touch: n_R t_R of 1 or more.
+    /// If n_R t_R is 1 or more, which leaves no time between fades.
     pub fn from_motion(
         speed: f64,
         carrier: f64,
@@ -138,8 +135,8 @@ struct Changing {
 }
 
 impl Changing {
-    /// Returns when a packet is sent that leaves the transmitter at `now` after `sending`; `None`
-    /// if the packet is lost.
+    /// Returns the time at which a packet has been sent that leaves the transmitter at `now` after
+    /// `sending`, or `None` if it is lost.
     fn sent_at(&mut self, now: Instant, sending: Interval, bytes: u32) -> Option<Instant> {
         let Forwarding::Forward { limit } = self.forwarding else {
             return (!self.chain.at(now)).then_some(now);
@@ -158,7 +155,7 @@ impl Changing {
         if limit.is_some_and(|limit| self.kept_bytes + u64::from(bytes) > limit) {
             return None;
         }
-        // What a handoff cuts short is sent again as a whole when it is over.
+        // A packet that a handoff interrupts is sent again as a whole after the handoff.
         let mut sent = now.max(self.free_at + sending);
         while self.chain.at(sent) {
             sent = self.chain.until() + sending;
@@ -191,16 +188,16 @@ impl Changing {
 #[derive(Clone, Debug)]
 struct Fades {
     rule: FadeRule,
-    /// The fading in time; the chain per packet takes its rates only.
+    /// Fading in time; the chain per packet uses only its rates.
     chain: OnOff,
-    /// State of the chain per packet, once there was a packet.
+    /// State of the chain per packet; `None` before the first packet.
     bad: Option<bool>,
     /// Good and bad.
     loss: [KnownLoss; 2],
 }
 
-/// Three states in continuous time: handoff; and, in normal operation, good and
-/// bad (a fade). Every stay is exponential; handoffs and fades are independent.
+/// Three states in continuous time: handoff and, in normal operation, good and bad (a fade). Every
+/// dwell time is exponential; handoffs and fades are independent.
 #[derive(Clone, Debug)]
 pub struct Mobile {
     rate: u64,
@@ -217,12 +214,12 @@ pub struct MobileStreams {
     pub handoffs: Stream,
     /// Times of fades.
     pub fades: Stream,
-    /// Random stream of the fate of each packet.
+    /// Random stream for the fate of each packet.
     pub packets: Stream,
 }
 
 impl Mobile {
-    /// On a link of `rate` bit/s, which gives the transmission time of packets.
+    /// Creates the process on a link of `rate` bit/s, which gives the transmission time of packets.
     ///
     /// # Errors
     /// If a mean time is 0.
@@ -283,13 +280,13 @@ impl Mobile {
 }
 
 impl Fades {
-    /// Probabilities of leaving the good and the bad state with a packet.
+    /// Returns the probabilities of leaving the good and the bad state during a packet.
     fn leave(&self, sending: Interval) -> [f64; 2] {
         let time = sending.as_secs_f64();
         self.chain.means().map(|mean| -libm::expm1(-time / mean))
     }
 
-    /// Returns whether a packet that is sent until `at` is in a fade.
+    /// Returns whether a packet whose transmission ends at `at` is in a fade.
     fn is_bad(&mut self, at: Instant, sending: Interval, stream: &mut Stream) -> bool {
         match self.rule {
             FadeRule::PerPacket => {
@@ -309,9 +306,9 @@ impl Fades {
         }
     }
 
-    /// The chain of packets: shares, steps, losses. Its three states are: good
-    /// throughout, touched by a fade but good at the end, bad at the end; the
-    /// rules that look at one state only use the first and the last.
+    /// Returns the chain of packets: shares, steps and losses. Its three states are: good
+    /// throughout; touched by a fade but good at the end; bad at the end. Rules that look at one
+    /// instant use only the first and the last state.
     fn chain_of_packets(&self, sampling: Sampling, sending: Interval) -> Chain<3> {
         let loss = [0, 1].map(|s: usize| self.loss[s].loss().of(sampling.bytes));
         let two = |leave: [f64; 2], shares: [f64; 2]| Chain {
@@ -333,7 +330,7 @@ impl Fades {
                 let idle = self.chain.leave(sampling.spacing.saturating_sub(sending));
                 let during = self.chain.leave(sending);
                 let whole = 1.0 - self.leave(sending)[0];
-                // From the state at the start of a packet, good or bad.
+                // Transitions from the state at the start of a packet, good or bad.
                 let from_good = [whole, 1.0 - during[0] - whole, during[0]];
                 let from_bad = [0.0, during[1], 1.0 - during[1]];
                 let mixed = |bad: f64| -> [f64; 3] {
@@ -349,7 +346,7 @@ impl Fades {
         }
     }
 
-    /// Figures of the fades, and of packets of 1500 bytes that are sent one after another, each in
+    /// Returns figures of the fades, and of packets of 1500 bytes in a row, each of duration
     /// `sending`.
     fn derived(&self, sending: Interval, code: Option<BlockCode>) -> Vec<Derived> {
         let [good, bad] = self.chain.means();
@@ -399,7 +396,7 @@ impl Fades {
     }
 }
 
-/// A chain of packets with its losses.
+/// Chain of packets with the loss in each state.
 struct Chain<const N: usize> {
     shares: [f64; N],
     steps: [[f64; N]; N],
@@ -416,7 +413,7 @@ impl Process for Mobile {
                 None => passage.verdict = Verdict::Drop(DropCause::Handoff),
             }
         }
-        // Drawn for lost packets too, so that fades do not depend on handoffs.
+        // This is drawn for lost packets too, so that fades do not depend on handoffs.
         if let Some(fades) = &mut self.fades {
             let bad = fades.is_bad(at, sending, &mut self.stream);
             let loss = fades.loss[usize::from(bad)].of(bytes);
@@ -438,9 +435,8 @@ impl Process for Mobile {
         self.changing.is_none() && lossless
     }
 
-    /// The product of handoffs and fades, as packets meet them. Packets that are
-    /// forwarded are not spaced evenly: then only the loss by fades is known, and
-    /// nothing if the buffer is limited.
+    /// Returns the product of the closed forms of handoffs and fades. Forwarded packets are not
+    /// evenly spaced: then only the loss by fades is known, and nothing if the buffer is limited.
     fn theory(&self, sampling: Sampling) -> Theory {
         let sending = self.sending(sampling.bytes);
         let fading = match &self.fades {
@@ -464,7 +460,7 @@ impl Process for Mobile {
         }
         let shares = changing.chain.shares();
         let steps = markov::steps(changing.chain.leave(sampling.spacing));
-        // State 3 h + f: handoff h, fading f.
+        // The index of a state is 3 h + f, for handoff h and fading f.
         markov::theory::<6>(
             &std::array::from_fn(|i| shares[i / 3] * fading.shares[i % 3]),
             &std::array::from_fn(|i| {

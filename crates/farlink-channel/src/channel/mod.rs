@@ -127,15 +127,15 @@ impl From<Scripted> for Stage {
     }
 }
 
-/// The stages of one direction of a link.
+/// Stages of one direction of a link.
 #[derive(Clone, Debug, Default)]
 pub struct Channel {
     stages: Vec<Stage>,
 }
 
 impl Channel {
-    /// Stages in the order in which packets meet them. One that can never do
-    /// anything (probability 0) is left out.
+    /// Creates a channel from stages in the order in which packets meet them. Stages without any
+    /// effect (probability 0) are left out.
     pub fn new(mut stages: Vec<Stage>) -> Self {
         stages.retain(|stage| !stage.is_inert());
         Self { stages }
@@ -165,7 +165,7 @@ impl Channel {
         self.stages.iter().all(at_once)
     }
 
-    /// The nodes at its ends are so many metres apart from now on, whatever its own radios say.
+    /// Sets the distance of the nodes at its ends in metres, in place of that of its own radios.
     pub fn set_distance(&mut self, metres: f64) {
         for stage in &mut self.stages {
             if let Stage::Process(stage) = stage {
@@ -174,14 +174,13 @@ impl Channel {
         }
     }
 
-    /// The stages that can do something.
+    /// Returns the stages that have an effect.
     pub fn stages(&self) -> &[Stage] {
         &self.stages
     }
 
-    /// Takes a packet through. `now` must never go back from call to call;
-    /// `bytes` is the length on the wire, overhead included and check symbols of
-    /// a block code not.
+    /// Sends a packet through all stages. `now` must not go back from call to call; `bytes` is the
+    /// length on the wire, with overhead and without check symbols of a block code.
     #[inline]
     pub fn pass(&mut self, now: Instant, bytes: u32) -> Passage {
         let mut passage = Passage::CLEAN;
@@ -203,7 +202,7 @@ pub(crate) mod testing {
     use crate::rng::{Probability, Stream, Streams};
     use farlink_tcp::Instant;
 
-    /// Packets in a test of a closed form.
+    /// Number of packets in a test of a closed form.
     pub(crate) const N: usize = 1_000_000;
 
     pub(crate) fn stream(name: &str) -> Stream {
@@ -230,8 +229,8 @@ pub(crate) mod testing {
         events.iter().filter(|&&event| event).count() as f64 / events.len() as f64
     }
 
-    /// Fails unless `found` is within 4 standard errors of `expected`: by chance
-    /// once in 16,000 seeds, and seeds are fixed.
+    /// Fails unless `measured` is within 4 standard errors of `expected`. One seed in 16,000 would
+    /// fail by chance, and seeds are fixed.
     #[track_caller]
     pub(crate) fn assert_near(measured: f64, expected: f64, standard_error: f64) {
         assert!(
@@ -240,7 +239,7 @@ pub(crate) mod testing {
         );
     }
 
-    /// Standard error of a rate among `n` independent trials.
+    /// Returns the standard error of a rate among `n` independent trials.
     pub(crate) fn rate_error(rate: f64, n: usize) -> f64 {
         (rate * (1.0 - rate) / n as f64).sqrt()
     }
@@ -353,7 +352,7 @@ mod tests {
             first
         );
         assert_ne!(alone(vec![loss("b", 0.1)]), first);
-        // A later draw of the name, after other streams were made, is the same.
+        // Streams that were made in between do not change a later stream of the same name.
         assert_eq!(alone(vec![loss("a", 0.1)]), first);
     }
 

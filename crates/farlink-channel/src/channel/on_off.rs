@@ -1,14 +1,14 @@
-//! Two states in continuous time, each kept for an exponential time.
+//! Two states in continuous time with exponential dwell times.
 
 use super::error::ChannelError;
 use crate::rng::{Probability, Stream};
 use farlink_tcp::{Instant, Interval};
 
-/// A good and a bad state that follow each other, whatever packets there are.
+/// A good and a bad state that alternate independently of packets.
 ///
-/// Dwell times are drawn one after the other from a stream that nothing else
-/// uses, so two copies with the same stream are in the same state at the same
-/// time: that is how the two directions of a link share a process.
+/// Dwell times are drawn one after the other from a stream that nothing else uses. Two copies with
+/// the same stream are therefore in the same state at the same time, which is how the two
+/// directions of a link share a process.
 #[derive(Clone, Debug)]
 pub(super) struct OnOff {
     /// Mean dwell times, good and bad, in nanoseconds.
@@ -20,7 +20,7 @@ pub(super) struct OnOff {
 }
 
 impl OnOff {
-    /// In its stationary distribution at the start of time.
+    /// Creates the process in its stationary distribution at time 0.
     ///
     /// # Errors
     /// If a mean is below a nanosecond.
@@ -46,10 +46,10 @@ impl OnOff {
         Ok(this)
     }
 
-    /// End of a dwell time that starts at the end of the last.
+    /// Returns the end of a dwell time that starts at the end of the previous one.
     fn dwell(&mut self) -> Instant {
         let nanos = self.stream.exponential(self.means[usize::from(self.bad)]);
-        // To the next nanosecond, so that there always is a next state.
+        // Rounded up to a nanosecond, so that every dwell time ends after it begins.
         self.until + Interval::from_nanos(libm::ceil(nanos).max(1.0) as u64)
     }
 
@@ -63,7 +63,7 @@ impl OnOff {
         self.bad
     }
 
-    /// End of the state that [`Self::at`] found.
+    /// Returns the end of the state that [`Self::at`] found.
     pub(super) fn until(&self) -> Instant {
         self.until
     }
@@ -76,20 +76,20 @@ impl OnOff {
         bad
     }
 
-    /// Mean dwell times in seconds, good and bad.
+    /// Returns the mean dwell times in seconds, good and bad.
     pub(super) fn means(&self) -> [f64; 2] {
         self.means.map(|nanos| nanos / 1e9)
     }
 
-    /// Shares of time, good and bad.
+    /// Returns the shares of time, good and bad.
     pub(super) fn shares(&self) -> [f64; 2] {
         let sum = self.means[0] + self.means[1];
         self.means.map(|mean| mean / sum)
     }
 
-    /// Probabilities of being in the other state `after` some time, from the good
-    /// and from the bad one: with rates a and b, a / (a + b) (1 - exp(-(a + b) t))
-    /// from the good one.
+    /// Returns the probabilities of being in the other state `after` some time, from the good and
+    /// from the bad state. With rates a and b, from the good one: a / (a + b) (1 - exp(-(a + b)
+    /// t)).
     pub(super) fn leave(&self, after: Interval) -> [f64; 2] {
         let rate = 1.0 / self.means[0] + 1.0 / self.means[1];
         let moved = -libm::expm1(-rate * after.as_nanos() as f64);
@@ -119,12 +119,12 @@ mod tests {
         let each = f64::from(n) / 2.0;
         for (state, mean) in [(0, 0.3), (1, 0.1)] {
             assert_near(sum[state] / each, mean, mean / each.sqrt());
-            // E[x^2] = 2 m^2 with variance 20 m^4.
+            // For an exponential time E[x^2] = 2 m^2, with variance 20 m^4.
             let error = 20f64.sqrt() * mean * mean / each.sqrt();
             assert_near(squares[state] / each, 2.0 * mean * mean, error);
         }
-        // The share of the bad state: variance of a renewal reward over n cycles,
-        // 2 (g b / (g + b)^2)^2 / n.
+        // The share of the bad state has the variance of a renewal reward over n cycles, 2 (g b /
+        // (g + b)^2)^2 / n.
         let share = sum[1] / (sum[0] + sum[1]);
         assert_near(share, 0.25, (2.0 / each).sqrt() * 0.75 * 0.25);
     }
@@ -154,8 +154,8 @@ mod tests {
         );
     }
 
-    /// From the good state with rates a and b, a / (a + b) (1 - exp(-(a + b) t)) are in the
-    /// bad one after t: with means of 30 and 10 ms a + b is 400 / 3 per second.
+    /// From the good state, with rates a and b, the share a / (a + b) (1 - exp(-(a + b) t)) is in
+    /// the bad one after t. With means of 30 and 10 ms, a + b is 400 / 3 per second.
     #[test]
     fn states_are_left_as_rates_say() {
         let ms = Interval::from_millis;
@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    /// A time touches the bad state if it begins in it, or if it reaches its beginning.
+    /// An interval touches the bad state if it begins in it, or lasts until its beginning.
     #[test]
     fn a_time_touches_what_it_reaches() {
         let ms = Interval::from_millis;

@@ -1,4 +1,4 @@
-//! Delay and interruptions of satellites that move.
+//! Delay and interruptions of moving satellites.
 
 use super::closed_form::{DelayDistribution, Derived, Sampling, Theory};
 use super::passage::{DropCause, Passage, Verdict};
@@ -16,7 +16,7 @@ pub enum Interruption {
     Hold,
 }
 
-/// An interruption at the beginning of each of a row of periods.
+/// Interruption at the beginning of each period.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gap {
     /// Duration of the change.
@@ -26,7 +26,7 @@ pub struct Gap {
 }
 
 impl Gap {
-    /// Applies it to a packet that leaves `since` nanoseconds after it began.
+    /// Applies the interruption to a packet that leaves `since` nanoseconds after its beginning.
     pub(super) fn pass(self, since: u64, cause: DropCause, passage: &mut Passage) {
         let left = self.time.as_nanos().saturating_sub(since);
         if left > 0 {
@@ -41,8 +41,8 @@ impl Gap {
         self.action == Interruption::Drop && !self.time.is_zero()
     }
 
-    /// Mean and variance of the wait, in seconds: a packet that is held waits for the rest
-    /// of the gap, which comes every `period` seconds.
+    /// Returns the mean and the variance of the wait in seconds: a held packet waits for the rest
+    /// of the interruption, which comes every `period` seconds.
     pub(super) fn wait(self, period: f64) -> (f64, f64) {
         let time = self.time.as_secs_f64();
         let held = if self.drops() { 0.0 } else { time };
@@ -50,7 +50,7 @@ impl Gap {
         (mean, held * held * held / (3.0 * period) - mean * mean)
     }
 
-    /// Loss, burst and gap of packets with `spacing` when it comes every `period`
+    /// Returns loss, burst and gap of packets at `spacing` if an interruption comes every `period`
     /// seconds.
     pub(super) fn theory(self, period: f64, sampling: Sampling) -> Theory {
         if !self.drops() {
@@ -60,7 +60,7 @@ impl Gap {
             };
         }
         let (time, spacing) = (self.time.as_secs_f64(), sampling.spacing.as_secs_f64());
-        // Packets nearer than the interruption is long meet each one.
+        // Packets at a spacing shorter than the interruption meet every interruption.
         let met = spacing > 0.0 && spacing <= time;
         Theory {
             loss: Some((time / period).min(1.0)),
@@ -71,7 +71,7 @@ impl Gap {
     }
 }
 
-/// Keeps packets in order: none arrives before those that left before it.
+/// Keeps packets in order: none arrives before an earlier one.
 fn in_order(last: &mut Instant, now: Instant, passage: &mut Passage) {
     if !passage.may_overtake {
         *last = (*last).max(now + passage.hold);
@@ -79,24 +79,24 @@ fn in_order(last: &mut Instant, now: Instant, passage: &mut Passage) {
     }
 }
 
-/// Delay over satellites on circular orbits that take over from one another: the
-/// next comes into use when the one before goes out of it.
+/// Delay over satellites on circular orbits that follow each other: the next satellite comes into
+/// use when the current one goes out of use.
 #[derive(Clone, Debug)]
 pub struct Orbit {
     passes: Passes,
-    /// Times that the distance is travelled.
+    /// Number of times that the distance is travelled.
     hops: f64,
     gap: Gap,
     /// Length of a pass in nanoseconds.
     period: u64,
-    /// Place in the pass at time 0, in nanoseconds.
+    /// Position in the pass at time 0, in nanoseconds.
     offset: u64,
     last: Instant,
 }
 
 impl Orbit {
-    /// Passes one after the other, of which the first is somewhere on its way. With
-    /// 2 hops the way goes up and down again, over a ground station beside the user.
+    /// Creates passes that follow each other, the first at a random position. With 2 hops packets
+    /// go up, and down to a ground station beside the user.
     pub fn new(passes: Passes, hops: u32, gap: Gap, mut stream: Stream) -> Self {
         let period = (passes.duration() * 1e9).max(1.0) as u64;
         Self {
@@ -109,7 +109,7 @@ impl Orbit {
         }
     }
 
-    /// Seconds over a satellite that came into use `since` nanoseconds ago.
+    /// Returns the delay (s) over a satellite that came into use `since` nanoseconds ago.
     fn seconds(&self, since: u64) -> f64 {
         self.hops * self.passes.range_at(since as f64 / 1e9) / LIGHT
     }
@@ -129,7 +129,7 @@ impl Process for Orbit {
     }
 
     fn theory(&self, sampling: Sampling) -> Theory {
-        // The distribution is that of a packet at any time of a pass that is not lost.
+        // The distribution is that of delivered packets at a uniformly random time of a pass.
         let n = 20_000u64;
         let mut delays: Vec<f64> = (0..n)
             .map(|i| self.period / n * i + self.period / (2 * n))
@@ -184,9 +184,8 @@ impl Process for Orbit {
     }
 }
 
-/// A path that is chosen anew at a fixed interval, as users of today's LEO
-/// services see it: another delay from one instant to the next, and nothing for a
-/// moment.
+/// Change of the path at a fixed interval, as users of today's LEO services see it: another delay
+/// at once, and a short interruption.
 #[derive(Clone, Debug)]
 pub struct Reconfiguration {
     interval: u64,
@@ -204,8 +203,8 @@ pub struct Reconfiguration {
 }
 
 impl Reconfiguration {
-    /// A change every `interval`, the first at `first`; the extra delay of each
-    /// period is anything from `low` to `high` alike.
+    /// Creates a process with a change every `interval`, the first at `first`. The extra delay of
+    /// each period is uniform from `low` to `high`.
     pub fn new(
         interval: Interval,
         first: Interval,
@@ -238,7 +237,7 @@ impl Reconfiguration {
 
 impl Process for Reconfiguration {
     fn pass(&mut self, now: Instant, _: u32, passage: &mut Passage) {
-        // Period 0 is under way at time 0, unless the first change is then.
+        // Period 0 covers time 0, unless the first change is at time 0.
         let time = now.as_nanos() + (self.interval - self.first);
         let number = time / self.interval;
         while self.number < number {
@@ -263,7 +262,7 @@ impl Process for Reconfiguration {
         self.keep_order
     }
 
-    /// Without what waiting for packets before adds at a change.
+    /// The closed form omits the wait for earlier packets after a change.
     fn theory(&self, sampling: Sampling) -> Theory {
         let interval = self.interval as f64 / 1e9;
         let (low, high) = (self.low.as_secs_f64(), self.high.as_secs_f64());
@@ -321,7 +320,7 @@ mod tests {
         Reconfiguration::new(interval, first, levels, gap, true, stream("change"))
     }
 
-    /// Delays of the packets that arrive (s), and the share that does not.
+    /// Returns the delays (s) of the packets that arrive, and the share that does not.
     fn run(process: Box<dyn Process>, spacing: Interval) -> (Vec<f64>, f64) {
         let mut channel = Channel::new(vec![Stage::Process(process)]);
         let mut delays = Vec::new();
@@ -337,8 +336,8 @@ mod tests {
         (delays, lost)
     }
 
-    /// Over many passes the delay has the distribution of the geometry, and what a gap takes
-    /// is its share of the pass. Nothing here is random but the start.
+    /// Over many passes the delay has the distribution of the geometry, and an interruption loses
+    /// its share of the pass. Only the start is random.
     #[test]
     fn delay_and_loss_of_an_orbit_are_those_of_its_geometry() {
         for (gap, action) in [
@@ -353,8 +352,8 @@ mod tests {
                 spacing,
             });
             let (mut delays, lost) = run(Box::new(orbit), spacing);
-            // 70,000 s are 250 passes: what is cut off at the ends is 1/250 of the
-            // share at most.
+            // In 70,000 s there are 250 passes, so the passes cut off at the ends change the share
+            // by at most 1/250.
             assert!((lost - theory.loss.unwrap()).abs() < 5e-5, "{lost}");
             let distribution = theory.delay.unwrap();
             let n = delays.len() as f64;
@@ -378,7 +377,7 @@ mod tests {
                 );
             }
         }
-        // 550 km up and down again at least, 1123 km at most.
+        // The path is at least 550 km up and down, at most 1123 km.
         let derived = leo(0, Interruption::Drop).derived();
         let of = |name| derived.iter().find(|d| d.name == name).unwrap().value;
         assert!((of("delay_min") - 2.0 * 550e3 / LIGHT).abs() < 1e-9);
@@ -404,7 +403,7 @@ mod tests {
         assert!((10..=11).contains(&ends), "{ends}");
     }
 
-    /// A draw a period: the standard error is that of 4,666 of them.
+    /// Each period has one draw, so the standard error is that of 4,666 draws.
     #[test]
     fn delay_and_loss_of_reconfigurations_are_those_of_their_draws() {
         for (gap, action) in [
@@ -449,7 +448,8 @@ mod tests {
             let passage = channel.pass(now, 1500);
             let since = (i + 3000) % 15_000;
             assert_eq!(passage.verdict != Verdict::Pass, since < 50, "{i} ms");
-            // Behind a fall of the delay order is kept for as long as it fell.
+            // After a fall of the delay, packets wait for earlier ones for as long as the delay
+            // fell.
             if since >= 100 && levels.last() != Some(&passage.hold) {
                 levels.push(passage.hold);
             }
@@ -473,7 +473,7 @@ mod tests {
         }
     }
 
-    /// Each period has the draw of its number, also where no packet asked for those before it.
+    /// Each period has the draw of its number, even if no packet was sent in earlier periods.
     #[test]
     fn a_period_has_its_own_draw() {
         let mut draws = stream("change");

@@ -1,5 +1,4 @@
-//! A link that is out at times that are written down: a tunnel, a manoeuvre, a
-//! connector pulled.
+//! Link without transmission at given times: a tunnel, a manoeuvre, an unplugged connector.
 
 use super::closed_form::{DelayDistribution, LEVELS, Sampling, Theory};
 use super::error::ChannelError;
@@ -8,21 +7,21 @@ use super::passage::{DropCause, Passage};
 use super::process::Process;
 use farlink_tcp::{Instant, Interval};
 
-/// Nothing passes for a time, once or again and again. It draws nothing.
+/// Interruption, once or periodically. It draws no random numbers.
 #[derive(Clone, Debug)]
 pub struct Outage {
-    /// Nanoseconds from time 0 to the first.
+    /// Nanoseconds from time 0 to the first outage.
     start: u64,
     gap: Gap,
-    /// Nanoseconds from the beginning of one to that of the next; `u64::MAX` for a single one.
+    /// Nanoseconds from the beginning of one outage to the next; `u64::MAX` for a single one.
     period: u64,
 }
 
 impl Outage {
-    /// Outages like `gap`, the first at `start`, one in each `period`; without it one.
+    /// Creates outages like `gap`, the first at `start`, one in each `period`, or a single one.
     ///
     /// # Errors
-    /// If it takes no time, or as much as the period.
+    /// If the outage takes no time, or as much as the period.
     pub fn new(start: Interval, gap: Gap, period: Option<Interval>) -> Result<Self, ChannelError> {
         let period = period.map_or(u64::MAX, Interval::as_nanos);
         if gap.time.is_zero() || gap.time.as_nanos() >= period {
@@ -57,7 +56,7 @@ impl Process for Outage {
             };
         }
         let (period, time) = (self.period as f64 / 1e9, self.gap.time.as_secs_f64());
-        // The wait is longer than w in (time - w) / period of all cases.
+        // The wait exceeds w with probability (time - w) / period.
         let quantile = |level: f64| (level, (time - (1.0 - level) * period).max(0.0));
         let held = || {
             let (mean, variance) = self.gap.wait(period);
@@ -117,7 +116,7 @@ mod tests {
             let out = i >= 1000 && (i - 1000) % 1500 < 400;
             assert_eq!(packet.is_none(), out, "{i} ms");
         }
-        // Packets that wait all leave at the end, behind each other.
+        // Packets that wait all leave at the end of the outage, one after the other.
         for (i, packet) in (0..).zip(run(outage(Interruption::Hold, None), 3000)) {
             let wait = if (1000..1400).contains(&i) {
                 1400 - i
@@ -128,7 +127,8 @@ mod tests {
         }
     }
 
-    /// Whole periods, so only the spacing of the packets stands between counting and formula.
+    /// The run has whole periods, so counting and formula differ only by the spacing of the
+    /// packets.
     #[test]
     fn loss_bursts_and_delay_are_those_of_the_share_of_time() {
         let sampling = Sampling {

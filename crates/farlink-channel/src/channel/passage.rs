@@ -8,13 +8,13 @@ use farlink_tcp::Interval;
 pub enum DropCause {
     /// No room in a queue.
     Congestion,
-    /// Lost in the channel as a whole packet.
+    /// Lost as a whole in the channel.
     Loss,
-    /// More bits in error than the link can correct; dropped at its far end.
+    /// More bit errors than the link can correct; dropped at its far end.
     BitError,
     /// Delivered with changed bits and discarded by the receiver's checksum.
     Checksum,
-    /// Lost while changing from one link to another.
+    /// Lost during a change from one link to another.
     Handoff,
     /// The link was in a fade.
     Fade,
@@ -26,16 +26,16 @@ pub enum DropCause {
     NoRoute,
     /// Too many hops.
     HopLimit,
-    /// Longer than the next link takes, and not to be cut.
+    /// Longer than the MTU of the next link, and fragmentation is forbidden.
     TooBig,
-    /// Some of its fragments did not come in time, or contradicted each other.
+    /// Some of its fragments were not received in time, or contradicted each other.
     Reassembly,
     /// Dropped by an agent at a router.
     Agent,
 }
 
 impl DropCause {
-    /// Every cause; a cause's number is its place here.
+    /// All causes; the number of a cause is its index here.
     pub const ALL: &[Self] = &[
         Self::Congestion,
         Self::Loss,
@@ -83,18 +83,17 @@ pub enum Verdict {
     Drop(DropCause),
 }
 
-/// Result of one packet's way through a channel.
+/// Result of a packet's passage through a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Passage {
     /// Arrival or loss.
     pub verdict: Verdict,
-    /// Copies that arrive beside it, with its verdict, at its time.
+    /// Number of copies that arrive beside the packet, with its verdict and at its time.
     pub copies: u8,
     /// Delay beyond that of the link.
     pub hold: Interval,
-    /// Set if the packet is outside the order: it neither waits for earlier packets nor delays
-    /// later ones. Packets without this mark leave the channel in the order in which they entered
-    /// it.
+    /// Whether the packet may leave the order: it neither waits for earlier packets nor delays
+    /// later ones. All other packets leave the channel in the order in which they entered it.
     pub may_overtake: bool,
 }
 

@@ -1,16 +1,15 @@
-//! Interface of a channel process: it passes packets, derives values from its parameters, and has a
-//! closed form.
+//! Interface of a channel process: passage of packets, derived values, closed form.
 
 use super::closed_form::{Derived, Sampling, Theory};
 use super::passage::Passage;
 use farlink_tcp::Instant;
 use std::fmt;
 
-/// A process of a channel, behind one pointer: the plain stages, which packets
-/// meet by the million, are variants of [`super::Stage`] of their own.
+/// Process of a channel behind a pointer. The simple stages, which handle most packets, are
+/// variants of [`super::Stage`] instead.
 pub trait Process: fmt::Debug + Send + Sync {
-    /// Takes a packet through that leaves the transmitter at `now`, `bytes` long
-    /// on the wire, check symbols of a block code not counted. `now` never goes back from call to call.
+    /// Decides the fate of a packet that leaves the transmitter at `now`. `bytes` is its length on
+    /// the wire without check symbols of a block code. `now` never goes back from call to call.
     fn pass(&mut self, now: Instant, bytes: u32, passage: &mut Passage);
 
     /// Returns whether the process can never change a packet.
@@ -23,7 +22,7 @@ pub trait Process: fmt::Debug + Send + Sync {
         true
     }
 
-    /// The nodes at its ends are so many metres apart from now on. Only radios look at that.
+    /// Sets the distance of the nodes at its ends in metres. Only radios use it.
     fn set_distance(&mut self, _metres: f64) {}
 
     /// Computes the closed form under the traffic of `sampling`.
@@ -34,7 +33,7 @@ pub trait Process: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// A copy, in the same state.
+    /// Returns a copy in the same state.
     fn clone_box(&self) -> Box<dyn Process>;
 }
 

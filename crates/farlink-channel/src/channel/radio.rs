@@ -1,4 +1,4 @@
-//! Loss of packets on a radio, by distance and length.
+//! Loss of packets on a radio by distance and length.
 
 use super::closed_form::{Derived, Sampling, Theory};
 use super::passage::{DropCause, Passage, Verdict};
@@ -14,16 +14,16 @@ use farlink_tcp::Instant;
 pub enum BitFading {
     /// Nothing.
     None,
-    /// Rayleigh, another for each bit, as in a deep interleaver: bits err
-    /// independently with the mean rate (Vatne and Haugen 2006).
+    /// Rayleigh fading with an independent gain for each bit, as behind a deep interleaver: bits
+    /// err independently with the mean rate (Vatne and Haugen 2006).
     Bits,
-    /// Rayleigh, one for a whole packet and another for the next, as where the
-    /// signal changes slower than packets and faster than they follow one another.
+    /// Rayleigh fading with one gain for a whole packet and an independent one for the next: the
+    /// signal changes slowly within a packet, and fast between packets.
     Packets,
 }
 
-/// A radio: a packet is lost if more of its bits than can be corrected are in
-/// error, at the rate that the link budget gives for the distance of the moment.
+/// Radio that loses a packet if more of its bits are in error than can be corrected. The bit error
+/// rate is that of the link budget at the present distance.
 #[derive(Clone, Debug)]
 pub struct Radio {
     budget: Budget,
@@ -31,7 +31,7 @@ pub struct Radio {
     fading: BitFading,
     correction: Correction,
     separation: Separation,
-    /// Distance and length met last, with their probability of loss.
+    /// Last distance and length, with their probability of loss.
     known: (f64, u32, Probability),
     stream: Stream,
 }
@@ -57,8 +57,8 @@ impl Radio {
         }
     }
 
-    /// Adds a block code, which decides in place of `correctable_bits`. Packet lengths are then
-    /// those before coding.
+    /// Adds a block code, which replaces `correctable_bits`. Packet lengths are then those before
+    /// coding.
     pub fn with_code(self, code: BlockCode) -> Self {
         Self {
             correction: Correction::Blocks(code),
@@ -66,13 +66,13 @@ impl Radio {
         }
     }
 
-    /// Probability that a packet is lost when its bits err at `rate`.
+    /// Returns the probability that a packet is lost if its bits err at `rate`.
     fn loss_at(&self, rate: f64, bytes: u32) -> f64 {
         let rate = Probability::clamped(rate);
         self.correction.packet_loss(bytes, rate)
     }
 
-    /// Bit error rate at this mean E_b / N0, where bits err independently.
+    /// Returns the bit error rate at this mean E_b / N0, for independent bit errors.
     fn rate(&self, snr: f64) -> f64 {
         match self.fading {
             BitFading::Bits => self.modulation.mean_over_rayleigh(snr),
@@ -80,13 +80,13 @@ impl Radio {
         }
     }
 
-    /// Probability that a packet of `bytes` is lost at `distance` metres.
+    /// Returns the probability that a packet of `bytes` is lost at `distance` metres.
     pub fn loss(&self, distance: f64, bytes: u32) -> f64 {
         let snr = self.budget.snr(distance);
         if self.fading != BitFading::Packets {
             return self.loss_at(self.rate(snr), bytes);
         }
-        // The mean over exp(-x) in u = sqrt(x), by the midpoint rule.
+        // The mean over exp(-x) is integrated in u = sqrt(x) by the midpoint rule.
         let n = 4000;
         let step = 6.5 / f64::from(n);
         let term = |i: u32| {
@@ -117,7 +117,7 @@ impl Process for Radio {
         }
     }
 
-    /// For a fixed distance; one that changes has no closed form here.
+    /// The closed form is for a fixed distance; a changing one has none.
     fn set_distance(&mut self, metres: f64) {
         self.separation = Separation::Fixed(metres);
     }
@@ -236,7 +236,7 @@ mod tests {
         let code = BlockCode::new(255, 223, 8, 16).unwrap();
         for fading in [BitFading::None, BitFading::Bits, BitFading::Packets] {
             let at = |distance| radio(Modulation::Bpsk, fading, 0, distance).with_code(code);
-            // Where the code begins to fail.
+            // The distance at which the code begins to fail.
             let distance = (1..1000)
                 .map(f64::from)
                 .find(|&distance| at(distance).loss(distance, 60) > 0.1)
@@ -265,7 +265,7 @@ mod tests {
                 }
             }
         }
-        // vatne2006 sec. 5.2.2 as intended: 22.0 % at 5 m.
+        // vatne2006 sec. 5.2.2 as the study intends it: 22.0 % at 5 m.
         let at_5 = radio(Modulation::Bpsk, BitFading::Bits, 0, 5.0).loss(5.0, 60);
         assert!((at_5 - 0.220).abs() < 5e-4);
     }

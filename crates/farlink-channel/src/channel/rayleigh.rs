@@ -1,4 +1,4 @@
-//! Rayleigh fading: the first-order chain, and the signal that it stands for.
+//! Rayleigh fading: the first-order chain, and the signal that the chain approximates.
 
 use super::closed_form::{Derived, Sampling, Theory};
 use super::passage::{DropCause, Passage, Verdict};
@@ -54,21 +54,21 @@ impl RayleighField {
     }
 }
 
-/// Lags that autocorrelations are given for.
+/// Number of lags of the autocorrelation.
 const LAGS: u32 = 20;
 
-/// Loss, burst and gap of packets lost with probability `share` whose losses have
-/// the correlation `first` with the next packet's.
+/// Returns loss, burst and gap of packets lost with probability `share`; `correlations` are those
+/// of losses at lags 1, 2, ...
 fn theory(share: f64, correlations: Vec<f64>) -> Theory {
     Theory::of_loss(share, correlations)
 }
 
-/// Times at which the chain moves.
+/// Steps at which the chain moves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Advance {
     /// Once every step of time.
     Time,
-    /// Once every packet, whenever it comes.
+    /// One step for each packet, whatever the time between packets.
     Packet,
 }
 
@@ -80,12 +80,11 @@ pub enum Advance {
 /// and the time alone: packets that come or do not come change nothing in it.
 #[derive(Clone, Debug)]
 pub struct RayleighChain {
-    /// Field from which the transition probabilities come, if known.
+    /// Field from which the transition probabilities are computed, if known.
     field: Option<RayleighField>,
     step: Interval,
     advance: Advance,
-    /// A packet is lost if the chain is in a fade at any step until so long after
-    /// it left the transmitter.
+    /// Time after the departure of a packet for which a fade still loses it.
     exposure: Interval,
     /// Good to bad, per step.
     alpha: Probability,
@@ -98,7 +97,7 @@ pub struct RayleighChain {
 }
 
 impl RayleighChain {
-    /// The chain with steps of length `step`, in its stationary distribution.
+    /// Creates the chain with steps of length `step`, in its stationary distribution.
     pub fn new(
         field: RayleighField,
         step: Interval,
@@ -114,8 +113,8 @@ impl RayleighChain {
         chain
     }
 
-    /// The chain with alpha (good to bad) and beta (bad to good) given as such, as
-    /// a study may print them.
+    /// Creates the chain from alpha (good to bad) and beta (bad to good), as a study may print
+    /// them.
     pub fn with_transitions(
         [alpha, beta]: [Probability; 2],
         step: Interval,
@@ -141,17 +140,17 @@ impl RayleighChain {
         chain
     }
 
-    /// Probability of good to bad, per step.
+    /// Returns the probability of a change from good to bad, per step.
     pub fn alpha(&self) -> f64 {
         self.alpha.get()
     }
 
-    /// Probability of bad to good, per step.
+    /// Returns the probability of a change from bad to good, per step.
     pub fn beta(&self) -> f64 {
         self.beta.get()
     }
 
-    /// Stationary probability of the bad state.
+    /// Returns the stationary probability of the bad state.
     fn share(&self) -> f64 {
         let (alpha, beta) = (self.alpha(), self.beta());
         if alpha == 0.0 {
@@ -161,7 +160,7 @@ impl RayleighChain {
         }
     }
 
-    /// Draws how long the state that has just begun lasts.
+    /// Draws the length of the state that has just begun.
     fn dwell(&mut self) {
         let leave = if self.bad { self.beta } else { self.alpha };
         let stay = self.stream.geometric(leave);
@@ -176,7 +175,7 @@ impl RayleighChain {
         }
     }
 
-    /// Steps after the one in which a packet leaves in which it may be lost.
+    /// Returns the number of steps after its departure in which a packet may be lost.
     fn exposed(&self) -> u64 {
         self.exposure.as_nanos() / self.step.as_nanos().max(1)
     }
@@ -207,8 +206,8 @@ impl Process for RayleighChain {
         self.alpha.is_zero() && !self.bad
     }
 
-    /// In time the packets are `spacing` apart at any place of the steps; with an
-    /// exposure there is the loss alone.
+    /// Packets `spacing` apart fall anywhere within the steps. With an exposure only the loss has a
+    /// closed form.
     fn theory(&self, sampling: Sampling) -> Theory {
         let share = self.share();
         let memory = (1.0 - self.alpha() - self.beta()).clamp(-1.0, 1.0);
@@ -218,7 +217,7 @@ impl Process for RayleighChain {
             return theory(share, lags);
         }
         if !self.exposure.is_zero() {
-            // The rest of a step counts: either so many steps follow, or one more.
+            // The spacing covers a whole number of steps or one more, by its remainder.
             let step = self.step.as_nanos() as f64;
             let more = (self.exposure.as_nanos() % self.step.as_nanos()) as f64 / step;
             let passes = |steps: u64| libm::pow(1.0 - self.alpha(), steps as f64);
@@ -375,7 +374,7 @@ mod tests {
         events.iter().filter(|&&e| e).count() as f64 / events.len() as f64
     }
 
-    /// Mean number of losses in a row, and how many rows there are.
+    /// Returns the mean number of losses in a row, and the number of such runs.
     fn bursts(events: &[bool]) -> (f64, f64) {
         let ends = events.windows(2).filter(|w| w[0] && !w[1]).count() as f64;
         (events.iter().filter(|&&e| e).count() as f64 / ends, ends)
@@ -387,9 +386,8 @@ mod tests {
         RayleighChain::new(fading, STEP, advance, exposure, stream(&name))
     }
 
-    /// Each row of Table 5, a step a packet by time and by count: loss, mean burst
-    /// and the memory at lag 1, each within 4 standard errors (of a rate widened by
-    /// the memory; of geometric runs).
+    /// Compares each row of Table 5, with a step per packet in time and by count: loss, mean burst
+    /// and correlation at lag 1, each within 4 standard errors.
     #[test]
     fn the_chain_has_its_loss_its_bursts_and_its_memory() {
         for fdt in [0.01, 0.08, 0.64] {
@@ -454,7 +452,7 @@ mod tests {
 
     #[test]
     fn transitions_can_be_those_that_a_study_printed() {
-        // Row 8 of vatne2006 Table 5 as printed loses 5.7 %, not 1 %.
+        // Row 8 of vatne2006 Table 5 as printed would lose 5.7 % instead of 1 %.
         let p = |x| Probability::new(x).unwrap();
         let printed = [p(0.059_646), p(0.988_166)];
         let none = Interval::ZERO;
@@ -471,14 +469,14 @@ mod tests {
         assert_near(measured, expected, rate_error(expected, N));
     }
 
-    /// Share of time below the threshold for a sum of n sinusoids: the density of
-    /// its power is exp(-x) (1 - L2(x) / 2n) to first order, L2 being Laguerre's
-    /// polynomial, as E[power^2] = 2 - 1/n.
+    /// Returns the share of time below the threshold for a sum of n sinusoids. To first order the
+    /// density of its power is exp(-x) (1 - L2(x) / 2n) with Laguerre's polynomial L2, because
+    /// E[power^2] = 2 - 1/n.
     fn below(x: f64, n: f64) -> f64 {
         1.0 - (-x).exp() - (-x).exp() * (x - x * x / 2.0) / (2.0 * n)
     }
 
-    /// 100 signals of 10,000 looks each.
+    /// The test uses 100 signals of 10,000 samples each.
     fn signals(fading: RayleighField, spacing: Interval) -> Vec<Vec<bool>> {
         (0..100)
             .map(|i| {
@@ -488,8 +486,7 @@ mod tests {
             .collect()
     }
 
-    /// Mean over the signals; their spread gives its standard error, since signals
-    /// with other phases are independent.
+    /// The mean is over signals with independent phases, whose spread gives the standard error.
     fn over(signals: &[Vec<bool>], measure: impl Fn(&[bool]) -> f64) -> (f64, f64) {
         let n = signals.len() as f64;
         let values: Vec<f64> = signals.iter().map(|signal| measure(signal)).collect();
@@ -503,7 +500,7 @@ mod tests {
     #[test]
     fn the_signal_crosses_its_threshold_as_often_and_as_long_as_it_should() {
         let doppler = 20.0;
-        // A look every 100th of a Doppler period sees all but the shortest fades.
+        // Sampling 100 times per Doppler period misses only the shortest fades.
         let spacing = Interval::from_micros(500);
         for db in [6.0, 10.0] {
             let margin = Margin::from_db(db);
@@ -513,7 +510,7 @@ mod tests {
             let (rate, error) = over(&signals, |lost| {
                 lost.windows(2).filter(|w| !w[0] && w[1]).count() as f64 / seconds
             });
-            // What a look every spacing can see of it: share times beta.
+            // Crossing rate that sampling at this spacing can see: share times beta.
             let rho = correlation(doppler, spacing.as_secs_f64());
             let seen = margin.share() * margin.leaves_fade(rho) / spacing.as_secs_f64();
             let crossing = margin.crossing_rate(doppler);
@@ -530,9 +527,8 @@ mod tests {
         }
     }
 
-    /// The chain's transition probabilities are those of the signal looked at once
-    /// a step, and with them its loss and its mean burst; what the chain lacks is
-    /// the memory beyond one step.
+    /// The chain has the transition probabilities of the signal sampled once a step, and with them
+    /// its loss and its mean burst. It lacks the correlation beyond one step.
     #[test]
     fn the_chain_is_checked_against_the_signal() {
         for fdt in [0.08, 0.64] {
@@ -583,7 +579,7 @@ mod tests {
         assert!(none.is_inert());
     }
 
-    /// The first packet, too, is lost with the share of the bad state: 0.1 / 0.5.
+    /// The first packet is lost with the share of the bad state too: 0.1 / 0.5.
     #[test]
     fn the_chain_begins_in_its_stationary_distribution() {
         let transitions = [0.1, 0.4].map(|x| Probability::new(x).unwrap());

@@ -1,11 +1,11 @@
-//! Packets that are held while others overtake them.
+//! Packets that are held back while others overtake them.
 
 use super::passage::Passage;
 use crate::rng::{Probability, Stream};
 use farlink_tcp::Interval;
 
-/// Holds each packet with the same probability for a fixed time; packets sent
-/// within that time after it arrive before it.
+/// Holds each packet with the same probability for a fixed time. Packets sent within that time
+/// after it arrive before it.
 #[derive(Clone, Debug)]
 pub struct Reorder {
     probability: Probability,
@@ -14,7 +14,8 @@ pub struct Reorder {
 }
 
 impl Reorder {
-    /// `probability` is per packet, `delay` the time a chosen packet is held.
+    /// Creates the process. `probability` is per packet, `delay` the time for which a chosen packet
+    /// is held.
     pub fn new(probability: Probability, delay: Interval, stream: Stream) -> Self {
         Self {
             probability,
@@ -23,7 +24,7 @@ impl Reorder {
         }
     }
 
-    /// Probability that a packet is held.
+    /// Returns the probability that a packet is held.
     pub fn probability(&self) -> Probability {
         self.probability
     }
@@ -55,8 +56,8 @@ mod tests {
 
     #[test]
     fn chosen_packets_are_held_and_overtaken_at_the_closed_rate() {
-        // Packets 1 ms apart, held for 2.5 ms: of the two packets behind it, a
-        // held one is overtaken by at least one unless both are held as well.
+        // With packets 1 ms apart and a delay of 2.5 ms, at least one of the two packets behind a
+        // held one overtakes it, unless both are held as well.
         let (probability, spacing) = (0.1, 1_000_000);
         let delay = Interval::from_nanos(2_500_000);
         let stage = Reorder::new(p(probability), delay, stream("reorder"));
@@ -81,7 +82,8 @@ mod tests {
             .map(|w| w[1..].iter().any(|later| later.1 < w[0].1))
             .collect();
         let expected = probability * (1.0 - probability * probability);
-        // Windows overlap by up to three packets: at most 4 times the variance.
+        // Windows overlap by up to three packets, so the variance is at most 4 times that of
+        // independent ones.
         assert_near(rate(&overtaken), expected, 2.0 * rate_error(expected, N));
     }
 }

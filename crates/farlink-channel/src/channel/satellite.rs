@@ -21,14 +21,14 @@ use farlink_tcp::Instant;
 pub struct Satellite {
     b: Probability,
     g: Probability,
-    /// In clear sky and in rain.
+    /// Loss in clear sky and in rain.
     loss: [KnownLoss; 2],
     rain: bool,
     stream: Stream,
 }
 
 impl Satellite {
-    /// From the bit error rates of the two states. It starts in its stationary
+    /// Creates the process from the bit error rates of the two states, in its stationary
     /// distribution.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl Satellite {
         })
     }
 
-    /// Adds a block code: a packet is lost when any of its blocks cannot be decoded. Packet lengths
+    /// Adds a block code. A packet is lost if any of its blocks cannot be decoded. Packet lengths
     /// are then those before coding.
     pub fn with_code(mut self, code: BlockCode) -> Self {
         self.loss = self.loss.map(|known| match known.loss() {
@@ -67,9 +67,9 @@ impl Satellite {
         self
     }
 
-    /// Bit error rate in rain at which packets of `bytes` have the mean loss
-    /// `loss` (equation 1 solved for it). `None` if no rain is bad enough, or if
-    /// clear sky alone loses more.
+    /// Returns the bit error rate in rain with which packets of `bytes` have the mean loss `loss`
+    /// (equation 1 solved for it). `None` if no bit error rate is high enough, or if clear sky
+    /// alone loses more.
     pub fn ber_for_loss(
         b: Probability,
         g: Probability,
@@ -91,7 +91,7 @@ impl Satellite {
         [self.b.get(), self.g.get()]
     }
 
-    /// Mean loss of packets of `bytes` (equations 1 and 2).
+    /// Returns the mean loss of packets of `bytes` (equations 1 and 2).
     pub fn mean_loss(&self, bytes: u32) -> f64 {
         let shares = markov::shares(self.leave());
         (0..2)
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn equations_1_to_3_are_those_of_the_study() {
-        // Record: BER_R 5e-6, MSS 512 with 42 bytes of headers, b 0.01, g 0.05.
+        // Values of the study: BER_R 5e-6, MSS 512 with 42 bytes of headers, b 0.01, g 0.05.
         let channel = satellite(0.01, 0.05, 0.0, 5e-6);
         let near = |measured: f64, expected: f64| {
             assert!(
@@ -217,7 +217,7 @@ mod tests {
             let measured = agrees(channel, sampling(554, 1_000_000));
             measured.near_loss(loss);
         }
-        // Rain has a sixth of the packets: it cannot lose more than that.
+        // A sixth of the packets meets rain, so rain cannot lose more than that.
         let most = Satellite::ber_for_loss(p(0.01), p(0.05), p(0.0), p(0.17), 554);
         assert_eq!(most, None);
         let less = Satellite::ber_for_loss(p(0.01), p(0.05), p(1e-4), p(1e-3), 554);
@@ -247,7 +247,7 @@ mod tests {
                 _ => {}
             }
         }
-        // 5/6 of the packets at 0.113, 1/6 at 0.699.
+        // 5/6 of the packets have loss 0.113, and 1/6 have 0.699.
         assert!(causes[0] > 8000 && causes[1] > 10_000, "{causes:?}");
     }
 

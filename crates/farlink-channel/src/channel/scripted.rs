@@ -1,4 +1,4 @@
-//! Losses at places that are written down: the third packet, the seventh.
+//! Losses of packets with given numbers.
 
 use super::closed_form::{DelayDistribution, Sampling, Theory};
 use super::error::ChannelError;
@@ -7,25 +7,24 @@ use super::process::Process;
 use farlink_tcp::Instant;
 use std::sync::Arc;
 
-/// Loses the packets whose numbers it was given: for examples in which the losses
-/// are chosen, as in the drawings of time and sequence of a textbook. It draws
-/// nothing.
+/// Loses the packets with the given numbers, for examples in which the losses are chosen, as in
+/// time-sequence diagrams of a textbook. It draws no random numbers.
 #[derive(Clone, Debug)]
 pub struct Scripted {
-    /// Numbers still to come, in order.
+    /// Numbers of packets still to lose, in order.
     lost: Arc<[u64]>,
     least: u32,
-    /// Packets counted so far, and numbers passed.
+    /// Number of packets counted, and of numbers used so far.
     count: u64,
     done: usize,
 }
 
 impl Scripted {
-    /// `lost` are numbers from 1, in order, each once. Packets below `least` bytes
+    /// Creates the process. `lost` are numbers from 1, in rising order. Packets below `least` bytes
     /// on the wire are not counted and pass.
     ///
     /// # Errors
-    /// If there is no number, or one is 0 or not above the one before.
+    /// If there is no number, or a number is 0 or not above the previous one.
     pub fn new(lost: &[u64], least: u32) -> Result<Self, ChannelError> {
         let rises = lost.windows(2).all(|pair| pair[0] < pair[1]);
         if lost.first().is_none_or(|&first| first == 0) || !rises {
@@ -54,7 +53,7 @@ impl Process for Scripted {
         }
     }
 
-    /// Returns no mean loss, because a script of losses ends.
+    /// Returns no mean loss, because the list of losses ends.
     fn theory(&self, _: Sampling) -> Theory {
         Theory {
             delay: Some(DelayDistribution::constant(0.0)),
@@ -90,7 +89,7 @@ mod tests {
     #[test]
     fn exactly_those_are_lost_that_were_named() {
         assert_eq!(lost(&[1, 4, 5], 0, &[40; 9]), [1, 4, 5]);
-        // Of those long enough the second and the third: 3 and 5 of all.
+        // The second and the third packet that are long enough are 3 and 5 of all.
         assert_eq!(lost(&[2, 3], 100, &[100, 99, 552, 40, 128, 128]), [3, 5]);
         assert_eq!(lost(&[7], 0, &[40; 6]), [0; 0]);
     }

@@ -7,7 +7,7 @@ use crate::rng::Probability;
 /// Loss of packets in a state.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum StateLoss {
-    /// With one probability, whatever their length.
+    /// Loss with one probability, whatever the packet's length.
     Packet(Probability),
     /// Loss when any bit is in error, at this bit error rate.
     Bits(Probability),
@@ -19,8 +19,8 @@ impl StateLoss {
     /// No packet is lost.
     pub const NONE: Self = Self::Packet(Probability::ZERO);
 
-    /// Probability that a packet of `bytes` on the wire is lost:
-    /// 1 - (1 - BER)^(8 bytes) for bit errors.
+    /// Returns the probability that a packet of `bytes` on the wire is lost: 1 - (1 - BER)^(8
+    /// bytes) for bit errors.
     pub fn of(self, bytes: u32) -> f64 {
         match self {
             Self::Packet(p) => p.get(),
@@ -39,7 +39,7 @@ impl StateLoss {
 /// Lengths whose probability is remembered.
 const KNOWN: usize = 8;
 
-/// A [`StateLoss`] with the probabilities of the last lengths.
+/// [`StateLoss`] with a cache of the probabilities of the last lengths.
 #[derive(Clone, Debug)]
 pub(super) struct KnownLoss {
     loss: StateLoss,
@@ -48,7 +48,7 @@ pub(super) struct KnownLoss {
 
 impl KnownLoss {
     pub(super) fn new(loss: StateLoss) -> Self {
-        // What a packet of no bytes has, so that the entries are true.
+        // Entries begin with the probability of a packet without bytes, which is right.
         let none = (0, Probability::clamped(loss.of(0)));
         Self {
             loss,
@@ -75,7 +75,7 @@ mod tests {
     use super::super::testing::p;
     use super::*;
 
-    /// 40 and 72 bytes, and 40 and 41, are remembered at one place.
+    /// Lengths 40 and 72, and lengths 40 and 41, are tested for their place in the cache.
     #[test]
     fn what_is_remembered_of_a_length_is_its_own() {
         let loss = StateLoss::Bits(p(1e-3));

@@ -53,7 +53,7 @@ impl Stage {
 }
 
 impl Channel {
-    /// The closed form of all stages together under the traffic of `sampling`.
+    /// Computes the closed form of all stages together under the traffic of `sampling`.
     pub fn theory(&self, sampling: Sampling) -> Theory {
         self.stages().iter().fold(Theory::clean(), |before, stage| {
             let next = stage.theory_behind(sampling, &before);
@@ -165,7 +165,7 @@ impl Jitter {
                 .is_some_and(DelayDistribution::is_zero);
             let apart = spacing >= self.distribution().width();
             match before.loss {
-                // No packet can catch up with the one before it.
+                // No packet can catch up with the previous one.
                 _ if even && apart => self.distribution().of_delay(None, 0.0),
                 Some(loss) if even && !before.remembers() => {
                     self.distribution().of_delay(Some(spacing), loss)
@@ -182,9 +182,9 @@ impl Jitter {
     }
 }
 
-/// Points of the grid on which a distribution is integrated.
+/// Number of points of the grid on which a distribution is integrated.
 const POINTS: f64 = 20_000.0;
-/// Most points if packets are so close that the grid must be finer.
+/// Most points, for packets so close that the grid must be finer.
 const MOST_POINTS: f64 = 4e6;
 /// Distance (in standard deviations or means) beyond which a normal or exponential tail is
 /// neglected.
@@ -213,7 +213,7 @@ impl Distribution {
         }
     }
 
-    /// Least and greatest draw that count, in seconds.
+    /// Smallest and largest draw of the grid, in seconds.
     fn support(self) -> (f64, f64) {
         match self {
             Self::Uniform { low, high } => (low.as_secs_f64(), high.as_secs_f64()),
@@ -230,16 +230,15 @@ impl Distribution {
         high - low
     }
 
-    /// The distribution of a delay; with a `spacing`, of packets that wait for those
-    /// before them, a share `lost` of which are not there to be waited for:
-    /// P(delay <= d) = F(d) times (lost + (1 - lost) F(d + i spacing)) for all
-    /// i >= 1. None if packets are too close for the grid.
+    /// Computes the distribution of a delay. With a `spacing`, packets wait for those before them,
+    /// of which a share `lost` is missing: P(delay <= d) = F(d) times (lost + (1 - lost) F(d + i
+    /// spacing)) for all i >= 1. `None` if packets are too close for the grid.
     fn of_delay(self, spacing: Option<f64>, lost: f64) -> Option<DelayDistribution> {
         let (low, high) = self.support();
         if high <= low {
             return Some(DelayDistribution::constant(low));
         }
-        // So that a spacing is a whole number of steps.
+        // The grid makes a spacing a whole number of steps.
         let wanted = high / POINTS;
         let step = spacing
             .filter(|&apart| apart < high)
@@ -252,7 +251,7 @@ impl Distribution {
         let mut distribution: Vec<f64> = (0..points).map(|i| self.below(i as f64 * step)).collect();
         if let Some(apart) = spacing {
             let back = libm::round(apart / step) as usize;
-            // What the packets before leave of it, from the far end where it is 1.
+            // The product over earlier packets is computed from the far end, where it is 1.
             let mut waits = vec![1.0; points];
             for i in (0..points).rev() {
                 let further = waits.get(i + back).copied().unwrap_or(1.0);
@@ -318,7 +317,7 @@ mod tests {
         }
     }
 
-    /// Sends `N` packets and returns which were lost, and the delays of the others.
+    /// Sends `N` packets, and returns which were lost and the delays of the others.
     fn sample(channel: &Channel) -> (Vec<bool>, Vec<f64>) {
         let mut channel = channel.clone();
         let mut delays = Vec::new();
@@ -334,7 +333,7 @@ mod tests {
         (lost, delays)
     }
 
-    /// Mean of `values` with its standard error over 100 batches.
+    /// Returns the mean of `values` with its standard error over 100 batches.
     fn batches(values: &[f64]) -> (f64, f64) {
         let means: Vec<f64> = values
             .chunks_exact(values.len() / 100)
@@ -391,8 +390,8 @@ mod tests {
                         .collect();
                     batches(&hits)
                 };
-                // A distribution with a step has its whole step at a quantile. The allowance
-                // is for a grid point and a nanosecond of rounding.
+                // A distribution with a step has the whole step at a quantile. The tolerance is a
+                // grid point and a nanosecond of rounding.
                 let (most, error) = share(&|delay| delay <= at + 1e-9);
                 let (least, _) = share(&|delay| delay < at - 1e-9);
                 let near = 4.0 * error + 1e-4;
@@ -466,9 +465,9 @@ mod tests {
         let distribution = exponential(5).of_delay(None, 0.0).unwrap();
         assert!((distribution.mean / 0.005 - 1.0).abs() < 1e-5);
         assert!((distribution.deviation / 0.005 - 1.0).abs() < 1e-5);
-        // Of the median, ln 2 means.
+        // The standard error of the median is that of ln 2 means.
         assert!((distribution.quantiles[4].1 / (0.005 * 2f64.ln()) - 1.0).abs() < 1e-5);
-        // Packets so far apart that none waits, and so close that all do.
+        // The tests have packets so far apart that none waits, and packets so close that all do.
         let apart = exponential(5).of_delay(Some(1.0), 0.0).unwrap();
         assert_eq!(apart, distribution);
         let close = exponential(5).of_delay(Some(1e-4), 0.0).unwrap();
@@ -477,12 +476,12 @@ mod tests {
 
     #[test]
     fn what_no_closed_form_covers_is_left_open() {
-        // Bursts thin the packets that a delay in order looks back at.
+        // Bursts of loss thin the packets for which a delay in order waits.
         let mixed = vec![gilbert(0.1, 5.0), jitter(exponential(5), true)];
         assert_eq!(Channel::new(mixed).theory(SAMPLING).delay, None);
         let twice = vec![jitter(exponential(5), false), jitter(exponential(5), true)];
         assert_eq!(Channel::new(twice).theory(SAMPLING).delay, None);
-        // Two independent delays: moments add up, quantiles do not.
+        // For two independent delays moments add up, and quantiles do not.
         let twice = vec![jitter(exponential(5), false), jitter(exponential(5), false)];
         let distribution = Channel::new(twice).theory(SAMPLING).delay.unwrap();
         assert!((distribution.mean - 0.01).abs() < 1e-6 && distribution.quantiles.is_empty());

@@ -21,9 +21,9 @@ pub struct DelayTrace {
 }
 
 impl DelayTrace {
-    /// Takes one delay for each row. `interpolate` draws straight lines between rows instead of
-    /// steps. Time 0 is `offset` into the trace. With `keep_order`, a packet waits for earlier
-    /// packets where the delay falls faster than time passes.
+    /// Creates the process from one delay for each row. `interpolate` draws straight lines between
+    /// rows instead of steps. Time 0 is `offset` into the trace. With `keep_order`, a packet waits
+    /// for earlier packets where the delay falls faster than time advances.
     pub fn new(
         timeline: Timeline,
         delays: Vec<Interval>,
@@ -42,7 +42,7 @@ impl DelayTrace {
         }
     }
 
-    /// The delay of a packet that leaves the transmitter at `now`.
+    /// Returns the delay of a packet that leaves the transmitter at `now`.
     fn delay(&mut self, now: Instant) -> Interval {
         let offset = self.offset.as_nanos();
         let place = self.timeline.at(now, offset, &mut self.row);
@@ -58,7 +58,7 @@ impl DelayTrace {
         }
     }
 
-    /// Delay at the beginning and the end of each row, with its share of time.
+    /// Returns the delay at the beginning and the end of each row, with its share of time.
     fn pieces(&self) -> Vec<(f64, f64, f64)> {
         let length = self.timeline.length().as_nanos() as f64;
         if length == 0.0 {
@@ -100,8 +100,8 @@ impl Process for DelayTrace {
         self.keep_order
     }
 
-    /// Distribution over one length of the trace, without waits that keep the order. A trace
-    /// that ends has none: its last row holds for ever.
+    /// Returns the distribution over one length of the trace, without the waits that keep the
+    /// order. A trace that does not repeat has none, because its last row holds for good.
     fn theory(&self, _: Sampling) -> Theory {
         if ends(&self.timeline) {
             return Theory {
@@ -145,16 +145,15 @@ impl Process for DelayTrace {
     }
 }
 
-/// Reports a trace of several rows that does not repeat.
+/// Marks a trace of several rows that does not repeat, which has no mean.
 fn ends(timeline: &Timeline) -> bool {
     !timeline.repeats() && !timeline.length().is_zero()
 }
 
-/// Probabilities that quantiles are given for.
+/// Probabilities for which quantiles are computed.
 const QUANTILES: [f64; 7] = [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99];
 
-/// Quantiles of a delay that moves evenly from the first to the second value of
-/// each piece, by halving.
+/// Returns quantiles of a delay that changes linearly within each piece, by bisection.
 fn quantiles(pieces: &[(f64, f64, f64)]) -> Vec<(f64, f64)> {
     let below = |x: f64| -> f64 {
         let share = |&(a, b, w): &(f64, f64, f64)| {
@@ -194,7 +193,7 @@ fn quantiles(pieces: &[(f64, f64, f64)]) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Loss with a probability from a trace, independent from packet to packet.
+/// Loss with a probability from a trace, independent for each packet.
 #[derive(Clone, Debug)]
 pub struct LossTrace {
     timeline: Arc<Timeline>,
@@ -205,7 +204,7 @@ pub struct LossTrace {
 }
 
 impl LossTrace {
-    /// Takes one probability for each row. Time 0 is `offset` into the trace.
+    /// Creates the process from one probability for each row. Time 0 is `offset` into the trace.
     pub fn new(
         timeline: Timeline,
         losses: Vec<Probability>,
@@ -235,8 +234,8 @@ impl Process for LossTrace {
         self.losses.iter().all(|loss| loss.is_zero())
     }
 
-    /// Mean over one length of the trace. A trace that ends has none: its last row holds
-    /// for ever.
+    /// Returns the mean over one length of the trace. A trace that does not repeat has none,
+    /// because its last row holds for good.
     fn theory(&self, _: Sampling) -> Theory {
         if ends(&self.timeline) {
             return Theory {
@@ -292,8 +291,8 @@ mod tests {
             .collect()
     }
 
-    /// The trace is not random: its distribution holds to the coarseness of sampling it,
-    /// one row of 30 in a thousand laps of a second.
+    /// The trace is not random, so its distribution holds up to the coarseness of sampling: one row
+    /// of 30 in a thousand laps of a second.
     #[test]
     fn the_distribution_of_the_delay_is_that_of_the_trace() {
         let values: Vec<_> = [30, 45, 27, 27, 80, 33].iter().map(|&d| ms(d)).collect();
@@ -400,8 +399,7 @@ mod tests {
         assert_eq!(never.theory(TRAFFIC).loss, Some(0.0));
     }
 
-    /// A level that equals the share of delays up to one of them has that delay as its quantile
-    /// (the least or one in the middle).
+    /// A level equal to the share of delays up to some value has that value as its quantile.
     #[test]
     fn a_level_on_a_step_has_the_delay_of_the_step() {
         let pieces = [0.0, 1.0, 4.0].map(|delay| (delay, delay, 0.25));

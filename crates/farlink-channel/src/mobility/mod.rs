@@ -1,7 +1,7 @@
 //! Nodes that move in a rectangle.
 //!
-//! A path is made of straight legs that are drawn when time comes to them, so where
-//! a node is depends on its stream and the time alone.
+//! A path consists of straight legs that are drawn when time reaches them. The position of a node
+//! therefore depends only on its stream and on time.
 
 mod models;
 
@@ -10,7 +10,7 @@ pub use models::{Model, Span, Turning, mean_distance};
 use crate::rng::Stream;
 use farlink_tcp::{Instant, Interval};
 
-/// A place, in metres from the corner of the area.
+/// Position in metres from the corner of the area.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Point {
     /// To the right.
@@ -26,7 +26,7 @@ impl Point {
     }
 }
 
-/// The rectangle that nodes stay in.
+/// Rectangle in which nodes stay.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Area {
     /// Metres to the right.
@@ -56,7 +56,7 @@ impl Area {
         }
     }
 
-    /// The place in it next to `place`, against rounding at the border.
+    /// Returns the position in the area that is nearest to `place`, against rounding at the border.
     fn nearest(self, place: Point) -> Point {
         Point {
             x: place.x.clamp(0.0, self.width),
@@ -65,7 +65,7 @@ impl Area {
     }
 }
 
-/// A straight piece of a path, at a constant speed; a pause goes nowhere.
+/// Straight piece of a path at a constant speed; a pause has the same start and end.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Leg {
     start: Instant,
@@ -85,7 +85,7 @@ pub struct Walker {
 }
 
 impl Walker {
-    /// Somewhere in the area at time 0, as its model begins.
+    /// Creates a node at a random position at time 0, in the state with which its model begins.
     pub fn new(model: Model, area: Area, mut stream: Stream) -> Self {
         let (state, start) = model.begin(area, &mut stream);
         let leg = Leg {
@@ -103,7 +103,7 @@ impl Walker {
         }
     }
 
-    /// Returns the place at `now`, which must not go back from call to call.
+    /// Returns the position at `now`, which must not go back from call to call.
     pub fn at(&mut self, now: Instant) -> Point {
         while self.leg.end <= now {
             self.next_leg();
@@ -122,7 +122,7 @@ impl Walker {
         let (to, seconds) = self
             .model
             .leg(&mut self.state, self.area, from, &mut self.stream);
-        // A leg of no time would never be over.
+        // A leg of duration 0 would never end.
         let time = Interval::from_nanos(libm::round(seconds * 1e9).max(1.0) as u64);
         self.leg = Leg {
             start: self.leg.end,
@@ -138,7 +138,7 @@ impl Walker {
 pub enum Separation {
     /// Always so many metres.
     Fixed(f64),
-    /// One node moves, the other is fixed.
+    /// One node moves; the other is fixed.
     One(Box<Walker>, Point),
     /// Both move.
     Both(Box<[Walker; 2]>),
@@ -157,7 +157,7 @@ impl Separation {
         }
     }
 
-    /// Returns the places of the nodes at `now`; `None` for a fixed distance.
+    /// Returns the positions of the nodes at `now`; `None` for a fixed distance.
     pub fn places(&mut self, now: Instant) -> Option<[Point; 2]> {
         match self {
             Self::Fixed(_) => None,

@@ -4,7 +4,7 @@ use super::{Area, Point};
 use crate::rng::{Probability, Stream};
 use std::f64::consts::{PI, TAU};
 
-/// A range from which values are drawn evenly.
+/// Range from which values are drawn uniformly.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Span {
     /// Least value.
@@ -18,7 +18,7 @@ impl Span {
         self.low + stream.uniform() * (self.high - self.low)
     }
 
-    /// A whole number of both ends included.
+    /// Draws a whole number, both ends included.
     fn whole(self, stream: &mut Stream) -> f64 {
         self.low + libm::floor(stream.uniform() * (self.high - self.low + 1.0))
     }
@@ -33,26 +33,25 @@ impl Span {
 pub enum Turning {
     /// Any angle alike.
     Uniform,
-    /// Normal about the last angle, with this deviation in radians.
+    /// Normal about the previous angle, with this deviation in radians.
     Gaussian(f64),
 }
 
 /// A model of mobility. Speeds are in m/s, times in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Model {
-    /// Random waypoint (Johnson and Maltz 1996): straight to a place anywhere in
-    /// the area at a speed of the leg, a pause, and so on. It begins with a leg,
-    /// and so slows down for some time (Yoon, Liu, Noble 2003).
+    /// Random waypoint (Johnson and Maltz 1996): straight to a random place in the area at a random
+    /// speed, a pause, and so on. It begins with a leg, and therefore slows down for some time
+    /// (Yoon, Liu, Noble 2003).
     Waypoint {
         /// Speed of each leg; above 0.
         speed: Span,
         /// Pause after each.
         pause: Span,
     },
-    /// The modified random waypoint of Vatne and Haugen (2006), section 5.2.1:
-    /// speed, angle and number of steps of each leg are drawn; a step that would
-    /// cross the border is not made, the node pauses instead, and its next leg is
-    /// drawn again until it stays inside as a whole.
+    /// Modified random waypoint of Vatne and Haugen (2006), section 5.2.1. Speed, angle and number
+    /// of steps of each leg are drawn. A step that would cross the border is not made: the node
+    /// pauses, and its next leg is drawn until it stays inside as a whole.
     Steps {
         /// Length of a step.
         step: f64,
@@ -65,39 +64,39 @@ pub enum Model {
         /// Angles.
         turning: Turning,
     },
-    /// Random walk: any angle and a speed, for a fixed time or to the border.
+    /// Random walk: a random angle and speed, for a fixed time or up to the border.
     Walk {
         /// Speed of each leg.
         speed: Span,
         /// Time of each leg.
         time: f64,
     },
-    /// Random direction (Royer, Melliar-Smith, Moser 2001): any angle, to the
-    /// border, and a pause there.
+    /// Random direction (Royer, Melliar-Smith, Moser 2001): a random angle, up to the border, and a
+    /// pause there.
     Direction {
         /// Speed of each leg.
         speed: Span,
         /// Pause at the border.
         pause: Span,
     },
-    /// Gauss-Markov (Liang and Haas 1999): each step, speed and angle are those of
-    /// the step before with the weight `memory`, their means with 1 - `memory` and
-    /// a normal part that keeps their deviations. 0 is memoryless, 1 a straight
-    /// line. The border reflects the path and the mean angle.
+    /// Gauss-Markov (Liang and Haas 1999). At each step, speed and angle are the previous ones with
+    /// weight `memory` plus their means with 1 - `memory` plus a normal part that keeps their
+    /// deviations. 0 has no memory, 1 is a straight line. The border reflects the path and the mean
+    /// angle.
     GaussMarkov {
         /// Length of a step.
         step: f64,
-        /// Weight of the past, 0 to 1.
+        /// Weight of the previous step, 0 to 1.
         memory: f64,
         /// Mean speed.
         speed: f64,
-        /// Deviation of the speed; below 0 it goes backwards.
+        /// Deviation of the speed; the node moves backwards at a speed below 0.
         speed_deviation: f64,
         /// Deviation of the angle in radians.
         angle_deviation: f64,
     },
-    /// Random trip (Le Boudec and Vojnovic 2005) with straight trips between
-    /// places anywhere: the random waypoint, begun as it is after a long time.
+    /// Random trip (Le Boudec and Vojnovic 2005) with straight trips between random places: the
+    /// random waypoint in its stationary state.
     Trip {
         /// Speed of each trip; above 0.
         speed: Span,
@@ -111,15 +110,15 @@ pub enum Model {
 pub(super) struct State {
     /// Set if a pause follows.
     pauses: bool,
-    /// The next leg must stay inside as a whole.
+    /// Whether the next leg must stay inside as a whole.
     stay_inside: bool,
-    /// Angle of the last leg, if there was one.
+    /// Angle of the previous leg, if there was one.
     angle: Option<f64>,
     speed: f64,
     mean_angle: f64,
-    /// Seconds of a step that are left behind a reflection.
+    /// Seconds of a step that remain after a reflection.
     left: f64,
-    /// The first leg, if it is already under way: where to and how long.
+    /// First leg, if it has already begun: its end and duration.
     begun: Option<(Point, f64)>,
 }
 
@@ -131,7 +130,7 @@ impl State {
         pauses.then(|| pause.draw(stream))
     }
 
-    /// Returns the leg to the end of the step, or to the border, which reflects the angles.
+    /// Returns the leg up to the end of the step, or up to the border, which reflects the angles.
     fn reflected(&mut self, area: Area, from: Point) -> (Point, f64) {
         let mut angle = self.angle.unwrap_or(self.mean_angle);
         let heading = if self.speed < 0.0 { angle + PI } else { angle };
@@ -141,7 +140,7 @@ impl State {
         let to = moved(from, heading, pace * seconds);
         self.left -= seconds;
         if border < self.left + seconds {
-            // Reflected where it leaves: at the sides in x, else in y.
+            // The path is reflected at the side where it leaves: in x or in y.
             let near = 1e-9 * (area.width + area.height);
             let side = to.x <= near || to.x >= area.width - near;
             let out = libm::cos(heading);
@@ -155,12 +154,12 @@ impl State {
     }
 }
 
-/// Draws of a leg that leads outside before its angle is taken from all alike:
-/// narrow turning at a border would look for ever.
+/// Number of draws of a leg that leads outside, after which its angle is uniform: with narrow
+/// turning at a border the search would not end.
 const TRIES: u32 = 10_000;
 
 impl Model {
-    /// State and place at time 0.
+    /// Returns the state and the position at time 0.
     pub(super) fn begin(&self, area: Area, stream: &mut Stream) -> (State, Point) {
         let mut state = State::default();
         let place = area.any(stream);
@@ -182,7 +181,7 @@ impl Model {
                 let pausing = pause.mean();
                 let share = Probability::clamped(pausing / (moving + pausing));
                 if stream.chance(share) {
-                    // Longer pauses are met more often; what is left is any part.
+                    // A longer pause is met more often, and the rest of it is uniform.
                     let whole = loop {
                         let drawn = pause.draw(stream);
                         if stream.uniform() * pause.high <= drawn {
@@ -192,7 +191,7 @@ impl Model {
                     state.begun = Some((place, whole * stream.uniform()));
                     return (state, place);
                 }
-                // So are longer trips, and slow ones.
+                // Longer and slower trips are met more often too.
                 let diagonal = libm::hypot(area.width, area.height);
                 let (from, to) = loop {
                     let (from, to) = (area.any(stream), area.any(stream));
@@ -312,7 +311,7 @@ impl Model {
                 return (whole, count * step);
             }
             if !state.stay_inside {
-                // The steps that do not cross the border; the area is convex.
+                // Returns the steps that do not cross the border; the area is convex.
                 let border = seconds_to_border(area, from, angle, pace);
                 let inside = libm::floor(border / step).min(count);
                 state.stay_inside = true;
@@ -323,7 +322,7 @@ impl Model {
     }
 }
 
-/// Mean of 1 / v for a speed that is drawn evenly, in s/m.
+/// Returns the mean of 1 / v for a uniform speed, in s/m.
 fn mean_inverse(speed: Span) -> f64 {
     if speed.high > speed.low {
         libm::log(speed.high / speed.low) / (speed.high - speed.low)
@@ -332,7 +331,7 @@ fn mean_inverse(speed: Span) -> f64 {
     }
 }
 
-/// Mean distance of two places anywhere in a rectangle (Ghosh 1951), in metres.
+/// Returns the mean distance in metres of two uniform positions in a rectangle (Ghosh 1951).
 pub fn mean_distance(area: Area) -> f64 {
     let (a, b) = (area.width, area.height);
     let d = libm::hypot(a, b);
@@ -348,7 +347,7 @@ fn moved(from: Point, angle: f64, distance: f64) -> Point {
     }
 }
 
-/// An angle that leads into the area; any one, from inside.
+/// Returns an angle that leads into the area; from inside any angle.
 fn inward(area: Area, from: Point, stream: &mut Stream) -> f64 {
     loop {
         let angle = TAU * stream.uniform();
@@ -363,7 +362,7 @@ fn inward(area: Area, from: Point, stream: &mut Stream) -> f64 {
     }
 }
 
-/// Seconds until the border is reached.
+/// Returns the seconds until the border is reached.
 fn seconds_to_border(area: Area, from: Point, angle: f64, speed: f64) -> f64 {
     let along = |at: f64, end: f64, speed: f64| {
         if speed > 0.0 {
@@ -442,7 +441,7 @@ mod tests {
         ]
     }
 
-    /// Ends and seconds of the first `n` legs.
+    /// Returns ends and seconds of the first `n` legs.
     fn legs(model: Model, n: usize, name: &str) -> Vec<(Point, Point, f64)> {
         let mut stream = stream(name);
         let (mut state, mut from) = model.begin(AREA, &mut stream);
@@ -505,8 +504,8 @@ mod tests {
         let n = legs.len() as f64;
         let mean = legs.iter().map(|l| l.0.distance(l.1)).sum::<f64>() / n;
         let square = legs.iter().map(|l| l.0.distance(l.1).powi(2)).sum::<f64>() / n;
-        // Legs that touch share an end: their lengths are correlated, by less
-        // than would double the variance.
+        // Consecutive legs share an end, so their lengths are correlated; the variance less than
+        // doubles.
         let error = (2.0 * (square - mean * mean) / n).sqrt();
         let expected = mean_distance(AREA);
         assert!((mean - expected).abs() < 4.0 * error, "{mean} {expected}");
@@ -614,8 +613,8 @@ mod tests {
         }
     }
 
-    /// vatne2006 sec. 5.2.1: after the border the whole next leg is inside, and
-    /// legs are whole steps.
+    /// vatne2006 sec. 5.2.1: after the border the whole next leg is inside, and legs are whole
+    /// steps.
     #[test]
     fn the_steps_of_the_study_stop_at_the_border_and_stay_inside_after_it() {
         for turning in [
@@ -642,9 +641,9 @@ mod tests {
         }
     }
 
-    /// Turning normally about the last angle makes sharp turns rarer with a
-    /// deviation of 1.5 rad; one of 3 rad wrapped is almost uniform, so that the
-    /// study's claim of fewer sharp turns with 3 does not hold.
+    /// Turning normally about the previous angle makes sharp turns rarer with a deviation of 1.5
+    /// rad. With 3 rad the wrapped angle is almost uniform, so the study's claim of fewer sharp
+    /// turns with 3 does not hold.
     #[test]
     fn turning_of_the_study() {
         let mut stream = stream("turn");
@@ -661,8 +660,7 @@ mod tests {
         let uniform = 1.0 - 2.5 / PI;
         assert!(sharp(1.5) < 0.6 * uniform);
         assert!((sharp(3.0) / uniform - 1.0).abs() < 0.05);
-        // With 0.5 rad, the share of angles that lead away from a border that
-        // was met head on: 0.17 %, and not a few per cent.
+        // With 0.5 rad only 0.17 % of the angles lead away from a border that was met head on.
         let away = libm::erfc(PI / 2.0 / 0.5 / 2f64.sqrt());
         assert!((away - 0.0017).abs() < 0.0001, "{away}");
     }
@@ -685,7 +683,7 @@ mod tests {
             .collect();
         let n = speeds.len() as f64;
         let variance = speeds.iter().map(|s| s * s).sum::<f64>() / n;
-        // The variance of an AR(1) mean square: 2 s^4 (1 + a^2) / (1 - a^2) / n.
+        // The variance of the mean square of an AR(1) process is 2 s^4 (1 + a^2) / (1 - a^2) / n.
         let error = 0.25 * (2.0f64 * 1.64 / 0.36 / n).sqrt();
         assert!((variance - 0.25).abs() < 4.0 * error, "{variance}");
         for lag in [1usize, 3] {

@@ -1,7 +1,7 @@
 //! Recorded behaviour of a path: rates, delays and losses over time.
 //!
-//! A trace is data; what follows it (the transmitter of a link, a stage of a
-//! channel) keeps its own place in it, so that one trace serves many links.
+//! A trace is data. Its users (the transmitter of a link, a stage of a channel) keep their own
+//! position in it, so one trace serves many links.
 
 mod error;
 mod rate;

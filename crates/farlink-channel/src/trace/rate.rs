@@ -1,13 +1,13 @@
-//! Rates that change in time, and the transmitter that follows them.
+//! Rates that change over time, and a transmitter with such a rate.
 //!
-//! When a packet leaves is arithmetic here too: a trace adds no events.
+//! The departure of a packet is computed without an event: a trace adds no events.
 
 use super::{Timeline, TraceError};
 use farlink_tcp::time::NANOS_PER_SEC;
 use farlink_tcp::{Instant, Interval};
 use std::sync::Arc;
 
-/// Bytes that one opportunity of a packet-delivery trace carries.
+/// Bytes of one opportunity of a packet-delivery trace.
 pub const OPPORTUNITY: u32 = 1500;
 
 const MILLI: u64 = 1_000_000;
@@ -15,27 +15,27 @@ const MILLI: u64 = 1_000_000;
 /// Rate of a transmitter over time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RateTrace {
-    /// A packet-delivery trace (Netravali et al. 2015, Mahimahi): at each instant
-    /// up to 1500 bytes leave, and what nobody is waiting to send is lost. The
-    /// last instant is the length of the trace, which begins again there.
+    /// Packet-delivery trace (Netravali et al. 2015, Mahimahi): at each instant up to 1500 bytes
+    /// leave, and an instant without waiting packets is lost. The last instant is the length of the
+    /// trace, which then repeats.
     Opportunities {
         /// Instants in milliseconds, not falling.
         times: Vec<u32>,
     },
-    /// The packet-delivery trace of a constant rate in bit/s: the opportunities
-    /// k = 1, 2, ... at k * 12000 / rate, rounded up to milliseconds.
+    /// Packet-delivery trace of a constant rate in bit/s: the opportunities k = 1, 2, ... are at k
+    /// * 12000 / rate, rounded up to milliseconds.
     Even(u64),
     /// A rate in bit/s for each row.
     Steps {
-        /// Times at which the rows hold.
+        /// Times of the rows.
         timeline: Timeline,
-        /// The rates; 0 is an outage, which a packet waits for.
+        /// Rate of each row in bit/s; 0 is an outage, during which packets wait.
         rates: Vec<u64>,
     },
 }
 
 impl RateTrace {
-    /// A packet-delivery trace from its instants in milliseconds.
+    /// Creates a packet-delivery trace from its instants in milliseconds.
     ///
     /// # Errors
     /// If there is none, if they fall, or if the last is 0.
@@ -53,10 +53,10 @@ impl RateTrace {
         Ok(Self::Opportunities { times })
     }
 
-    /// Rates in bit/s, one for each row of the timeline.
+    /// Creates a trace from one rate (bit/s) for each row of the timeline.
     ///
     /// # Errors
-    /// If the link would come to a stop for ever.
+    /// If the link would stop for good.
     pub fn steps(timeline: Timeline, rates: Vec<u64>) -> Result<Self, TraceError> {
         debug_assert!(rates.len() >= timeline.rows());
         let used = &rates[..timeline.rows()];
@@ -81,7 +81,8 @@ impl RateTrace {
         }
     }
 
-    /// Mean rate over its length in bit/s; of a trace that ends, up to its end.
+    /// Returns the mean rate over its length in bit/s; for a trace that does not repeat, up to its
+    /// end.
     pub fn mean(&self) -> u64 {
         match self {
             Self::Opportunities { times } => {
@@ -101,7 +102,8 @@ impl RateTrace {
         }
     }
 
-    /// Least and greatest rate in bit/s; of opportunities both are the mean.
+    /// Returns the smallest and the largest rate in bit/s; for packet-delivery traces both are the
+    /// mean.
     pub fn bounds(&self) -> [u64; 2] {
         match self {
             Self::Steps { timeline, rates } => {
@@ -113,7 +115,7 @@ impl RateTrace {
         }
     }
 
-    /// The instant of opportunity `k`, in nanoseconds of the trace.
+    /// Returns the instant of opportunity `k`, in nanoseconds of the trace.
     fn opportunity(&self, k: u64) -> u64 {
         match self {
             Self::Opportunities { times } => {
@@ -129,14 +131,15 @@ impl RateTrace {
         }
     }
 
-    /// The first opportunity later than `time` nanoseconds of the trace.
+    /// Returns the first opportunity after `time` nanoseconds of the trace.
     fn first_after(&self, time: u64) -> u64 {
         let millis = time / MILLI;
         match self {
             Self::Opportunities { times } => {
                 let length = u64::from(times[times.len() - 1]);
                 let (lap, within) = (millis / length, millis % length);
-                // At the seam the last of one lap and a 0 of the next coincide.
+                // Where the trace repeats, the last instant of one lap coincides with an instant 0
+                // of the next.
                 let i = times.partition_point(|&t| u64::from(t) <= within);
                 lap * times.len() as u64 + i as u64
             }
@@ -150,15 +153,15 @@ impl RateTrace {
     }
 }
 
-/// A transmitter's place in a trace of rates.
+/// Position of a transmitter in a trace of rates.
 #[derive(Clone, Debug)]
 pub struct Pace {
     trace: Arc<RateTrace>,
     /// Position of time 0 in the trace, in nanoseconds.
     offset: u64,
-    /// Row found last; of opportunities, the next that is not used.
+    /// Last row found; for packet-delivery traces, the next unused opportunity.
     next: u64,
-    /// Bytes that the last opportunity has left for packets that wait for it.
+    /// Bytes of the last opportunity that are left for packets which waited for it.
     left: u32,
 }
 
@@ -181,7 +184,7 @@ impl Pace {
             let starts = free_at.max(now);
             let mut row = self.next as usize;
             let mut place = timeline.at(starts, self.offset, &mut row);
-            // In billionths of a bit, as rate times nanoseconds is.
+            // The unit is a billionth of a bit, because rate is multiplied by nanoseconds.
             let mut need = u128::from(wire) * 8 * u128::from(NANOS_PER_SEC);
             let mut ends = starts.as_nanos();
             loop {
@@ -201,7 +204,7 @@ impl Pace {
             self.next = row as u64;
             return (starts, Instant::from_nanos(ends));
         }
-        // What the last opportunity has left is for those who waited for it.
+        // The rest of the last opportunity is only for packets that waited for it.
         if now >= free_at {
             self.left = 0;
             let came = now.as_nanos() + self.offset;
@@ -254,14 +257,14 @@ mod tests {
         let trace = RateTrace::opportunities(vec![10, 20, 20, 50]).unwrap();
         assert_eq!(trace.mean(), 960_000);
         let mut pace = pace(trace);
-        // Two small ones that wait share one opportunity.
+        // Two small packets that wait share one opportunity.
         assert_eq!(pace.send(at(0), at(0), 700), (at(10), at(10)));
         assert_eq!(pace.send(at(10), at(1), 700), (at(10), at(10)));
-        // A third takes the 100 bytes left and the next.
+        // A third packet uses the 100 bytes left, and the next opportunity.
         assert_eq!(pace.send(at(10), at(2), 700), (at(10), at(20)));
-        // Who comes at the instant itself is too late for what is left of it.
+        // A packet that arrives at the instant itself is too late for the rest of it.
         assert_eq!(pace.send(at(20), at(20), 100), (at(50), at(50)));
-        // The trace begins again: 60, 70, 70, 100.
+        // The trace repeats: 60, 70, 70, 100.
         assert_eq!(pace.send(at(50), at(49), 3000), (at(50), at(70)));
         assert_eq!(pace.send(at(70), at(69), 3000), (at(70), at(100)));
         // After a long silence.
@@ -298,7 +301,7 @@ mod tests {
                 measured >= exact - 1e-12 && measured < exact + 1e-3,
                 "{rate}: {measured}"
             );
-            // A search finds the same opportunity as counting does.
+            // The search finds the same opportunity as counting does.
             for k in 0..2000 {
                 let time = trace.opportunity(k);
                 let after = trace.first_after(time);
@@ -320,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_packet_takes_what_the_rates_give_it() {
-        // 12 kbit: 1 Mbit/s gives 10 kbit in 10 ms, an outage nothing, then 2 Mbit/s.
+        // 12 kbit: 1 Mbit/s gives 10 kbit in 10 ms, an outage nothing, and then 2 Mbit/s the rest.
         let mut pace = pace(steps(&[(0, 1_000_000), (10, 0), (30, 2_000_000)], false).unwrap());
         assert_eq!(pace.send(at(0), at(0), 1500), (at(0), at(31)));
         assert_eq!(pace.send(at(31), at(5), 1500), (at(31), at(37)));

@@ -1,12 +1,11 @@
-//! Times at which the rows of a trace hold.
+//! Times of the rows of a trace.
 
 use super::TraceError;
 use farlink_tcp::{Instant, Interval};
 
-/// Times of the rows of a trace: each holds until the next one's. The first
-/// begins at 0. One that repeats begins again at the time of its last row, which
-/// marks the end and is never reached; of one that does not, the last row holds
-/// for ever.
+/// Times of the rows of a trace; each row holds until the time of the next. The first begins at 0.
+/// A trace that repeats begins again at the time of its last row, which only marks the end.
+/// Otherwise the last row holds for good.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Timeline {
     starts: Vec<u64>,
@@ -20,15 +19,15 @@ pub(crate) struct Place {
     pub(crate) row: usize,
     /// Nanoseconds since it began.
     pub(crate) since: u64,
-    /// Nanoseconds until the next one; `None` for ever.
+    /// Nanoseconds until the next row; `None` if there is no next row.
     pub(crate) left: Option<u64>,
 }
 
 impl Timeline {
-    /// From the times of the rows, which are counted from the first.
+    /// Creates the timeline from the times of the rows, counted from the first.
     ///
     /// # Errors
-    /// If there is none, if they do not rise, or if one row alone is to repeat.
+    /// If there is none, if they do not rise, or if a single row is to repeat.
     pub fn new(times: &[Interval], repeats: bool) -> Result<Self, TraceError> {
         let first = times.first().ok_or(TraceError::Empty)?.as_nanos();
         if let Some(i) = times.windows(2).position(|pair| pair[1] <= pair[0]) {
@@ -56,7 +55,7 @@ impl Timeline {
         Interval::from_nanos(self.starts[self.starts.len() - 1])
     }
 
-    /// Number of rows that can hold.
+    /// Returns the number of rows that can hold.
     pub(crate) fn rows(&self) -> usize {
         self.starts.len() - usize::from(self.repeats)
     }
@@ -66,8 +65,8 @@ impl Timeline {
         self.starts.windows(2).map(|pair| pair[1] - pair[0])
     }
 
-    /// The row that holds at `now`, `offset` nanoseconds further on in the trace.
-    /// `hint` is the row found last; time that goes on finds its row from there.
+    /// Returns the row that holds at `now`, `offset` nanoseconds further on in the trace. `hint` is
+    /// the last row found; the search starts there.
     pub(crate) fn at(&self, now: Instant, offset: u64, hint: &mut usize) -> Place {
         let mut time = now.as_nanos().saturating_add(offset);
         if self.repeats {
@@ -95,7 +94,7 @@ impl Timeline {
         }
     }
 
-    /// The row after `row`; the last one of a trace that does not repeat has none.
+    /// Returns the row after `row`, or `None` after the last row of a trace that does not repeat.
     pub(crate) fn after(&self, row: usize) -> Place {
         let next = if row + 1 < self.rows() { row + 1 } else { 0 };
         Place {

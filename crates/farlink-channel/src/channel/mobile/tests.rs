@@ -38,8 +38,8 @@ const RULES: [FadeRule; 3] = [FadeRule::PerPacket, FadeRule::Instant, FadeRule::
 
 #[test]
 fn equations_7_and_8_give_the_times_of_the_study() {
-    // Leung 1998, section 5.5: R = 2 km at 75 km/h is called 140 s, d = 100 m 3.5 s;
-    // the record computes 138.5 and 3.462. Figure 5.16: 50 m at 65 km/h is 2.00 s.
+    // Leung 1998, section 5.5: R = 2 km at 75 km/h is printed as 140 s, d = 100 m as 3.5 s; the
+    // equations give 138.5 and 3.462. Figure 5.16: 50 m at 65 km/h is 2.00 s.
     let measure = |radius, region, kmh: f64| {
         Handoffs::from_motion(radius, region, kmh / 3.6).map(Interval::as_secs_f64)
     };
@@ -77,7 +77,7 @@ fn equations_9_to_11_give_the_fades_of_the_record() {
     assert!(Fading::from_motion(20.0, 850e6, 1.0, 1.0).is_err());
 }
 
-/// Leung's channel without handoffs on 19.2 kbit/s at a speed.
+/// Returns Leung's channel without handoffs on 19.2 kbit/s at a speed.
 fn cdpd(kmh: f64, loss: f64, rule: FadeRule) -> Mobile {
     let [n, t] = Fading::at_margin(30.0);
     let [interval, duration] = Fading::from_motion(kmh / 3.6, 850e6, n, t).unwrap();
@@ -93,8 +93,7 @@ fn cdpd(kmh: f64, loss: f64, rule: FadeRule) -> Mobile {
 
 #[test]
 fn the_loss_grows_with_speed_as_in_figure_5_3() {
-    // The record: bad shares 0.32, 0.40 and 0.45 at 45, 75 and 120 km/h for
-    // packets of 552 bytes.
+    // Computed bad shares: 0.32, 0.40 and 0.45 at 45, 75 and 120 km/h for packets of 552 bytes.
     for (kmh, share) in [(45.0, 0.32), (75.0, 0.40), (120.0, 0.45)] {
         let theory = cdpd(kmh, 1.0, FadeRule::PerPacket).theory(sampling(552, 230_000_000));
         assert!(
@@ -128,7 +127,7 @@ fn the_other_rules_do_not_show_figure_5_3() {
     };
     let [slow, fast] = [30.0, 120.0].map(|kmh| loss(kmh, FadeRule::Instant));
     assert!((fast / slow - 1.0).abs() < 1e-4 && slow < 0.001);
-    // Overlapping does depend on it: 1 - (1 - share) exp(-c T).
+    // The share of packets that overlap a fade depends on speed: 1 - (1 - share) exp(-c T).
     let [slow, fast] = [30.0, 120.0].map(|kmh| loss(kmh, FadeRule::Overlap));
     assert!(fast > 1.1 * slow, "{slow} {fast}");
 }
@@ -138,7 +137,7 @@ fn fades_alone_agree_with_the_closed_form() {
     for rule in RULES {
         for (interval, duration, bad) in [(30.0, 10.0, 1.0), (20.0, 3.0, 0.3)] {
             let fading = fading(interval, duration, bad, rule);
-            // 4 ms to send, 7 ms apart.
+            // Packets take 4 ms to send and are 7 ms apart.
             let mobile = Mobile::new(1_000_000, None, Some(fading), streams()).unwrap();
             agrees(mobile, sampling(500, 7_000_000));
         }
@@ -190,7 +189,7 @@ fn a_code_corrects_the_bit_errors_of_a_state_and_takes_its_time() {
         };
         let new = || Mobile::new(1_000_000, None, Some(fading), streams()).unwrap();
         let coded = new().with_code(code);
-        // 1500 bytes and 7 * 32 more.
+        // The code adds 7 * 32 bytes to 1500.
         assert_eq!(coded.sending(1500), new().sending(1724));
         let measured = agrees(coded.clone(), sampling(1500, 14_000_000));
         if rule == FadeRule::Instant {
@@ -220,7 +219,7 @@ fn each_cause_is_named() {
         }
     }
     let share = 100.0 / 2100.0;
-    // 5000 cycles of handoffs: 2 % of the share, 4 times.
+    // Over 5000 cycles of handoffs the standard error is 2 % of the share; 4 of these are allowed.
     assert!(
         (causes[0] / n as f64 / share - 1.0).abs() < 0.08,
         "{causes:?}"
@@ -235,7 +234,7 @@ fn each_cause_is_named() {
 #[test]
 fn what_is_forwarded_waits_for_the_end_of_the_handoff_and_loses_nothing() {
     let forward = handoffs(Forwarding::Forward { limit: None });
-    // Packets of 40 us, 1 s apart: each is alone.
+    // Packets of 40 us are 1 s apart, so no packet waits for another.
     let mut mobile = Mobile::new(100_000_000, Some(forward), None, streams()).unwrap();
     assert_eq!(mobile.theory(sampling(500, 1_000_000_000)).loss, Some(0.0));
     let measured = Found::of(&mut mobile, |i| (500, (i as u64 + 1) * 1_000_000_000));
@@ -248,9 +247,9 @@ fn what_is_forwarded_waits_for_the_end_of_the_handoff_and_loses_nothing() {
         .filter(|&d| d > 0.0)
         .collect();
     let share: f64 = 100.0 / 2100.0;
-    // In handoff with its share of time; then for what is left of it,
-    // exponential with its mean, and its own transmission. 1 s is 0.5 + 10 mean
-    // times, so packets are all but independent.
+    // A packet meets a handoff with its share of time. It then waits for the rest of the handoff,
+    // exponential with the same mean, and for its own transmission. 1 s is 0.5 + 10 mean times, so
+    // packets are almost independent.
     let error = (share * (1.0 - share) / n).sqrt();
     near("held", (held.len() as f64 / n, error), share);
     let mean = held.iter().sum::<f64>() / held.len() as f64;
@@ -264,13 +263,13 @@ fn what_is_forwarded_waits_for_the_end_of_the_handoff_and_loses_nothing() {
 #[test]
 fn what_is_forwarded_leaves_in_order_at_the_rate_of_the_link() {
     let forward = handoffs(Forwarding::Forward { limit: None });
-    // 10 ms to send, one after the other: the link is busy all the time.
+    // Packets take 10 ms and follow each other, so the link is always busy.
     let mut mobile = Mobile::new(400_000, Some(forward), None, streams()).unwrap();
     let sending = 10_000_000;
     let mut last = Instant::ZERO;
     let (mut waited, mut caught_up) = (0, 0);
     for i in 1..200_000u64 {
-        // A pause now and then lets what was kept get out.
+        // A pause from time to time lets the kept packets leave.
         let now = Instant::from_nanos((i + i / 1000 * 100) * sending);
         let mut passage = Passage::CLEAN;
         mobile.pass(now, 500, &mut passage);
@@ -308,7 +307,7 @@ fn a_full_buffer_loses_the_rest() {
         let sum: u32 = changing.kept.iter().map(|kept| kept.1).sum();
         assert_eq!(u64::from(sum), changing.kept_bytes);
     }
-    // Of 10 packets in a handoff of 100 ms on average, 4 are kept.
+    // Of 10 packets in a mean handoff of 100 ms, 4 are kept.
     assert!(lost > 1000 && kept > 1000, "{lost} {kept}");
 }
 
@@ -328,7 +327,7 @@ fn kept_packets_leave_one_by_one_behind_the_handoff() {
     let s = ms(1.0);
     let kept = handoffs(Forwarding::Forward { limit: Some(1000) });
     let mut mobile = Mobile::new(4_000_000, Some(kept), None, streams()).unwrap();
-    // The first handoff that is long enough, with time enough behind it.
+    // The first handoff that is long enough, with enough time after it.
     let mut chain = mobile.changing.as_ref().unwrap().chain.clone();
     let end = loop {
         let start = chain.until();
@@ -351,7 +350,7 @@ fn kept_packets_leave_one_by_one_behind_the_handoff() {
     assert_eq!(sent(before(s * 2)), Some(end + s * 2));
     // 1000 bytes are kept.
     assert_eq!(sent(before(s)), None);
-    // One of the two has gone.
+    // One of the two packets has left.
     assert_eq!(sent(end + s), Some(end + s * 3));
     let half = s / 2;
     assert_eq!(sent(end + s + half), None);
@@ -360,8 +359,7 @@ fn kept_packets_leave_one_by_one_behind_the_handoff() {
     assert_eq!(sent(end + s * 5 + half), Some(end + s * 5 + half));
 }
 
-/// A packet of the time that it takes to send is not behind anything, so it needs no
-/// place where none is.
+/// A packet that ends at the moment when it would have to wait needs no room in the buffer.
 #[test]
 fn what_does_not_wait_needs_no_place() {
     let none = handoffs(Forwarding::Forward { limit: Some(0) });
@@ -380,8 +378,8 @@ fn what_does_not_wait_needs_no_place() {
     assert_eq!(passage.verdict, Verdict::Pass);
 }
 
-/// The first packet, too, meets the bad state of the chain per packet with its share,
-/// leave_good / (leave_good + leave_bad) where 4 ms are sent.
+/// The first packet meets the bad state of the chain per packet with its stationary share,
+/// leave_good / (leave_good + leave_bad), at 4 ms per packet.
 #[test]
 fn the_chain_per_packet_begins_in_its_stationary_distribution() {
     let n = 10_000;
