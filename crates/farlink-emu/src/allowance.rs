@@ -1,16 +1,16 @@
-//! Allowance for the tunnel: the delay that it adds to a host's packets is taken off the scenario's
-//! delays.
+//! Compensation for tunnels: the delay that a tunnel adds to a host's packets is subtracted from
+//! the scenario's propagation delays.
 //!
-//! The links that all packets of a host go over are the one at it and, as long as the next node has
-//! one more link only, those that follow. Their propagation delays are shortened, the nearest first,
-//! in both directions, until what the tunnel adds is made up for or nothing is left. Rates and
-//! queues stay as they are.
+//! Only links that carry this host's packets alone are shortened: the link at the host and, while
+//! the next node has just one further link, the links that follow. The nearest link is shortened
+//! first, in both directions, until the tunnel's delay is compensated or no delay is left. Rates
+//! and queues stay unchanged.
 
 use farlink_sim::scenario::Expanded;
 use farlink_tcp::Interval;
 
-/// The scenario with less delay for each (node, what its tunnel adds to each way), and how much was
-/// taken off for each.
+/// Returns the scenario less the `added` delays, each (node, one-way delay of its tunnel), and the
+/// delay that was actually subtracted for each.
 pub(crate) fn take_off(base: &Expanded, added: &[(usize, Interval)]) -> (Expanded, Vec<Interval>) {
     let mut scenario = base.clone();
     let off = added
@@ -30,7 +30,7 @@ pub(crate) fn take_off(base: &Expanded, added: &[(usize, Interval)]) -> (Expande
     (scenario, off)
 }
 
-/// The links that whatever a node sends or gets goes over, from it on.
+/// Returns the links, nearest first, that all packets from or to `node` cross.
 fn chain(scenario: &Expanded, node: usize) -> Vec<usize> {
     let ends_at = |node: usize| {
         let links = scenario.links.iter().enumerate();
@@ -43,11 +43,11 @@ fn chain(scenario: &Expanded, node: usize) -> Vec<usize> {
     let (mut at, mut list) = (node, Vec::new());
     loop {
         let ahead: Vec<_> = ends_at(at).filter(|(i, _)| !list.contains(i)).collect();
-        // Behind another host there are packets that are not of this one alone.
+        // Links behind a branch carry packets of other hosts, too.
         let &[(number, link)] = &ahead[..] else {
             return list;
         };
-        // A link with a protocol of its own keeps its delays.
+        // An ARQ link keeps its delay, and links behind another host carry its packets, too.
         if link.arq.is_some() || (at != node && is_host(at)) {
             return list;
         }

@@ -1,5 +1,5 @@
-//! The loop that drives the engine by the wall clock: packets in, packets out when
-//! they are due.
+//! Event loop that runs the engine on the wall clock: reads packets from hosts, and writes each
+//! packet to its destination when the engine says that it is due.
 
 use crate::EmuError;
 use crate::capture::Captures;
@@ -35,15 +35,15 @@ mod gateways;
 mod poller;
 mod setup;
 
-/// Packets read from a host before the others have their turn.
+/// Reads per host and loop iteration, so that a busy host cannot starve the others.
 const BATCH: usize = 64;
-/// Buffers that are kept for packets to come.
+/// Largest number of empty packet buffers kept for reuse.
 const SPARE: usize = 4096;
-/// Tokens of the sources that are polled beside the hosts, whose tokens are their numbers.
+/// Epoll tokens of the sources that are not hosts. The token of a host is its index.
 const STOP: u64 = u64::MAX - 1;
 const REMOTE: u64 = u64::MAX - 2;
 const UNIT: u64 = u64::MAX - 3;
-/// Number of sources beside the hosts.
+/// Number of polled sources that are not hosts: `STOP`, `REMOTE`, `UNIT` and `TIMER`.
 const OTHERS: usize = 4;
 
 /// Stops an emulation from another thread.
@@ -53,33 +53,35 @@ pub struct Stop(Arc<EventFd>);
 impl Stop {
     /// Ends [`Emulation::run`].
     pub fn stop(&self) {
-        // A counter that cannot be added to is one that was added to.
+        // A write fails only if the eventfd's counter is at its maximum, which wakes the loop as
+        // well.
         let _ = self.0.write(1);
     }
 }
 
-/// An emulation: hosts in namespaces, and the network between them.
+/// A running emulation: the hosts, and the network between them.
 #[derive(Debug)]
 pub struct Emulation {
-    /// Closed before the hosts go, of which it is one.
+    /// Dropped before `hosts`, because the device of the uplink belongs to one of the hosts.
     way_out: Option<WayOut>,
     keeper: Arc<Keeper>,
     pub(crate) live: Live,
-    /// Scenario of the network between the machines that are the hosts.
+    /// The scenario as written, without the allowance for tunnels.
     scenario: Expanded,
     unit: Option<Unit>,
     hosts: Vec<Host>,
-    /// Hosts that are in user space.
+    /// Indices in `hosts` of the user-space hosts.
     endpoints: Vec<usize>,
     poller: Poller,
     stop: Stop,
     lateness: Lateness,
-    /// The network is at this time: what came before enters it now.
+    /// Engine time up to which packets were delivered. A packet that arrived earlier enters the
+    /// network at this time.
     reached: Instant,
     spare: Vec<Vec<u8>>,
     priority: Ran,
     hosts_file: RunFile,
-    /// Whom programs ask for names, if not whom the machine asks.
+    /// The resolv.conf of the programs; `None` for the machine's own.
     resolver: Option<RunFile>,
     captures: Option<Captures>,
     remote: Remote,
@@ -94,13 +96,15 @@ impl Drop for Emulation {
 }
 
 impl Emulation {
-    /// Writes what each host sends and gets to `directory`/HOST.pcapng, what passes either
-    /// side of an agent's node to NODE@LINK-wired.pcapng and NODE@LINK-wireless.pcapng, and
-    /// what the links lose to lost.pcapng with the cause; `snaplen` bytes of each packet, 0
-    /// for all. `comment` stands in the files.
+    /// Captures packets into pcapng files in `directory`, with up to `snaplen` bytes of each packet
+    /// (0 for all) and `comment` in each file.
+    ///
+    /// HOST.pcapng has the packets that a host sent and received, NODE@LINK-wired.pcapng and
+    /// NODE@LINK-wireless.pcapng those on each side of an agent's node, and lost.pcapng those that
+    /// links lost, with the cause.
     ///
     /// # Errors
-    /// If a file cannot be made.
+    /// If a file cannot be created.
     pub fn capture(
         &mut self,
         directory: &Path,
@@ -115,7 +119,7 @@ impl Emulation {
         Ok(())
     }
 
-    /// A way to ask it things while it runs.
+    /// Returns a handle by which other threads query the running emulation.
     pub(crate) fn remote(&self) -> Remote {
         self.remote.clone()
     }
@@ -143,13 +147,13 @@ impl Emulation {
         report.stats(&flows)
     }
 
-    /// Does what other threads asked for.
+    /// Runs the jobs that other threads queued.
     fn answer(&mut self, clock: Clock) {
         let _ = self.remote.wake.read();
         while let Ok(job) = self.jobs.try_recv() {
             let now = clock.now();
             job(self, now);
-            // What the network told of that time stays true.
+            // A job may have reported the network's state at `now`, so no packet may enter earlier.
             self.reached = now;
         }
     }
@@ -159,7 +163,7 @@ impl Emulation {
         &self.hosts
     }
 
-    /// The namespace of a host in which programs can run.
+    /// Returns the namespace in which programs of the host `name` run.
     pub(crate) fn namespace_of(&self, name: &str) -> Result<&Namespace, EmuError> {
         let host = self.hosts.iter().find(|host| host.name == name);
         let host = host.ok_or_else(|| {
@@ -196,7 +200,7 @@ impl Emulation {
         })
     }
 
-    /// Returns the process that ends the programs.
+    /// Returns the process that kills the programs when farlink ends.
     pub(crate) fn keeper(&self) -> Arc<Keeper> {
         Arc::clone(&self.keeper)
     }
@@ -219,12 +223,11 @@ impl Emulation {
         self.stop.clone()
     }
 
-    /// Carries packets until it is stopped, or, if user-space hosts fetch something,
-    /// until they have it. For the least lateness, on a thread
-    /// of its own.
+    /// Carries packets until the emulation is stopped or, if user-space hosts fetch data, until all
+    /// have finished. Run on a thread of its own, lateness is least.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// If a system call fails.
     pub fn run(&mut self) -> Result<Report, EmuError> {
         let (_realtime, ran) = realtime::enter(self.poller.mode())?;
         tracing::debug!(target: "farlink", hosts = self.hosts.len(), scheduling = ?ran, "emulation begins");
@@ -234,12 +237,13 @@ impl Emulation {
 
     fn carry(&mut self) -> Result<Report, EmuError> {
         let failed = |e: nix::Error| EmuError::system("wait for packets", e);
-        // Timers otherwise go off up to 50 us late (prctl(2)).
+        // The kernel's default timer slack is 50 us (prctl(2)).
         nix::sys::prctl::set_timerslack(1).map_err(failed)?;
         let clock = Clock::start();
         let mut buffer = vec![0; LONGEST];
         let mut packets = Vec::new();
-        // Room for all: a device that is not told of holds nothing.
+        // One entry for each source, so that a single epoll_wait reports all that are ready. A
+        // source that is not reported can then be counted as empty.
         let mut events = vec![EpollEvent::empty(); self.hosts.len() + OTHERS];
         let fetching = self.fetching();
         loop {
@@ -262,7 +266,7 @@ impl Emulation {
     }
 
     fn finish(&mut self, clock: Clock) -> Report {
-        // Who asks from now on is told at once that nobody answers.
+        // Drops the receiver, so that queries from other threads fail at once.
         self.jobs = channel().1;
         for host in &mut self.hosts {
             if let Port::Gateway(peer) = &mut host.port {
@@ -277,7 +281,8 @@ impl Emulation {
         report
     }
 
-    /// Packets of a host enter the network at the time they came, as far as that is known.
+    /// Reads packets of a host, and puts them into the network at their arrival time if the kernel
+    /// gives one.
     fn receive(
         &mut self,
         clock: Clock,
@@ -321,8 +326,8 @@ impl Emulation {
         Ok(())
     }
 
-    /// A packet enters at `now`, which has waited for that; `checked` if its checksum is known
-    /// to be right.
+    /// Puts a packet of a host into the network at `now`. `waited` is the time since the packet
+    /// arrived; `checked` is set if its checksum is known to be right.
     fn enter(
         &mut self,
         now: Instant,
@@ -345,14 +350,14 @@ impl Emulation {
         }
     }
 
-    /// Returns whether a user-space host has not finished its fetch.
+    /// Returns whether any user-space host is still fetching.
     fn fetching(&self) -> bool {
         let endpoint = |&i: &usize| self.hosts[i].endpoint();
         let mut all = self.endpoints.iter().filter_map(endpoint);
         all.any(Endpoint::is_fetching)
     }
 
-    /// Returns the next deadline, of the network or of a user-space host.
+    /// Returns the next deadline of the network, the user-space hosts and the unit.
     fn next_time(&self) -> Instant {
         let endpoint = |&i: &usize| self.hosts[i].endpoint()?.next_timeout();
         self.endpoints
@@ -371,11 +376,13 @@ impl Emulation {
         {
             self.allow_for_tunnels(now);
         }
-        // What came since may be for this network before what is due since.
+        // Not up to `now`: a packet that arrived after the last poll may have to enter the network
+        // before the packets due since then.
         self.deliver_by(self.poller.arrivals.looked_at(), clock)
     }
 
-    /// Delivers every packet that is due by this time; user-space hosts answer at once.
+    /// Delivers every packet due by `by`. A reply of a user-space host that is due by then is
+    /// delivered, too.
     fn deliver_by(&mut self, by: Instant, clock: Clock) -> Result<(), EmuError> {
         let by = by.max(self.reached);
         self.reached = by;
@@ -391,7 +398,8 @@ impl Emulation {
         }
     }
 
-    /// A user-space host does what is due. Returns whether it sent something.
+    /// Fires the due timers of a user-space host, and puts its packets into the network. Returns
+    /// whether the host sent a packet.
     fn work(&mut self, now: Instant, host: usize) -> bool {
         if let Port::Endpoint(endpoint) = &mut self.hosts[host].port
             && endpoint.next_timeout().is_some_and(|at| at <= now)

@@ -1,5 +1,6 @@
-//! A gateway: a host of a scenario that runs on another machine. What it sends goes to the unit
-//! there, and what the unit lets through comes back.
+//! A gateway makes another machine a host of the unit's scenario. Packets of the machine go to the
+//! unit through an encrypted tunnel, and packets that the emulated network delivers to the host
+//! come back.
 
 use crate::EmuError;
 use crate::attach::{Attach, Attached};
@@ -27,65 +28,66 @@ use tunnel::{Said, Tunnel};
 
 mod tunnel;
 
-/// Time between two looks at what is due.
+/// Longest wait for packets, in milliseconds, after which due timers are checked.
 const BEAT_MS: u16 = 20;
-/// Time between two words about what the device dropped, and where the gateway is.
+/// Interval of the reports to the unit: drops of the device, and the place of the host.
 const TELL: Interval = Interval::from_millis(500);
-/// Packets that are carried one way before the other has its turn.
+/// Packets that are carried in one direction before the other direction is served.
 const BATCH: usize = 64;
 
 /// Options of a gateway.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GatewayOptions {
-    /// Host and port of the unit.
+    /// Address of the unit, as `HOST:PORT`.
     pub join: String,
-    /// The host of the scenario that it is.
+    /// Name of the scenario's host that this machine stands for.
     pub host: String,
     /// Key that the unit printed.
     pub key: String,
-    /// The program whose end is the end; none runs until it is stopped.
+    /// Program to run; the gateway ends with the program. Without a program, the gateway runs until
+    /// it is stopped.
     pub program: Option<Vec<String>>,
-    /// Thing that is the host in place of a new namespace.
+    /// Existing interface, bridge or namespace to use instead of a new namespace.
     pub attach: Option<Attach>,
-    /// Attach also what the machine's own connection goes by.
+    /// Set to attach even an interface that carries the machine's own connections.
     pub force: bool,
-    /// Places over time: seconds from the start, and metres. The host moves straight from one place
-    /// to the next and stays at the last.
+    /// Path of the host, as (seconds from the start, x and y in metres). The host moves in a
+    /// straight line between places, and stays at the last.
     pub places: Vec<(f64, f64, f64)>,
-    /// End after so many seconds.
+    /// Seconds after which the gateway ends.
     pub seconds: Option<f64>,
-    /// Set for one packet per read or write of the device.
+    /// Set to disable merging of segments: each read or write of the device carries one packet.
     pub plain: bool,
-    /// Set if SIGINT from a process ends the program and the gateway. The call must be on the main
-    /// thread.
+    /// Set if a SIGINT from another process ends the program and the gateway. [`gateway`] must then
+    /// be called on the main thread.
     #[serde(default)]
     pub interrupt: bool,
 }
 
-/// Result of a gateway.
+/// Summary of a gateway's run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct GatewayDone {
-    /// The host that it was.
+    /// Name of the scenario's host.
     pub host: String,
     /// Address of the host.
     pub address: String,
-    /// Packets that it sent to the unit.
+    /// Packets sent to the unit.
     pub sent: u64,
-    /// Packets that its machine got.
+    /// Packets delivered to the machine.
     pub delivered: u64,
-    /// Packets that its machine would not take.
+    /// Packets that the machine's kernel refused.
     pub refused: u64,
-    /// Packets that it could not send, since its keys were over or the network full. What was on
-    /// its way while the unit was lost is not known to be lost.
+    /// Packets not sent, because the session's keys had expired or the socket was full. Packets
+    /// that were lost on the way to an unreachable unit are not included.
     pub unsent: u64,
-    /// Packets that its device dropped.
+    /// Packets that the host's device dropped.
     pub overflowed: u64,
-    /// Datagrams that were not authentic.
+    /// Datagrams that failed authentication.
     pub forged: u64,
-    /// Datagrams that were there before.
+    /// Authentic datagrams that had been received before.
     pub replayed: u64,
-    /// Number of times that the unit was lost.
+    /// Number of times that contact with the unit was lost.
     pub lost: u64,
     /// Set if the unit announced its end.
     pub unit_ended: bool,
@@ -93,7 +95,7 @@ pub struct GatewayDone {
     pub exit_code: i32,
 }
 
-/// Waits until there is something to read, or a beat long.
+/// Waits until the tunnel, the device or `stop` is readable, at most `TICK_MS`.
 fn wait(socket: &UdpSocket, host: Option<&Host>, stop: Option<&EventFd>) -> Result<(), EmuError> {
     let readable = |fd| PollFd::new(fd, PollFlags::POLLIN);
     let mut all = vec![readable(socket.as_fd())];
@@ -105,7 +107,7 @@ fn wait(socket: &UdpSocket, host: Option<&Host>, stop: Option<&EventFd>) -> Resu
     }
 }
 
-/// Returns the place at a time, on the straight line between two places.
+/// Returns the place at `time` (s), by linear interpolation between `places`.
 fn place_at(places: &[(f64, f64, f64)], time: f64) -> Option<(f64, f64)> {
     let next = places.partition_point(|&(at, ..)| at <= time);
     let Some(&(since, x, y)) = next.checked_sub(1).and_then(|last| places.get(last)) else {
@@ -118,14 +120,14 @@ fn place_at(places: &[(f64, f64, f64)], time: f64) -> Option<(f64, f64)> {
     Some((x + share * (to_x - x), y + share * (to_y - y)))
 }
 
-/// The host and its tunnel, between which packets are carried.
+/// A host and its tunnel, with the buffers for carrying packets between them.
 struct Gateway<'a> {
     tunnel: &'a mut Tunnel,
     host: &'a mut Host,
     buffer: Vec<u8>,
     pieces: Pieces,
     packets: Vec<(Vec<u8>, bool)>,
-    /// Number of the last packet, which its pieces have.
+    /// Identification of the last packet sent, which all its pieces carry.
     ident: u32,
 }
 
@@ -145,7 +147,7 @@ impl<'a> Gateway<'a> {
         EmuError::device(what, &self.host.name, e)
     }
 
-    /// Carries packets until it is stopped or the unit ends.
+    /// Carries packets until `stop` is set or the unit ends.
     fn carry(
         &mut self,
         stop: &EventFd,
@@ -153,7 +155,7 @@ impl<'a> Gateway<'a> {
         clock: &impl Fn() -> Instant,
         notices: &Sender<String>,
     ) -> Result<(), EmuError> {
-        // At normal priority where it is not allowed.
+        // Falls back to normal priority if real-time priority is not permitted.
         let _realtime = realtime::enter(Mode::Best)?;
         let (mut last_report, began) = (None::<Instant>, clock());
         self.tunnel.show(began);
@@ -169,7 +171,7 @@ impl<'a> Gateway<'a> {
             self.send_to_unit(clock)?;
             let now = clock();
             if let Some(line) = self.tunnel.work(now) {
-                // Nobody may be left to read it.
+                // The receiver may be gone.
                 let _ = notices.send(line);
             }
             if last_report.is_none_or(|last_report| now.since(last_report) >= TELL) {
@@ -179,7 +181,7 @@ impl<'a> Gateway<'a> {
         }
     }
 
-    /// Delivers packets of the unit to the host, until none waits or the unit ends.
+    /// Delivers packets from the unit to the host, until none waits or the unit ends.
     fn deliver_to_host(
         &mut self,
         clock: &impl Fn() -> Instant,
@@ -220,7 +222,7 @@ impl<'a> Gateway<'a> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Sends packets of the host to the unit, in pieces that fit datagrams.
+    /// Sends packets of the host to the unit, cut into pieces that fit into datagrams.
     fn send_to_unit(&mut self, clock: &impl Fn() -> Instant) -> Result<(), EmuError> {
         for _ in 0..BATCH {
             let packets = &mut self.packets;
@@ -271,7 +273,7 @@ impl GatewayOptions {
         }
     }
 
-    /// Makes the host, or attaches it.
+    /// Creates the host's namespace, or attaches to an existing kernel or interface.
     fn make_host(&self, node: NodeId, nodes: u32, config: &HostConfig) -> Result<Host, EmuError> {
         let Some(to) = &self.attach else {
             return Host::create(&self.host, node, config);
@@ -284,7 +286,7 @@ impl GatewayOptions {
         Host::attach(&self.host, node, nodes, to, config)
     }
 
-    /// Returns the program and its command in the host.
+    /// Returns the name of the program, and the command that runs it in the host's namespace.
     fn command(&self, host: &Host, names: Names<'_>) -> Option<(&str, Command)> {
         let (program, arguments) = self.program.as_deref()?.split_first()?;
         let mut command = host.namespace()?.command(program, names);
@@ -342,7 +344,8 @@ fn run<E>(
             hello.extend(notices.try_iter());
             tick(&std::mem::take(&mut hello))
         });
-        // A counter that cannot be added to is one that was added to.
+        // A write fails only if the eventfd's counter is at its maximum, which wakes the thread as
+        // well.
         let _ = stop.write(1);
         let carried = carrying.join().unwrap_or_else(|_| {
             Err(EmuError::Scenario(
@@ -353,17 +356,17 @@ fn run<E>(
     })
 }
 
-/// Returns the engine's clock of a gateway, which counts from this instant.
+/// Returns a clock that gives the time since `began` as an [`Instant`].
 fn clock_since(began: std::time::Instant) -> impl Fn() -> Instant {
     move || Instant::from_nanos(began.elapsed().as_nanos() as u64)
 }
 
-/// Joins a unit as a host of its scenario, and is that host until a program ends, it is stopped or
-/// the unit ends. `tick` gets lines for whoever watches, and says whether to go on; an error of its
-/// own ends all.
+/// Joins a unit as a host of its scenario, and carries packets until the program ends, the gateway
+/// is stopped or the unit ends. `tick` is called regularly with new status lines. It stops the
+/// gateway by `Ok(false)` or an error, which is returned.
 ///
 /// # Errors
-/// If the options are wrong, the unit does not answer or refuses, or the system refuses.
+/// If the options are wrong, the unit refuses or does not answer, or a system call fails.
 pub fn gateway<E>(
     options: &GatewayOptions,
     mut tick: impl FnMut(&[String]) -> Result<bool, E>,
@@ -373,7 +376,8 @@ pub fn gateway<E>(
     options.check()?;
     let mut tunnel = Tunnel::open(options)?;
     Host::check()?;
-    // Before the unit is asked: what this machine does not allow needs none.
+    // Started before the handshake, so that missing privileges are reported even if the unit is
+    // down.
     let keeper = Keeper::start(&[])?;
     let welcome = match tunnel.join(&clock, &mut tick)? {
         Ok(Some(welcome)) => welcome,

@@ -1,7 +1,7 @@
-//! Real packets in real time: the engine driven by the wall clock, between
-//! network namespaces whose only way out is a TUN device into it.
+//! Runs the engine on the wall clock with real packets. The hosts are network namespaces, each with
+//! a TUN device into the engine as its only uplink.
 //!
-//! Linux only, and with the right to make network namespaces (root).
+//! Linux only. Making network namespaces needs root.
 #![cfg(target_os = "linux")]
 
 mod admission;

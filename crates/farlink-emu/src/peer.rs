@@ -1,4 +1,4 @@
-//! A host of the scenario that is a gateway on another machine: the unit's side of it.
+//! The unit's side of a gateway: its sessions, the measured delay of its tunnel, and its counters.
 
 use crate::tun::Written;
 use crate::tunnel::{Bad, Inner, Pieces, RoundTrips, Session, cut};
@@ -10,19 +10,19 @@ use std::hash::{BuildHasher, Hasher};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
-/// A gateway that was not heard of for so long is away; and to a gateway, the unit.
+/// Silence after which the unit counts a gateway as lost, and a gateway the unit.
 pub(crate) const LOST_AFTER: Interval = Interval::from_secs(3);
-/// Time between two probes; and at first, until there are some round trips.
+/// Interval of probes, and the shorter interval until 2 * `ENOUGH` round trips are measured.
 const PROBE: Interval = Interval::from_millis(250);
 const FIRST_PROBE: Interval = Interval::from_millis(50);
-/// Round trips that are enough to judge the path by.
+/// Number of measured round trips from which the tunnel's delay is estimated.
 const ENOUGH: usize = 8;
-/// Time between two looks at that.
+/// Interval at which the estimate of the tunnel's delay is compared with the allowance.
 const JUDGED: Interval = Interval::from_millis(500);
-/// A change of the path's delay that is worth a change of the scenario's.
+/// Smallest change of the tunnel's delay that changes the allowance (or 10 %, if that is more).
 const WORTH: Interval = Interval::from_micros(50);
 
-/// A session, and where its other end is.
+/// A session and the address of its gateway.
 #[derive(Debug)]
 pub(crate) struct Association {
     pub(crate) own: u32,
@@ -30,33 +30,34 @@ pub(crate) struct Association {
     pub(crate) to: SocketAddr,
 }
 
-/// Counts of a gateway beside its packets.
+/// Counters of a gateway besides those of its packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub(crate) struct PeerCounts {
-    /// Number of joins, the first included.
+    /// Number of times that the gateway joined, the first included.
     pub(crate) joined: u64,
     /// Number of losses.
     pub(crate) lost: u64,
-    /// Packets for it that were lost since it was away.
+    /// Packets for the gateway that were dropped while it was away.
     pub(crate) away: u64,
-    /// Datagrams that were not authentic.
+    /// Datagrams that failed authentication.
     pub(crate) forged: u64,
-    /// Datagrams that were there before.
+    /// Authentic datagrams that had been received before.
     pub(crate) replayed: u64,
-    /// Datagrams of it that never came, in sessions that are over.
+    /// Datagrams of this gateway that were lost in finished sessions.
     pub(crate) missing: u64,
-    /// Packets that its own device dropped, as it says.
+    /// Packets that the device on the gateway's machine dropped, as the gateway reports.
     pub(crate) overflowed: u64,
 }
 
-/// A gateway, or the place of one that has not come.
+/// A gateway, which may not have joined yet.
 #[derive(Debug)]
 pub(crate) struct Peer {
     socket: Arc<UdpSocket>,
-    /// By which it is known again.
+    /// Random number of the gateway's process, by which a rejoining gateway is recognized.
     pub(crate) instance: u64,
     current: Option<Association>,
-    /// Answered; it has not shown yet that it is not a replay.
+    /// Session of an answered handshake. It replaces `current` once a datagram arrives in it, which
+    /// a replayed handshake cannot produce.
     next: Option<(u64, Association)>,
     previous: Option<Association>,
     pub(crate) is_here: bool,
@@ -67,9 +68,9 @@ pub(crate) struct Peer {
     joined: Instant,
     pub(crate) place: Option<(f64, f64)>,
     judged: Instant,
-    /// Delay of the tunnel each way, as far as it is known.
+    /// One-way delay of the tunnel for which an allowance is made.
     pub(crate) allowed: Option<Interval>,
-    /// Part of that delay that is taken off the scenario's delays.
+    /// Part of `allowed` that could be subtracted from the scenario's delays.
     pub(crate) taken_off: Interval,
     pieces: Pieces,
     ident: u32,
@@ -78,14 +79,14 @@ pub(crate) struct Peer {
     datagram: Vec<u8>,
 }
 
-/// Meaning of an authentic datagram of the gateway.
+/// Result of handling an authentic datagram of the gateway.
 #[derive(Debug)]
 pub(crate) enum Heard {
-    /// Nothing that is of interest to others.
+    /// The datagram is fully handled.
     Nothing,
-    /// A packet; whether its checksum is known to be right.
+    /// A packet; the flag is set if its checksum is known to be right.
     Packet(Vec<u8>, bool),
-    /// Place of the gateway.
+    /// New place of the gateway: x and y in metres.
     Place(f64, f64),
     /// End of the gateway.
     Bye,
@@ -110,15 +111,16 @@ impl Peer {
             taken_off: Interval::ZERO,
             pieces: Pieces::default(),
             ident: 0,
-            // Not from 0: what still comes of a session with a unit before this one is of no
-            // session, and no forgery of one that has its number by chance.
+            // Starts at a random number. Datagrams for a session of an earlier unit are then rarely
+            // mistaken for forged datagrams of a session of this unit.
             serial: RandomState::new().build_hasher().finish() as u16,
             counts: PeerCounts::default(),
             datagram: Vec::new(),
         }
     }
 
-    /// A number for a session with it: that of its host, and one of its own.
+    /// Returns the number of a new session: the host's index in the upper 16 bits, a serial number
+    /// in the lower.
     pub(crate) fn own_number(&mut self, host: usize) -> u32 {
         self.serial = self.serial.wrapping_add(1);
         (host as u32) << 16 | u32::from(self.serial)
@@ -130,7 +132,7 @@ impl Peer {
         Some(association.to)
     }
 
-    /// Datagrams of it that never came.
+    /// Returns the number of datagrams from the gateway that were lost.
     pub(crate) fn missing(&self) -> u64 {
         let now = self.current.iter().chain(&self.previous);
         self.counts.missing
@@ -139,23 +141,24 @@ impl Peer {
                 .sum::<u64>()
     }
 
-    /// Packets of which a piece never came.
+    /// Returns the number of packets of which a piece was lost.
     pub(crate) fn incomplete(&self) -> u64 {
         self.pieces.incomplete
     }
 
-    /// Records an answer. The session starts when the gateway first sends in it.
+    /// Stores the session of an answered handshake. The session starts when the gateway first sends
+    /// in it.
     pub(crate) fn answered(&mut self, instance: u64, association: Association) {
         self.next = Some((instance, association));
     }
 
-    /// Returns the delay of the tunnel each way and its variation, if known.
+    /// Returns the one-way delay of the tunnel and its jitter, if enough round trips were measured.
     pub(crate) fn path(&self) -> Option<(Interval, Interval)> {
         let known = self.trips.len() >= ENOUGH;
         Some((self.trips.one_way()?, self.trips.jitter()?)).filter(|_| known)
     }
 
-    /// A packet for it.
+    /// Sends a packet to the gateway.
     pub(crate) fn write(&mut self, now: Instant, raw: &Raw) -> Written {
         let mut sent = self.is_here;
         if sent {
@@ -180,8 +183,8 @@ impl Peer {
         }
     }
 
-    /// Judges what the tunnel takes each way; whether that has changed so much that the
-    /// scenario's delays should.
+    /// Updates `allowed` if the tunnel's delay has changed by at least max([`WORTH`], 10 %).
+    /// Returns whether it was updated.
     pub(crate) fn judge_path(&mut self, now: Instant) -> bool {
         if self.trips.len() < ENOUGH || now.since(self.judged) < JUDGED {
             return false;
@@ -201,7 +204,7 @@ impl Peer {
 
     fn say(&mut self, now: Instant, inner: Inner<'_>) {
         if let Some(association) = &mut self.current {
-            // What is lost here is lost as on the way: nobody waits for it.
+            // A failed send counts as a loss in the tunnel.
             association.send(&self.socket, now, inner, &mut self.datagram);
         }
     }
@@ -213,7 +216,8 @@ impl Peer {
         }
     }
 
-    /// Does what is due by `now`. Returns whether the gateway was lost since the last call.
+    /// Detects a lost gateway, and sends a probe if one is due. Returns whether the gateway was
+    /// lost by this call.
     pub(crate) fn work(&mut self, now: Instant) -> bool {
         if !self.is_here {
             return false;
@@ -235,7 +239,7 @@ impl Peer {
         false
     }
 
-    /// A sealed datagram for one of its sessions. Says whether it is new here by that.
+    /// Decrypts and handles a datagram. Also returns whether the gateway has just joined.
     pub(crate) fn open(
         &mut self,
         now: Instant,
@@ -263,14 +267,14 @@ impl Peer {
                 Bad::Forged | Bad::Old => self.counts.forged += 1,
                 Bad::Replayed => self.counts.replayed += 1,
             })?;
-        // Its address may have changed: what is authentic tells where it is.
+        // The datagram is authentic, so its source is the gateway's current address.
         association.to = from;
         let mut is_new = false;
         if let Some((instance, association)) = self.next.take_if(|_| joins) {
             let another = self.instance != instance;
             is_new = !self.is_here || another;
             let before = self.current.replace(association);
-            // What still comes of the session before is taken, but not of another gateway.
+            // Late datagrams of the previous session are accepted, unless it was another gateway's.
             let (kept, over) = if another {
                 (None, before)
             } else {
@@ -282,11 +286,11 @@ impl Peer {
             self.previous = kept;
             self.instance = instance;
         } else if !self.is_here {
-            // It was not heard of for a while, and has not noticed.
+            // The unit had counted the gateway as lost, but the gateway did not notice the gap.
             is_new = true;
         }
         if is_new {
-            // The path may be another.
+            // The path of the tunnel may have changed.
             self.trips = RoundTrips::default();
             self.joined = now;
             self.counts.joined += 1;
@@ -296,11 +300,12 @@ impl Peer {
         Ok((is_new, self.heed(now, to, &plain)))
     }
 
-    /// Heeds what was said in the session `own`.
+    /// Handles a decrypted message of the session `own`.
     fn heed(&mut self, now: Instant, own: u32, plain: &[u8]) -> Heard {
         match Inner::read(plain) {
             Some(Inner::Probe { at }) => self.say(now, Inner::Echo { at, held: 0 }),
-            // What it answers to a probe of before it was lost tells how long it was stopped.
+            // An echo of a probe sent before the last join would include the time of the
+            // interruption.
             Some(Inner::Echo { at, .. }) if at < self.joined.as_nanos() => {}
             Some(Inner::Echo { at, held }) => {
                 let took = now.as_nanos().checked_sub(at);
@@ -321,7 +326,8 @@ impl Peer {
             Some(Inner::Overflowed { packets }) => self.counts.overflowed = packets,
             Some(Inner::Bye) => {
                 self.is_here = false;
-                // What was overtaken by this on its way does not bring it back.
+                // Both sessions end, so that datagrams which the `Bye` overtook do not rejoin the
+                // gateway.
                 let over = self.current.take().into_iter().chain(self.previous.take());
                 self.counts.missing += over.map(|old| old.session.missing()).sum::<u64>();
                 return Heard::Bye;

@@ -1,5 +1,5 @@
-//! The emulation unit: one socket, by which gateways on other machines join as hosts of the
-//! scenario, send what their machines send, and get what the network delivers to them.
+//! The unit of a distributed emulation: one UDP socket by which gateways on other machines join as
+//! hosts of the scenario, send their machines' packets, and receive what the network delivers.
 
 use crate::EmuError;
 use crate::admission::{Admission, Admitted};
@@ -14,28 +14,28 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Time between two looks at who is there.
+/// Interval of the checks for lost gateways and due probes.
 const BEAT: Interval = Interval::from_millis(25);
-/// First messages that are remembered, so that a replay of one is not answered.
+/// Number of handshake initiations that are remembered, so that a replayed one is not answered.
 const REMEMBERED: usize = 65_536;
-/// Bytes of names and addresses that a gateway is told, and those of an address with what stands
-/// around it and its name.
+/// Bytes of host names and addresses in a welcome, and the overhead per host (the address and the
+/// JSON around it).
 const NAMES: usize = 50_000;
 const BESIDE: usize = 24;
-/// Longest datagram of UDP.
+/// Longest UDP datagram, in bytes.
 const LONGEST: usize = 65_535;
 
 /// Options of a unit.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnitOptions {
-    /// Address at which gateways reach the unit.
+    /// Address and port on which the unit listens.
     pub listen: SocketAddr,
-    /// Key of the gateways, as text.
+    /// Shared key of the unit and its gateways, as text.
     pub key: String,
 }
 
-/// A new key for gateways to join with, as text.
+/// Returns a new random key as text.
 ///
 /// # Errors
 /// If the system has no random numbers.
@@ -44,23 +44,24 @@ pub fn new_key() -> Result<String, EmuError> {
     Ok(key.to_string())
 }
 
-/// Lines for whoever watches the unit.
+/// Status lines for the user of the unit.
 pub(crate) type Notices = Arc<Mutex<Vec<String>>>;
 
-/// Datagrams that were of no gateway.
+/// Counts of unauthenticated or refused datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Strangers {
-    /// Nothing that a gateway sends, or of no session.
+    /// Datagrams of an unknown type or session.
     pub unknown: u64,
-    /// First messages of handshakes without the key.
+    /// Handshake initiations that were not made with the key.
     pub without_key: u64,
-    /// First messages that were there before.
+    /// Handshake initiations that had been received before.
     pub replayed: u64,
-    /// First messages that were too many to be looked at.
+    /// Handshake initiations that were dropped unread, because too many arrived.
     pub flooded: u64,
-    /// First messages without the cookie of their address, which got it; each that joins begins so.
+    /// Handshake initiations without a valid cookie, each answered with a cookie. Every gateway
+    /// that joins sends at least one.
     pub unproven: u64,
-    /// Gateways that were refused.
+    /// Authentic requests to join that were refused.
     pub refused: u64,
 }
 
@@ -69,17 +70,18 @@ pub struct Strangers {
 pub struct GatewayReport {
     /// Set while the gateway is joined.
     pub here: bool,
-    /// Address from which it sends.
+    /// Place that the gateway reported, as (x, y) in metres.
     pub address: Option<String>,
-    /// Place that the gateway reported, in metres.
+    /// One-way delay of the tunnel in seconds: half of the median round-trip time.
     pub place: Option<(f64, f64)>,
-    /// Half of the median round trip of the tunnel, in seconds.
+    /// Jitter of the tunnel in seconds: half of the difference between the 90th and the 10th
+    /// percentile of the round-trip time.
     pub one_way_s: Option<f64>,
     /// Spread of that: nine tenths of the round trips less one tenth, halved, in seconds.
     pub jitter_s: Option<f64>,
-    /// Part of `one_way_s` that is taken off the scenario's delays, in seconds.
+    /// Datagrams from the gateway that were lost in the tunnel.
     pub taken_off_s: f64,
-    /// Datagrams of it that never came.
+    /// Packets from the gateway of which a piece was lost in the tunnel.
     pub missing: u64,
     /// Packets of it of which a piece never came.
     pub incomplete: u64,
@@ -87,14 +89,14 @@ pub struct GatewayReport {
     counts: PeerCounts,
 }
 
-/// Datagram that concerns the engine.
+/// Event that a gateway's datagram causes in the engine.
 #[derive(Debug)]
 pub(crate) enum Taken {
     /// Nothing.
     Nothing,
-    /// A packet of a host; whether its checksum is known to be right.
+    /// A packet of the host with this index; the flag is set if its checksum is known to be right.
     Packet(usize, Vec<u8>, bool),
-    /// Place of a host in metres.
+    /// New place of the host with this index: x and y in metres.
     Place(usize, f64, f64),
 }
 
@@ -157,7 +159,7 @@ impl Unit {
         })
     }
 
-    /// By what gateways are sent to.
+    /// Returns the socket by which datagrams to gateways are sent.
     pub(crate) fn socket(&self) -> Arc<UdpSocket> {
         Arc::clone(&self.socket)
     }
@@ -183,7 +185,7 @@ impl Unit {
         loop {
             match self.socket.recv_from(buffer) {
                 Ok(read) => return Some(read),
-                // What a gateway that is gone answered to a datagram of ours.
+                // ICMP error for an earlier datagram, because its gateway has gone.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
                 Err(_) => return None,
             }
@@ -195,7 +197,7 @@ impl Unit {
         self.worked + BEAT
     }
 
-    /// Does what is due: says who is lost, and probes the others. Whether it was time for that.
+    /// Detects lost gateways, and probes the others. Returns whether this was due at `now`.
     pub(crate) fn work(&mut self, now: Instant, hosts: &mut [Host]) -> bool {
         if now < self.next_time() {
             return false;
@@ -273,7 +275,8 @@ impl Unit {
         }
     }
 
-    /// Returns whether a first message is to be read; one without the cookie of its address gets it.
+    /// Returns whether a handshake initiation may be read. Without a valid cookie, it is answered
+    /// with one.
     fn admits(&mut self, now: Instant, from: SocketAddr, number: u32, cookie: &Cookie) -> bool {
         match self.admission.admit(now, from, cookie) {
             Admitted::Yes => return true,
@@ -282,7 +285,7 @@ impl Unit {
                 let mut datagram = Vec::new();
                 let to = number;
                 Outer::Prove { to, cookie }.write(&mut datagram);
-                // If this is lost, it asks again.
+                // If this datagram is lost, the gateway retries.
                 let _ = self.socket.send_to(&datagram, from);
             }
             Admitted::Flooded => self.strangers.flooded += 1,
@@ -290,7 +293,8 @@ impl Unit {
         false
     }
 
-    /// A first message from a proven address. Without the key it is not answered, nor a second time.
+    /// Answers a handshake initiation from a proven address. Without the key, or as a replay, it
+    /// gets no answer.
     fn hello(
         &mut self,
         now: Instant,
@@ -346,7 +350,7 @@ impl Unit {
         let Some((datagram, session)) = opened.answer(session, &welcome, now, limits) else {
             return;
         };
-        // If this is lost, it asks again.
+        // If this datagram is lost, the gateway retries.
         let _ = self.socket.send_to(&datagram, from);
         if let Some((at, own)) = own
             && let Port::Gateway(peer) = &mut hosts[at].port
@@ -361,7 +365,7 @@ impl Unit {
     }
 
     fn welcome(&self, at: usize, hosts: &[Host]) -> Welcome {
-        // As many as a datagram has room for.
+        // As many names as fit into the datagram.
         let mut room = NAMES;
         let names = hosts.iter().map_while(|h| {
             room = room.checked_sub(h.name.len() + BESIDE)?;
@@ -378,7 +382,7 @@ impl Unit {
     }
 }
 
-/// Returns the state of the gateway at a port.
+/// Returns the state of the gateway at `port`; `None` for any other host.
 pub(crate) fn report(port: &Port) -> Option<GatewayReport> {
     let Port::Gateway(peer) = port else {
         return None;

@@ -1,5 +1,5 @@
-//! An emulation whose hosts are gateways on other machines: what comes from them, and what their
-//! tunnels take off the delays of the scenario.
+//! The part of an emulation that serves gateways on other machines: reads their packets, and
+//! subtracts the delay of their tunnels from the scenario's delays.
 
 use super::{BATCH, Emulation};
 use crate::EmuError;
@@ -46,14 +46,15 @@ impl Emulation {
         Ok(())
     }
 
-    /// Changes what the network is to be like.
+    /// Changes the running network to `scenario`.
     pub(crate) fn set(&mut self, scenario: &Expanded) -> Result<(), String> {
         self.live.set(&self.with_tunnels(scenario).0)?;
         self.scenario = scenario.clone();
         Ok(())
     }
 
-    /// A scenario without what the tunnels take, and how much of that each host's is.
+    /// Returns `scenario` less the delays of the tunnels, and for each gateway (index in `hosts`)
+    /// the delay that was subtracted.
     fn with_tunnels(&self, scenario: &Expanded) -> (Expanded, Vec<(usize, Interval)>) {
         let (mut hosts, mut added) = (Vec::new(), Vec::new());
         for (i, host) in self.hosts.iter().enumerate() {
@@ -68,7 +69,8 @@ impl Emulation {
         (scenario, hosts.into_iter().zip(off).collect())
     }
 
-    /// Takes what tunnels add now off the delays of the scenario, where that has changed.
+    /// Subtracts the tunnels' current delays from the scenario's, if the delay of a tunnel has
+    /// changed enough.
     pub(super) fn allow_for_tunnels(&mut self, now: Instant) {
         let mut changed = false;
         for host in &mut self.hosts {
@@ -88,7 +90,7 @@ impl Emulation {
         }
     }
 
-    /// Lines for whoever watches, if it is a unit.
+    /// Returns the status lines of the unit, if this emulation is one.
     pub(crate) fn notices(&self) -> Option<Notices> {
         self.unit.as_ref().map(Unit::notices)
     }

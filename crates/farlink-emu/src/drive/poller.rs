@@ -25,7 +25,8 @@ pub(super) struct Poller {
 }
 
 impl Poller {
-    /// Builds the poller of so many hosts; the unit's socket is one device more.
+    /// Builds the poller for a number of hosts. The unit's socket counts as one more device in
+    /// `arrivals`.
     pub(super) fn new(hosts: usize) -> nix::Result<Self> {
         let timer = TimerFd::new(
             ClockId::CLOCK_MONOTONIC,
@@ -71,13 +72,14 @@ impl Poller {
             self.wait_with_timer(clock, next, events)
         };
         match waited {
-            // Packets that arrived meanwhile enter before more leave.
+            // A signal ended the wait, so poll again: packets that arrived meanwhile enter the
+            // network before packets that are due leave.
             Err(nix::Error::EINTR) => Ok(self.look(clock.now(), events).unwrap_or(0)),
             waited => waited,
         }
     }
 
-    /// The timer goes off at `at`, and not at all at the end of time.
+    /// Arms the timer for `at`, or disarms it if `at` is [`Instant::MAX`].
     fn arm(&self, clock: Clock, at: Instant) -> nix::Result<()> {
         if at == Instant::MAX {
             return self.timer.unset();
@@ -137,7 +139,7 @@ impl Poller {
         self.watch(clock, next, events)
     }
 
-    /// Records a sleep from `before` to `now` that was to end at `until` at the latest.
+    /// Records a sleep from `before` to `now` that should have ended by `until`.
     fn slept(&mut self, before: Instant, until: Instant, now: Instant) {
         self.budget.slept(now.since(before));
         self.arrivals.slept(before, until, now);

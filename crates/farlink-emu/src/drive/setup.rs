@@ -29,7 +29,7 @@ use std::sync::mpsc::channel;
 /// Hosts of a scenario, and the options that choose the kind of each host.
 struct Request<'a> {
     hosts: Vec<(&'a str, NodeId)>,
-    /// Nodes of the scenario.
+    /// Number of nodes of the scenario.
     nodes: u32,
     config: &'a HostConfig,
     endpoints: &'a [EndpointConfig],
@@ -172,7 +172,8 @@ impl Emulation {
         if endpoints.len() < request.hosts.len() && unit.is_none() {
             Host::check()?;
         }
-        // First, because the later checks need the same privileges as starting this process.
+        // Started first, because a lack of privileges fails here with a clearer error than in the
+        // later checks.
         let keeper = Arc::new(Keeper::start(&config.sweeper)?);
         request.check_attached(force)?;
         let unit = unit.map(|unit| Unit::open(unit, request.nodes, config));
@@ -185,7 +186,7 @@ impl Emulation {
             (way_out, resolver) = (Some(uplink), file);
             live.set_way_out(node, config.way_out6);
         }
-        // Addresses of one version: glibc would put IPv6 first.
+        // Names have addresses of one IP version only, because glibc would prefer IPv6.
         let ip = scenario.flows.first().map_or(IpVersion::V4, |flow| flow.ip);
         let named = |host: &Host| (host.name.clone(), address_of(host.node, ip).to_string());
         let hosts_file = RunFile::of_hosts(hosts.iter().map(named))?;

@@ -1,4 +1,4 @@
-//! The gateway's end of the tunnel to the unit.
+//! The gateway's end of the tunnel to the unit: handshakes, sessions and rekeying.
 
 use super::{GatewayDone, GatewayOptions, wait};
 use crate::EmuError;
@@ -12,21 +12,22 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 
-/// Time between two first messages of a handshake: an answer that comes after the next one was sent
-/// is to a handshake that was given up, so that it has to be longer than the round trip. It is
-/// doubled while no answer comes, up to the most.
+/// Initial and longest time until a handshake is retried, with exponential backoff. A retry
+/// discards the handshake before it, so the pause must exceed the round trip for a handshake to
+/// succeed.
 const ASK_AGAIN: Interval = Interval::from_millis(500);
 const ASK_AGAIN_MOST: Interval = Interval::from_secs(2);
-/// Time limit for the first answer.
+/// Time limit for the first handshake.
 const PATIENCE: Interval = Interval::from_secs(10);
-/// Time for which a host may be taken: the time until the loss of its gateway is noticed.
+/// Time for which the unit's answer "this host is another gateway already" is tolerated. The unit
+/// notices within this time that a former gateway of that host is gone.
 const TAKEN: Interval = Interval::from_secs(5);
 
 /// The tunnel to the unit.
 pub(super) struct Tunnel {
     pub(super) socket: UdpSocket,
-    /// To other addresses of the unit, which are asked in turn until one answers: a name can have
-    /// several, and the unit listens at one of them, it may be.
+    /// Sockets for further addresses of the unit. Each retry of the handshake uses the next one,
+    /// because a name can have several addresses and the unit may listen on one only.
     others: VecDeque<UdpSocket>,
     key: Key,
     hello: Hello,
@@ -38,31 +39,31 @@ pub(super) struct Tunnel {
     previous: Option<(u32, Session)>,
     asking: Option<Initiation>,
     asked: Instant,
-    /// Proof of the own address, from the unit.
+    /// Cookie from the unit, which proves this gateway's address.
     cookie: Cookie,
-    /// Set once the first message that is asked with was sent again with a new cookie.
+    /// Set once the first message of the current handshake was sent again with a new cookie.
     is_proven: bool,
-    /// Time from then to the next first message.
+    /// Time from `asked` to the next attempt at a handshake.
     pause: Interval,
     heard: Instant,
     is_lost: bool,
-    /// Set once the host exists.
+    /// Set once the host's device exists.
     is_ready: bool,
     datagram: Vec<u8>,
     pub(super) done: GatewayDone,
 }
 
-/// Message of the unit.
+/// Result of reading a datagram of the unit.
 pub(super) enum Said {
     Nothing,
     Welcome(Welcome),
-    /// The unit has a new scenario.
+    /// The unit was restarted with another scenario.
     Changed,
     Packet(Vec<u8>, bool),
     Bye,
 }
 
-/// A socket that speaks with one address alone.
+/// Opens a non-blocking socket connected to `to`.
 fn reach(to: SocketAddr) -> io::Result<UdpSocket> {
     let any: SocketAddr = if to.is_ipv4() {
         ([0, 0, 0, 0], 0).into()
@@ -128,12 +129,12 @@ impl Tunnel {
         })
     }
 
-    /// Returns whether the next question is due.
+    /// Returns whether the next attempt at a handshake is due.
     fn may_ask(&self, now: Instant) -> bool {
         now.since(self.asked) >= self.pause
     }
 
-    /// Begins a handshake. One before it is given up.
+    /// Starts a new handshake, and discards one that is in progress.
     fn ask(&mut self, now: Instant) {
         self.asked = now;
         if self.asking.is_some() {
@@ -147,15 +148,15 @@ impl Tunnel {
         let own = last.or(self.session.as_ref().map(|(own, _)| *own));
         let own = own.map_or(1, |own| own.wrapping_add(1));
         if let Some((asking, _)) = Initiation::begin(&self.key, own, &self.hello) {
-            // Lost ones are asked again.
+            // A failed send is retried as a lost message is.
             let _ = self.socket.send(&asking.datagram(self.cookie));
             self.asking = Some(asking);
             self.is_proven = false;
         }
     }
 
-    /// Takes a cookie, and sends the first message again with it: once, so that forged ones draw
-    /// nothing more.
+    /// Stores a cookie, and repeats the first message with it. Once per handshake only, so that
+    /// forged cookies cause no more traffic.
     fn prove(&mut self, now: Instant, cookie: Cookie) {
         let Some(asking) = self.asking.as_ref().filter(|_| cookie != self.cookie) else {
             return;
@@ -168,8 +169,9 @@ impl Tunnel {
         }
     }
 
-    /// The unit takes the session for this one's when something comes in it, and not before the
-    /// host is there: what it asks meanwhile would be answered late.
+    /// Declares the host ready. The unit counts the gateway as joined at the first datagram in the
+    /// session. Sent earlier, it would start probes that are answered late and distort the measured
+    /// delay.
     pub(super) fn show(&mut self, now: Instant) {
         (self.is_ready, self.heard) = (true, now);
         self.say(now, Inner::Probe { at: 0 });
@@ -181,7 +183,7 @@ impl Tunnel {
         })
     }
 
-    /// Reads a datagram; `None` if none waits.
+    /// Reads a datagram. Returns `None` if none waits.
     pub(super) fn read(
         &mut self,
         now: Instant,
@@ -190,7 +192,7 @@ impl Tunnel {
     ) -> Option<Said> {
         let length = match self.socket.recv(buffer) {
             Ok(length) => length,
-            // Nobody is there at the moment.
+            // No program listens on the unit's port at the moment.
             Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => return Some(Said::Nothing),
             Err(_) => return None,
         };
@@ -240,7 +242,8 @@ impl Tunnel {
         self.asking = None;
         self.others.clear();
         self.heard = now;
-        // What asks next, for new keys or since the unit was lost, knows how long the way is.
+        // The next handshake (for new keys, or after the unit was lost) starts from twice the round
+        // trip.
         self.pause = (now.since(self.asked) * 2).clamp(ASK_AGAIN, ASK_AGAIN_MOST);
         if let &Welcome::Joined {
             node, nodes, mtu, ..
@@ -258,7 +261,7 @@ impl Tunnel {
         Said::Welcome(welcome)
     }
 
-    /// Heeds what was said in the session `own`.
+    /// Handles a decrypted message of the session `own`.
     fn heed(&mut self, now: Instant, own: u32, plain: &[u8], pieces: &mut Pieces) -> Said {
         match Inner::read(plain) {
             Some(Inner::Probe { at }) => {
@@ -278,7 +281,7 @@ impl Tunnel {
         }
     }
 
-    /// Joins, or says why not.
+    /// Performs the first handshake. Returns the unit's welcome, or `None` if `tick` asks to stop.
     pub(super) fn join<E>(
         &mut self,
         clock: &impl Fn() -> Instant,
@@ -329,7 +332,8 @@ impl Tunnel {
         }
     }
 
-    /// Does what is due. Returns a line for the user, if there is something to report.
+    /// Renews keys and retries handshakes as due. Returns a status line if the unit was lost or
+    /// found again.
     pub(super) fn work(&mut self, now: Instant) -> Option<String> {
         let over = self.session.as_ref().is_none_or(|(_, s)| s.is_over(now));
         let lost = over || now.since(self.heard) >= LOST_AFTER;
@@ -361,7 +365,7 @@ mod tests {
     use super::*;
     use crate::tunnel::Opened;
 
-    /// A tunnel that was not asked for yet, and where the unit would be.
+    /// Returns a tunnel without a session, the unit's socket and the key.
     fn tunnel() -> (Tunnel, UdpSocket, Key) {
         let unit = UdpSocket::bind("127.0.0.1:0").unwrap();
         let patience = Some(std::time::Duration::from_secs(5));
@@ -382,8 +386,8 @@ mod tests {
         (tunnel.unwrap(), unit, key)
     }
 
-    /// Passes the last question to the unit; returns the sender of the answer and the unit's side
-    /// of the session.
+    /// Answers the last first message as the unit would. Returns a function that sends the answer,
+    /// and the unit's side of the session.
     fn answer(
         unit: &UdpSocket,
         key: &Key,
@@ -419,7 +423,7 @@ mod tests {
         (send, session)
     }
 
-    /// Reads what comes next; whether that joins it.
+    /// Reads the next datagram. Returns whether it joined the tunnel to the unit.
     fn joins(tunnel: &mut Tunnel, now: Instant) -> bool {
         let mut buffer = vec![0; LONGEST];
         loop {
@@ -430,8 +434,8 @@ mod tests {
         }
     }
 
-    /// A unit that came back with another scenario: the host would have an address that is
-    /// another's there.
+    /// The restarted unit gave another node number or MTU, with which the existing host cannot go
+    /// on.
     #[test]
     fn a_unit_with_another_scenario_is_not_joined_again() {
         let (mut tunnel, unit, key) = tunnel();
@@ -447,8 +451,8 @@ mod tests {
         assert!(tunnel.session.is_some(), "the session before stays");
     }
 
-    /// Over a satellite an answer takes longer than the time to the second question, to which only
-    /// its own is an answer.
+    /// At a round trip of 700 ms the first answer arrives after the retry at 500 ms, and is ignored
+    /// because it belongs to the discarded handshake.
     #[test]
     fn a_unit_is_joined_whose_answers_take_longer_than_the_first_pause() {
         let (mut tunnel, unit, key) = tunnel();
@@ -470,13 +474,13 @@ mod tests {
             }
         }
         assert_eq!(joined, Some(500 + 700));
-        // For new keys it waits at least twice as long as an answer takes.
+        // The pause before the next attempt is twice the measured round trip of 700 ms.
         tunnel.ask(at(9000));
         assert!(!tunnel.may_ask(at(10_350)));
         assert!(tunnel.may_ask(at(10_400)));
     }
 
-    /// A name may have two addresses of which only the second answers.
+    /// A name can resolve to two addresses of which only the second answers.
     #[test]
     fn each_address_of_the_unit_is_asked() {
         let (mut tunnel, unit, key) = tunnel();
@@ -491,7 +495,8 @@ mod tests {
         assert!(tunnel.others.is_empty(), "it stays with that one");
     }
 
-    /// New keys are asked for in time, and what still comes by the old ones is taken.
+    /// A handshake for new keys starts after 120 s, and datagrams under the old keys are still
+    /// accepted.
     #[test]
     fn new_keys_are_agreed_on_and_the_old_ones_still_open() {
         let (mut tunnel, unit, key) = tunnel();
