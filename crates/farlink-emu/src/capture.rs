@@ -1,5 +1,5 @@
-//! Captures while packets cross: a file per host and one of what was lost, written
-//! by a thread of its own so that no disk delays a packet.
+//! Captures of a running emulation: one file per host, one for lost packets, and more for agents. A
+//! separate thread writes them, so that the disk delays no packet.
 
 use crate::EmuError;
 use farlink_sim::Live;
@@ -11,30 +11,30 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
-/// Size of one write to the disk in bytes.
+/// Size of one write to the disk, in bytes.
 const PIECE: usize = 1 << 18;
-/// Pieces that may wait for the disk: 64 MiB. What comes beyond is not captured.
+/// Number of such writes that may be queued (64 MiB). Packets beyond are not captured.
 const WAITING: usize = 256;
-/// Time after which what there is of a file is written.
+/// Interval after which a partly filled buffer is written.
 const SOON: Interval = Interval::from_millis(500);
-/// Name of the file of the packets that were lost.
+/// Name of the file of lost packets.
 const LOST: &str = "lost";
 
 /// Open captures.
 #[derive(Debug)]
 pub(crate) struct Captures {
-    /// A host each, then a side of an agent each; the last is of what was lost.
+    /// Captures in this order: each host, each side of each agent, lost packets.
     points: Vec<CapturePoint>,
     written: Instant,
     missed: u64,
     disk: Option<SyncSender<(usize, Vec<u8>)>>,
-    /// Ends with the file that could not be written and why, if one could not.
+    /// Thread that writes. Its result is the file that could not be written and the error.
     writer: Option<JoinHandle<Result<(), (PathBuf, io::Error)>>>,
 }
 
 impl Captures {
-    /// Makes NAME.pcapng of each host and each side of an agent, and lost.pcapng. Of each packet the first
-    /// `snaplen` bytes are kept, 0 for all.
+    /// Creates NAME.pcapng for each host and each side of an agent, and lost.pcapng. The first
+    /// `snaplen` bytes of each packet are kept, 0 for all.
     pub(crate) fn create<'a>(
         directory: &Path,
         hosts: impl Iterator<Item = &'a str>,
@@ -74,12 +74,12 @@ impl Captures {
         })
     }
 
-    /// A host sent or got a packet.
+    /// Captures a packet that a host sent or received.
     pub(crate) fn packet(&mut self, host: usize, now: Instant, bytes: &[u8]) {
         self.add(host, now, bytes, "");
     }
 
-    /// Writes what crossed agents and what the network lost since the last call. `hosts` is the
+    /// Captures the packets that crossed agents or were lost since the last call. `hosts` is the
     /// number of hosts.
     pub(crate) fn network(&mut self, live: &mut Live, hosts: usize) {
         live.take_crossed(|at, side, bytes| self.add(hosts + side, at, bytes, ""));
@@ -103,7 +103,7 @@ impl Captures {
         }
     }
 
-    /// Hands what there is of a file to the disk, if that can take it.
+    /// Queues the buffer of a file for writing. Returns false if the queue is full.
     fn write(&mut self, point: usize) -> bool {
         let Some(disk) = &self.disk else {
             return false;
@@ -120,13 +120,13 @@ impl Captures {
         }
     }
 
-    /// Writes what is left. Returns how many packets are not in the files because the
-    /// disk could not keep up, and what kept it from taking more, if anything did.
+    /// Writes the rest. Returns the number of packets that were not captured because the disk was
+    /// too slow, and the error that ended the captures, if any.
     pub(crate) fn finish(&mut self) -> (u64, Option<String>) {
         if let Some(disk) = self.disk.take() {
             for (number, point) in self.points.iter_mut().enumerate() {
                 if point.pending() > 0 {
-                    // Fails only if the writer has, which it tells below.
+                    // Fails only if the writer has ended, whose error is returned below.
                     let _ = disk.send((number, point.take()));
                 }
             }
@@ -144,8 +144,7 @@ impl Captures {
 mod tests {
     use super::*;
 
-    /// A disk without room ends the captures, not the run: a device that is always full
-    /// stands in for it.
+    /// A full disk (here /dev/full) ends the captures but not the run.
     #[test]
     fn a_full_disk_is_told_of_at_the_end() {
         let directory = std::env::temp_dir().join(format!("farlink-full-{}", std::process::id()));

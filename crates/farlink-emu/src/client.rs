@@ -1,4 +1,4 @@
-//! The other end of the control socket: asks a running emulation, and joins it.
+//! Client side of the control socket: queries a running emulation, and runs programs in its hosts.
 
 use crate::EmuError;
 use crate::keeper::spawn_in;
@@ -15,10 +15,11 @@ use std::time::Duration;
 /// Time limit for the answer of an emulation.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Asks the emulation whose socket is at `path`.
+/// Sends a request to the emulation whose socket is at `path`.
 ///
 /// # Errors
-/// `PermissionDenied` if it is somebody else's, another kind if it is gone.
+/// `PermissionDenied` if the emulation is another user's, another kind if the emulation has
+/// ended.
 pub fn ask(path: &Path, request: &Request) -> io::Result<Answer> {
     let mut stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -41,11 +42,11 @@ pub fn ask(path: &Path, request: &Request) -> io::Result<Answer> {
     }))
 }
 
-/// Runs a program beside those of a running emulation, and waits for it; returns its exit code,
-/// 128 and the signal if one killed it, as the end of the emulation does.
+/// Runs a program in a host of a running emulation, and waits for its end. Returns the program's
+/// exit code, or 128 plus the signal that killed it. The end of the emulation kills it, too.
 ///
 /// # Errors
-/// If the program cannot be started, or the system refuses.
+/// If the program cannot be started, or a system call fails.
 pub fn execute(place: &Place, argv: &[String]) -> Result<i32, EmuError> {
     let Some((program, arguments)) = argv.split_first() else {
         return Err(EmuError::Scenario("no program to run".into()));
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
     use std::os::unix::net::UnixListener;
 
-    /// Builds the answer of a client to an emulation that sends `line`.
+    /// Returns the client's answer when the emulation sends `line`.
     fn answer_to(line: &'static str) -> Answer {
         let path = std::env::temp_dir().join(format!("farlink-client-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);

@@ -1,4 +1,4 @@
-//! The monotonic clock as an instant of the engine, counted from the start.
+//! The engine's time as read from the monotonic clock, counted from the start of the run.
 
 use crate::packet_socket::DayTime;
 use farlink_tcp::{Instant, Interval};
@@ -6,7 +6,7 @@ use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// Nanoseconds of `CLOCK_MONOTONIC` at which the engine's time is zero.
+/// Value of `CLOCK_MONOTONIC` at engine time 0, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     zero: u64,
@@ -17,33 +17,33 @@ fn monotonic() -> u64 {
 }
 
 fn read(clock: ClockId) -> u64 {
-    // The clocks of Linux cannot fail.
+    // Reading these clocks cannot fail on Linux.
     clock_gettime(clock)
         .map(|t| t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64)
         .unwrap_or_default()
 }
 
 impl Clock {
-    /// The engine's time is zero now.
+    /// Starts the engine's time at 0 now.
     pub(crate) fn start() -> Self {
         Self { zero: monotonic() }
     }
 
-    /// Now, in the engine's time.
+    /// Returns the current time of the engine.
     #[inline]
     pub(crate) fn now(self) -> Instant {
         Instant::from_nanos(monotonic() - self.zero)
     }
 
-    /// The instant of a time of day not long ago: not between, the clock of the day may have been
-    /// set.
+    /// Converts a recent wall-clock time to the engine's time, by its age. This is wrong only if
+    /// the wall clock was set in between.
     pub(crate) fn instant(self, at: DayTime) -> Instant {
         let ago = read(ClockId::CLOCK_REALTIME).saturating_sub(at.0);
         let now = self.now().since(Instant::ZERO);
         Instant::ZERO + now.saturating_sub(Interval::from_nanos(ago))
     }
 
-    /// An instant of the engine as the monotonic clock shows it.
+    /// Converts an instant of the engine to `CLOCK_MONOTONIC`.
     pub(crate) fn absolute(self, at: Instant) -> TimeSpec {
         TimeSpec::from_duration(Duration::from_nanos(
             self.zero.saturating_add(at.as_nanos()),

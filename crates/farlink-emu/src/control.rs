@@ -1,5 +1,5 @@
-//! Live control: a local socket through which a running emulation is looked at and
-//! changed, in the words of [`crate::protocol`].
+//! Control socket: a local socket through which a running emulation is queried and changed, with
+//! the messages of [`crate::protocol`].
 
 use crate::EmuError;
 use crate::drive::Emulation;
@@ -21,14 +21,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Time limit for the whole request of a client, and for taking the whole answer.
+/// Time limit for receiving a client's request, and for sending the answer.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Clients that are served at once; more wait until one has gone.
+/// Number of clients served at the same time; further clients wait.
 const CLIENTS: usize = 32;
-/// Time between two looks at whether to go on, in milliseconds.
+/// Interval at which waiting threads check whether the run has ended, in milliseconds.
 const LOOK_MS: u16 = 100;
 
-/// The socket of an emulation. Dropping it takes it away.
+/// Control socket of an emulation. Dropping the value removes the socket.
 #[derive(Debug)]
 pub struct Control {
     file: RunFile,
@@ -37,13 +37,13 @@ pub struct Control {
 }
 
 impl Control {
-    /// Opens /run/farlink/farlink-PID-...-NAME.ctl, for the owner alone. `text` is
-    /// the resolved scenario.
+    /// Opens /run/farlink/farlink-PID-...-NAME.ctl with access for the owner only. `text` is the
+    /// resolved scenario.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// If a system call fails.
     pub fn open(emulation: &Emulation, name: &str, text: &str) -> Result<Self, EmuError> {
-        // A path of a socket has room for 107 bytes.
+        // The path of a Unix socket has at most 107 bytes.
         let name: String = name.chars().filter(char::is_ascii).take(40).collect();
         let file = RunFile::named(&format!("{}.ctl", name.replace('/', "_")))?;
         let failed = |e: io::Error| EmuError::system("open the socket for control", e);
@@ -80,7 +80,8 @@ impl Drop for Control {
     }
 }
 
-/// Serves clients, each on a thread of its own so that a slow one holds up nobody, until `ended`.
+/// Serves clients until `ended` is set. Each has a thread of its own, so that a slow client does
+/// not delay others.
 fn serve_all(listener: &UnixListener, desk: &Arc<Mutex<Desk>>, ended: &Arc<AtomicBool>) {
     let mut clients: Vec<JoinHandle<()>> = Vec::new();
     while !ended.load(Ordering::Relaxed) {
@@ -95,7 +96,7 @@ fn serve_all(listener: &UnixListener, desk: &Arc<Mutex<Desk>>, ended: &Arc<Atomi
         {
             let (desk, ended) = (Arc::clone(desk), Arc::clone(ended));
             clients.push(std::thread::spawn(move || {
-                // A client that hangs up has no use for an answer.
+                // Fails if the client hung up, and then nobody needs the answer.
                 let _ = serve(&client, &desk, &ended);
             }));
         }
@@ -121,7 +122,7 @@ fn serve(client: &UnixStream, desk: &Mutex<Desk>, ended: &AtomicBool) -> io::Res
     write_all(client, answer.as_bytes(), ended)
 }
 
-/// Reads a line of at most [`LONGEST`] bytes within [`PATIENCE`], however it is cut into pieces.
+/// Reads a line of at most [`LONGEST`] bytes within [`PATIENCE`], in any number of reads.
 fn read_line(mut client: &UnixStream, ended: &AtomicBool) -> io::Result<String> {
     let deadline = Instant::now() + PATIENCE;
     let (mut line, mut piece) = (Vec::new(), [0; 4096]);
@@ -157,7 +158,7 @@ fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-/// Waits until a client can be read or written; an error at the deadline and at the end of the run.
+/// Waits until a client is readable or writable. Fails at the deadline and when the run ends.
 fn wait(
     client: &UnixStream,
     what: PollFlags,
@@ -173,12 +174,12 @@ fn wait(
     Err(ErrorKind::TimedOut.into())
 }
 
-/// State that requests look at and change, one at a time.
+/// State for answering requests, locked for one request at a time.
 struct Desk {
     remote: Remote,
-    /// The scenario with all changes.
+    /// The resolved scenario with all changes applied.
     text: String,
-    /// Source of the kernels' connections.
+    /// Source of the kernels' TCP connections.
     kernels: Kernels,
 }
 
@@ -283,7 +284,7 @@ impl Desk {
     }
 }
 
-/// Formats the answer to a line that is no request.
+/// Formats the answer to a line that is not a valid request.
 fn unread(unread: Unread) -> String {
     match unread {
         Unread::Version(theirs) => format!(
@@ -296,7 +297,7 @@ fn unread(unread: Unread) -> String {
     }
 }
 
-/// Returns whether the client runs as the user of this process or as root.
+/// Returns whether the client's user is that of this process or root.
 fn owns(client: &UnixStream) -> bool {
     let mut peer = libc::ucred {
         pid: 0,

@@ -1,6 +1,6 @@
-//! A user-space TCP host: the project's own endpoint, with any of its variants,
-//! where a namespace with a kernel would be. It speaks TCP over IPv4 and IPv6, and
-//! knows no device, socket or clock.
+//! A user-space TCP host: farlink's own endpoint with any of its variants, in place of a namespace
+//! with a kernel. It handles packets over IPv4 and IPv6 as bytes, and uses no device, socket or
+//! clock.
 
 mod app;
 mod data;
@@ -22,30 +22,29 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
-/// Connections that are open at a time; a SYN beyond is not answered.
+/// Largest number of open connections. A further SYN is not answered.
 const MOST: usize = 1024;
-/// Number of unfinished handshakes. A new handshake replaces the oldest, as in the SYN cache of
-/// BSD, so that a flood of SYNs neither fills the memory nor shuts out honest clients. The number
-/// is the traditional maximum backlog of `listen`.
+/// Largest number of unfinished handshakes (the traditional maximum backlog of `listen`). A new
+/// handshake replaces the oldest, as in the SYN cache of BSD, so that a flood of SYNs neither fills
+/// the memory nor shuts out honest clients.
 const BACKLOG: usize = 128;
-/// First port of those that a fetch is made from (RFC 6335, 6: dynamic ports).
+/// First local port of a fetch (RFC 6335, 6: dynamic ports).
 const DYNAMIC: u16 = 49_152;
-/// Most that may be written and not acknowledged, in bytes: that of the kernel in
-/// the other hosts.
+/// Send buffer in bytes, the same as that of the kernels in the other hosts.
 const SEND_BUFFER: u64 = 64 << 20;
-/// Between a refused attempt to fetch and the next, and until the last.
+/// Pause after a refused fetch, and time after which a refused fetch is not repeated.
 const RETRY: Interval = Interval::from_millis(50);
 const PATIENCE: Interval = Interval::from_secs(10);
 
-/// A host to make in user space.
+/// Configuration of a user-space host.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
-    /// Host of the scenario.
+    /// Name of the scenario's host.
     pub host: String,
-    /// TCP of the host.
+    /// TCP configuration of the host.
     pub tcp: Arc<Config>,
-    /// Version of IP that it fetches by, and that the segments of `tcp` are as long for: over
-    /// the other the packets are as long.
+    /// IP version of the fetch. The MSS of `tcp` is for this version, and is adjusted for the other
+    /// so that packets have the same length.
     pub ip: IpVersion,
     /// Services by port.
     pub services: Vec<(u16, Service)>,
@@ -53,38 +52,37 @@ pub struct EndpointConfig {
     pub fetch: Option<Fetch>,
 }
 
-/// Checked data to get.
+/// A fetch of checked data.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fetch {
-    /// Host that has it.
+    /// Host that serves the data.
     pub host: String,
-    /// Port where it is served.
+    /// Port on which the data is served.
     pub port: u16,
-    /// Bytes.
+    /// Expected bytes.
     pub size: u64,
 }
 
-/// Packets that were for a user-space host and that it dropped, by reason.
+/// Packets dropped by a user-space host, by reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Dropped {
-    /// The TCP checksum is wrong.
+    /// Wrong TCP checksum.
     pub checksum: u64,
-    /// A protocol other than TCP.
+    /// Protocol other than TCP.
     pub not_tcp: u64,
-    /// A part of a datagram.
+    /// Fragment of an IP packet.
     pub fragment: u64,
-    /// Headers or options that cannot be.
+    /// Malformed headers or options.
     pub malformed: u64,
-    /// For a port that nothing listens on; answered with a reset.
+    /// No service on the port; answered with a reset.
     pub no_port: u64,
-    /// A SYN beyond the connections there may be, and a handshake that gave way to
-    /// a newer one.
+    /// SYNs beyond [`MOST`] connections, and handshakes replaced by a newer one.
     pub full: u64,
 }
 
 impl EndpointConfig {
-    /// Returns the setting of its TCP that cannot work between real packets, and the replacement to
-    /// write.
+    /// Returns the TCP setting that cannot work with real packets, if any, and what to write
+    /// instead.
     pub(crate) fn refusal(&self) -> Option<String> {
         let why = if self.tcp.notices.eln == Eln::Oracle {
             "eln = \"oracle\" needs a simulated network, which tells the receiver of each \
@@ -104,17 +102,17 @@ impl EndpointConfig {
 pub struct EndpointReport {
     /// Result of the fetch, once it has ended.
     pub fetched: Option<Fetched>,
-    /// Dropped packets by reason.
+    /// Packets that the host dropped.
     pub dropped: Dropped,
-    /// Connections that it accepted.
+    /// Connections that the host accepted.
     pub accepted: u64,
-    /// Sums over its connections.
+    /// Sums over all connections of the host.
     pub stats: Stats,
 }
 
 /// Connection key: remote address, remote port, local port.
 type Key = (IpAddr, u16, u16);
-/// None is greater.
+/// Greatest connection key.
 const LAST_KEY: Key = (
     IpAddr::V6(Ipv6Addr::from_bits(u128::MAX)),
     u16::MAX,
@@ -125,9 +123,9 @@ const LAST_KEY: Key = (
 struct Open {
     connection: Connection,
     app: App,
-    /// Deadline in the list of timers, if any.
+    /// The connection's entry in `timers`, if any.
     timer: Option<Instant>,
-    /// Number among the unfinished handshakes.
+    /// The connection's key in `half_open`, while its handshake is unfinished.
     handshake: Option<u64>,
 }
 
@@ -142,7 +140,7 @@ impl Open {
     }
 }
 
-/// A fetch that is to be made or under way.
+/// A fetch that is planned or running.
 #[derive(Debug)]
 struct Fetching {
     from: IpAddr,
@@ -150,26 +148,26 @@ struct Fetching {
     size: u64,
     /// Time of the next attempt.
     at: Option<Instant>,
-    /// After when not to try again.
+    /// Time after which a refused fetch is not repeated.
     until: Option<Instant>,
-    /// The last that was tried.
+    /// Connection of the last attempt.
     key: Option<Key>,
     next_port: u16,
     done: Option<Fetched>,
 }
 
-/// A host at work.
+/// A running user-space host.
 #[derive(Debug)]
 pub struct Endpoint {
     node: NodeId,
     tcp: Arc<Config>,
-    /// TCP for connections over IPv6.
+    /// TCP configuration for connections over IPv6.
     tcp6: Arc<Config>,
     services: BTreeMap<u16, Service>,
     open: BTreeMap<Key, Open>,
-    /// Deadlines of the connections that have one.
+    /// Deadlines of all connections that have one.
     timers: BTreeSet<(Instant, Key)>,
-    /// Handshakes that others began and that are not over, the oldest first.
+    /// Incoming connections with an unfinished handshake, oldest first.
     half_open: BTreeMap<u64, Key>,
     fetching: Option<Fetching>,
     ident: u16,
@@ -182,8 +180,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// A host at this node. `server` is the node of the host that `config.fetch`
-    /// names.
+    /// Builds the host of `node`. `server` is the node of the host that `config.fetch` names.
     pub fn new(node: NodeId, config: &EndpointConfig, server: Option<NodeId>) -> Self {
         let fetching = config.fetch.as_ref().zip(server).map(|(f, from)| Fetching {
             from: address_of(from, config.ip),
@@ -221,7 +218,7 @@ impl Endpoint {
         }
     }
 
-    /// A packet arrives for this host.
+    /// Processes a packet for this host.
     pub fn receive(&mut self, now: Instant, bytes: &[u8]) {
         let (fields, segment) = match farlink_wire::decode(bytes) {
             Ok(whole) => whole,
@@ -260,8 +257,8 @@ impl Endpoint {
         self.pump(now, key);
     }
 
-    /// A packet arrives that may be a base station's notice of a bad state. Returns whether
-    /// it is, and about a connection of this host.
+    /// Processes a packet that may be a base station's EBSN. Returns whether it is one for a
+    /// connection of this host.
     fn noticed(&mut self, now: Instant, bytes: &[u8]) -> bool {
         let Ok(Some((seq, (ours, theirs), far))) = Raw::new(bytes.to_vec()).map(|raw| raw.stuck())
         else {
@@ -276,7 +273,7 @@ impl Endpoint {
         true
     }
 
-    /// A packet arrives whose TCP checksum is wrong: its connection asks for it.
+    /// Processes a packet with a wrong TCP checksum: its connection may request it again.
     fn damaged(&mut self, now: Instant, bytes: &[u8]) {
         let Some((fields, segment)) = farlink_wire::decode_damaged(bytes) else {
             return;
@@ -289,7 +286,7 @@ impl Endpoint {
         }
     }
 
-    /// Opens a connection for a segment of none. Returns whether there is one now.
+    /// Opens a connection for a segment that belongs to none. Returns whether there is one now.
     fn accept(&mut self, now: Instant, key: Key, segment: &Segment) -> bool {
         let fresh = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
         let Some(&service) = self
@@ -316,7 +313,7 @@ impl Endpoint {
         self.accepted += 1;
         let tcp = self.tcp_over(version(key.0));
         let mut connection = Connection::listen(tcp, segment.dst_port, initial(now));
-        // The secret is no secret: who is here is on the bench.
+        // The secret may be predictable, because all hosts belong to the same user.
         let secret = u32::from(node_address(self.node)).into();
         connection.set_fast_open_cookie(FastOpenCookie::new(secret, client(key.0)));
         connection.on_segment(now, segment);
@@ -327,7 +324,7 @@ impl Endpoint {
         true
     }
 
-    /// A connection is gone.
+    /// Removes a closed connection.
     fn forget(&mut self, key: Key) {
         if let Some(open) = self.open.remove(&key) {
             self.stats.add(&open.connection.stats());
@@ -349,7 +346,7 @@ impl Endpoint {
 
     /// Handles every deadline up to `now`.
     pub fn on_timeout(&mut self, now: Instant) {
-        // What a connection wants at once again waits for the next call.
+        // Taken before the loop: a timer that expires again at once waits for the next call.
         let due = self.timers.range(..=(now, LAST_KEY));
         let keys: Vec<Key> = due.map(|&(_, key)| key).collect();
         for key in keys {
@@ -368,7 +365,7 @@ impl Endpoint {
         }
     }
 
-    /// The next packet that leaves.
+    /// Returns the next packet to send.
     pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
         self.out.pop_front()
     }
@@ -395,7 +392,7 @@ impl Endpoint {
         }
     }
 
-    /// The connections that are open.
+    /// Returns the state of all open connections.
     pub(crate) fn connections(&self) -> impl Iterator<Item = End> {
         self.open.iter().map(|(&(address, theirs, ours), open)| {
             let connection = &open.connection;
@@ -419,7 +416,7 @@ impl Endpoint {
         })
     }
 
-    /// The program of a connection works, and what may leave does.
+    /// Lets the connection's program read and write, then sends what the connection allows.
     fn pump(&mut self, now: Instant, key: Key) {
         let Some(open) = self.open.get_mut(&key) else {
             return;
@@ -466,7 +463,7 @@ impl Endpoint {
         push(&mut self.out, self.node, to, &mut self.ident, segment);
     }
 
-    /// The TCP of connections over this version of IP.
+    /// Returns the TCP configuration for an IP version.
     fn tcp_over(&self, ip: IpVersion) -> Arc<Config> {
         Arc::clone(match ip {
             IpVersion::V4 => &self.tcp,
@@ -475,7 +472,7 @@ impl Endpoint {
     }
 }
 
-/// A segment becomes a packet.
+/// Encodes a segment as an IP packet.
 fn push(out: &mut VecDeque<Vec<u8>>, from: NodeId, dst: IpAddr, ident: &mut u16, segment: Segment) {
     *ident = ident.wrapping_add(1);
     let ip = version(dst);
@@ -486,7 +483,7 @@ fn push(out: &mut VecDeque<Vec<u8>>, from: NodeId, dst: IpAddr, ident: &mut u16,
     };
     let src = address_of(from, ip);
     let mut bytes = Vec::with_capacity(packet.ip_len() as usize);
-    // The endpoint makes no segment that the headers cannot hold.
+    // The endpoint only makes segments that the headers can encode.
     let made = farlink_wire::encode_prefix(&packet, Addresses { src, dst }, u32::MAX, &mut bytes);
     debug_assert!(made.is_ok(), "{made:?}");
     if made.is_ok() {
@@ -494,7 +491,7 @@ fn push(out: &mut VecDeque<Vec<u8>>, from: NodeId, dst: IpAddr, ident: &mut u16,
     }
 }
 
-/// The version of IP of an address.
+/// Returns the IP version of an address.
 const fn version(address: IpAddr) -> IpVersion {
     match address {
         IpAddr::V4(_) => IpVersion::V4,
@@ -511,13 +508,13 @@ fn client(address: IpAddr) -> u32 {
     }
 }
 
-/// The clock of 4 us that initial sequence numbers are of (RFC 9293, 3.4.1).
+/// Returns an initial sequence number by the 4-us clock of RFC 9293, 3.4.1.
 fn initial(now: Instant) -> Seq {
     Seq((now.as_nanos() / 4_000) as u32)
 }
 
 impl Fetching {
-    /// The connection to open, if it is time to.
+    /// Returns the connection to open, if an attempt is due.
     fn start(&mut self, now: Instant) -> Option<Key> {
         self.at.filter(|&at| at <= now)?;
         self.at = None;
@@ -528,7 +525,7 @@ impl Fetching {
         Some(key)
     }
 
-    /// The connection has ended: refused ones are tried again.
+    /// Handles the end of the fetch's connection. A refused fetch is tried again.
     fn ended(&mut self, now: Instant, fetched: Fetched) {
         if fetched.failure == Some(CloseReason::Refused) && self.until.is_some_and(|u| now < u) {
             self.at = Some(now + RETRY);

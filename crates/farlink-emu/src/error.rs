@@ -1,36 +1,36 @@
-//! Why an emulation cannot be.
+//! Errors of an emulation.
 
 use std::io;
 
-/// Why an emulation cannot be.
+/// Reason why an emulation cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum EmuError {
-    /// The scenario cannot be built, or has a part that real packets cannot have.
+    /// The scenario or an option is invalid, or cannot work with real packets.
     #[error("{0}")]
     Scenario(String),
-    /// The right to make namespaces or devices is missing.
+    /// Permission to make namespaces or devices is missing.
     #[error(
         "{what}: not permitted; emulation makes network namespaces and TUN devices, {}",
         rights()
     )]
     NotPermitted {
-        /// Action that was tried.
+        /// Action that failed.
         what: String,
     },
-    /// The machine lacks something.
+    /// The machine lacks something, or cannot do it.
     #[error("{0}")]
     Machine(String),
-    /// The system refused something else.
+    /// A system call failed.
     #[error("{what}: {source}")]
     System {
-        /// Action that was tried.
+        /// Action that failed.
         what: String,
-        /// Error of the system.
+        /// Error of the system call.
         source: io::Error,
     },
 }
 
-/// Returns advice about missing rights.
+/// Returns advice about missing permissions.
 fn rights() -> &'static str {
     if nix::unistd::geteuid().is_root() {
         "and root has not the right to here (CAP_SYS_ADMIN and CAP_NET_ADMIN); a container gets it \
@@ -53,7 +53,7 @@ impl EmuError {
 
     /// Builds an error of an action on the device of a host.
     pub(crate) fn device(done: &str, host: &str, source: io::Error) -> Self {
-        // In a namespace of somebody else's, who can take it away (`ip link del`).
+        // The device was in another owner's namespace and was removed there (`ip link del`).
         if source.raw_os_error() == Some(libc::EBADFD) {
             return Self::Machine(format!(
                 "the device of {host} is gone: somebody took it away"

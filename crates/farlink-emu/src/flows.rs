@@ -1,35 +1,35 @@
-//! The TCP connections between the hosts of a running emulation, one row each, from what either end
-//! tells of it.
+//! Rows of the TCP connections between hosts of a running emulation, built from the state that
+//! either end reports.
 
 use farlink_wire::{NodeId, node_of};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// End of a connection. Lengths are in bytes, times in seconds.
+/// State of one end of a connection. Lengths are in bytes, times in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct End {
     pub(crate) local: SocketAddr,
     pub(crate) peer: SocketAddr,
     /// Bytes that the peer acknowledged.
     pub(crate) acked: u64,
-    /// Bytes that came in order.
+    /// Bytes received in order.
     pub(crate) received: u64,
     pub(crate) sender: Sender,
 }
 
-/// Sender state of one end; empty if the kernel cannot be asked.
+/// Sender state of one end. All fields are `None` if the kernel cannot be queried.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub(crate) struct Sender {
     /// Congestion window.
     pub(crate) cwnd_bytes: Option<u64>,
-    /// Slow start threshold; `None` while there is none.
+    /// Slow start threshold; `None` while it is infinite.
     pub(crate) ssthresh_bytes: Option<u64>,
-    /// Sent, and neither acknowledged nor taken for lost.
+    /// Bytes sent and neither acknowledged nor deemed lost.
     pub(crate) flight_bytes: Option<u64>,
-    /// Smoothed round-trip time; `None` before the first sample, as the next.
+    /// Smoothed round-trip time; `None` before the first sample.
     pub(crate) srtt_s: Option<f64>,
-    /// Least round-trip time.
+    /// Smallest round-trip time; `None` before the first sample.
     pub(crate) min_rtt_s: Option<f64>,
     /// Retransmission time-out.
     pub(crate) rto_s: Option<f64>,
@@ -37,7 +37,7 @@ pub(crate) struct Sender {
     pub(crate) retransmissions: Option<u64>,
 }
 
-/// A connection. It goes from the end that had more acknowledged.
+/// A connection, from the end with more acknowledged bytes to the other.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(crate) struct Flow {
     /// Host that sends.
@@ -48,19 +48,20 @@ pub(crate) struct Flow {
     to_address: SocketAddr,
     /// Bytes that the receiver has acknowledged.
     acked_bytes: u64,
-    /// Bytes that came the other way.
+    /// Bytes received in the other direction.
     returned_bytes: u64,
-    /// Packets of any flow that wait in the queues of the links on its way.
+    /// Packets of all flows in the queues along the path.
     waiting: u64,
-    /// Their bytes, IP headers included.
+    /// Bytes of these packets, IP headers included.
     waiting_bytes: u64,
     /// Sender state.
     #[serde(flatten)]
     sender: Sender,
 }
 
-/// Both ends of each connection between hosts of the emulation, as one, by either address of a
-/// host's node. `waits` gives the packets and bytes that wait on the way from one host to another.
+/// Joins the two ends of each connection between hosts into one row. An end matches a host by its
+/// IPv4 or IPv6 address. `waits` returns the packets and bytes queued on the path from one host to
+/// another.
 pub(crate) fn flows(
     hosts: &[(&str, NodeId)],
     ends: &[End],
@@ -79,7 +80,8 @@ pub(crate) fn flows(
         let item = ends[0];
         let sends = |end: &End| end.acked.max(end.received) == end.acked;
         let other = ends.get(1).copied();
-        // Where only one end can be asked, what it received is what the other sent.
+        // If only one end can be queried, its received bytes are those that the peer has sent
+        // successfully.
         let (acked, returned, from, to, sender) = match other {
             Some(other) if other.acked > item.acked => (
                 other.acked,
@@ -158,7 +160,7 @@ mod tests {
     const LEFT: &str = "10.0.0.1:5001";
     const RIGHT: &str = "10.0.0.3:40000";
 
-    /// Two ends are one flow, from the one that sent more, whichever was asked first.
+    /// Both ends form one row, from the end that sent more, in whichever order they are listed.
     #[test]
     fn a_connection_is_one_row_from_who_sends() {
         let ends = [end(LEFT, RIGHT, 900, 10), end(RIGHT, LEFT, 10, 950)];
@@ -184,7 +186,7 @@ mod tests {
         );
     }
 
-    /// By IPv6 as by IPv4, and each is a connection of its own.
+    /// Connections over IPv4 and over IPv6 between the same hosts are separate rows.
     #[test]
     fn a_host_is_known_by_both_its_addresses() {
         const LEFT6: &str = "[fd66:6172:6c6b::1]:5001";
@@ -205,7 +207,7 @@ mod tests {
         assert!(rows.iter().all(|row| row["to"] == json!("right")));
     }
 
-    /// Takes the delivered bytes from the receiver if the sender cannot be asked.
+    /// If only the receiver can be queried, the row has the bytes that it received.
     #[test]
     fn one_end_alone_tells_what_it_can() {
         let [row] = &rows(&[end(RIGHT, LEFT, 10, 950)])[..] else {
@@ -227,7 +229,7 @@ mod tests {
         assert_eq!(sender["cwnd_bytes"], json!(901));
     }
 
-    /// Leaves out connections inside a host, and connections of an attached host to other networks.
+    /// Connections within a host, and those of an attached host to other networks, are left out.
     #[test]
     fn others_connections_are_left_out() {
         let ends = [

@@ -1,5 +1,5 @@
-//! Hosts: a namespace each, with a TUN device into the engine, or a TCP in user
-//! space.
+//! Hosts of an emulation: a network namespace with a TUN device into the engine, a user-space TCP,
+//! an attached machine or namespace, or a gateway.
 
 use crate::EmuError;
 use crate::attach::{self, Attach};
@@ -21,13 +21,14 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-/// Name of the device in every namespace.
+/// Name of the TUN device in each namespace.
 pub(crate) const DEVICE: &str = "farlink0";
-/// Largest window that the kernel's TCP may open: beyond any path of interest.
+/// Smallest, initial and largest TCP buffer of the kernel (`tcp_rmem`, `tcp_wmem`) in bytes: 64 MiB
+/// exceeds the bandwidth-delay product of any path of interest.
 const TCP_MEMORY: &str = "4096 131072 67108864";
 
-/// Settings of IPv6 without which a kernel sends packets of its own, and no more than the address
-/// that a host is given.
+/// IPv6 settings that stop the kernel from sending packets of its own and from adding further
+/// addresses.
 const QUIET: [(&str, &str); 5] = [
     ("disable_ipv6", "0"),
     ("accept_ra", "0"),
@@ -36,24 +37,23 @@ const QUIET: [(&str, &str); 5] = [
     ("dad_transmits", "0"),
 ];
 
-/// Settings of a host's kernel.
+/// Configuration of the hosts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostConfig {
-    /// Largest packet, in bytes.
+    /// MTU of the hosts' devices, in bytes.
     pub mtu: u32,
-    /// Congestion control of its TCP; `None` leaves the kernel's default.
+    /// Congestion control of the host's kernel; `None` leaves the kernel's default.
     pub congestion: Option<String>,
-    /// Set for one packet per read or write of a device. Otherwise several packets of a connection
-    /// may be merged.
+    /// Set to disable merging of segments: each read or write of the device carries one packet.
     pub plain: bool,
-    /// Set if packets for no host leave by the emulated network too.
+    /// Set if the hosts get an IPv4 default route into the emulated network.
     pub way_out: bool,
-    /// IPv6 form of `way_out`.
+    /// Set if the hosts get an IPv6 default route into the emulated network.
     pub way_out6: bool,
-    /// Set if the kernel is asked for the arrival times of packets, which are earlier than the
-    /// reads.
+    /// Set if the kernel's arrival times of packets are used, which are earlier than the times of
+    /// the reads.
     pub timed: bool,
-    /// Program and arguments that put back what a way out changed, if farlink is killed.
+    /// Program and arguments that restore what the uplink changed, run if farlink is killed.
     pub sweeper: Vec<String>,
 }
 
@@ -71,40 +71,40 @@ impl Default for HostConfig {
     }
 }
 
-/// A host at work.
+/// A host of a running emulation.
 #[derive(Debug)]
 pub struct Host {
     /// Name in the scenario.
     pub name: String,
-    /// The node that it is.
+    /// Node of the scenario.
     pub node: NodeId,
     pub(crate) port: Port,
     /// Counters of sent and received packets.
     pub counters: Counters,
-    /// Thing that the user attached, if the host is not the emulation's own.
+    /// The attached interface, bridge or namespace, in words; `None` for farlink's own hosts.
     pub attached: Option<String>,
-    /// Kernel counters of the interfaces in the namespace (/proc/net/dev, opened from inside), and
-    /// the name of the host's interface.
+    /// The file /proc/net/dev of the host's namespace, which counts drops of the device, and the
+    /// name of the device.
     devices: Option<(File, String)>,
 }
 
-/// Attachment of a host to the network.
+/// Way by which packets get to and from a host.
 #[derive(Debug)]
 pub(crate) enum Port {
     /// A kernel in a namespace.
     Kernel {
         /// Namespace of the host's programs.
         namespace: Namespace,
-        /// TUN device, the only way out of the namespace.
+        /// TUN device, through which all packets of the namespace pass.
         tun: Tun,
         /// Source of the arrival times of packets.
         times: Times,
     },
-    /// A TCP of this project.
+    /// A user-space TCP of farlink.
     Endpoint(Box<Endpoint>),
     /// A machine on an Ethernet.
     Ethernet(Box<EthernetPort>),
-    /// A gateway on another machine, whose datagrams come by the unit's socket.
+    /// A gateway on another machine. Its datagrams arrive at the unit's socket.
     Gateway(Box<Peer>),
 }
 
@@ -119,7 +119,7 @@ impl Port {
         }
     }
 
-    /// Reads once, as [`Tun::read`] does.
+    /// Reads packets once, as [`Tun::read`] does.
     pub(crate) fn read(
         &mut self,
         scratch: &mut [u8],
@@ -140,8 +140,8 @@ impl Port {
         }
     }
 
-    /// A packet for the host, in the network's time `at`, `now`. What became of it is told now or
-    /// by [`Self::flush`].
+    /// Delivers a packet to the host. `at` is the network's time, `now` the wall clock's. The
+    /// counts returned here and by [`Self::flush`] add up to all packets.
     pub(crate) fn write(&mut self, at: Instant, now: Instant, raw: &Raw) -> io::Result<Written> {
         match self {
             Self::Kernel { tun, .. } => tun.write(raw),
@@ -157,7 +157,7 @@ impl Port {
         }
     }
 
-    /// No more packets are there for now.
+    /// Writes buffered packets, because no more packets are due now.
     pub(crate) fn flush(&mut self) -> io::Result<Written> {
         match self {
             Self::Kernel { tun, .. } => tun.flush(),
@@ -167,21 +167,21 @@ impl Port {
     }
 }
 
-/// Packets of a host.
+/// Counters of a host's packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Counters {
-    /// Sent into the network.
+    /// Packets sent into the network.
     pub sent: u64,
-    /// Delivered to it.
+    /// Packets delivered to the host.
     pub delivered: u64,
-    /// Packets sent by the host that are no whole IP packets.
+    /// Packets sent by the host that are not complete IP packets.
     pub not_ip: u64,
-    /// Packets sent by the host to an address that no host has.
+    /// Packets sent by the host to an address outside the emulated network.
     pub no_host: u64,
     /// Packets that the host's kernel refused.
     pub refused: u64,
-    /// Packets that the host's kernel dropped because the device was full: the engine read more
-    /// slowly than the host sent. Segments that the kernel merged count as one.
+    /// Packets that the host's kernel dropped because the queue of the device was full: the host
+    /// sent faster than the engine reads. Segments that the kernel merged count as one.
     pub overflowed: u64,
 }
 
@@ -205,7 +205,7 @@ impl Host {
         }
     }
 
-    /// The TCP of a user-space host.
+    /// Returns the TCP of a user-space host.
     pub fn endpoint(&self) -> Option<&Endpoint> {
         match &self.port {
             Port::Kernel { .. } | Port::Ethernet(_) | Port::Gateway(_) => None,
@@ -218,7 +218,7 @@ impl Host {
         node_address(self.node)
     }
 
-    /// Returns all counters. Packets that wait for an unresolved machine count as refused.
+    /// Returns all counters. Packets that wait for the machine's hardware address count as refused.
     pub(crate) fn whole_counters(&self) -> Counters {
         let waiting = match &self.port {
             Port::Ethernet(port) => port.waiting(),
@@ -230,7 +230,7 @@ impl Host {
         }
     }
 
-    /// Looks at what the kernel has dropped at the device.
+    /// Updates `overflowed` from the kernel's counters.
     pub(crate) fn look_at_device(&mut self) {
         if let Port::Ethernet(port) = &self.port {
             self.counters.overflowed += port.overflowed();
@@ -239,14 +239,14 @@ impl Host {
             return;
         };
         let mut table = String::new();
-        // The counter stays as it was if the table cannot be read.
+        // If the table cannot be read, the counter keeps its value.
         let _ = devices
             .rewind()
             .and_then(|()| devices.read_to_string(&mut table));
         self.counters.overflowed = dropped(&table, name).unwrap_or(self.counters.overflowed);
     }
 
-    /// A host in user space. `server` is the host that it fetches from.
+    /// Builds a user-space host. `server` is the node from which it fetches.
     pub(crate) fn in_user_space(
         name: &str,
         node: NodeId,
@@ -263,7 +263,7 @@ impl Host {
         }
     }
 
-    /// A place for a gateway on another machine.
+    /// Builds a host that stands for a gateway on another machine.
     pub(crate) fn of_gateway(name: &str, node: NodeId, peer: Peer) -> Self {
         Self {
             name: name.to_owned(),
@@ -275,7 +275,7 @@ impl Host {
         }
     }
 
-    /// Checks that the machine has what a host with its own kernel needs.
+    /// Checks that the machine has what hosts with their own kernel need: TUN devices and the rest.
     pub(crate) fn check() -> Result<(), EmuError> {
         if !fs::exists(tun::DEVICES).unwrap_or(true) {
             return Err(EmuError::Machine(format!(
@@ -294,7 +294,7 @@ impl Host {
         Ok(())
     }
 
-    /// A host that is there already.
+    /// Attaches an existing machine or namespace as a host.
     pub(crate) fn attach(
         name: &str,
         node: NodeId,
@@ -344,14 +344,14 @@ impl Host {
         })
     }
 
-    /// A host with a kernel of its own.
+    /// Creates a network namespace as a host.
     pub(crate) fn create(name: &str, node: NodeId, config: &HostConfig) -> Result<Self, EmuError> {
         let namespace = Namespace::create(name)?;
         let (tun, times, devices) = namespace
             .inside(|| {
                 let has_ipv6 = fs::exists("/proc/sys/net/ipv6")?;
                 if has_ipv6 {
-                    // What looks for routers and neighbours would be traffic nobody sent.
+                    // Router and neighbour discovery would add packets that no program sent.
                     for (key, value) in QUIET {
                         set(&format!("ipv6/conf/default/{key}"), value)?;
                     }
@@ -361,7 +361,7 @@ impl Host {
                 control.up("lo")?;
                 control.mtu(DEVICE, config.mtu)?;
                 control.queue(DEVICE, DEVICE_QUEUE)?;
-                // All hosts are in 10.0.0.0/8, so the network route reaches them.
+                // All hosts are in 10.0.0.0/8, so the route of that network reaches them.
                 control.address(DEVICE, node_address(node), Ipv4Addr::new(255, 0, 0, 0))?;
                 control.up(DEVICE)?;
                 if has_ipv6 {
@@ -373,7 +373,7 @@ impl Host {
                 if config.way_out6 && has_ipv6 {
                     control.default_route6(DEVICE)?;
                 }
-                // Else a run would begin with the ssthresh of the run before.
+                // Otherwise new connections would inherit the ssthresh of an earlier run.
                 set("ipv4/tcp_no_metrics_save", "1")?;
                 set("ipv4/tcp_rmem", TCP_MEMORY)?;
                 set("ipv4/tcp_wmem", TCP_MEMORY)?;
@@ -410,12 +410,12 @@ impl Host {
     }
 }
 
-/// Opens the counters of the devices in the namespace of the calling thread.
+/// Opens the counters of the devices in the calling thread's namespace.
 fn own_devices() -> io::Result<File> {
     File::open("/proc/thread-self/net/dev")
 }
 
-/// Adds a device to a kernel that is there already. Returns the port, and the counters of the
+/// Adds a device to the kernel of an existing namespace. Returns the port, and the counters of the
 /// device with its name.
 fn attach_kernel(
     path: &Path,
@@ -430,9 +430,11 @@ fn attach_kernel(
         let control = Control::open()?;
         control.mtu(device, config.mtu)?;
         control.queue(device, DEVICE_QUEUE)?;
-        // Addresses of the emulated network alone: all others are the namespace's own.
+        // Routes only the emulated network's addresses to the device, and leaves all others to the
+        // namespace.
         control.address(device, node_address(node), attach::network(nodes).1)?;
-        // Settings of farlink's own device alone; without IPv6 there are no such files.
+        // Changes only the settings of farlink's device. Without IPv6 in the kernel, the files do
+        // not exist.
         for (key, value) in QUIET {
             let _ = set(&format!("ipv6/conf/{device}/{key}"), value);
         }
@@ -460,8 +462,8 @@ fn in_use(to: &Attach, host: &str) -> EmuError {
     ))
 }
 
-/// Packets for the engine that the device dropped: the fourth number of those sent, which
-/// come after eight of those received (/proc/net/dev).
+/// Returns the packets that the device dropped before the engine read them: in /proc/net/dev the
+/// fourth transmit counter, after eight receive counters.
 fn dropped(table: &str, device: &str) -> Option<u64> {
     let mut rows = table.lines().filter_map(|line| line.split_once(':'));
     let (_, numbers) = rows.find(|(name, _)| name.trim() == device)?;

@@ -1,13 +1,13 @@
-//! Lateness of packets: the error of the wall clock against the engine's time, and the time that
-//! packets may have waited before the engine read them.
+//! Lateness of packets: the time from when a packet was due until it left, plus the longest time
+//! that it may have waited before the engine read it.
 
 use farlink_tcp::Interval;
 
-/// Powers of two of a nanosecond, each cut into so many steps.
+/// Number of linear sub-buckets per power of two (in ns) of the histogram.
 const STEPS: u32 = 16;
 const BUCKETS: usize = 64 * STEPS as usize;
 
-/// A histogram of latenesses with a relative error of at most 1/16.
+/// Histogram of latenesses with a relative error of at most 1/16.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     counts: Vec<u64>,
@@ -36,7 +36,7 @@ fn bucket(nanos: u64) -> usize {
     ((power - 3) * STEPS + step) as usize
 }
 
-/// Largest value of a bucket.
+/// Returns the largest value of a bucket, in nanoseconds.
 fn upper(bucket: usize) -> u64 {
     let (power, step) = (bucket as u32 / STEPS, bucket as u64 % u64::from(STEPS));
     if power == 0 {
@@ -47,7 +47,7 @@ fn upper(bucket: usize) -> u64 {
 }
 
 impl Lateness {
-    /// A packet that was due left so late.
+    /// Adds the lateness of one packet.
     #[inline]
     pub fn add(&mut self, late: Interval) {
         let nanos = late.as_nanos();
@@ -62,7 +62,7 @@ impl Lateness {
         self.count
     }
 
-    /// Mean; zero without packets.
+    /// Returns the mean; zero without packets.
     pub fn mean(&self) -> Interval {
         Interval::from_nanos(self.sum.checked_div(self.count).unwrap_or(0))
     }
@@ -72,8 +72,7 @@ impl Lateness {
         Interval::from_nanos(self.max)
     }
 
-    /// The least value that a share `p` of the packets did not exceed, up to a
-    /// sixteenth too high.
+    /// Returns the quantile `p` (0 to 1), rounded up by at most 1/16.
     pub fn quantile(&self, p: f64) -> Interval {
         let wanted = (p * self.count as f64).ceil() as u64;
         let mut seen = 0;

@@ -1,27 +1,27 @@
-//! Segmentation offload: what a kernel hands over as one super-packet becomes the
-//! packets that it stands for, and segments that follow each other become one
-//! super-packet for the kernel that gets them (virtio 1.2, 5.1.6; linux
-//! `virtio_net.h`). Between the two every packet is one of its own.
+//! Segmentation offload. A super-packet that the kernel hands over is split into the packets it
+//! stands for, and consecutive segments are merged into a super-packet for the receiving kernel
+//! (virtio 1.2, 5.1.6; linux `virtio_net.h`). The emulated network carries the packets one by one.
 
 use farlink_wire::Raw;
 
 /// `struct virtio_net_hdr` in front of each packet, in the byte order of the host.
 pub(crate) const HEADER: usize = 10;
-/// The checksum is to be finished (of a read), or need not be looked at (of a write).
+/// Flag `NEEDS_CSUM`: in a packet that was read, the checksum must still be completed. In one that
+/// is written, the kernel need not verify it.
 const NEEDS_CHECKSUM: u8 = 1;
-/// The checksum was found right.
+/// Flag `DATA_VALID`: the checksum was verified.
 const DATA_VALID: u8 = 2;
-/// A TCP segment over IPv4 that stands for several.
+/// GSO type of a TCP super-packet over IPv4.
 const GSO_TCP4: u8 = 1;
-/// GSO type of TCP over IPv6.
+/// GSO type of a TCP super-packet over IPv6.
 const GSO_TCP6: u8 = 4;
-/// A UDP datagram that stands for several, of either version.
+/// GSO type of a UDP super-packet over IPv4 or IPv6.
 const GSO_UDP: u8 = 5;
-/// In the same field: with congestion window reduced in the first alone.
+/// Bit of the GSO type: only the first segment carries CWR.
 const GSO_ECN: u8 = 0x80;
-/// No IPv4 datagram is longer, and none of IPv6 has more behind its header.
+/// Longest IPv4 packet, and longest IPv6 payload, in bytes.
 const LONGEST: usize = 65_535;
-/// Length of a header of IPv6 without extensions.
+/// Length of an IPv6 header without extension headers.
 const IPV6: usize = 40;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -31,8 +31,8 @@ const PSH: u8 = 0x08;
 const ACK: u8 = 0x10;
 const CWR: u8 = 0x80;
 
-/// Ones' complement sum in the byte order of the host, which the sum does not
-/// depend on (RFC 1071, 2 B).
+/// Returns the ones' complement sum, computed in the host's byte order, which does not affect the
+/// result (RFC 1071, 2 B).
 fn sum(bytes: &[u8], start: u64) -> u64 {
     let mut total = start;
     let mut words = bytes.chunks_exact(4);
@@ -45,7 +45,7 @@ fn sum(bytes: &[u8], start: u64) -> u64 {
     total + u64::from(u32::from_ne_bytes(last))
 }
 
-/// The checksum of a sum, as its two bytes.
+/// Folds a ones' complement sum into the two bytes of a checksum.
 fn folded(mut sum: u64) -> [u8; 2] {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -57,8 +57,8 @@ fn is_ipv6(packet: &[u8]) -> bool {
     packet.first().is_some_and(|first| first >> 4 == 6)
 }
 
-/// Sum of the pseudo-header (RFC 9293, 3.1; RFC 8200, 8.1) of a packet with `len` bytes of this
-/// protocol behind its IP header.
+/// Returns the sum of the pseudo-header (RFC 9293, 3.1; RFC 8200, 8.1) of a packet with `len` bytes
+/// of `protocol` after its IP header.
 fn pseudo(packet: &[u8], protocol: u8, len: usize) -> u64 {
     let [high, low] = (len as u16).to_be_bytes();
     let addresses = if is_ipv6(packet) { 8..40 } else { 12..20 };
@@ -77,7 +77,7 @@ fn put16(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// Writes into an IP header of `header` bytes how long the packet is; IPv4 has a checksum, too.
+/// Updates the length in an IP header of `header` bytes and, for IPv4, the header checksum.
 fn finish_ip(packet: &mut [u8], header: usize) {
     let len = packet.len();
     if is_ipv6(packet) {
@@ -90,8 +90,8 @@ fn finish_ip(packet: &mut [u8], header: usize) {
     packet[10..12].copy_from_slice(&checksum);
 }
 
-/// Lengths of the headers of a whole datagram with TCP inside: IP, TCP. One of IPv6 has no other
-/// headers.
+/// Returns the lengths of the IP and the TCP header. `None` if the packet is a fragment,
+/// incomplete, not TCP, or has IPv6 extension headers.
 fn headers(packet: &[u8]) -> Option<(usize, usize)> {
     let ip = if is_ipv6(packet) {
         let len = IPV6 + usize::from(be16(packet.get(..6)?, 4));
@@ -107,9 +107,9 @@ fn headers(packet: &[u8]) -> Option<(usize, usize)> {
     (ip >= 20 && tcp >= 20 && ip + tcp <= packet.len()).then_some((ip, tcp))
 }
 
-/// Takes apart what was read: gives each packet, with its checksum finished, and
-/// whether it is known to be right. `buffer` gives empty buffers. What is not
-/// understood is handed on as it is.
+/// Splits what was read from a device into packets with complete checksums. `each` gets each
+/// packet, and whether its checksum is known to be right. `buffer` returns empty buffers. Unknown
+/// formats are passed on unchanged.
 pub(crate) fn split(
     read: &[u8],
     mut buffer: impl FnMut() -> Vec<u8>,
@@ -129,7 +129,7 @@ pub(crate) fn split(
     let (start, at) = (half(6), half(6) + half(8));
     let unfinished = flags & NEEDS_CHECKSUM != 0 && at + 2 <= out.len() && start < out.len();
     if unfinished {
-        // The field holds the sum of the pseudo-header.
+        // The kernel left the sum of the pseudo-header in the checksum field.
         let mut checksum = folded(sum(&out[start..], 0));
         if at == start + 6 && checksum == [0, 0] {
             checksum = [0xff, 0xff]; // UDP, where 0 stands for none (RFC 768)
@@ -139,8 +139,8 @@ pub(crate) fn split(
     each(out, unfinished);
 }
 
-/// Takes apart a segment of TCP or a datagram of UDP, whose header begins `at` and whose parts have
-/// `size` bytes each. Returns whether it is one.
+/// Splits a TCP or UDP super-packet whose transport header begins at byte `at` into parts with
+/// `size` bytes of data each. Returns whether it was a valid super-packet.
 fn split_parts(
     packet: &[u8],
     kind: u8,
@@ -157,7 +157,7 @@ fn split_parts(
         _ => return false,
     };
     let is_tcp = protocol == TCP;
-    // Of IPv6 there may be other headers before.
+    // In IPv6, extension headers may come before the transport header.
     let begins = match packet.first() {
         Some(first) if !is_ipv6 => at >= 20 && usize::from(first & 15) * 4 == at,
         _ => at >= IPV6,
@@ -202,33 +202,33 @@ fn split_parts(
     count > 0
 }
 
-/// Segments that wait to be written as one. They follow each other, of one
-/// connection, and all but the last are of one size: what the kernel would have
-/// joined itself when it received them (GRO).
+/// Consecutive TCP segments of one connection that are written as one super-packet. All but the
+/// last have the same size, as the kernel's GRO would merge them.
 #[derive(Debug, Default)]
 pub(crate) struct Merge {
-    /// Header for the device, then the packet; empty while nothing waits.
+    /// virtio header followed by the merged packet. Only valid if `segments` > 0.
     out: Vec<u8>,
     ip: usize,
     tcp: usize,
-    /// Data of the first segment.
+    /// Data bytes of the first segment, which no later one may exceed.
     size: usize,
     segments: u64,
     next: u32,
-    /// Nothing may follow.
+    /// Set if no further segment may be merged.
     last: bool,
 }
 
 impl Merge {
-    /// Packets that wait.
+    /// Returns the number of merged packets that are not yet written.
     pub(crate) fn waiting(&self) -> u64 {
         self.segments
     }
 
-    /// Adds a packet if it follows what waits. Returns whether it did.
+    /// Merges a packet if it continues the super-packet. Returns whether it was merged.
     pub(crate) fn add(&mut self, raw: &Raw) -> bool {
         let packet = raw.bytes();
-        // A wrong checksum has to reach the receiver, alone.
+        // A packet with a wrong or unverified checksum is written alone, so that the receiver sees
+        // the checksum as sent.
         if self.segments == 0 || self.last || !raw.is_checked() || packet.len() > LONGEST {
             return false;
         }
@@ -240,10 +240,10 @@ impl Merge {
         let data = packet.len() - ip - tcp;
         let same = |from: usize, to: usize| first[from..to] == packet[from..to];
         let same_ip = if is_ipv6(first) {
-            // Service, ECN and flow label; hops; addresses.
+            // Must be equal: traffic class and flow label, hop limit, addresses.
             same(0, 4) && same(7, ip)
         } else {
-            // Service and ECN; fragmenting bits to protocol; addresses and IP options.
+            // Must be equal: DSCP and ECN; flags, TTL and protocol; addresses and options.
             same(0, 2) && same(6, 10) && same(12, ip)
         };
         let flags = packet[ip + 13];
@@ -267,7 +267,7 @@ impl Merge {
         true
     }
 
-    /// Begins with a packet, when nothing waits.
+    /// Starts a super-packet with its first packet. The one before must have been taken.
     pub(crate) fn begin(&mut self, raw: &Raw) {
         let packet = raw.bytes();
         self.out.clear();
@@ -290,7 +290,7 @@ impl Merge {
         }
     }
 
-    /// Returns the bytes to write now and the number of packets in them. Nothing waits afterwards.
+    /// Returns the bytes to write and the number of packets in them, and empties the buffer.
     pub(crate) fn take(&mut self) -> (&[u8], u64) {
         let segments = self.segments;
         self.segments = 0;
@@ -308,7 +308,8 @@ impl Merge {
             (head[0], head[1]) = (NEEDS_CHECKSUM, kind);
             finish_ip(packet, ip);
             let [a, b] = folded(pseudo(packet, TCP, packet.len() - ip));
-            // The field holds the sum and not its complement until it is finished.
+            // For `NEEDS_CSUM` the field holds the plain sum of the pseudo-header. `folded`
+            // returned its complement.
             packet[ip + 16..ip + 18].copy_from_slice(&[!a, !b]);
         }
         (&self.out, segments)
@@ -360,8 +361,8 @@ mod tests {
 
     const SIZE: usize = 1001;
 
-    /// Merged and split again they are the same packets, but for identifications of IPv4,
-    /// which count up. The sequence number wraps on the way.
+    /// Merging and splitting returns the original packets, except that IPv4 identifications are
+    /// renumbered. The sequence number wraps during the test.
     #[test]
     fn what_is_merged_is_split_into_what_it_was() {
         for version in [IpVersion::V4, IpVersion::V6] {
@@ -394,7 +395,7 @@ mod tests {
         assert!(!merge.add(&raw(&packets[0])), "the last was short");
         let (written, count) = merge.take();
         assert_eq!(count, 4);
-        // A kernel that finishes the checksum gets it right.
+        // Completing the checksum as the kernel does gives the right one.
         let mut whole = written[HEADER..].to_vec();
         let finished = folded(sum(&whole[ip..], 0));
         whole[ip + 16..ip + 18].copy_from_slice(&finished);
@@ -442,14 +443,15 @@ mod tests {
         ] {
             assert!(!takes(&raw(&first), &raw(&other)));
         }
-        // Service, hops, port, acknowledgment, window and a timestamp differ.
+        // Packets that differ in DSCP, TTL, port, acknowledgment, window or timestamp are not
+        // merged.
         for at in [1, 8, 21, 31, 35, 45] {
             let mut other = raw(&good).into_bytes();
             other[at] ^= 1;
             finish_ip(&mut other, 20);
             assert!(!takes(&raw(&first), &raw(&other)), "{at}");
         }
-        // Of IPv6 class, flow, hops, address and port.
+        // In IPv6: traffic class, flow label, hop limit, address or port.
         let sixth = |seq, fill| raw(&segment_of(IpVersion::V6, seq, &[fill; SIZE], Flags::ACK));
         let (first6, good6) = (sixth(100, 1), sixth(after, 2));
         assert!(takes(&first6, &good6));
@@ -479,7 +481,7 @@ mod tests {
         );
     }
 
-    /// As a kernel hands over a packet whose checksum it left to the device.
+    /// The input is a packet whose checksum a kernel left to the device.
     #[test]
     fn an_unfinished_checksum_is_finished() {
         let bytes = segment(5, &[3; 11], Flags::ACK);
@@ -508,8 +510,8 @@ mod tests {
         }
     }
 
-    /// A super-packet of TCP and one of UDP, over either version, in three parts of which the last is
-    /// shorter; every checksum is right, and lengths and numbers count.
+    /// TCP and UDP super-packets over both IP versions are split into three parts, the last of them
+    /// shorter. Checksums, lengths and sequence numbers are right in each.
     #[test]
     fn segments_and_datagrams_of_both_versions_are_taken_apart() {
         let kinds = [
@@ -563,7 +565,7 @@ mod tests {
                     assert_eq!(part[ip + 13], flags);
                 }
             }
-            // Of the other version it is what it was.
+            // A super-packet whose GSO type is of the other IP version is passed on unchanged.
             if kind != GSO_UDP {
                 let mut other = read.clone();
                 other[1] = GSO_TCP4 + GSO_TCP6 - kind;

@@ -1,19 +1,18 @@
-//! Limit of open files of the process. Each host needs some, so many hosts need more than the usual
-//! 1024.
+//! Limit of open files of the process: many hosts need more than the usual 1,024.
 
 use crate::EmuError;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// Files of one host: its namespace, its device, its counters, its arrival times, its capture, and
-/// those open while it is built.
+/// Files per host: namespace, device, counters, arrival times, capture, and the temporary ones
+/// while the host is created.
 const OF_HOST: u64 = 8;
-/// Other files: libraries, the loop, clients of `farlink ctl`.
+/// Other files: libraries, the event loop, clients of `farlink ctl`.
 const OF_REST: u64 = 64;
 
-/// Allows as many open files as so many hosts take.
+/// Raises the limit of open files to what this number of hosts needs.
 ///
 /// # Errors
-/// If the system does not allow that.
+/// If the system's hard limit is lower.
 pub(crate) fn allow(hosts: usize) -> Result<(), EmuError> {
     let wanted = hosts as u64 * OF_HOST + OF_REST;
     let failed = |e: nix::Error| EmuError::system("look at the limit of open files", e);

@@ -1,4 +1,4 @@
-//! Options of an emulation: one object, which Python writes as JSON.
+//! Options of an emulation, which Python passes as one JSON object.
 
 use crate::EmuError;
 use crate::attach::{Attach, Attached};
@@ -13,72 +13,72 @@ use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Everything about an emulation but its scenario. What is not given has its default.
+/// All settings of an emulation except its scenario. Missing keys have their default.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// Number of the run, from which the channels draw their random numbers.
+    /// Number of the run, which seeds the channels' random numbers.
     pub run: u64,
-    /// Programs that are started before `main`, and killed after it.
+    /// Programs that are started before `main` and killed after it.
     pub servers: Vec<Task>,
-    /// The program whose end is the end.
+    /// Main program; the emulation ends with it.
     pub main: Option<Task>,
-    /// Congestion control of the hosts' kernels; by default the kernel's own.
+    /// Congestion control of the hosts' kernels; `None` for the kernel's default.
     pub tcp: Option<String>,
-    /// End after so many seconds, whatever the program does.
+    /// Seconds after which the emulation ends in any case.
     pub seconds: Option<f64>,
-    /// Hosts in user space.
+    /// User-space hosts.
     pub endpoints: Vec<UserSpace>,
-    /// A transfer of checked data whose ends the hosts in user space are, where they are.
+    /// Transfer of checked data. Its ends that are user-space hosts serve or fetch the data.
     pub transfer: Option<Transfer>,
-    /// Set for one packet per read or write of a device.
+    /// Set to disable merging of segments: each read or write of a device carries one packet.
     pub plain: bool,
-    /// Real-time priority: a must, not wanted, or by default where it can be had.
+    /// Real-time priority: required if true, off if false, and used if possible if `None`.
     pub realtime: Option<bool>,
     /// Directory for captures.
     pub pcap: Option<PathBuf>,
-    /// Bytes captured of a packet; 0 for all.
+    /// Captured bytes of each packet; 0 for all.
     pub snaplen: u32,
-    /// Set if the kernel's TCP is sampled.
+    /// Set if the kernels' TCP state is sampled.
     pub sample: bool,
-    /// Hosts that are there already.
+    /// Existing machines and namespaces to attach as hosts.
     pub attach: Vec<Attached>,
-    /// Host that is this machine itself, by which the others reach what is beyond it.
+    /// Host that stands for this machine, through which the other hosts reach the internet.
     pub internet: Option<String>,
-    /// Attach also what the machine's own connection goes by.
+    /// Set to attach even an interface that carries the machine's own connections.
     pub force: bool,
-    /// Hosts that are neither in user space nor attached are gateways on other machines, which
-    /// join here.
+    /// Makes this emulation a unit: all hosts that are neither in user space nor attached are
+    /// gateways on other machines.
     pub unit: Option<UnitOptions>,
-    /// Set if SIGINT from a process ends the program and the run. The call must be on the main
-    /// thread.
+    /// Set if a SIGINT from another process ends the program and the run. [`crate::emulate`] must
+    /// then be called on the main thread.
     pub interrupt: bool,
-    /// Program, with its whole path, and arguments that call [`crate::sweep`]: with `internet` it is
-    /// run when farlink was killed. Empty leaves that to the next run.
+    /// Absolute path and arguments of a program that calls [`crate::sweep`], run if farlink is
+    /// killed while `internet` is set. If empty, the next run cleans up.
     pub sweeper: Vec<String>,
 }
 
-/// A host in user space.
+/// A user-space host.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserSpace {
     /// Name of the host.
     pub host: String,
-    /// Resolved scenario whose flows have its TCP.
+    /// Resolved scenario whose flows define the host's TCP.
     pub scenario: String,
 }
 
-/// Checked data from one host to another.
+/// A transfer of checked data between two hosts.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transfer {
-    /// Host that has the data.
+    /// Host that serves the data.
     pub sender: String,
-    /// Host that fetches it.
+    /// Host that fetches the data.
     pub receiver: String,
-    /// Port of the sender.
+    /// Port on which the sender serves.
     pub port: u16,
-    /// Bytes.
+    /// Bytes to transfer.
     pub bytes: u64,
 }
 
@@ -98,7 +98,7 @@ impl Options {
         }
     }
 
-    /// The hosts that are there already.
+    /// Returns the attached hosts, including the uplink.
     pub(crate) fn attached(&self) -> Vec<Attached> {
         let way_out = self.internet.iter().map(|host| Attached {
             host: host.clone(),
@@ -119,7 +119,7 @@ impl Options {
         self.seconds.map(Duration::from_secs_f64)
     }
 
-    /// The hosts in user space, each with its TCP and what it serves and fetches.
+    /// Returns the user-space hosts, each with its TCP, services and fetch.
     pub(crate) fn endpoints(&self) -> Result<Vec<EndpointConfig>, EmuError> {
         self.endpoints
             .iter()
@@ -163,7 +163,7 @@ impl Options {
     }
 }
 
-/// A resolved scenario, ready to be built.
+/// Parses a resolved scenario and expands it.
 pub(crate) fn expand(text: &str) -> Result<Expanded, EmuError> {
     scenario::load(text, "resolved scenario", &[])
         .and_then(|s| s.expand())

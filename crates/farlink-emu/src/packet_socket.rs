@@ -1,18 +1,18 @@
-//! Packet sockets (packet(7)): what passes an interface, and when.
+//! Packet sockets (packet(7)), which get a copy of each frame on an interface with its time stamp.
 
 use nix::errno::Errno;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// Room for a time stamp among control messages, aligned as these are.
+/// Size of the control buffer for one time stamp, in `u64` for the alignment.
 pub(crate) const CONTROL: usize = 8;
 
-/// Nanoseconds of `CLOCK_REALTIME`, by which the kernel stamps packets.
+/// Kernel time stamp of a packet: nanoseconds of `CLOCK_REALTIME`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct DayTime(pub(crate) u64);
 
-/// A packet socket, which sees nothing before it is bound.
+/// Opens a packet socket, which receives nothing before it is bound.
 pub(crate) fn socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: no pointers; the result is checked and owned by nobody else.
@@ -21,7 +21,7 @@ pub(crate) fn socket() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// From now on a packet socket sees what passes the interface of this number.
+/// Binds a packet socket to the interface with this index.
 pub(crate) fn bind(socket: &impl AsRawFd, interface: libc::c_int) -> io::Result<()> {
     let address = libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as libc::c_ushort,
@@ -54,7 +54,7 @@ pub(crate) fn set<T>(
     Ok(())
 }
 
-/// Reads a packet of a socket whose packets are stamped ([`libc::SO_TIMESTAMPNS`]).
+/// Reads a packet and its time from a socket with [`libc::SO_TIMESTAMPNS`].
 pub(crate) fn read(socket: &File, buffer: &mut [u8]) -> io::Result<(usize, Option<DayTime>)> {
     let mut control = [0u64; CONTROL];
     let mut vector = libc::iovec {
@@ -74,7 +74,7 @@ pub(crate) fn read(socket: &File, buffer: &mut [u8]) -> io::Result<(usize, Optio
     Ok((length, unsafe { stamp_of(&header) }))
 }
 
-/// A step of a filter.
+/// Builds an instruction of a BPF filter.
 pub(crate) fn step(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
     libc::sock_filter {
         code: code as u16,
@@ -84,7 +84,7 @@ pub(crate) fn step(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
     }
 }
 
-/// Sets a filter that returns the number of bytes of each packet that the socket sees.
+/// Attaches a BPF filter, which returns how many bytes of each packet to keep.
 pub(crate) fn set_filter(socket: &impl AsRawFd, steps: &mut [libc::sock_filter]) -> io::Result<()> {
     let program = libc::sock_fprog {
         len: steps.len() as libc::c_ushort,
@@ -93,10 +93,10 @@ pub(crate) fn set_filter(socket: &impl AsRawFd, steps: &mut [libc::sock_filter])
     set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
 }
 
-/// The time that came with a message.
+/// Returns the time stamp among the control messages of a received message.
 ///
 /// # Safety
-/// The header is of a message that was received, and its control buffer is still there.
+/// `header` must be that of a received message, with its control buffer still alive.
 pub(crate) unsafe fn stamp_of(header: &libc::msghdr) -> Option<DayTime> {
     // SAFETY: as the caller says.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };

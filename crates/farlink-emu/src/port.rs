@@ -1,6 +1,6 @@
-//! A machine on an Ethernet as a host: its frames, from an interface of this machine (packet(7))
-//! or from a port that a bridge gets (TAP). Neither changes anything of the interface that would
-//! have to be put back: socket and port are gone with the process, however it ends.
+//! Ethernet port of the emulation to a machine that is a host: on an interface (packet socket) or
+//! on a bridge (TAP device). Neither changes the interface, so nothing has to be restored: the
+//! kernel closes both with the process, however it ends.
 
 use crate::ethernet::{self, Mac, Seen, Station};
 use crate::interface::Control;
@@ -18,55 +18,56 @@ use std::io::{self, Read as _};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Packets that wait until it is known where the machine is.
+/// Number of packets that are kept while the machine's hardware address is unknown.
 const WAITING: usize = 100;
-/// Time between two questions where it is (RFC 826 leaves it open; RFC 4861, 10: 1 s).
+/// Interval of ARP requests or neighbour solicitations (RFC 4861, 10: 1 s; RFC 826 sets none).
 const ASKED_EACH: Duration = Duration::from_secs(1);
-/// Time for which a packet waits for a neighbour's answer: three questions, as Linux asks (arp(7),
-/// `mcast_solicit`). A later packet would be stale.
+/// Time for which a packet waits for address resolution: three requests, as in Linux (arp(7),
+/// `mcast_solicit`).
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Time between two looks for an interface that is away.
+/// Interval of attempts to bind to an interface that is gone.
 const LOOKED_EACH: Duration = Duration::from_millis(500);
-/// Memory for frames that are not read yet, in bytes: for fewer than
-/// [`tun::DEVICE_QUEUE`] of the least size.
+/// Receive buffer of the packet socket in bytes. It holds fewer than [`tun::DEVICE_QUEUE`] frames
+/// of the smallest size.
 const RECEIVE_BUFFER: libc::c_int = 3 << 20;
 /// `PACKET_IGNORE_OUTGOING` of linux/if_packet.h (4.20), which libc lacks.
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
-/// The Ethernet of a host.
+/// Ethernet port of a host.
 #[derive(Debug)]
 pub(crate) struct EthernetPort {
     file: File,
     times: Times,
     station: Station,
-    /// Packets for a machine that is not found yet, and since when.
+    /// Packets that wait for the machine's hardware address, and their arrival times.
     waiting: VecDeque<(Instant, Vec<u8>)>,
     asked: Option<Instant>,
     frame: Vec<u8>,
-    /// Outcomes of packets since the last call.
+    /// Packets delivered and refused since the last [`Self::flush`].
     written: Written,
-    /// Interface of the port; none for a port of a bridge.
+    /// Attached interface; `None` for a port of a bridge.
     interface: Option<Interface>,
 }
 
-/// An interface that is attached, while it is there and when it comes back.
+/// Attached interface, which may vanish and come back.
 #[derive(Debug)]
 struct Interface {
     name: String,
     index: libc::c_int,
-    /// Time of the last look for the interface, if it may be away.
+    /// Time of the last attempt to bind again; `None` while the interface works.
     looked: Option<Instant>,
-    /// No other emulation may have it.
+    /// Lock against use of the interface by another emulation.
     _claim: OwnedFd,
 }
 
 impl Interface {
-    /// Lets `file` see its frames, if it is there; whether it is another one than before.
+    /// Binds `file` to the interface. Returns whether the interface is a new one (its index
+    /// changed). Fails if the interface does not exist.
     fn enter(&mut self, file: &File) -> io::Result<bool> {
         let index = Control::open()?.index(&self.name)?;
         let is_other = index != self.index;
         if is_other {
-            // Frames for an address that the interface has not: all have to be looked at.
+            // Promiscuous mode, because frames for `mac` are not for the interface's own address.
             let promiscuous = libc::packet_mreq {
                 mr_ifindex: index,
                 mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
@@ -78,14 +79,14 @@ impl Interface {
             packet_socket::bind(file, index)?;
             self.index = index;
         }
-        // With one that is down the kernel goes on by itself when it is taken up.
+        // If the interface is down, the socket works again once it is up.
         self.looked = None;
         Ok(is_other)
     }
 }
 
-/// A hardware address of the emulation's own: locally administered, and of random numbers, so that
-/// no two on an Ethernet are the same.
+/// Returns a random, locally administered hardware address. It is unique on an Ethernet with high
+/// probability.
 pub(crate) fn own_mac() -> Mac {
     let random = RandomState::new().build_hasher().finish();
     let [a, b, c, d, e, ..] = random.to_ne_bytes();
@@ -93,13 +94,13 @@ pub(crate) fn own_mac() -> Mac {
 }
 
 impl EthernetPort {
-    /// Opens a port on an interface. Frames for `mac` and for groups arrive at it.
+    /// Opens a port on an interface, which receives frames for `mac` and for groups.
     pub(crate) fn of_interface(name: &str, mac: Mac, station: Station) -> io::Result<Self> {
         let claim = claim(name)?;
         let file = File::from(packet_socket::socket()?);
         set(&file, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1i32)?;
         set(&file, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1i32)?;
-        // The usual limit holds few packets.
+        // The default buffer holds few packets.
         set(
             &file,
             libc::SOL_SOCKET,
@@ -118,17 +119,18 @@ impl EthernetPort {
         Ok(Self::new(file, station, Times::OfSocket, Some(interface)))
     }
 
-    /// A new port of a bridge.
+    /// Adds a port to a bridge. Returns it and the name of its device.
     pub(crate) fn of_bridge(bridge: &str, station: Station) -> io::Result<(Self, String)> {
         let kind = libc::IFF_TAP | libc::IFF_VNET_HDR;
         let (file, name) = tun::open("farlink%d", kind)?;
         let control = Control::open()?;
-        // High, so that a bridge which takes the least address of its ports keeps its own.
+        // The address begins with 0xfe, because a bridge adopts the least address of its ports.
         let Mac([_, a, b, c, d, e]) = own_mac();
         control.set_hardware(&name, [0xfe, a, b, c, d, e])?;
-        // The kernel is to send nothing of its own there. Without IPv6 there is no such file.
+        // Stops the kernel from sending IPv6 packets there. Without IPv6 in the kernel, the file
+        // does not exist.
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
-        // A bridge whose port takes less would take less itself.
+        // A port with a smaller MTU would lower the bridge's MTU.
         control.mtu(&name, control.mtu_of(bridge)?)?;
         control.queue(&name, tun::DEVICE_QUEUE)?;
         control.join(bridge, &name)?;
@@ -150,7 +152,8 @@ impl EthernetPort {
         }
     }
 
-    /// As [`crate::host::Port::read`]; answers what is for the emulation itself.
+    /// Reads once, as [`crate::host::Port::read`] does, and answers ARP requests and neighbour
+    /// solicitations.
     pub(crate) fn read(
         &mut self,
         scratch: &mut [u8],
@@ -167,8 +170,8 @@ impl EthernetPort {
                 self.times.drained();
                 return Ok(Read::Nothing);
             }
-            // The interface went down or away, or a packet was of a kind that the socket cannot
-            // pass: the run goes on, and the interface may come back.
+            // The interface went down or vanished, or a packet did not fit through the socket. The
+            // run continues, because the interface may come back.
             Err(e) if is_of_interface(&e) => {
                 self.may_be_away();
                 return Ok(Read::Packets(None));
@@ -195,7 +198,7 @@ impl EthernetPort {
         Ok(Read::Packets(came))
     }
 
-    /// Writes a packet, or keeps it until it is known where the machine is.
+    /// Sends a packet, or keeps it until the machine's hardware address is known.
     pub(crate) fn write(&mut self, raw: &Raw) -> io::Result<()> {
         let packet = raw.bytes();
         if let Some(header) = self.station.header(packet) {
@@ -212,7 +215,7 @@ impl EthernetPort {
         self.ask(packet[0] >> 4 == 6)
     }
 
-    /// Asks where the machine is, if it was not asked a moment ago.
+    /// Sends a request for the machine's hardware address, at most one per [`ASKED_EACH`].
     fn ask(&mut self, ipv6: bool) -> io::Result<()> {
         if self.asked.is_none_or(|at| at.elapsed() >= ASKED_EACH) {
             self.asked = Some(Instant::now());
@@ -222,8 +225,8 @@ impl EthernetPort {
         Ok(())
     }
 
-    /// Returns the outcomes of packets since the last call. Asks for the machine while packets wait
-    /// for it, and for the interface if that is away.
+    /// Returns the packets delivered and refused since the last call. Repeats the address request
+    /// while packets wait, and tries to bind again to a vanished interface.
     pub(crate) fn flush(&mut self) -> io::Result<Written> {
         while let Some((since, packet)) = self.waiting.front() {
             if since.elapsed() < PATIENCE {
@@ -239,9 +242,9 @@ impl EthernetPort {
             && at.elapsed() >= LOOKED_EACH
         {
             interface.looked = Some(Instant::now());
-            // One that is not there yet may be the next time.
+            // Fails while the interface does not exist, and is tried again later.
             if interface.enter(&self.file).unwrap_or(false) {
-                // What is behind it may be another machine.
+                // Another machine may be behind the new interface.
                 self.station.forget();
             }
         }
@@ -254,13 +257,13 @@ impl EthernetPort {
         }
     }
 
-    /// Packets that wait for a machine that has not been found.
+    /// Returns the number of packets that wait for the machine's hardware address.
     pub(crate) fn waiting(&self) -> u64 {
         self.waiting.len() as u64
     }
 
-    /// Packets that came faster than they were read, since the last call; 0 for a port of a
-    /// bridge, whose device counts them.
+    /// Returns the packets that the socket dropped since the last call because its buffer was full.
+    /// 0 for a port of a bridge, whose device counts them.
     pub(crate) fn overflowed(&self) -> u64 {
         /// `struct tpacket_stats`.
         #[repr(C)]
@@ -303,7 +306,7 @@ impl EthernetPort {
         Ok(())
     }
 
-    /// A frame of these parts leaves, with nothing for the device to finish.
+    /// Sends a frame of two parts, with no checksum or segmentation left to the device.
     fn send(&mut self, header: &[u8], rest: &[u8]) -> io::Result<Written> {
         self.frame.clear();
         self.frame.extend([0; HEADER]);
@@ -328,7 +331,7 @@ impl AsFd for EthernetPort {
     }
 }
 
-/// Returns whether an error only says that the interface takes or gives no packets now.
+/// Returns whether an error only means that the interface cannot send or receive at the moment.
 fn is_of_interface(error: &io::Error) -> bool {
     let number = error.raw_os_error().map(Errno::from_raw);
     matches!(
@@ -337,8 +340,8 @@ fn is_of_interface(error: &io::Error) -> bool {
     )
 }
 
-/// The header for offload of a frame as that of the packet inside: lengths and places count from
-/// the packet's start.
+/// Converts the virtio header of a frame into that of the packet inside: subtracts the Ethernet
+/// header from lengths and offsets.
 fn without_frame(mut head: [u8; HEADER]) -> [u8; HEADER] {
     for at in [2, 6] {
         let count = u16::from_ne_bytes([head[at], head[at + 1]]);
@@ -348,8 +351,8 @@ fn without_frame(mut head: [u8; HEADER]) -> [u8; HEADER] {
     head
 }
 
-/// Takes an interface for this emulation alone, until the result is closed: an abstract socket,
-/// of which a network namespace has one of each name (unix(7)).
+/// Locks an interface for this emulation, until the result is closed. The lock is an abstract Unix
+/// socket, whose name is unique in a network namespace (unix(7)).
 fn claim(interface: &str) -> io::Result<OwnedFd> {
     let mut address = libc::sockaddr_un {
         sun_family: libc::AF_UNIX as libc::sa_family_t,
@@ -376,8 +379,8 @@ fn claim(interface: &str) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Builds a filter that hides frames that are neither for `mac` nor for groups, so that a busy wire
-/// does not wake the emulation.
+/// Builds a BPF filter that drops frames that are neither for `mac` nor for groups, so that other
+/// traffic does not wake the emulation.
 fn only_for(mac: Mac) -> [libc::sock_filter; 8] {
     let [a, b, c, d, e, f] = mac.0;
     let load = libc::BPF_LD | libc::BPF_ABS;

@@ -1,6 +1,6 @@
-//! Protocol of the socket of a running emulation: one request and one answer a connection, each a
-//! line of JSON that names the version of the protocol. Both ends use these types, so a change of
-//! them changes both ends, and [`VERSION`].
+//! Protocol of a running emulation's control socket. Each connection has one request and one
+//! answer, both a line of JSON with the version of the protocol. Both ends use these types, so a
+//! change of the types needs a new [`VERSION`].
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -9,50 +9,50 @@ use std::path::PathBuf;
 
 /// Version of the requests and answers below.
 pub(crate) const VERSION: u64 = 2;
-/// A request is not longer, in bytes.
+/// Longest request, in bytes.
 pub(crate) const LONGEST: u64 = 1 << 20;
 
 /// Request of a client.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Request {
-    /// Ask for the settings of the links.
+    /// Query the settings of the links.
     Show,
-    /// Change values of links: all of them or none.
+    /// Change values of links, all of them or none.
     Set {
         /// Paths and values.
         changes: Vec<(String, String)>,
     },
     /// Switch channels.
     Channel {
-        /// Set if packets meet the stages.
+        /// True to switch the stages on, false to bypass them.
         on: bool,
-        /// Name of one link, in place of all.
+        /// Name of one link; `None` for all links.
         link: Option<String>,
-        /// Direction, "down" or "up", in place of both.
+        /// Direction, "down" or "up"; `None` for both.
         direction: Option<String>,
     },
     /// Counters.
     Stats,
-    /// Ask where the programs of a host run.
+    /// Query where the programs of a host run.
     Place {
         /// Name of the host.
         host: String,
     },
 }
 
-/// Place of a host's programs, for a program that joins them.
+/// Where a host's programs run, for a program that joins them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Place {
     /// Name of the host.
     pub host: String,
-    /// Network namespace.
+    /// Path of the network namespace.
     pub namespace: PathBuf,
-    /// Process namespace of the run, which ends with it.
+    /// Path of the run's PID namespace, whose processes end with the run.
     pub processes: PathBuf,
-    /// Names of the hosts, as /etc/hosts has them.
+    /// File with the names of the hosts, mounted as /etc/hosts.
     pub names: PathBuf,
-    /// Whom to ask for other names, as /etc/resolv.conf has it, if it is not the machine's own.
+    /// File to mount as /etc/resolv.conf; `None` for the machine's own.
     #[serde(default)]
     pub resolver: Option<PathBuf>,
 }
@@ -61,24 +61,24 @@ pub struct Place {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
-    /// Settings of the links, after a change too.
+    /// Settings of the links, after the change if there was one.
     State {
-        /// The links, as a resolved scenario has them.
+        /// The links, as in a resolved scenario.
         links: Value,
-        /// The agents, in the same form; null if there are none.
+        /// The agents, as in a resolved scenario; null if there are none.
         agents: Value,
-        /// Names and directions of those whose channels are off.
+        /// Link names and directions whose channels are switched off.
         channels_off: Vec<(String, String)>,
     },
-    /// Counters of links and hosts, as at the end of a run (`Traffic`), with `late_p99_s`.
+    /// Counters of links and hosts, as in the final report (`Traffic`), and `late_p99_s`.
     Stats(Value),
     /// Place of a host's programs.
     Place(Place),
-    /// Nothing was done, for this reason.
+    /// The request was not executed, for this reason.
     Error(String),
 }
 
-/// Why a line is no message.
+/// Reason why a line is not a valid message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Unread {
     /// The line has another version, or none.
@@ -87,14 +87,14 @@ pub(crate) enum Unread {
     Malformed(String),
 }
 
-/// A message as a line.
+/// Encodes a message as a line.
 pub(crate) fn write(message: &impl Serialize) -> String {
     let mut line = json!(message);
     line["version"] = VERSION.into();
     format!("{line}\n")
 }
 
-/// A message from a line.
+/// Decodes a message from a line.
 pub(crate) fn read<T: DeserializeOwned>(line: &str) -> Result<T, Unread> {
     let malformed = |e: serde_json::Error| Unread::Malformed(e.to_string());
     let mut message: Map<String, Value> = serde_json::from_str(line).map_err(malformed)?;
@@ -105,7 +105,7 @@ pub(crate) fn read<T: DeserializeOwned>(line: &str) -> Result<T, Unread> {
     serde_json::from_value(message.into()).map_err(malformed)
 }
 
-/// A version for people.
+/// Formats a version for messages to the user.
 pub(crate) fn name(version: Option<u64>) -> String {
     version.map_or_else(|| "no version".into(), |v| format!("version {v}"))
 }
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    /// A line of another version is refused before the rest is read, whatever the rest says.
+    /// A line of another version is refused before the rest of it is parsed.
     #[test]
     fn another_version_is_told_before_the_rest_is_read() {
         let unread = |line: &str| read::<Request>(line).unwrap_err();

@@ -1,4 +1,4 @@
-//! Asking an emulation something from another thread, while it carries packets.
+//! Runs queries of other threads on the engine's thread while it carries packets.
 
 use crate::drive::Emulation;
 use farlink_tcp::Instant;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, sync_channel};
 use std::time::Duration;
 
-/// Time limit for an answer.
+/// Time limit of a query.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Job of the engine's thread between two packets.
+/// Function that the engine's thread runs between two packets.
 pub(crate) type Job = Box<dyn FnOnce(&mut Emulation, Instant) + Send>;
 
-/// A way to an emulation.
+/// Handle by which other threads query an emulation.
 #[derive(Clone, Debug)]
 pub(crate) struct Remote {
     pub(crate) jobs: Sender<Job>,
@@ -21,19 +21,20 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    /// Does `work` on the engine's thread; `None` if there is no answer, since the
-    /// emulation is not running.
+    /// Runs `work` on the engine's thread and returns its result; `None` if the emulation is not
+    /// running.
     pub(crate) fn call<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Emulation, Instant) -> T + Send + 'static,
     ) -> Option<T> {
         let (answer, result) = sync_channel(1);
         let job: Job = Box::new(move |emulation, now| {
-            // Nobody may be waiting any more.
+            // The caller may have given up.
             let _ = answer.send(work(emulation, now));
         });
         self.jobs.send(job).ok()?;
-        // A counter that cannot be added to is one that was added to.
+        // A write fails only if the eventfd's counter is at its maximum, which wakes the engine as
+        // well.
         let _ = self.wake.write(1);
         result.recv_timeout(PATIENCE).ok()
     }

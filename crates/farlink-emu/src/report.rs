@@ -1,4 +1,4 @@
-//! Report of an emulation and its JSON form: the one place that names its fields and units.
+//! Report of an emulation and its JSON form. All names and units of its fields are defined here.
 
 use crate::endpoint::{Dropped, EndpointReport, Fetched};
 use crate::flows::Flow;
@@ -23,24 +23,24 @@ pub struct Report {
     pub traffic: Traffic,
     /// Lateness of packets.
     pub lateness: Lateness,
-    /// Packets that are not in the captures, since the disk could not keep up.
+    /// Packets that were not captured because the disk was too slow.
     pub uncaptured: u64,
-    /// Why the captures end before the run does.
+    /// Error that ended the captures before the run.
     pub capture_failure: Option<String>,
-    /// Scheduling that the engine's thread got.
+    /// Scheduling that the engine's thread had.
     #[serde(flatten)]
     pub priority: Ran,
-    /// Exit code of the program: 128 and the signal if one killed it.
+    /// Exit code of the program, or 128 plus the signal that killed it.
     pub exit_code: i32,
     /// Set if Ctrl-C ended the emulation.
     pub interrupted: bool,
-    /// The servers, as they were given.
+    /// The servers, in the order of the options.
     pub servers: Vec<Server>,
-    /// Names of the hosts in user space and what they did.
+    /// Reports of the user-space hosts, by name.
     pub endpoints: BTreeMap<String, EndpointReport>,
-    /// Names of dead runs that were taken away at the start.
+    /// Namespaces of killed runs that were removed at the start.
     pub swept: Vec<String>,
-    /// Samples of the kernel's TCP, if taken.
+    /// Samples of the kernels' TCP state, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sockets: Option<Samples>,
 }
@@ -54,17 +54,17 @@ pub struct Traffic {
     pub events: u64,
     /// The hosts.
     pub hosts: Vec<HostReport>,
-    /// Each direction of each link.
+    /// Both directions of each link.
     pub links: Vec<LinkRow>,
     /// Balance of all packets.
     pub packets: Packets,
     /// Counters of the agents, if any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<Value>,
-    /// Costs of handoffs, if hosts move.
+    /// Costs of handoffs, if any host moves.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub handoffs: Vec<Value>,
-    /// Datagrams of nobody that belongs to it, if it is a unit.
+    /// Unauthenticated and refused datagrams, if this is a unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strangers: Option<Strangers>,
 }
@@ -76,13 +76,13 @@ pub struct HostReport {
     pub host: String,
     /// Address of the host.
     pub address: Ipv4Addr,
-    /// Kind of the attached host, if attached.
+    /// The attached interface, bridge or namespace, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attached: Option<String>,
     /// Packets of the host.
     #[serde(flatten)]
     pub counters: Counters,
-    /// Gateway of the host, if it is on another machine.
+    /// State of the gateway, if the host is on another machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway: Option<GatewayReport>,
 }
@@ -94,18 +94,18 @@ pub struct LinkRow {
     pub link: String,
     /// "down" or "up".
     pub direction: &'static str,
-    /// Metrics by name, null where nothing was measured.
+    /// Metrics by name; null if not measured.
     pub metrics: Map<String, Value>,
-    /// Packets that wait in its queue.
+    /// Packets in the queue at the end.
     pub waiting: u32,
-    /// Their bytes, IP headers included.
+    /// Bytes of these packets, IP headers included.
     pub waiting_bytes: u64,
-    /// Limit of the queue in bytes, if the scenario sets none.
+    /// Default limit of the queue in bytes, if the scenario sets none.
     pub queue_bound_bytes: Option<u64>,
 }
 
-/// Balance of all packets: those that hosts sent (`offered`) either entered the network or have a
-/// reason why not.
+/// Balance of all packets: `offered` is the sum of those that entered the network and those that
+/// did not, by reason.
 #[derive(Clone, Debug, Serialize)]
 pub struct Packets {
     /// Packets that entered.
@@ -113,11 +113,11 @@ pub struct Packets {
     pub balance: Balance,
     /// Packets that hosts sent.
     pub offered: u64,
-    /// No whole IP packets.
+    /// Packets sent that were not complete IP packets.
     pub not_ip: u64,
-    /// To an address that no host has.
+    /// Packets sent to an address outside the emulated network.
     pub no_host: u64,
-    /// Dropped by the full device of a host.
+    /// Packets dropped by the full device of a host.
     pub overflowed: u64,
 }
 
@@ -136,7 +136,7 @@ pub struct Server {
 }
 
 impl Report {
-    /// Builds the report of a network that nobody has used yet.
+    /// Builds a report without programs.
     pub(crate) fn of(traffic: Traffic, lateness: Lateness, priority: Ran) -> Self {
         Self {
             traffic,
@@ -158,7 +158,7 @@ impl Report {
         json!(self)
     }
 
-    /// Returns the snapshot of a running emulation as JSON.
+    /// Returns a snapshot of the running emulation as JSON.
     pub(crate) fn stats(&self, flows: &[Flow]) -> Value {
         let mut stats = json!(self.traffic);
         stats["flows"] = json!(flows);
@@ -284,7 +284,7 @@ impl Serialize for Fetched {
     }
 }
 
-/// A list a column.
+/// Serialized as one list per column.
 impl Serialize for Samples {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let of = |field: fn(&Sample) -> Value| self.0.iter().map(field).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! State of the kernel's TCP connections by sock_diag(7), as `ss -ti` asks for it.
+//! State of the kernel's TCP connections, read by sock_diag(7) as `ss -ti` does.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -9,57 +9,57 @@ const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const INET_DIAG_INFO: u16 = 2;
 const REQUEST_AND_DUMP: u16 = 0x301;
 const DONE: u16 = 3;
-/// Socket states as bits, without LISTEN (10), TIME-WAIT (6) and SYN-RECEIVED (12).
+/// Bit mask of socket states: all but LISTEN (10), TIME-WAIT (6) and SYN-RECEIVED (12).
 const STATES: u32 = 0xfff & !(1 << 10) & !(1 << 6);
-/// Length of `nlmsghdr`, `inet_diag_msg`, and of what is used of `tcp_info`.
+/// Lengths in bytes of `nlmsghdr`, `inet_diag_msg`, and the part of `tcp_info` that is used.
 const HEADER: usize = 16;
 const MESSAGE: usize = 72;
 const INFO: usize = 168;
-/// `snd_ssthresh` of a connection that has lost nothing.
+/// Value of `snd_ssthresh` before the first loss.
 const INFINITE: u32 = 0x7fff_ffff;
 
-/// TCP of a connection at one time; lengths in bytes, times in microseconds.
+/// State of a TCP connection at one time. Lengths are in bytes, times in microseconds unless noted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sample {
-    /// Nanoseconds of the run.
+    /// Time of the sample, in nanoseconds from the start of the run.
     pub time: u64,
-    /// Number of the host.
+    /// Index of the host.
     pub host: usize,
-    /// Address and port there.
+    /// Local address and port.
     pub local: SocketAddr,
-    /// Address and port at the other end.
+    /// Address and port of the peer.
     pub peer: SocketAddr,
-    /// Congestion state: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
+    /// Congestion state (`TCP_CA_*`): 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
     pub ca_state: u8,
     /// Consecutive time-outs.
     pub backoff: u8,
-    /// Segment size in use.
+    /// Sender's maximum segment size.
     pub mss: u32,
     /// Congestion window.
     pub cwnd: u64,
-    /// Slow start threshold; `None` while there is none.
+    /// Slow start threshold; `None` before the first loss.
     pub ssthresh: Option<u64>,
-    /// Sent and neither acknowledged, selectively acknowledged nor taken for lost.
+    /// Bytes sent and neither acknowledged, selectively acknowledged nor deemed lost.
     pub flight: u64,
     /// Smoothed round-trip time.
     pub srtt: u32,
     /// Variation of the round-trip time (RTTVAR).
     pub rttvar: u32,
-    /// Least round-trip time.
+    /// Smallest round-trip time.
     pub min_rtt: u32,
     /// Retransmission time-out.
     pub rto: u32,
-    /// Segments sent again, since the connection was opened.
+    /// Number of retransmitted segments.
     pub retransmissions: u32,
     /// Bytes that the peer acknowledged.
     pub acked: u64,
-    /// Bytes that came in order.
+    /// Bytes received in order.
     pub received: u64,
-    /// Estimate of the rate of delivery in bit/s.
+    /// Estimated delivery rate in bit/s.
     pub delivery_rate: u64,
 }
 
-/// Opens a socket to ask the kernel with, in the namespace of the calling thread.
+/// Opens a socket for queries in the calling thread's namespace.
 pub(crate) fn open() -> io::Result<File> {
     const NETLINK_SOCK_DIAG: libc::c_int = 4;
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
@@ -72,8 +72,8 @@ pub(crate) fn open() -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(fd) })
 }
 
-/// Gives all connections of a kernel, those of its sockets of IPv6 too: a program that listens by
-/// one has its connections over IPv4 there as well.
+/// Calls back for every connection of a kernel. IPv6 sockets are queried too, because a program
+/// that listens on one also has its IPv4 connections there.
 pub(crate) fn dump(
     socket: &File,
     buffer: &mut [u8],
@@ -104,7 +104,7 @@ fn dump_family(
     ] {
         request.extend_from_slice(&value.to_ne_bytes()[..len]);
     }
-    // Any ports and addresses.
+    // Zeros match any port and address.
     request.resize(72, 0);
     socket.write_all(&request)?;
     loop {
@@ -121,7 +121,7 @@ fn dump_family(
     }
 }
 
-/// The first message: its content and kind, and what comes behind it.
+/// Splits off the first netlink message. Returns its content, its type, and the remaining bytes.
 fn cut(bytes: &[u8]) -> Option<(&[u8], u16, &[u8])> {
     let len = u32_at(bytes, 0)? as usize;
     let kind = u16_at(bytes, 4)?;
@@ -142,7 +142,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
-/// An `inet_diag_msg` with a `tcp_info` among its attributes.
+/// Parses an `inet_diag_msg` with a `tcp_info` among its attributes.
 pub(crate) fn sample(message: &[u8], time: u64, host: usize) -> Option<Sample> {
     let is_ipv6 = libc::c_int::from(*message.first()?) == libc::AF_INET6;
     let end = |port: usize, address: usize| {
@@ -150,7 +150,7 @@ pub(crate) fn sample(message: &[u8], time: u64, host: usize) -> Option<Sample> {
         let address: [u8; 16] = message.get(address..address + 16)?.try_into().ok()?;
         let [a, b, c, d, ..] = address;
         let address: IpAddr = if is_ipv6 {
-            // An address of IPv4 in one of IPv6 is that.
+            // An IPv4-mapped IPv6 address becomes an IPv4 address.
             Ipv6Addr::from(address).to_canonical()
         } else {
             Ipv4Addr::new(a, b, c, d).into()
@@ -202,8 +202,8 @@ mod tests {
     use super::*;
     use std::net::{TcpListener, TcpStream};
 
-    /// Both ends of a connection of this process are found, with the numbers that
-    /// the kernel gives for new ones; a message cut short is none.
+    /// Both ends of a connection of this process are found, with the kernel's initial values. A
+    /// truncated message is rejected.
     #[test]
     fn the_kernel_tells_of_a_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -232,8 +232,8 @@ mod tests {
         assert!((0..MESSAGE + INFO).all(|len| sample(&whole[..len], 0, 0).is_none()));
     }
 
-    /// A program that listens by IPv6 has its connections over IPv4 in a socket of IPv6:
-    /// the kernel tells of them in another list, and their addresses are those of IPv4.
+    /// A program that listens on IPv6 has its IPv4 connections in an IPv6 socket. The kernel lists
+    /// them with the IPv6 sockets, and they are reported with IPv4 addresses.
     #[test]
     fn a_listener_of_ipv6_is_found_by_its_ipv4_address() {
         let Ok(listener) = TcpListener::bind("[::]:0") else {

@@ -1,6 +1,6 @@
-//! Arrival times of packets at a device. A packet socket sees each packet as the kernel hands it to
-//! the device, with the time. Packets read from the device are found among these by their first
-//! bytes.
+//! Arrival times of packets at a TUN device. A packet socket on the device gets a copy of each
+//! packet with the kernel's time stamp. A packet read from the device is matched to its copy by its
+//! first bytes.
 
 use crate::interface::Control;
 use crate::packet_socket::{CONTROL, DayTime, bind, set, set_filter, socket, stamp_of, step};
@@ -9,39 +9,40 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// So much of a packet is compared: the headers of IP and TCP.
+/// Leading bytes of a packet that are compared, enough for the IP and TCP headers.
 const KEPT: usize = 64;
-/// Stamps that are read at once.
+/// Number of stamps read by one system call.
 const AT_ONCE: usize = 32;
-/// Memory of packets whose stamps wait to be read, in bytes: for some more than a device holds
-/// ([`DEVICE_QUEUE`]) of 1,500 bytes. It is shared with the device: a limit, no cost.
+/// Receive buffer of the packet socket in bytes: room for more 1,500-byte packets than the device
+/// queue holds ([`DEVICE_QUEUE`]). The kernel only accounts the memory against this limit, since
+/// socket and device share the packets.
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;
-/// Most stamps that wait for their packets: those of a full device, and as many whose packets it
-/// dropped.
+/// Largest number of stamps without a packet: those of a full device, and as many of packets that
+/// the device dropped.
 const WAITING: usize = 2 * DEVICE_QUEUE as usize;
 
-/// Result of a read of a device.
+/// Result of reading a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Read {
     /// Nothing.
     Nothing,
-    /// Packets that came together, at this time if that is known.
+    /// Packets that arrived together, and their arrival time if known.
     Packets(Option<DayTime>),
 }
 
 /// Source of the arrival times of a port's packets.
 #[derive(Debug)]
 pub(crate) enum Times {
-    /// Packet socket, which gives the time with each packet.
+    /// The device is a packet socket, which gives the time with each packet.
     OfSocket,
-    /// A socket beside the device tells it; where none could be opened, nothing does.
+    /// A packet socket beside the device; `None` if it was not wanted or could not be opened.
     Of(Option<Stamps>),
 }
 
 impl Times {
-    /// Opens the source for a device in the network namespace of the calling thread. Where the
-    /// packets cannot be seen, their time is that of the read, and the run's lateness says how long
-    /// they may have waited.
+    /// Opens the source for a device in the calling thread's network namespace. If that fails,
+    /// packets get the time of the read, and the lateness in the report includes how long they may
+    /// have waited.
     pub(crate) fn of_device(name: &str, timed: bool) -> Self {
         let stamps = timed.then(|| Stamps::of(name).ok());
         Self::Of(stamps.flatten())
@@ -55,7 +56,7 @@ impl Times {
         }
     }
 
-    /// The device held nothing: what was not read from it by now, it dropped.
+    /// Discards all stamps: the device is empty, so packets that were not read were dropped.
     pub(crate) fn drained(&mut self) {
         if let Self::Of(Some(stamps)) = self {
             stamps.came.clear();
@@ -63,11 +64,11 @@ impl Times {
     }
 }
 
-/// The times of the packets of one device.
+/// Arrival times of the packets of one device.
 #[derive(Debug)]
 pub(crate) struct Stamps {
     socket: OwnedFd,
-    /// Packets that arrived and were not yet read from the device, oldest first.
+    /// Stamps of packets that were not yet read from the device, oldest first.
     came: VecDeque<Stamp>,
 }
 
@@ -79,7 +80,7 @@ struct Stamp {
 }
 
 impl Stamps {
-    /// Opens a packet socket on a device in the network namespace of the calling thread.
+    /// Opens a packet socket on a device in the calling thread's network namespace.
     fn of(device: &str) -> io::Result<Self> {
         let socket = socket()?;
         set(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32)?;
@@ -97,8 +98,8 @@ impl Stamps {
         })
     }
 
-    /// Returns the arrival time of a packet just read from the device. Earlier packets that were
-    /// never read were dropped by the device.
+    /// Returns the arrival time of a packet just read from the device. Discards older stamps,
+    /// because the device dropped their packets.
     fn of_packet(&mut self, packet: &[u8]) -> Option<DayTime> {
         let entry = match self.find(0, packet) {
             Some(entry) => entry,
@@ -125,7 +126,7 @@ impl Stamps {
         place.map(|at| from + at)
     }
 
-    /// Takes what the socket has, as far as one call can.
+    /// Reads the stamps that wait at the socket, up to [`AT_ONCE`].
     fn take(&mut self) {
         let mut bytes = [[0; KEPT]; AT_ONCE];
         let mut control = [[0u64; CONTROL]; AT_ONCE];
@@ -152,7 +153,7 @@ impl Stamps {
                 std::ptr::null_mut(),
             )
         };
-        // Whatever the socket says instead of stamps (the interface went down): there are none.
+        // An error of the socket (for example because the interface went down) counts as no stamps.
         let got = usize::try_from(got).unwrap_or_default();
         for (message, bytes) in messages[..got].iter().zip(bytes) {
             // SAFETY: the header of a message that was received, with its control buffer.
@@ -170,8 +171,9 @@ impl Stamps {
     }
 }
 
-/// Only what the kernel sends is seen, and of that no more than is compared: what the emulation
-/// writes to the device passes the socket as well.
+/// Returns a filter that passes the first [`KEPT`] bytes of packets that the host's kernel sends.
+/// Packets that the emulation writes to the device are dropped, because the socket would see them
+/// as well.
 fn only_sent() -> [libc::sock_filter; 4] {
     let kind = (libc::SKF_AD_OFF + libc::SKF_AD_PKTTYPE) as u32;
     let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
@@ -200,14 +202,14 @@ mod tests {
             }
         };
         Stamps {
-            // Nothing ever comes to it.
+            // A socket from which nothing can be read.
             socket: File::open("/dev/null").unwrap().into(),
             came: of.iter().map(stamp).collect(),
         }
     }
 
-    /// Packets are read in the order in which they came; one that the device dropped has a stamp
-    /// that nobody asks for, and one whose stamp was lost takes nobody else's.
+    /// Packets are read in order of arrival. The stamp of a dropped packet is skipped, and a packet
+    /// without a stamp gets no time.
     #[test]
     fn a_packet_has_its_own_stamp() {
         let mut stamps = stamps(&[(1, b"a"), (2, b"dropped"), (3, b"c"), (4, b"c"), (5, b"d")]);
@@ -221,8 +223,8 @@ mod tests {
         assert_eq!(times.of_packet(b"d"), None);
     }
 
-    /// The first bytes identify a long packet, and a short packet does not match a longer one that
-    /// begins alike.
+    /// Long packets match by their first [`KEPT`] bytes. A short packet does not match a longer one
+    /// with the same beginning.
     #[test]
     fn the_first_bytes_are_compared_and_the_length_below_them() {
         let mut stamps = stamps(&[(1, &[7; KEPT]), (2, &[7; 3])]);

@@ -1,6 +1,6 @@
-//! The way out (`--internet`): a TUN device in the network of this machine itself, in the place of
-//! one of the hosts, and the kernel's NAT behind it. What is made here is gone with the device or
-//! put back, by the next run if this one was killed.
+//! The uplink (`--internet`): a TUN device in the machine's own network namespace that stands for
+//! one of the hosts, and the kernel's NAT behind it. All changes are undone at the end, or by the
+//! next run if this one was killed.
 
 use crate::EmuError;
 use crate::interface::IPV6_PREFIX;
@@ -12,20 +12,21 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Name of the device; as long as it is there, the run that made it lives.
+/// Name of the uplink's TUN device, which exists as long as the run that made it.
 pub(crate) const DEVICE: &str = "farlink-out";
-/// Name of the table of the kernel's packet filter (nftables) with all rules.
+/// Name of the nftables table with all rules.
 const TABLE: &str = "farlink-internet";
-/// File with the resolvers of the machine.
+/// The machine's resolver configuration.
 pub(crate) const RESOLVER: &str = "/etc/resolv.conf";
-/// File in which systemd-resolved names its own resolvers.
+/// Resolver configuration in which systemd-resolved lists its upstream servers.
 const BEHIND_RESOLVED: &str = "/run/systemd/resolve/resolv.conf";
 
-/// The kernel's NAT for the hosts, and forwarding on the interfaces that lead out.
+/// The uplink: NAT for the hosts, and forwarding on the interfaces with external routes. Dropping
+/// the value undoes the changes.
 #[derive(Debug)]
 pub(crate) struct WayOut(());
 
-/// Why this machine cannot be the way out of hosts, if it cannot.
+/// Returns the reason why this machine cannot be the uplink; `None` if it can.
 pub(crate) fn refusal() -> Option<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     if !std::env::split_paths(&path).any(|directory| directory.join("nft").is_file()) {
@@ -42,21 +43,21 @@ pub(crate) fn refusal() -> Option<String> {
     })
 }
 
-/// Returns whether this machine can be the way out of IPv6, too. A kernel before Linux 6.17
-/// forwards IPv6 on all interfaces or on none. Forwarding is then not switched on, because it makes
-/// a machine forget the routes that it learned from its router.
+/// Returns whether this machine can be the uplink for IPv6, too. A kernel before Linux 6.17
+/// forwards IPv6 on all interfaces or on none. Forwarding is then not switched on, because a
+/// machine that forwards discards the routes learned from its router.
 pub(crate) fn ipv6() -> bool {
     let on = || Family::Ipv6.forwards("all").is_ok() || ipv6_forwards_always();
     !Family::Ipv6.interfaces().is_empty() && on() && nft(&["-c"], &rules6()).is_ok()
 }
 
-/// Returns whether all interfaces forward IPv6 anyway.
+/// Returns whether IPv6 forwarding is on for all interfaces already.
 fn ipv6_forwards_always() -> bool {
     let all = fs::read_to_string("/proc/sys/net/ipv6/conf/all/forwarding");
     all.is_ok_and(|value| value.trim() != "0")
 }
 
-/// Address family whose forwarding has to be changed for an interface.
+/// Address family whose forwarding is switched per interface.
 #[derive(Clone, Copy)]
 enum Family {
     Ipv4,
@@ -66,7 +67,7 @@ enum Family {
 impl Family {
     const ALL: [(&'static str, Self); 2] = [("ipv4", Self::Ipv4), ("ipv6", Self::Ipv6)];
 
-    /// The interfaces by which routes lead beyond the networks that this machine is in.
+    /// Returns the interfaces that have a default route or a route with a gateway.
     fn interfaces(self) -> Vec<String> {
         let table = |name| {
             fs::read_to_string(Path::new("/proc/thread-self/net").join(name)).unwrap_or_default()
@@ -77,7 +78,8 @@ impl Family {
         }
     }
 
-    /// Returns the file that says whether an interface forwards. IPv6 has none before Linux 6.17.
+    /// Returns the path of an interface's forwarding switch. For IPv6 it exists only since Linux
+    /// 6.17.
     fn forwarding(self, of: &str) -> PathBuf {
         let (family, key) = match self {
             Self::Ipv4 => ("ipv4", "forwarding"),
@@ -100,7 +102,7 @@ fn leading_out(table: &str) -> Vec<String> {
             continue;
         };
         let leads = by != "00000000" || (to, mask) == ("00000000", "00000000");
-        // A route that refuses packets has no interface.
+        // A reject route has no interface.
         if leads && interface != "*" && !list.iter().any(|item| item == interface) {
             list.push(interface.into());
         }
@@ -108,8 +110,8 @@ fn leading_out(table: &str) -> Vec<String> {
     list
 }
 
-/// As [`leading_out`], of the table of IPv6, in which there is no heading and a route that refuses
-/// packets is one of `lo`.
+/// IPv6 form of [`leading_out`]. This table has no heading, and a reject route has the interface
+/// `lo`.
 fn leading_out6(table: &str) -> Vec<String> {
     let mut list: Vec<String> = Vec::new();
     for row in table.lines() {
@@ -126,15 +128,15 @@ fn leading_out6(table: &str) -> Vec<String> {
     list
 }
 
-/// Returns the marker file, which says what to restore for the network namespace of this process: a
-/// line for each family, with its name, whether all interfaces forwarded before, and the names of
-/// those that now do and did not.
+/// Returns the path of the marker file of this network namespace, which records what to restore.
+/// Each line has a family, whether all interfaces forwarded before, and the interfaces on which
+/// forwarding was switched on.
 fn marker() -> io::Result<PathBuf> {
     let own = fs::metadata("/proc/thread-self/ns/net")?.ino();
     Ok(PathBuf::from(format!("/run/farlink/way-out-{own}")))
 }
 
-/// Has nft(8) do all of `script`, or nothing.
+/// Runs an nft(8) script, which is applied completely or not at all.
 fn nft(options: &[&str], script: &str) -> io::Result<()> {
     let mut child = Command::new("nft")
         .args(options)
@@ -156,13 +158,13 @@ fn nft(options: &[&str], script: &str) -> io::Result<()> {
     ))
 }
 
-/// The rules. Hosts reach what is beyond by the address of this machine; from there nobody reaches
-/// a host but by answering, and nothing leaves with a source that is no host's.
+/// Returns the rules for IPv4. Hosts get this machine's address by NAT. Other machines only reach a
+/// host with replies, and packets whose source is no host's are dropped.
 fn rules(network: Ipv4Addr, mask: Ipv4Addr) -> String {
     of_family("ip", &format!("{network}/{}", u32::from(mask).count_ones()))
 }
 
-/// Returns the rules of IPv6.
+/// Returns the rules for IPv6.
 fn rules6() -> String {
     of_family(
         "ip6",
@@ -182,8 +184,8 @@ fn of_family(family: &str, hosts: &str) -> String {
 }
 
 impl WayOut {
-    /// Opens it for hosts with addresses of this network, whose device is there; for those of
-    /// IPv6, too, if [`ipv6`] says that it can be.
+    /// Opens the uplink for hosts in this network. The device must exist. `ipv6` adds IPv6, and
+    /// needs [`ipv6`] to be true.
     pub(crate) fn open(network: Ipv4Addr, mask: Ipv4Addr, ipv6: bool) -> Result<Self, EmuError> {
         let failed = |e| EmuError::system("--internet: forward packets", e);
         let mut words = String::new();
@@ -206,7 +208,7 @@ impl WayOut {
         let marker = marker().map_err(failed)?;
         fs::create_dir_all("/run/farlink").map_err(failed)?;
         fs::write(marker, words).map_err(failed)?;
-        // From here on it is put back when the value ends.
+        // From here on, dropping `opened` undoes all changes.
         let opened = Self(());
         let rules = rules(network, mask) + &if ipv6 { rules6() } else { String::new() };
         nft(&[], &rules)
@@ -224,15 +226,15 @@ impl Drop for WayOut {
     }
 }
 
-/// Puts back what a run that was killed has left, in the network namespace of this process.
+/// Undoes the changes of a killed run in the network namespace of this process.
 pub(crate) fn sweep() {
-    // The device ends with its run: if it is there, the rules are in use.
+    // The device ends with its run. While it exists, the rules are in use.
     if !fs::exists(Family::Ipv4.forwarding(DEVICE)).unwrap_or(true) {
         put_back();
     }
 }
 
-/// Leaves to the next sweep what cannot be restored now.
+/// Undoes the changes that the marker file records. On failure the marker stays for the next sweep.
 fn put_back() {
     let Some((marker, words)) = marker()
         .ok()
@@ -240,8 +242,8 @@ fn put_back() {
     else {
         return;
     };
-    // Without the table the marker is of a namespace that is gone and had the same number, or of
-    // a run that ended before it changed anything.
+    // If the table is missing, the marker is stale: its run ended before it changed anything, or
+    // belonged to an earlier namespace with the same number.
     let table = |what, family| nft(&[], &format!("{what} table {family} {TABLE}\n"));
     if table("list", "ip").is_ok() {
         for line in words.lines() {
@@ -250,10 +252,11 @@ fn put_back() {
             let Some((_, family)) = Family::ALL.iter().find(|(own, _)| Some(*own) == name) else {
                 continue;
             };
-            // Who let all interfaces forward meanwhile wants this one to do so too.
+            // If somebody switched on forwarding for all interfaces meanwhile, this one must keep
+            // forwarding.
             let wanted = before == Some("0") && family.forwards("all").unwrap_or(false);
             for interface in words.filter(|_| !wanted) {
-                // An interface that has gone forwards nothing.
+                // Fails if the interface no longer exists.
                 let _ = fs::write(family.forwarding(interface), "0");
             }
         }
@@ -266,14 +269,15 @@ fn put_back() {
     let _ = fs::remove_file(marker);
 }
 
-/// Returns the content of /etc/resolv.conf with which hosts can resolve names; `None` if they can
-/// ask the machine's own resolver. `ipv6` is set if the machine is the way out of IPv6, too.
+/// Returns a resolv.conf that works inside the hosts; `None` if the machine's own works. `ipv6` is
+/// set if the machine is the uplink for IPv6, too.
 pub(crate) fn resolver(ipv6: bool) -> Option<String> {
     let read = |path| fs::read_to_string(path).ok();
     reachable(&read(RESOLVER)?, ipv6, || read(BEHIND_RESOLVED))
 }
 
-/// Name servers at an address of a loopback or a link are this machine's alone.
+/// Like [`resolver`], for given contents. Hosts cannot reach name servers at loopback or link-local
+/// addresses.
 fn reachable(own: &str, ipv6: bool, behind: impl FnOnce() -> Option<String>) -> Option<String> {
     let server = |line: &str| {
         let rest = line.trim().strip_prefix("nameserver")?;

@@ -1,41 +1,43 @@
-//! Cookies: proof that an end gets what is sent to its address. The unit keeps nothing of an end
-//! before that proof, and sends to an address without proof no more bytes than came from there.
+//! Cookies that prove the address of a gateway. Before the proof, the unit keeps no state of a
+//! gateway, and sends its address no more bytes than arrived from there.
 
 use farlink_tcp::{Instant, Interval};
 use sha2::{Digest, Sha256};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-/// A cookie, as datagrams carry it; zeros stand for none.
+/// A cookie as datagrams carry it; all zeros for none.
 pub(crate) type Cookie = [u8; 16];
-/// Field of an end that has no cookie yet.
+/// Cookie field of a gateway that has no cookie yet.
 pub(crate) const NO_COOKIE: Cookie = [0; 16];
-/// Time for which cookies are made alike; each is good for this time at least, and twice at most.
+/// Time after which the cookie of an address changes. The cookies of the current and the previous
+/// slot are valid, so a cookie is valid for 10 to 20 s.
 const SLOT: Interval = Interval::from_secs(10);
 
-/// Maker of cookies. Another one, as that of a unit that was started again, takes none of them.
+/// Makes and checks cookies with a secret. A restarted unit has another secret, and accepts no
+/// earlier cookies.
 #[derive(Debug)]
 pub(crate) struct Cookies {
     secret: [u8; 32],
 }
 
 impl Cookies {
-    /// A maker with a secret of the system's random numbers.
+    /// Draws a random secret.
     ///
     /// # Errors
-    /// If the system has none.
+    /// If the system has no random numbers.
     pub(crate) fn random() -> io::Result<Self> {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(io::Error::other)?;
         Ok(Self { secret })
     }
 
-    /// Returns the cookie of an address and port.
+    /// Returns the current cookie of an address and port.
     pub(crate) fn of(&self, from: SocketAddr, now: Instant) -> Cookie {
         self.at(from, slot(now))
     }
 
-    /// Returns whether a cookie was sent to this address and port of late.
+    /// Returns whether `cookie` is valid for this address and port.
     pub(crate) fn prove(&self, cookie: &Cookie, from: SocketAddr, now: Instant) -> bool {
         let slot = slot(now);
         [Some(slot), slot.checked_sub(1)]
@@ -49,7 +51,7 @@ impl Cookies {
             IpAddr::V4(address) => address.to_ipv6_mapped(),
             IpAddr::V6(address) => address,
         };
-        // Parts of fixed length: two different lists never give the same bytes.
+        // Each part has a fixed length, so different inputs never give the same bytes.
         let digest = Sha256::new()
             .chain_update(self.secret)
             .chain_update(slot.to_be_bytes())
@@ -64,7 +66,7 @@ fn slot(now: Instant) -> u64 {
     now.as_nanos() / SLOT.as_nanos()
 }
 
-/// Compares in a time that says nothing of where the two differ.
+/// Compares in constant time.
 fn is_equal(one: &Cookie, other: &Cookie) -> bool {
     let differing = one.iter().zip(other).map(|(a, b)| a ^ b);
     differing.fold(0, |all, byte| all | byte) == 0

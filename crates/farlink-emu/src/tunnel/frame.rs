@@ -1,36 +1,36 @@
-//! Datagrams of the tunnel, and what is inside those that are sealed. Numbers have their highest
-//! byte first.
+//! Wire format of the tunnel's datagrams and of their encrypted content. Integers are big-endian.
 
 use super::cookie::Cookie;
 use super::primitives::TAG;
 
-/// Bytes of a datagram that no path has to cut: IPv6's smallest MTU without its header and UDP's.
+/// Longest datagram that is never fragmented: IPv6's minimum MTU less the IPv6 and UDP headers.
 const LONGEST: usize = 1280 - 40 - 8;
-/// Bytes in front of what is sealed: kind, three zeros, session, number.
+/// Bytes before the encrypted part: kind, three zeros, session, number.
 pub(super) const HEADER: usize = 16;
-/// In front of a piece: kind, index, count, whether it is checked, identification.
+/// Bytes before a piece of a packet: kind, index, count, flag for a checked checksum,
+/// identification.
 const PIECE: usize = 8;
-/// Farthest place, in metres: farther than the sun is no place of a host.
+/// Largest coordinate of a place in metres. The sun is closer.
 pub(crate) const FARTHEST: f64 = 1e12;
-/// Bytes of a packet that one datagram has room for.
+/// Bytes of a packet that fit into one datagram.
 pub(crate) const ROOM: usize = LONGEST - HEADER - TAG - PIECE;
 
 /// A datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outer<'a> {
-    /// The first message of a handshake, the number that answers are to have, and the cookie of
-    /// the sender's address as far as the sender has one.
+    /// First message of a handshake. `from` is the session number that the answer must have,
+    /// `cookie` the cookie of the sender's address (zeros for none).
     Hello {
         from: u32,
         cookie: Cookie,
         body: &'a [u8],
     },
-    /// The second, for the sender of the first.
+    /// Second message, addressed to session `to` of the sender of the first.
     Welcome { to: u32, from: u32, body: &'a [u8] },
-    /// The cookie with which the first message is to come again. As long as the shortest first
-    /// message: whoever writes another's address gets nobody more than the own bytes.
+    /// Request to repeat the first message with this cookie. The datagram is as long as the
+    /// shortest first message, so that a forged source address gains no amplification.
     Prove { to: u32, cookie: Cookie },
-    /// Something of session `to`.
+    /// Encrypted datagram for session `to`.
     Sealed {
         to: u32,
         number: u64,
@@ -47,7 +47,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 impl<'a> Outer<'a> {
-    /// Parses a frame; `None` if it is not of this protocol.
+    /// Parses a datagram; `None` if it is not of this protocol.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let (&[kind, 0, 0, 0], rest) = bytes.split_first_chunk()? else {
             return None;
@@ -76,7 +76,7 @@ impl<'a> Outer<'a> {
         }
     }
 
-    /// As bytes, in place of what `out` holds.
+    /// Replaces the content of `out` by the datagram.
     pub(crate) fn write(self, out: &mut Vec<u8>) {
         out.clear();
         match self {
@@ -107,16 +107,16 @@ impl<'a> Outer<'a> {
     }
 }
 
-/// Sealed content of a frame.
+/// Encrypted content of a datagram.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Inner<'a> {
-    /// Answer at once: the sender's clock, in nanoseconds.
+    /// Probe to be echoed at once, with the sender's clock in nanoseconds.
     Probe { at: u64 },
-    /// The answer, and how long it took, in nanoseconds.
+    /// Echo of a probe, with the nanoseconds for which the probe was held.
     Echo { at: u64, held: u64 },
-    /// An IP packet; whether its checksum is known to be right.
+    /// An IP packet; `checked` is set if its checksum is known to be right.
     Packet { checked: bool, bytes: &'a [u8] },
-    /// Piece of a packet.
+    /// Piece `index` of `count` of an IP packet.
     Piece {
         checked: bool,
         ident: u32,
@@ -124,16 +124,16 @@ pub(crate) enum Inner<'a> {
         count: u8,
         bytes: &'a [u8],
     },
-    /// Place of the sender in metres.
+    /// Place of the sender, in metres.
     Place { x: f64, y: f64 },
-    /// Number of packets that the sender's device dropped for want of room, so far.
+    /// Number of packets that the sender's device has dropped so far because its queue was full.
     Overflowed { packets: u64 },
     /// The sender ends.
     Bye,
 }
 
 impl<'a> Inner<'a> {
-    /// Parses the content; `None` if this version does not know it.
+    /// Parses the content; `None` if its kind is unknown or it is malformed.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let (&kind, rest) = bytes.split_first()?;
         let is_long = |n: usize| (rest.len() == n).then_some(());
@@ -176,7 +176,7 @@ impl<'a> Inner<'a> {
         }
     }
 
-    /// As bytes, in place of what `out` holds.
+    /// Replaces the content of `out` by the encoded content.
     pub(crate) fn write(self, out: &mut Vec<u8>) {
         out.clear();
         match self {

@@ -1,4 +1,4 @@
-//! Key agreement of a session.
+//! Handshake that agrees on the keys of a session.
 
 use super::cookie::{Cookie, NO_COOKIE};
 use super::frame::Outer;
@@ -12,43 +12,44 @@ use snow::{Builder, HandshakeState};
 use std::net::Ipv4Addr;
 
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
-/// Prologue that both ends mix in: a changed protocol has another prologue.
+/// Noise prologue. A change of the protocol changes the prologue, so that both ends must agree on
+/// it.
 const PROLOGUE: &[u8] = b"farlink tunnel 2";
-/// Longest message of Noise.
+/// Longest message of Noise, in bytes.
 const LONGEST: usize = 65_535;
-/// Longest one of ours: what a UDP datagram has room for, and less.
+/// Longest payload of a handshake message, so that the message fits into a UDP datagram.
 const MOST: usize = 60_000;
 
-/// First message of an end that joins.
+/// Payload of the first message, from the gateway.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Hello {
-    /// The host that it wants to be.
+    /// Name of the host that the gateway wants to be.
     pub(crate) host: String,
-    /// A number by which the other end knows it again.
+    /// Random number of the gateway's process, by which the unit recognizes a rejoining gateway.
     pub(crate) instance: u64,
 }
 
-/// Answer to that message.
+/// Payload of the second message, from the unit.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub(crate) enum Welcome {
-    /// Accepted: the gateway is that host.
+    /// The gateway is accepted as the host.
     Joined {
-        /// Number of its node, from 0.
+        /// Node number of the host, from 0.
         node: u32,
-        /// Number of nodes.
+        /// Number of nodes of the scenario.
         nodes: u32,
-        /// Largest packet.
+        /// MTU in bytes.
         mtu: u32,
-        /// Congestion control that its kernel is to have.
+        /// Congestion control for the host's kernel; `None` for the kernel's default.
         tcp: Option<String>,
         /// Names and addresses of all hosts.
         names: Vec<(String, Ipv4Addr)>,
     },
-    /// Refused for now: another gateway has the host.
+    /// Refused with this message, because another gateway is the host at the moment.
     Taken(String),
-    /// Refused, for this reason.
+    /// Refused for good, with this message.
     Refused(String),
 }
 
@@ -83,7 +84,7 @@ fn read<T: DeserializeOwned>(state: &mut HandshakeState, body: &[u8]) -> Option<
     serde_json::from_slice(&out[..length]).ok()
 }
 
-/// A handshake that this end began.
+/// A handshake that this end started.
 pub(crate) struct Initiation {
     state: HandshakeState,
     own: u32,
@@ -97,7 +98,8 @@ impl std::fmt::Debug for Initiation {
 }
 
 impl Initiation {
-    /// Begins; `own` is what the session will be called here. Gives the datagram to send, too.
+    /// Starts a handshake for a session numbered `own` at this end. Also returns the first message
+    /// as a datagram.
     pub(crate) fn begin(key: &Key, own: u32, hello: &Hello) -> Option<(Self, Vec<u8>)> {
         let mut state = begin(key, true).ok()?;
         let body = write(&mut state, hello)?;
@@ -106,7 +108,7 @@ impl Initiation {
         Some((begun, datagram))
     }
 
-    /// Returns the first message with a cookie.
+    /// Returns the first message as a datagram with `cookie`.
     pub(crate) fn datagram(&self, cookie: Cookie) -> Vec<u8> {
         let mut out = Vec::new();
         let (from, body) = (self.own, &self.body[..]);
@@ -114,13 +116,13 @@ impl Initiation {
         out
     }
 
-    /// Returns the local name of the session.
+    /// Returns this end's number of the session.
     pub(crate) fn own(&self) -> u32 {
         self.own
     }
 
-    /// The other end's answer. One that is not authentic changes nothing: the right one may come
-    /// yet. Nothing more can be done with it after a right one.
+    /// Processes the unit's answer. A forged answer changes nothing, so that the right one can
+    /// still arrive. After a valid answer, all further ones fail.
     pub(crate) fn finish(
         &mut self,
         key: &Key,
@@ -130,7 +132,7 @@ impl Initiation {
         limits: Limits,
     ) -> Option<(Welcome, Session)> {
         let welcome = read(&mut self.state, body)?;
-        // The state is used up; another in its place answers nothing.
+        // Finishing consumes the state. The fresh state in its place accepts no answer.
         let state = std::mem::replace(&mut self.state, begin(key, true).ok()?);
         let transport = state.into_stateless_transport_mode().ok()?;
         Some((welcome, Session::new(transport, peer, now, limits)))
@@ -141,9 +143,10 @@ impl Initiation {
 pub(crate) struct Opened {
     state: HandshakeState,
     peer: u32,
-    /// Content of the message.
+    /// Payload of the message.
     pub(crate) hello: Hello,
-    /// Ephemeral key of the message. A second message with the same key is a replay.
+    /// First half of the message's ephemeral public key. A second message with the same value is a
+    /// replay.
     pub(crate) ephemeral: [u8; 16],
 }
 
@@ -154,7 +157,8 @@ impl std::fmt::Debug for Opened {
 }
 
 impl Opened {
-    /// Reads one; `None` without the key. Until here no curve was computed on.
+    /// Decrypts a first message; `None` if it was not made with the key. No elliptic-curve
+    /// operation is done before that is known.
     pub(crate) fn read(key: &Key, peer: u32, body: &[u8]) -> Option<Self> {
         let mut state = begin(key, false).ok()?;
         let hello = read(&mut state, body)?;
@@ -166,8 +170,8 @@ impl Opened {
         })
     }
 
-    /// Answers it; gives the datagram and the session, `own` here. The other end has shown no more
-    /// than that somebody had the key: it has the session when it sends something in it.
+    /// Answers the message. Returns the datagram and the session, numbered `own` at this end. The
+    /// message may be a replay, so the session counts only once the gateway has sent in it.
     pub(crate) fn answer(
         mut self,
         own: u32,

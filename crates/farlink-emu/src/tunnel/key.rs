@@ -1,20 +1,20 @@
-//! The key that both ends share, and how people write it.
+//! The key that unit and gateways share, and its text form.
 
 use sha2::{Digest, Sha256};
 use std::fmt::{self, Write};
 use std::str::FromStr;
 
-/// Bytes of a key, and of what tells that it was copied whole.
+/// Bytes of a key, and of its check sum.
 const SECRET: usize = 32;
 const CHECK: usize = 4;
 
-/// A shared key. As text: 72 hexadecimal digits, of which the last eight are the beginning of the
-/// SHA-256 of the others' bytes, so that a digit that was lost is seen.
+/// A shared key. Its text form is 72 hexadecimal digits. The last eight are the first four bytes of
+/// the SHA-256 of the key, which reveals an incomplete copy.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Key([u8; SECRET]);
 
 impl Key {
-    /// A new one, from the system's source of random numbers.
+    /// Draws a random key.
     pub(crate) fn random() -> std::io::Result<Self> {
         let mut secret = [0; SECRET];
         getrandom::fill(&mut secret).map_err(std::io::Error::other)?;
@@ -38,7 +38,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// The secret is in no message.
+/// Does not print the secret.
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key")

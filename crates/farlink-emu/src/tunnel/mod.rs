@@ -1,13 +1,14 @@
-//! A tunnel over UDP between two machines that share a key: authenticated, encrypted, safe against
-//! replays. It carries IP packets and a few words of control, and knows nothing of what decides
-//! their fate.
+//! Tunnel over UDP between two machines that share a key: authenticated, encrypted and protected
+//! against replays. It carries IP packets and a few control messages, and is independent of the
+//! emulation.
 //!
-//! Keys are agreed on by `Noise_NNpsk0_25519_ChaChaPoly_SHA256` (The Noise Protocol Framework,
-//! revision 34): two messages, of which already the first can be made and read only with the shared
-//! key. What follows is sealed with the number of each datagram as its nonce, and a window of the
-//! numbers seen (RFC 6479) refuses what was there before. Every datagram but the answer
-//! to one that joins, with the names of all hosts, fits the smallest MTU of IPv6, so that no path of
-//! the tunnel has to cut it; longer packets go in pieces.
+//! The key agreement is `Noise_NNpsk0_25519_ChaChaPoly_SHA256` (The Noise Protocol Framework,
+//! revision 34). It has two messages, and already the first needs the shared key. Later datagrams
+//! are encrypted with their number as the nonce, and a window of seen numbers (RFC 6479) rejects
+//! replays.
+//!
+//! Every datagram fits IPv6's minimum MTU, so that it is never fragmented; longer packets are sent
+//! in pieces. The one exception is the answer to a joining gateway, which lists all hosts.
 
 mod cookie;
 mod frame;

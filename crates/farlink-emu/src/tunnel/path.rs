@@ -1,13 +1,13 @@
-//! Delay of the tunnel. The clocks of the two machines are not synchronised, so only round trips
-//! can be measured, and half of one counts for each way.
+//! Delay of the tunnel. The clocks of the two machines are not synchronised, so the one-way delay
+//! is estimated as half of the round-trip time.
 
 use farlink_tcp::Interval;
 use std::collections::VecDeque;
 
-/// Round trips looked at.
+/// Number of latest round-trip times that are kept.
 const MOST: usize = 64;
 
-/// The last round trips.
+/// The latest round-trip times.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RoundTrips(VecDeque<Interval>);
 
@@ -20,17 +20,18 @@ impl RoundTrips {
         self.0.push_back(round_trip);
     }
 
-    /// Returns the number of round-trip times.
+    /// Returns the number of round-trip times that are kept.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Half of the median, for each way; none before there is a round trip.
+    /// Returns half of the median round-trip time; `None` without a measurement.
     pub(crate) fn one_way(&self) -> Option<Interval> {
         Some(Interval::from_nanos(self.quantile(0.5)?.as_nanos() / 2))
     }
 
-    /// By how much half of a round trip differs: from the tenth part to nine tenths of them.
+    /// Returns half of the difference between the 90th and the 10th percentile of the round-trip
+    /// time.
     pub(crate) fn jitter(&self) -> Option<Interval> {
         let (most, least) = (self.quantile(0.9)?, self.quantile(0.1)?);
         Some(Interval::from_nanos(
@@ -54,7 +55,7 @@ mod tests {
     fn one_way_is_half_of_the_median() {
         let mut path = RoundTrips::default();
         assert_eq!(path.one_way(), None);
-        // What was long ago does not count.
+        // Only the latest 64 values count.
         for ms in (0..100)
             .map(|_| 900)
             .chain((0..64).map(|i| if i < 2 { 1 } else { 10 + i % 3 }))

@@ -1,14 +1,15 @@
-//! Packets that are longer than a datagram may be: cut, and put together again.
+//! Cuts packets that are longer than a datagram into pieces, and reassembles them.
 
 use super::frame::{Inner, ROOM};
 use std::collections::VecDeque;
 
-/// Packets of which pieces are waited for at a time; the oldest gives way.
+/// Number of incomplete packets that are kept. A new one then replaces the oldest.
 const MOST: usize = 64;
-/// Longest packet.
+/// Longest packet, in bytes.
 const LONGEST: usize = 65_535;
 
-/// Gives what a packet is sealed as: itself, or its pieces, all of about the same length.
+/// Calls `each` with the packet or, if it does not fit into a datagram, with its pieces of nearly
+/// equal length.
 pub(crate) fn cut(packet: &[u8], checked: bool, ident: u32, mut each: impl FnMut(Inner<'_>)) {
     let count = packet.len().div_ceil(ROOM);
     if count < 2 {
@@ -27,26 +28,26 @@ pub(crate) fn cut(packet: &[u8], checked: bool, ident: u32, mut each: impl FnMut
     }
 }
 
-/// A packet of which some pieces are there.
+/// A packet of which some pieces are missing.
 #[derive(Debug)]
 struct Partial {
-    /// The session that its pieces came in, and what that calls it. Packets of an end that was
-    /// started again have the same numbers as those before.
+    /// Session number and the packet's identification in that session. Identifications alone repeat
+    /// when a gateway restarts.
     ident: (u32, u32),
     pieces: Vec<Option<Vec<u8>>>,
 }
 
-/// Pieces whose packets are not whole yet.
+/// Reassembly of incomplete packets.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
     waiting: VecDeque<Partial>,
-    /// Packets that were given up.
+    /// Packets given up because a piece did not arrive.
     pub(crate) incomplete: u64,
 }
 
 impl Pieces {
-    /// The packet that is there now, with what was sealed in a session; whether its checksum is
-    /// known to be right.
+    /// Handles a message of a session. Returns the packet that it completes, if any, and whether
+    /// the packet's checksum is known to be right.
     pub(crate) fn take(&mut self, session: u32, inner: Inner<'_>) -> Option<(Vec<u8>, bool)> {
         match inner {
             Inner::Packet { checked, bytes } => Some((bytes.to_vec(), checked)),
@@ -63,7 +64,7 @@ impl Pieces {
         }
     }
 
-    /// Takes a piece in; gives the packet if it was the last.
+    /// Adds a piece. Returns the packet if it is now complete.
     fn add(&mut self, ident: (u32, u32), index: u8, count: u8, bytes: &[u8]) -> Option<Vec<u8>> {
         let most = LONGEST.div_ceil(ROOM);
         let (index, count) = (usize::from(index), usize::from(count));
@@ -145,7 +146,7 @@ mod tests {
         assert_eq!(pieces.waiting.len(), 63);
     }
 
-    /// An end that was started again counts its packets from the first.
+    /// Pieces with the same identification from two sessions are not combined.
     #[test]
     fn pieces_of_two_sessions_are_no_packet() {
         let mut pieces = Pieces::default();
@@ -155,7 +156,7 @@ mod tests {
         assert_eq!(pieces.add((1, 7), 0, 2, &[1]), Some(vec![1, 2]));
     }
 
-    /// An end with the key may send contradicting pieces: they stay within the limits of the first.
+    /// A gateway with the key may send contradictory pieces. The first piece sets the limits.
     #[test]
     fn pieces_that_contradict_each_other_are_no_packet() {
         let mut pieces = Pieces::default();

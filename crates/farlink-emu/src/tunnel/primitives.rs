@@ -1,5 +1,5 @@
-//! The functions that Noise is made of, from crates that have nothing else, at the versions that
-//! the rest of the program has: `snow`'s own choice of them is older and would be built beside.
+//! Cryptographic primitives for Noise, from single-purpose crates in the versions that farlink uses
+//! anyway. The built-in resolver of `snow` would add older versions of them to the build.
 
 use chacha20poly1305::aead::AeadInOut;
 use chacha20poly1305::aead::inout::InOutBuf;
@@ -14,7 +14,7 @@ use snow::types::{Cipher, Dh, Hash, Random};
 /// Bytes of an authentication tag (RFC 8439).
 pub(super) const TAG: usize = 16;
 
-/// Finds them by the names in a protocol's name.
+/// Resolver that maps the names in the Noise pattern to these primitives.
 pub(super) struct Primitives;
 
 impl CryptoResolver for Primitives {
@@ -37,7 +37,7 @@ impl CryptoResolver for Primitives {
     }
 }
 
-/// The system's source of random numbers.
+/// The system's random number generator.
 struct System;
 
 impl Random for System {
@@ -68,7 +68,7 @@ impl Dh for X25519 {
 
     fn set(&mut self, privkey: &[u8]) {
         self.secret.copy_from_slice(privkey);
-        // A clamped secret never leads to the point at infinity.
+        // A clamped secret never yields the point at infinity.
         let public = SecretKey::new(self.secret).recover_public_key();
         self.public = public.map_or([0; 32], |public| *public);
     }
@@ -90,7 +90,7 @@ impl Dh for X25519 {
 
     fn dh(&self, pubkey: &[u8], out: &mut [u8]) -> Result<(), Error> {
         let public: [u8; 32] = pubkey[..32].try_into().map_err(|_| Error::Dh)?;
-        // A point of small order is refused: the secret would be the same with any key.
+        // Rejects points of small order, with which the shared secret would not depend on the key.
         let shared = PublicKey::new(public).dh(&SecretKey::new(self.secret));
         out[..32].copy_from_slice(&*shared.map_err(|_| Error::Dh)?);
         Ok(())
@@ -126,8 +126,7 @@ impl Hash for Hash256 {
     }
 }
 
-/// ChaCha20 and Poly1305 (RFC 8439), with Noise's nonce: 32 zero bits, then the number with its
-/// lowest byte first.
+/// ChaCha20-Poly1305 (RFC 8439) with Noise's nonce: 32 zero bits, then the little-endian number.
 #[derive(Default)]
 struct ChaChaPoly {
     key: [u8; 32],
@@ -160,7 +159,7 @@ impl Cipher for ChaChaPoly {
         let tag = self
             .cipher()
             .encrypt_inout_detached(&Self::nonce(nonce), authtext, InOutBuf::from(&mut out[..n]))
-            // It fails from 256 GiB on; Noise ends at 64 KiB.
+            // Encryption only fails from 256 GiB on, and a Noise message has at most 64 KiB.
             .expect("a message of Noise is short");
         out[n..n + TAG].copy_from_slice(&tag);
         n + TAG
@@ -197,7 +196,7 @@ mod tests {
         (0..hex.len()).step_by(2).map(digit).collect()
     }
 
-    /// RFC 7748, 5.2: the base point by itself.
+    /// Test vector of RFC 7748, 5.2: the base point multiplied by itself.
     #[test]
     fn curve25519_is_that_of_the_rfc() {
         let mut nine = X25519::default();
@@ -210,8 +209,8 @@ mod tests {
         assert_eq!(shared[..], bytes(product));
     }
 
-    /// The vector of this pattern in cacophony, the Haskell implementation of Noise: handshake and
-    /// two messages. It ties the cipher, its nonces, the hash and the order of all together.
+    /// Test vector of this pattern from cacophony, the Haskell implementation of Noise: the
+    /// handshake and two messages. It covers cipher, nonces and hash together.
     #[test]
     fn noise_is_that_of_other_implementations() {
         let end = |ephemeral: &str| {

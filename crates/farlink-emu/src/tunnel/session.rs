@@ -1,4 +1,4 @@
-//! Encrypted session between two ends after the handshake.
+//! Encrypted session between the two ends of a tunnel.
 
 use super::frame::{HEADER, Inner, Outer};
 use super::primitives::TAG;
@@ -6,16 +6,16 @@ use super::window::Window;
 use farlink_tcp::{Instant, Interval};
 use snow::StatelessTransportState;
 
-/// Limits of the age of keys, alike at both ends.
+/// Limits of the use of a session's keys, the same at both ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// New ones are agreed on after so many datagrams.
+    /// Number of sent datagrams after which new keys are agreed on.
     pub(crate) renew_after: u64,
-    /// Nothing is sent after so many, far below where the nonces would begin anew.
+    /// Number of sent datagrams at which the session ends, well before the nonce would wrap.
     pub(crate) end_after: u64,
-    /// New ones are agreed on after so long.
+    /// Age at which new keys are agreed on.
     pub(crate) renew_age: Interval,
-    /// Nothing is sent or taken after so long.
+    /// Age at which the session ends.
     pub(crate) end_age: Interval,
 }
 
@@ -31,21 +31,21 @@ impl Default for Limits {
     }
 }
 
-/// Why a datagram is not taken.
+/// Reason for rejecting a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Bad {
-    /// Forged: the seal does not fit the key and number.
+    /// The authentication tag does not match.
     Forged,
-    /// Replayed: the number was seen, or is too old to tell.
+    /// The number was seen before, or is too far behind the window to be checked.
     Replayed,
-    /// Old: the session is over.
+    /// The session has ended, or is unknown.
     Old,
 }
 
-/// A session with the other end.
+/// One end of a session.
 pub(crate) struct Session {
     transport: StatelessTransportState,
-    /// Name of the session at the other end.
+    /// The other end's number of the session.
     peer: u32,
     next: u64,
     window: Window,
@@ -85,17 +85,17 @@ impl Session {
         self.next >= self.limits.renew_after || now.since(self.since) >= self.limits.renew_age
     }
 
-    /// Returns whether the session is over.
+    /// Returns whether the session has ended.
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         self.next >= self.limits.end_after || now.since(self.since) >= self.limits.end_age
     }
 
-    /// Datagrams of the other end that never came.
+    /// Returns the number of datagrams from the other end that were lost.
     pub(crate) fn missing(&self) -> u64 {
         self.window.missing()
     }
 
-    /// A datagram with `inner` in it; false if the session is over.
+    /// Encrypts `inner` into a datagram in `out`. Returns false if the session has ended.
     pub(crate) fn seal(&mut self, now: Instant, inner: Inner<'_>, out: &mut Vec<u8>) -> bool {
         if self.is_over(now) {
             return false;
@@ -116,7 +116,7 @@ impl Session {
         true
     }
 
-    /// Opens a datagram. Its bytes are then in `out`.
+    /// Authenticates and decrypts a datagram's body into `out`.
     pub(crate) fn open(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! Two ends of a tunnel, and what is done to the datagrams between them.
+//! Tests of both ends of a tunnel with lost, altered, replayed and forged datagrams.
 
 use super::frame::ROOM;
 use super::*;
@@ -38,7 +38,7 @@ fn number(datagram: &[u8]) -> u64 {
     }
 }
 
-/// The one that joins, and the other.
+/// Returns the sessions of a joined gateway and of the unit.
 fn joined(limits: Limits) -> (Session, Session) {
     let key = Key::random().unwrap();
     let (mut begun, first) = Initiation::begin(&key, 11, &hello()).unwrap();
@@ -83,7 +83,7 @@ fn what_is_sealed_comes_once_and_unchanged() {
     let got = open(&mut there, &sent).unwrap();
     assert_eq!(Inner::read(&got), Some(inner));
     assert_eq!(open(&mut there, &sent), Err(Bad::Replayed));
-    // Not for the other direction either: the keys differ.
+    // Each direction has its own key, so a datagram cannot be reflected either.
     assert_eq!(open(&mut here, &sent), Err(Bad::Forged));
     let back = seal(&mut there, Inner::Bye);
     assert_eq!(open(&mut here, &back), Ok(vec![7]));
@@ -93,7 +93,8 @@ fn what_is_sealed_comes_once_and_unchanged() {
 fn any_changed_bit_is_seen() {
     let (mut here, mut there) = joined(Limits::default());
     let sent = seal(&mut here, Inner::Probe { at: 5 });
-    // The first eight bytes say what it is and for which session.
+    // Skips the first eight bytes: they are the kind and the session number, which are not
+    // authenticated.
     for bit in 64..8 * sent.len() {
         let mut changed = sent.clone();
         changed[bit / 8] ^= 1 << (bit % 8);
@@ -118,7 +119,7 @@ fn a_stranger_reads_and_says_nothing() {
     let (key, other) = (Key::random().unwrap(), Key::random().unwrap());
     let (mut begun, first) = Initiation::begin(&other, 1, &hello()).unwrap();
     assert!(Opened::read(&key, 1, body(&first)).is_none());
-    // An answer that is made up leaves the handshake as it was.
+    // A forged answer leaves the handshake usable.
     let opened = Opened::read(&other, 1, body(&first)).unwrap();
     let limits = Limits::default();
     let (second, _) = opened.answer(2, &welcome(), Instant::ZERO, limits).unwrap();
@@ -202,7 +203,7 @@ fn words_of_control_come_back_as_they_were() {
     assert_eq!(Inner::read(&out), None);
 }
 
-/// Everything that a datagram can do to an end that has a session and a handshake open.
+/// Passes a datagram to all functions that parse one. Returns whether any accepted it.
 fn take(datagram: &[u8], key: &Key, begun: &mut Initiation, session: &mut Session) -> bool {
     let mut out = Vec::new();
     match Outer::read(datagram) {
@@ -241,7 +242,7 @@ proptest! {
         }
     }
 
-    /// Also one that has the key may send what it likes.
+    /// Even a sender with the key cannot crash the other end.
     #[test]
     fn no_control_packet_stops_anything(messages in prop::collection::vec(fuzzed(), 40)) {
         let (mut pieces, mut out) = (Pieces::default(), Vec::new());

@@ -1,15 +1,16 @@
-//! Replay window: the numbers of datagrams received so far, behind the greatest one (RFC 6479).
+//! Replay window: which numbers of datagrams were received, down to a fixed distance behind the
+//! greatest (RFC 6479).
 
-/// Bits of the window, and how far behind the greatest a number may be: a word less, which is being
-/// emptied.
+/// Words of the bitmap, and the distance behind the greatest number within which numbers are
+/// accepted. One word is excluded, because it is being cleared.
 const WORDS: usize = 64;
 pub(super) const BEHIND: u64 = (WORDS as u64 - 1) * 64;
 
-/// Numbers seen.
+/// Received numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     seen: [u64; WORDS],
-    /// Greatest number plus one.
+    /// Greatest received number plus one.
     next: u64,
     count: u64,
 }
@@ -33,11 +34,12 @@ impl Window {
         self.next - 1 - number < BEHIND && self.seen[word] & bit == 0
     }
 
-    /// Remembers a number that [`Self::is_new`].
+    /// Records a number for which [`Self::is_new`] is true.
     pub(super) fn add(&mut self, number: u64) {
         if number >= self.next {
             let last = self.next.checked_sub(1).map_or(0, |n| n / 64);
-            // Words between hold what was a whole turn before.
+            // The words up to the new number still hold bits of numbers `WORDS` words before, so
+            // clear them.
             let fresh = (number / 64 - last).min(WORDS as u64);
             for step in 1..=fresh {
                 self.seen[((last + step) % WORDS as u64) as usize] = 0;
@@ -49,7 +51,7 @@ impl Window {
         self.count += 1;
     }
 
-    /// Returns how many numbers up to the greatest never arrived.
+    /// Returns how many numbers below the greatest were not received.
     pub(super) fn missing(&self) -> u64 {
         self.next - self.count
     }
@@ -85,7 +87,8 @@ mod tests {
     }
 
     proptest! {
-        /// Beside a set without end: what is new there is new here or too old, and never otherwise.
+        /// Compares the window with an unbounded set: a number is new if the set lacks it and it is
+        /// within `BEHIND` of the greatest.
         #[test]
         fn it_knows_what_a_set_knows(steps in prop::collection::vec((0u64..300, 0u64..6000), 1..400)) {
             let (mut window, mut all, mut base) = (Window::new(), BTreeSet::new(), 0u64);

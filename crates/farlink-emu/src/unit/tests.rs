@@ -1,4 +1,5 @@
-//! A unit, and what comes by its socket: gateways, strangers, and what nobody should send.
+//! Tests of the unit's socket: joining gateways, and datagrams that are forged, replayed or
+//! malformed.
 
 use super::*;
 use crate::peer::{LOST_AFTER, Peer};
@@ -6,7 +7,7 @@ use crate::tunnel::{Hello, Initiation, Inner, Session};
 use farlink_wire::NodeId;
 use proptest::prelude::*;
 
-/// A unit with places for two gateways, and one that would join.
+/// A unit with two gateway hosts, and the socket of a gateway.
 struct Network {
     unit: Unit,
     hosts: Vec<Host>,
@@ -48,14 +49,14 @@ impl Network {
         self.unit.work(self.now, &mut self.hosts);
     }
 
-    /// Returns whether an answer arrived. Earlier datagrams are read with it.
+    /// Waits for the next datagram from the unit, up to 200 ms.
     fn answer(&self) -> Option<Vec<u8>> {
         let mut buffer = vec![0; LONGEST];
         let length = self.socket.recv(&mut buffer).ok()?;
         Some(buffer[..length].to_vec())
     }
 
-    /// Joins, or is refused.
+    /// Performs a handshake. Returns the unit's answer and the gateway's session.
     fn join(&mut self, host: &str, instance: u64) -> (Welcome, Session) {
         let host = host.to_owned();
         let (mut begun, hello) =
@@ -108,14 +109,14 @@ fn a_host_is_one_gateway_at_a_time() {
     assert!(matches!(welcome, Welcome::Taken(_)), "{welcome:?}");
     let (welcome, _) = net.join("moon", 2);
     assert!(matches!(welcome, Welcome::Refused(why) if why.contains("left, right")));
-    // New keys for the same one; what is still sealed with the old ones is taken.
+    // The same gateway gets new keys, and datagrams under its old keys are still accepted.
     let (welcome, mut renewed) = net.join("right", 1);
     assert!(matches!(welcome, Welcome::Joined { .. }));
     for session in [&mut first, &mut renewed] {
         let place = net.say(session, Inner::Place { x: 1.0, y: 2.0 });
         assert!(matches!(place, Taken::Place(1, 1.0, 2.0)), "{place:?}");
     }
-    // It is lost, and another has its place; it is not listened to any more.
+    // Once the gateway is lost, another may join as the host, and the old sessions are dead.
     net.later(LOST_AFTER);
     assert!(!net.is_here(1));
     let (welcome, mut other) = net.join("right", 2);
@@ -133,7 +134,7 @@ fn a_host_is_one_gateway_at_a_time() {
 }
 
 impl Network {
-    /// First message of a gateway, with the cookie of its address.
+    /// Returns the first message of a gateway, made with `key`, with a valid cookie.
     fn proven(&mut self, key: &Key) -> Vec<u8> {
         let host = "left".to_owned();
         let (begun, first) = Initiation::begin(key, 1, &Hello { host, instance: 9 }).unwrap();
@@ -147,7 +148,8 @@ impl Network {
     }
 }
 
-/// Nobody without the key is answered, nor a second time; and a flood is not looked at.
+/// A first message without the key, or a replayed one, gets no answer. A flood from one source is
+/// dropped unread.
 #[test]
 fn strangers_are_not_answered() {
     let mut net = network();
@@ -178,7 +180,7 @@ fn strangers_are_not_answered() {
         matches!(welcome, Welcome::Joined { .. }),
         "a flood that is over"
     );
-    // A rest, however long, saves nothing up.
+    // However long a source was idle, it may send at most 50 messages at once.
     net.later(Interval::from_secs(8));
     let before = net.unit.strangers;
     for _ in 0..1000 {
@@ -187,14 +189,14 @@ fn strangers_are_not_answered() {
     assert_eq!(net.unit.strangers.without_key - before.without_key, 50);
 }
 
-/// Garbage of any source takes nothing of those who join, while it comes.
+/// Garbage from any number of sources does not delay a joining gateway.
 #[test]
 fn a_flood_without_cookies_does_not_keep_a_gateway_away() {
     let mut net = network();
     let garbage = [&[1, 0, 0, 0][..], &[7; 90]].concat();
     for n in 0..16_000u32 {
         let from = SocketAddr::from((n.to_be_bytes(), 9));
-        // Nobody is there to whom the cookie could go: it is sent into this machine's own network.
+        // `from` is in 0.0.0.0/8, so the cookie does not leave this machine.
         net.unit.admits(net.now, from, 1, &[7; 16]);
     }
     net.take(&garbage);
@@ -204,8 +206,8 @@ fn a_flood_without_cookies_does_not_keep_a_gateway_away() {
     assert_eq!(net.unit.strangers.flooded, 0);
 }
 
-/// A recorded first message gets a cookie for the address that it comes from, which is shorter, and
-/// no more; also from a unit that was started again with the same key.
+/// A replayed first message from another address only draws a cookie, which is shorter. This also
+/// holds for a restarted unit with the same key.
 #[test]
 fn a_recorded_first_message_draws_no_answer_from_a_unit_started_again() {
     let mut net = network();
@@ -221,8 +223,8 @@ fn a_recorded_first_message_draws_no_answer_from_a_unit_started_again() {
     assert_eq!(again.unit.strangers.unproven, 1);
 }
 
-/// A refused gateway is told so and counted. The report has what a gateway says of its device and
-/// place, also after a change of its address or a long silence.
+/// A refused gateway gets an answer and is counted. The report has the values that the gateway
+/// sent, also after a change of its address or a long silence.
 #[test]
 fn a_gateway_is_reported_as_it_says() {
     let mut net = network();
@@ -246,7 +248,7 @@ fn a_gateway_is_reported_as_it_says() {
     assert!(net.answer().is_some(), "it is probed where it is now");
 }
 
-/// Datagrams that never came are counted in each session, and stay so when it is over.
+/// Lost datagrams are counted in each session, and the total survives the session's end.
 #[test]
 fn what_is_missing_stays_missing() {
     let mut net = network();
@@ -262,7 +264,7 @@ fn what_is_missing_stays_missing() {
     }
 }
 
-/// Names for which the answer has no room are left out of it.
+/// Names that do not fit into the answer are left out.
 #[test]
 fn a_gateway_of_very_many_hosts_joins() {
     let mut net = network();
@@ -280,7 +282,7 @@ fn a_gateway_of_very_many_hosts_joins() {
     assert!(net.is_here(1999));
 }
 
-/// A datagram that the last one overtook comes too late.
+/// A late datagram that was sent before the `Bye` does not rejoin the gateway.
 #[test]
 fn a_gateway_that_left_is_not_brought_back_by_what_comes_late() {
     let mut net = network();
@@ -294,8 +296,8 @@ fn a_gateway_that_left_is_not_brought_back_by_what_comes_late() {
     assert_eq!(net.unit.strangers.unknown, 1);
 }
 
-/// The path of a tunnel is judged by eight round trips, again when it has changed by a tenth, and
-/// anew when the gateway joins anew.
+/// The tunnel's delay is estimated from eight round trips on, updated when it changes by 10 %, and
+/// measured anew after the gateway joins again.
 #[test]
 fn the_path_of_a_tunnel_is_judged_again_when_it_changes() {
     let mut net = network();
@@ -321,7 +323,7 @@ fn the_path_of_a_tunnel_is_judged_again_when_it_changes() {
     let before = net.now.as_nanos();
     net.later(LOST_AFTER);
     let (_, mut session) = net.join("left", 1);
-    // It was stopped, and answers only now.
+    // Echoes of old probes, from a gateway that was suspended.
     for _ in 0..8 {
         let at = before;
         net.say(&mut session, Inner::Echo { at, held: 0 });
@@ -330,7 +332,7 @@ fn the_path_of_a_tunnel_is_judged_again_when_it_changes() {
     assert_eq!(judged(&mut net, &mut session, 10, 8), Some(5));
 }
 
-/// A packet for one who is away is lost, and counted.
+/// A packet for an absent gateway is dropped and counted.
 #[test]
 fn what_is_for_one_who_is_away_is_counted() {
     let mut net = network();
@@ -353,8 +355,8 @@ fn what_is_for_one_who_is_away_is_counted() {
     assert_eq!(report(&net.hosts[1].port).unwrap().counts.away, 2);
 }
 
-/// A gateway goes on for a while in its session with a unit that was started again, which must not
-/// take that for a forgery in a session of its own.
+/// After a restart of the unit, a gateway still sends in its old session. The new unit must count
+/// these datagrams as unknown, not as forged.
 #[test]
 fn sessions_of_a_unit_have_other_numbers_than_those_before() {
     let first = || network().hosts.into_iter().nth(1).unwrap();
@@ -368,7 +370,7 @@ fn sessions_of_a_unit_have_other_numbers_than_those_before() {
 }
 
 proptest! {
-    /// Whatever comes, from strangers or sealed, the gateways that are there stay.
+    /// No datagram, whether garbage or authentic, ends a joined gateway's session.
     #[test]
     fn nothing_that_comes_stops_the_unit(
         datagrams in prop::collection::vec((0u8..5, prop::collection::vec(any::<u8>(), 0..80)), 40)
@@ -379,7 +381,7 @@ proptest! {
         for (kind, bytes) in &datagrams {
             let datagram = [&[*kind, 0, 0, 0], &bytes[..]].concat();
             let _ = net.take(&datagram);
-            // The same as words of the gateway itself, but for that it ends.
+            // The same bytes as authentic content, except a `Bye`.
             let plain = [&[kind % 7], &bytes[..]].concat();
             if let Some(inner) = Inner::read(&plain) {
                 prop_assert!(session.seal(net.now, inner, &mut sealed));
