@@ -1,8 +1,9 @@
-//! Admission of first messages: which of them the unit spends work on.
+//! Rate limits for handshake initiations at the unit.
 //!
-//! A message without the cookie of its address gets that cookie, in a datagram that is no longer
-//! than the message. Only addresses that answer with it share the work of handshakes, and each has
-//! a share of its own. So garbage with any address as its source takes nothing from those who join.
+//! An initiation without a valid cookie for its source address is answered with one, in a datagram
+//! that is no longer than the initiation. Only initiations with a valid cookie use the budget for
+//! handshakes, and each source has a share of that budget. So a flood with forged source addresses
+//! does not keep gateways from joining.
 
 use crate::tunnel::{Cookie, Cookies};
 use farlink_tcp::Instant;
@@ -10,26 +11,26 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-/// First messages that are looked at in a second, in all and of one source.
+/// Initiations processed per second, in total and per source.
 pub(crate) const HELLOS: f64 = 500.0;
 pub(crate) const HELLOS_EACH: f64 = 50.0;
-/// Cookies that are sent in a second.
+/// Cookies sent per second.
 pub(crate) const COOKIES: f64 = 20_000.0;
-/// Sources whose shares are kept.
+/// Number of sources with a budget of their own.
 const SOURCES: usize = 4096;
 
-/// Treatment of a first message.
+/// Decision about a handshake initiation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Admitted {
-    /// The message is read.
+    /// Process the initiation.
     Yes,
-    /// The sender gets this cookie.
+    /// Answer with this cookie.
     Prove(Cookie),
-    /// The message is too much.
+    /// Drop the initiation, because a budget is exhausted.
     Flooded,
 }
 
-/// A number that may be used up, and grows again.
+/// Token bucket that holds the tokens of one second.
 #[derive(Clone, Copy, Debug)]
 struct Budget {
     left: f64,
@@ -46,7 +47,7 @@ impl Budget {
         }
     }
 
-    /// Adds what has grown since; a rest, however long, saves up no more than a second's.
+    /// Adds the tokens earned since the last call, up to those of one second.
     fn fill(&mut self, now: Instant) {
         let since = now.since(self.filled).as_secs_f64();
         self.left = (self.left + since * self.per_second).min(self.per_second);
@@ -60,7 +61,7 @@ impl Budget {
     }
 }
 
-/// Admission of a unit.
+/// Rate limits of a unit.
 #[derive(Debug)]
 pub(crate) struct Admission {
     cookies: Cookies,
@@ -70,7 +71,7 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// Begins with a new secret.
+    /// Draws a new secret for cookies.
     ///
     /// # Errors
     /// If the system has no random numbers.
@@ -83,7 +84,7 @@ impl Admission {
         })
     }
 
-    /// Decides on a first message.
+    /// Decides about a handshake initiation from an address.
     pub(crate) fn admit(&mut self, now: Instant, from: SocketAddr, cookie: &Cookie) -> Admitted {
         if !self.cookies.prove(cookie, from, now) {
             self.to_send.fill(now);
@@ -114,8 +115,8 @@ impl Admission {
     }
 }
 
-/// Returns the number of a source: an address of IPv4, or the 64 bits of a network of IPv6, whose
-/// other bits a host chooses itself.
+/// Returns the source for a budget: an IPv4 address, or the 64-bit prefix of an IPv6 address, whose
+/// other bits a host can choose freely.
 fn source(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),

@@ -1,6 +1,6 @@
-//! Hosts that are there already: a machine behind an interface or at a bridge of this one, and
-//! somebody else's network namespace. What cannot or should not be attached is refused here,
-//! before anything is made.
+//! Existing machines and kernels as hosts: a machine behind an Ethernet interface or a bridge, or
+//! an existing network namespace. Attachments that are impossible or risky are refused here, before
+//! anything is created.
 
 use crate::EmuError;
 use crate::endpoint::EndpointConfig;
@@ -19,22 +19,22 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
-/// Kind of thing attached as a host.
+/// Existing machine or kernel to use as a host.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Attach {
-    /// The machine behind an Ethernet interface of this one.
+    /// Machine behind this Ethernet interface.
     Interface(String),
-    /// A machine at a bridge, which gets a port.
+    /// Machine on this bridge, to which a port is added.
     Bridge(String),
-    /// The machine itself, as the way out of the other hosts (`--internet`).
+    /// This machine itself, as the uplink of the other hosts (`--internet`).
     #[serde(skip)]
     Internet,
-    /// The kernel of a network namespace.
+    /// Kernel of an existing network namespace.
     Namespace {
         /// Path of the namespace's file.
         path: PathBuf,
-        /// Name the user wrote.
+        /// Name as the user wrote it.
         name: String,
     },
 }
@@ -49,17 +49,18 @@ impl fmt::Display for Attach {
     }
 }
 
-/// A host, and what it is.
+/// A host of the scenario and its attachment.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attached {
     /// Name in the scenario.
     pub host: String,
-    /// Interface, bridge, namespace or container that is attached.
+    /// Interface, bridge or namespace that becomes the host.
     pub to: Attach,
 }
 
-/// The network that the addresses of so many nodes are in, and its mask.
+/// Returns the smallest of the networks 10.0.0.0/24, /16 and /8 that holds the addresses of `nodes`
+/// nodes, and its mask.
 pub(crate) fn network(nodes: u32) -> (Ipv4Addr, Ipv4Addr) {
     let bits = [8, 16].into_iter().find(|&bits| nodes < (1 << bits) - 1);
     let mask = u32::MAX << bits.unwrap_or(24);
@@ -68,7 +69,8 @@ pub(crate) fn network(nodes: u32) -> (Ipv4Addr, Ipv4Addr) {
 }
 
 impl Attached {
-    /// Refuses what cannot be attached beside `others`, or should not be unless that is forced.
+    /// Checks that the attachment is possible and does not conflict with `others`. Without `force`,
+    /// an interface that carries the machine's own connections is refused.
     pub(crate) fn check(
         &self,
         others: &[Self],
@@ -115,7 +117,7 @@ impl Attached {
 }
 
 impl Attach {
-    /// Returns whether two names stand for one thing.
+    /// Returns whether both stand for the same interface or namespace.
     fn is(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Namespace { path: a, .. }, Self::Namespace { path: b, .. }) => {
@@ -132,7 +134,7 @@ fn has(interface: &str, what: &str) -> bool {
     fs::exists(format!("/sys/class/net/{interface}/{what}")).unwrap_or(false)
 }
 
-/// Formats an error of a question that the kernel did not answer.
+/// Formats the error of a query that the kernel refused.
 fn unknown(error: &io::Error) -> String {
     format!("the kernel does not tell of it: {error}")
 }
@@ -197,7 +199,7 @@ fn is_ready(control: &Control, name: &str, mtu: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that the machine's own connection does not need the interface.
+/// Checks that the interface carries no connection of the machine itself.
 fn is_spare(name: &str, force: bool) -> Result<(), String> {
     let own = if !force && has_default_route(name) {
         "the machine's default route goes by it"
@@ -235,7 +237,8 @@ fn has_session(name: &str) -> bool {
         let table = fs::read_to_string(format!("/proc/thread-self/net/{table}"));
         ends.extend(table.unwrap_or_default().lines().filter_map(session_in));
     }
-    // What sshd says, which may listen on another port: client, port, server, port.
+    // Adds the session that sshd reports (client, port, server, port), because sshd may listen on
+    // another port.
     let session = std::env::var("SSH_CONNECTION").unwrap_or_default();
     ends.extend(
         session
@@ -256,15 +259,15 @@ fn has_session(name: &str) -> bool {
         .any(|address| ends.contains(&address))
 }
 
-/// The local address of a row of /proc/net/tcp or tcp6 that is an established connection to
-/// port 22.
+/// Returns the local address in a row of /proc/net/tcp or tcp6, if it is an established connection
+/// to port 22.
 fn session_in(row: &str) -> Option<IpAddr> {
     let mut fields = row.split_whitespace().skip(1);
     let (address, port) = fields.next()?.split_once(':')?;
     if (port, fields.nth(1)?) != ("0016", "01") {
         return None;
     }
-    // Words of 32 bits in the byte order of the machine.
+    // Addresses are 32-bit words in the machine's byte order.
     let word = |at: usize| u32::from_str_radix(address.get(at..at + 8)?, 16).ok();
     if address.len() == 8 {
         return Some(IpAddr::V4(word(0)?.to_ne_bytes().into()));
@@ -279,12 +282,12 @@ fn session_in(row: &str) -> Option<IpAddr> {
     )
 }
 
-/// The network namespace of this process, for others too.
+/// Returns a path of this process's network namespace that is valid in other processes.
 pub(crate) fn own_namespace() -> PathBuf {
     format!("/proc/{}/ns/net", std::process::id()).into()
 }
 
-/// Refuses a namespace that a `device` with an address of the emulated network cannot be added to.
+/// Checks that `device` and the addresses of the emulated network can be added to a namespace.
 fn check_namespace(path: &Path, device: &str, nodes: u32, force: bool) -> Result<(), String> {
     let namespace = Namespace::of(path).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => format!(
@@ -340,7 +343,7 @@ mod tests {
         assert_eq!(of(70_000), expected("255.0.0.0"));
     }
 
-    /// Rows as kernels of little-endian machines write them.
+    /// Sample rows of a little-endian kernel.
     #[test]
     #[cfg(target_endian = "little")]
     fn a_session_is_known_by_its_port() {

@@ -1,6 +1,6 @@
-//! Ethernet to a machine that is a host of the emulation: frames around packets, and whatever
-//! the machine has to be answered so that it sends any: who has an address (ARP, RFC 826; IPv6
-//! neighbours, RFC 4861). No device and no clock: bytes in, bytes out.
+//! Ethernet between the emulation and a machine that is one of its hosts: adds and removes frame
+//! headers, and answers the machine's address requests (ARP, RFC 826; IPv6 neighbour discovery, RFC
+//! 4861). Works on bytes, without a device or clock.
 
 use farlink_wire::{NodeId, node_address, node_address6, node_of};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,17 +11,17 @@ const IPV4: [u8; 2] = [0x08, 0x00];
 const ARP: [u8; 2] = [0x08, 0x06];
 const IPV6: [u8; 2] = [0x86, 0xdd];
 const EVERYBODY: Mac = Mac([0xff; 6]);
-/// Bytes of an ARP packet about IPv4 over Ethernet, and how it begins: hardware and protocol
-/// with the lengths of their addresses.
+/// Length of an ARP packet for IPv4 over Ethernet, and its first bytes: hardware type, protocol
+/// type, and the lengths of their addresses.
 const ARP_LEN: usize = 28;
 const ARP_KIND: [u8; 6] = [0, 1, 0x08, 0x00, 6, 4];
-/// Bytes of an IPv6 header, and of a question or an answer about a neighbour in it.
+/// Lengths of an IPv6 header, and of a neighbour solicitation or advertisement without options.
 const IPV6_HEADER: usize = 40;
 const NEIGHBOUR: usize = 24;
 const ICMPV6: u8 = 58;
 const SOLICITATION: u8 = 135;
 const ADVERTISEMENT: u8 = 136;
-/// Options of these with a hardware address: of who asks, and of who is asked for.
+/// Types of the options with the link-layer address of the source and of the target.
 const SOURCE_ADDRESS: u8 = 1;
 const TARGET_ADDRESS: u8 = 2;
 
@@ -39,27 +39,27 @@ impl Mac {
     }
 }
 
-/// Meaning of a frame for the emulation.
+/// Result of examining a frame.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Seen {
-    /// A packet for the network begins behind the header.
+    /// An IP packet for the network, which follows the Ethernet header.
     Packet,
-    /// Request, with the frame that answers it.
+    /// An address request, with the frame that answers it.
     Answer(Vec<u8>),
-    /// The machine has just become known: packets for it can leave.
+    /// The host's hardware address has just become known, so waiting packets can be sent.
     Known,
-    /// Nothing for the emulation.
+    /// A frame that the emulation ignores.
     Nothing,
 }
 
-/// The emulation's end of an Ethernet whose other end is one host of it. It has all
-/// addresses of the emulated network but that host's.
+/// The emulation's station on an Ethernet whose other station is a host. It answers for all
+/// addresses of the emulated network except the host's own.
 #[derive(Debug)]
 pub(crate) struct Station {
-    /// Hardware address of the emulation, which no other device has. Frames sent to the address are
-    /// for nobody else, not even for the kernel that passes them.
+    /// Hardware address of the emulation. It differs from that of the interface, so that the kernel
+    /// ignores frames sent to it.
     mac: Mac,
-    /// The host, and how many nodes there are.
+    /// Node of the host, and the number of nodes in the scenario.
     host: NodeId,
     nodes: u32,
     /// The host's hardware address, once it is known.
@@ -76,12 +76,12 @@ impl Station {
         }
     }
 
-    /// The host is to be found anew.
+    /// Discards the host's hardware address, so that it is resolved again.
     pub(crate) fn forget(&mut self) {
         self.peer = None;
     }
 
-    /// A frame came.
+    /// Examines a received frame.
     pub(crate) fn see(&mut self, frame: &[u8]) -> Seen {
         let (Some(to), Some(from)) = (Mac::at(frame), frame.get(6..).and_then(Mac::at)) else {
             return Seen::Nothing;
@@ -106,8 +106,8 @@ impl Station {
         }
     }
 
-    /// The header of a frame with a packet for the host; `None` while it is not known where that
-    /// is.
+    /// Returns the Ethernet header for a packet to the host; `None` while the host's hardware
+    /// address is unknown.
     pub(crate) fn header(&self, packet: &[u8]) -> Option<[u8; HEADER]> {
         let kind = if packet.first()? >> 4 == 6 {
             IPV6
@@ -117,7 +117,8 @@ impl Station {
         self.peer.map(|peer| self.header_to(peer, kind))
     }
 
-    /// A frame that asks where the host is, whose packets are of IPv6 or of IPv4.
+    /// Returns a frame that asks for the host's hardware address: a neighbour solicitation for
+    /// IPv6, an ARP request otherwise.
     pub(crate) fn question(&self, ipv6: bool) -> Vec<u8> {
         if ipv6 {
             let target = node_address6(self.host);
@@ -126,19 +127,19 @@ impl Station {
             let to = Mac([0x33, 0x33, a, b, c, d]);
             return self.neighbour(SOLICITATION, 0, target, self.link_local(), group, to);
         }
-        // Of another node, since a host answers nobody who has its own address.
+        // A host ignores requests that come from its own address, so use another node's.
         let asking = NodeId(u32::from(self.host.0 == 0));
         self.arp(1, node_address(asking), node_address(self.host), None)
     }
 
-    /// Returns whether the host can reach this address here.
+    /// Returns whether the emulation answers for this address.
     fn has(&self, address: impl Into<IpAddr>) -> bool {
         let address = address.into();
         node_of(address).is_some_and(|node| node.0 < self.nodes && node != self.host)
             || address == self.link_local()
     }
 
-    /// The address of the emulation's end itself, made of its hardware address (RFC 4291, A).
+    /// Returns the emulation's link-local address, formed from its hardware address (RFC 4291, A).
     fn link_local(&self) -> Ipv6Addr {
         let [a, b, c, d, e, f] = self.mac.0;
         let mut bytes = [0; 16];
@@ -155,7 +156,7 @@ impl Station {
         header
     }
 
-    /// Learns from any ARP packet of the host where it is; answers questions.
+    /// Handles an ARP packet: stores the host's hardware address, and answers requests.
     fn see_arp(&mut self, packet: &[u8]) -> Seen {
         let Some(packet) = packet.get(..ARP_LEN).filter(|p| p[..6] == ARP_KIND) else {
             return Seen::Nothing;
@@ -171,8 +172,8 @@ impl Station {
             self.peer = Some(from);
         }
         if asks && self.has(target) {
-            // Also to who only asks whether the address is free (sender 0.0.0.0, RFC 5227, 2.1.1):
-            // it is not.
+            // Answers an address probe, too (sender 0.0.0.0, RFC 5227, 2.1.1), because the address
+            // is in use.
             Seen::Answer(self.arp(2, target, sender, Some(from)))
         } else if is_host {
             Seen::Known
@@ -181,7 +182,7 @@ impl Station {
         }
     }
 
-    /// A frame of ARP: a question (1) to everybody, or an answer (2) to one.
+    /// Builds an ARP frame: a broadcast request (`what` = 1) or a reply to one station (2).
     fn arp(&self, what: u8, from: Ipv4Addr, about: Ipv4Addr, to: Option<Mac>) -> Vec<u8> {
         let mut frame = self.header_to(to.unwrap_or(EVERYBODY), ARP).to_vec();
         frame.extend(ARP_KIND);
@@ -215,8 +216,7 @@ impl Station {
         if !about_neighbours {
             return is_packet;
         }
-        // What a router could have passed on, or errors have changed, is not believed
-        // (RFC 4861, 7.1).
+        // Ignores messages that a router forwarded or that were corrupted (RFC 4861, 7.1).
         let len = usize::from(u16::from_be_bytes([header[4], header[5]]));
         let Some(inside) = inside.get(..len).filter(|i| i.len() >= NEIGHBOUR) else {
             return Seen::Nothing;
@@ -243,7 +243,7 @@ impl Station {
         }
         if inside[0] == SOLICITATION && self.has(target) {
             let answer = if source.is_unspecified() {
-                // To all, that the address is taken (RFC 4861, 7.2.4).
+                // Tells all nodes that the probed address is in use (RFC 4861, 7.2.4).
                 let all = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
                 let to = Mac([0x33, 0x33, 0, 0, 0, 1]);
                 self.neighbour(ADVERTISEMENT, 0x20, target, target, all, to)
@@ -258,7 +258,8 @@ impl Station {
         }
     }
 
-    /// A frame about a neighbour: `flags` are those of an answer (solicited 0x40, override 0x20).
+    /// Builds a neighbour solicitation or advertisement. `flags` are those of an advertisement
+    /// (solicited 0x40, override 0x20).
     fn neighbour(
         &self,
         what: u8,
@@ -288,7 +289,7 @@ impl Station {
     }
 }
 
-/// The group that the owner of an address listens to for questions about it (RFC 4291, 2.7.1).
+/// Returns the solicited-node multicast address of an address (RFC 4291, 2.7.1).
 fn solicited_node(address: Ipv6Addr) -> Ipv6Addr {
     let [.., a, b, c] = address.octets();
     Ipv6Addr::new(
@@ -303,7 +304,7 @@ fn solicited_node(address: Ipv6Addr) -> Ipv6Addr {
     )
 }
 
-/// The hardware address in an option of that kind (RFC 4861, 4.6.1).
+/// Returns the hardware address in the option of type `kind` (RFC 4861, 4.6.1).
 fn option_of(mut options: &[u8], kind: u8) -> Option<Mac> {
     while let [is, units, ..] = *options {
         if units == 0 {
@@ -318,7 +319,8 @@ fn option_of(mut options: &[u8], kind: u8) -> Option<Mac> {
     None
 }
 
-/// The checksum of an ICMPv6 message (RFC 4443, 2.3); 0 if one with its checksum is right.
+/// Computes the checksum of an ICMPv6 message (RFC 4443, 2.3). The result is 0 for a message that
+/// contains its right checksum.
 fn checksum(from: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> u16 {
     let word = |pair: &[u8]| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
     let parts = [&from.octets()[..], &to.octets(), message];
@@ -337,7 +339,7 @@ mod tests {
     const OURS: Mac = Mac([2, 0, 0, 0, 0, 0xaa]);
     const THEIRS: Mac = Mac([2, 0, 0, 0, 0, 0xbb]);
 
-    /// The emulation's end before the second of three nodes.
+    /// Returns the emulation's station for node 1 of three.
     fn station() -> Station {
         Station::new(OURS, NodeId(1), 3)
     }
@@ -347,7 +349,7 @@ mod tests {
         far.arp(what, sender.into(), target.into(), None)
     }
 
-    /// The answer of RFC 826: who was asked for, where that is, and to whom.
+    /// The reply has the fields that RFC 826 requires.
     #[test]
     fn it_answers_for_every_node_but_the_host() {
         for (target, answered) in [(1, true), (2, false), (3, true), (4, false)] {
@@ -366,8 +368,8 @@ mod tests {
             }
             assert_eq!(own.peer, Some(THEIRS));
         }
-        // A stranger is answered and not taken for the host; who asks whether an address is free
-        // hears that it is not.
+        // A station with a foreign address gets an answer and is not taken for the host. An address
+        // probe gets an answer, too.
         let mut own = station();
         let seen = own.see(&arp(1, [10, 0, 0, 77], [10, 0, 0, 1]));
         assert!(matches!(seen, Seen::Answer(_)));
@@ -378,7 +380,7 @@ mod tests {
         assert_eq!(own.header(&[0x45]), None);
     }
 
-    /// Two stations ask each other for their host, as two emulations on one wire would.
+    /// Two stations resolve each other, as two emulations on one wire would.
     #[test]
     fn a_question_is_one_that_a_neighbour_answers() {
         for ipv6 in [false, true] {
@@ -395,7 +397,8 @@ mod tests {
         }
     }
 
-    /// Checks that no node asks for its own address: the first host asks another node.
+    /// A request never has the address that it asks for as its source: for node 0 it comes from
+    /// node 1.
     #[test]
     fn no_host_is_asked_by_itself() {
         for host in 0..3 {
@@ -408,7 +411,7 @@ mod tests {
         }
     }
 
-    /// A frame of IPv6 from a neighbour with this address, about another.
+    /// Returns a neighbour solicitation from address `from` about `target`.
     fn solicitation(from: Ipv6Addr, target: Ipv6Addr) -> Vec<u8> {
         let (far, to) = (Station::new(THEIRS, NodeId(1), 3), solicited_node(target));
         far.neighbour(
@@ -421,7 +424,7 @@ mod tests {
         )
     }
 
-    /// To whom an advertisement goes, and its flags.
+    /// Returns the destination and flags of an advertisement.
     fn advertised(seen: Seen) -> ([u8; 6], Ipv6Addr, u8) {
         let Seen::Answer(frame) = seen else {
             panic!("{seen:?}");
@@ -434,8 +437,8 @@ mod tests {
         )
     }
 
-    /// A request is answered. A node that probes a free address learns, with all others, that the
-    /// address is taken (RFC 4861, 7.2.4).
+    /// A solicitation is answered. A node that probes a used address gets an answer to all nodes
+    /// (RFC 4861, 7.2.4).
     #[test]
     fn neighbours_are_answered_for_the_nodes_and_the_emulations_own_address() {
         let host = node_address6(NodeId(1));
@@ -461,8 +464,8 @@ mod tests {
         }
     }
 
-    /// Packets tell where their sender is, if that is the host; not those of another, nor a frame
-    /// that says it is from many, nor one of its own that a bridge sent back.
+    /// The host's hardware address is learned from its packets. Packets of others, frames with a
+    /// multicast source, and the emulation's own reflected frames are ignored.
     #[test]
     fn the_host_is_known_by_its_packets_and_nobody_else_is_taken_for_it() {
         let packet = |ipv6: bool, node: u32| {
@@ -496,7 +499,7 @@ mod tests {
             own.forget();
             assert_eq!(own.header(&[0x45]), None);
         }
-        // What a neighbour says of itself is no group's address either.
+        // A multicast address in a neighbour's option is ignored.
         let far = Station::new(Mac([3, 0, 0, 0, 0, 1]), NodeId(1), 3);
         let (host, to) = (node_address6(NodeId(1)), node_address6(NodeId(0)));
         let mut frame = far.neighbour(ADVERTISEMENT, 0x60, host, far.link_local(), to, OURS);
@@ -510,7 +513,7 @@ mod tests {
     fn a_neighbour_with_a_wrong_checksum_or_from_afar_is_not_believed() {
         let far = Station::new(THEIRS, NodeId(0), 3);
         let good = far.question(true);
-        // Hop limit, code, a bit of the target, a target cut short.
+        // Wrong hop limit, wrong code, a changed bit in the target, a truncated target.
         for (at, what) in [(HEADER + 7, 64), (HEADER + 41, 1), (HEADER + 63, 9)] {
             let mut frame = good.clone();
             frame[at] = what;
@@ -522,7 +525,7 @@ mod tests {
         );
     }
 
-    /// Bytes of any kind and length, and good frames with bytes changed or cut off.
+    /// Random bytes, and valid frames that were changed or truncated.
     #[test]
     fn no_frame_stops_it() {
         let mut random = 1u64;

@@ -1,15 +1,15 @@
-//! Addresses, routes and state of an interface, by the ioctls of netdevice(7):
-//! what `ip addr`, `ip link` and `ip route` would do, without needing them.
+//! Configuration of network interfaces (addresses, routes, state) by the ioctls of netdevice(7),
+//! without the programs `ip addr`, `ip link` and `ip route`.
 
 use nix::errno::Errno;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// Bits of the network of all hosts in IPv6.
+/// Prefix length of the IPv6 network of all hosts.
 pub(crate) const IPV6_PREFIX: u32 = 64;
 
-/// `struct ifreq`: a name, and a union of which one field is used at a time.
+/// `struct ifreq`: an interface name and a union, of which each ioctl uses one field.
 #[repr(C)]
 struct Request {
     name: [libc::c_char; libc::IFNAMSIZ],
@@ -51,7 +51,7 @@ fn sockaddr(address: Ipv4Addr) -> libc::sockaddr_in {
     }
 }
 
-/// A socket of the calling thread's namespace to ask with.
+/// Socket for ioctls in the calling thread's namespace.
 pub(crate) struct Control(OwnedFd);
 
 impl Control {
@@ -68,15 +68,15 @@ impl Control {
     }
 
     fn ask(&self, what: libc::c_ulong, request: &mut Request) -> io::Result<()> {
-        // SAFETY: each of the calls below fills the field that `what` reads; what it writes has
-        // no invalid values.
+        // SAFETY: callers fill the field that the ioctl `what` reads, and the fields that it writes
+        // have no invalid values.
         let result =
             unsafe { libc::ioctl(self.0.as_raw_fd(), what as libc::Ioctl, &raw mut *request) };
         Errno::result(result)?;
         Ok(())
     }
 
-    /// Gives an interface its address, and the network that is beyond it.
+    /// Sets an interface's IPv4 address and network mask.
     pub(crate) fn address(&self, name: &str, address: Ipv4Addr, mask: Ipv4Addr) -> io::Result<()> {
         let mut r = request(name);
         r.value.address = sockaddr(address);
@@ -85,13 +85,13 @@ impl Control {
         self.ask(libc::SIOCSIFNETMASK, &mut r)
     }
 
-    /// Makes an interface the way to all that has no route of its own.
+    /// Adds an IPv4 default route through an interface.
     pub(crate) fn default_route(&self, name: &str) -> io::Result<()> {
         let mut device = request(name).name;
-        // SAFETY: numbers and pointers, for which zero is a value.
+        // SAFETY: a C structure of numbers and pointers, for which all zeros are valid.
         let mut route: libc::rtentry = unsafe { std::mem::zeroed() };
         let anywhere = sockaddr(Ipv4Addr::UNSPECIFIED);
-        // SAFETY: addresses of IPv4 are as long as those of no family.
+        // SAFETY: `sockaddr_in` and `sockaddr` have the same size.
         let anywhere =
             unsafe { std::mem::transmute::<libc::sockaddr_in, libc::sockaddr>(anywhere) };
         (route.rt_dst, route.rt_genmask) = (anywhere, anywhere);
@@ -109,7 +109,7 @@ impl Control {
         Ok(())
     }
 
-    /// As [`Self::default_route`], of IPv6.
+    /// Adds an IPv6 default route through an interface.
     pub(crate) fn default_route6(&self, name: &str) -> io::Result<()> {
         /// `struct in6_rtmsg` (linux/ipv6_route.h).
         #[repr(C)]
@@ -144,7 +144,7 @@ impl Control {
         Ok(())
     }
 
-    /// Gives an interface an address of IPv6, in a network with a prefix of so many bits.
+    /// Adds an IPv6 address with a prefix of this length to an interface.
     pub(crate) fn address6(&self, name: &str, address: Ipv6Addr, prefix: u32) -> io::Result<()> {
         /// `struct in6_ifreq` (linux/ipv6.h).
         #[repr(C)]
@@ -178,7 +178,7 @@ impl Control {
         self.ask(libc::SIOCSIFMTU, &mut r)
     }
 
-    /// Packets that the interface holds until they are read.
+    /// Sets the length of an interface's transmit queue, in packets.
     pub(crate) fn queue(&self, name: &str, packets: u32) -> io::Result<()> {
         let mut r = request(name);
         r.value.number = packets as libc::c_int;
@@ -201,7 +201,7 @@ impl Control {
         self.ask(libc::SIOCSIFFLAGS, &mut r)
     }
 
-    /// The kernel's number of an interface.
+    /// Returns the index of an interface.
     pub(crate) fn index(&self, name: &str) -> io::Result<libc::c_int> {
         self.number(libc::SIOCGIFINDEX, name)
     }
@@ -214,11 +214,11 @@ impl Control {
     fn number(&self, what: libc::c_ulong, name: &str) -> io::Result<libc::c_int> {
         let mut r = request(name);
         self.ask(what, &mut r)?;
-        // SAFETY: both calls write a number.
+        // SAFETY: both ioctls write a number.
         Ok(unsafe { r.value.number })
     }
 
-    /// Kind of its hardware: 1 is Ethernet (`ARPHRD_ETHER`).
+    /// Returns the hardware type of an interface; 1 is Ethernet (`ARPHRD_ETHER`).
     pub(crate) fn hardware(&self, name: &str) -> io::Result<u16> {
         let mut r = request(name);
         self.ask(libc::SIOCGIFHWADDR, &mut r)?;
@@ -226,7 +226,7 @@ impl Control {
         Ok(unsafe { r.value.hardware }.sa_family)
     }
 
-    /// Gives an interface its hardware address.
+    /// Sets the hardware address of an interface.
     pub(crate) fn set_hardware(&self, name: &str, mac: [u8; 6]) -> io::Result<()> {
         let mut r = request(name);
         let mut address = libc::sockaddr {
@@ -240,9 +240,9 @@ impl Control {
         self.ask(libc::SIOCSIFHWADDR, &mut r)
     }
 
-    /// Makes an interface a port of a bridge.
+    /// Adds an interface to a bridge as a port.
     pub(crate) fn join(&self, bridge: &str, port: &str) -> io::Result<()> {
-        /// Not in libc (linux/sockios.h).
+        /// Missing in libc (linux/sockios.h).
         const SIOCBRADDIF: libc::c_ulong = 0x89a2;
         let mut r = request(bridge);
         r.value.number = self.index(port)?;

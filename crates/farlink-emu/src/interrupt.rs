@@ -1,6 +1,6 @@
-//! SIGINT while a program of the user runs. A terminal sends Ctrl-C to the program, too, which
-//! decides what it means. From a process (`kill -INT`, `timeout -s INT`) the signal may have reached
-//! farlink alone, and is for the whole run.
+//! Handling of SIGINT while a program runs. A terminal sends Ctrl-C to the program as well, which
+//! decides how to react. A SIGINT from another process (`kill -INT`, `timeout -s INT`) may have
+//! reached farlink only, and is meant for the whole run.
 
 use crate::EmuError;
 use nix::sys::signal::{Signal, kill};
@@ -10,28 +10,28 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Time in which a program may end by a SIGINT of its own, before it gets that of farlink.
+/// Time for the program to end by a SIGINT of its own before farlink sends it one.
 const OWN_SIGNAL: Duration = Duration::from_millis(200);
-/// Time in which a program may end after a SIGINT to farlink.
+/// Time for the program to end after a SIGINT to farlink.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Set once a process asked for the end.
+/// Set once another process has sent SIGINT.
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Watch for SIGINT from a process; the handling from before is back when it is dropped.
+/// Handler for SIGINT from other processes. Dropping the value restores the handler from before.
 pub(crate) struct Watch {
     before: libc::sigaction,
 }
 
 impl Watch {
-    /// Begins to watch.
+    /// Installs the handler.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// If the system call fails.
     pub(crate) fn start() -> Result<Self, EmuError> {
         ASKED.store(false, Ordering::Relaxed);
-        // SAFETY: both structures are plain data that live through the call, and the handler does
-        // nothing but store to an atomic.
+        // SAFETY: both structures are plain data that outlive the call, and the handler only stores
+        // to an atomic.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             let mut before: libc::sigaction = std::mem::zeroed();
@@ -46,7 +46,7 @@ impl Watch {
         }
     }
 
-    /// Returns whether a process has asked for the end.
+    /// Returns whether another process has sent SIGINT.
     pub(crate) fn is_asked() -> bool {
         ASKED.load(Ordering::Relaxed)
     }
@@ -54,7 +54,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        // SAFETY: what was in force before.
+        // SAFETY: restores the action that was in force before.
         unsafe { libc::sigaction(libc::SIGINT, &raw const self.before, ptr::null_mut()) };
         ASKED.store(false, Ordering::Relaxed);
     }
@@ -70,7 +70,7 @@ extern "C" fn on_interrupt(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
 /// Exit code of a run that SIGINT ended.
 pub(crate) const INTERRUPTED: i32 = 128 + Signal::SIGINT as i32;
 
-/// The end of a program after a SIGINT to farlink.
+/// State of a program's shutdown after a SIGINT to farlink.
 #[derive(Default)]
 pub(crate) struct Interrupt {
     since: Option<Instant>,
@@ -78,8 +78,8 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    /// Passes the signal on once, to a program that did not get it with farlink; returns whether
-    /// the program had its time.
+    /// Forwards the signal once to a program that did not get it together with farlink. Returns
+    /// whether the program's time to end is over.
     pub(crate) fn is_over(&mut self, program: &Child) -> bool {
         if self.since.is_none() && Watch::is_asked() {
             self.since = Some(Instant::now());

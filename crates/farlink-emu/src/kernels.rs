@@ -1,4 +1,4 @@
-//! The kernels of all hosts, asked for their TCP connections when somebody wants to know.
+//! Queries the kernels of all hosts for their TCP connections.
 
 use crate::EmuError;
 use crate::drive::Emulation;
@@ -10,7 +10,7 @@ use std::fs::File;
 impl From<Sample> for End {
     fn from(sample: Sample) -> Self {
         let seconds = |micros: u32| f64::from(micros) / 1e6;
-        // The kernel has 0 or the greatest number where it has measured nothing yet.
+        // The kernel reports 0 or `u32::MAX` before the first measurement.
         let measured = |micros: u32| (1..u32::MAX).contains(&micros).then(|| seconds(micros));
         Self {
             local: sample.local,
@@ -30,7 +30,7 @@ impl From<Sample> for End {
     }
 }
 
-/// Sockets to ask the kernels of all hosts with.
+/// Sockets for queries to the kernels of all hosts.
 #[derive(Debug)]
 pub(crate) struct Kernels {
     sockets: Vec<(usize, File)>,
@@ -45,8 +45,8 @@ impl Kernels {
         })
     }
 
-    /// Every connection of every kernel, once for each end that is one. A kernel that cannot be
-    /// asked any more (its namespace was attached, and is going) has none.
+    /// Returns the state of both ends of every connection. A kernel that no longer answers (because
+    /// its attached namespace is ending) is skipped.
     pub(crate) fn ends(&mut self) -> Vec<End> {
         let mut ends = Vec::new();
         for (host, socket) in &self.sockets {

@@ -21,11 +21,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Folder of the names of `ip netns`.
 pub(crate) const NAMES: &CStr = c"/run/netns";
-/// Prefix of farlink's names. The process, its start and its process namespace follow.
+/// Prefix of the names that farlink makes. The process number, its start time and its PID namespace
+/// follow.
 const PREFIX: &str = "farlink-";
 
-/// Named network namespace. Dropping the value removes the name of a namespace that farlink made.
-/// The kernel ends the namespace with the last process in it.
+/// A named network namespace. Dropping the value removes the name if farlink made it. The kernel
+/// ends the namespace with its last process.
 #[derive(Debug)]
 pub struct Namespace {
     path: PathBuf,
@@ -34,8 +35,8 @@ pub struct Namespace {
     own: bool,
 }
 
-/// Returns the start of a process in clock ticks since boot (proc(5), field 22 of `stat`); `None`
-/// if there is no such process.
+/// Returns the start time of a process in clock ticks since boot (proc(5), field 22 of `stat`);
+/// `None` if the process does not exist.
 fn began(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name of the program may hold anything but ends at the last ")".
@@ -277,7 +278,8 @@ impl RunFile {
         Ok(file)
     }
 
-    /// Writes the file in which programs find the addresses of the hosts, behind the machine's own.
+    /// Writes a hosts file with the machine's own entries and the addresses of the emulation's
+    /// hosts.
     pub(crate) fn of_hosts<N: AsRef<str>>(
         hosts: impl Iterator<Item = (N, String)>,
     ) -> Result<Self, EmuError> {
@@ -336,7 +338,7 @@ pub fn sweep() -> Vec<String> {
         let is_over = if space == own {
             u32::try_from(process).ok().and_then(began) != Some(since)
         } else {
-            // A run nested in the host of another run. Both ended together.
+            // The run was nested in a host of another run, and ended with it.
             own == FIRST_PROCESSES
                 && !spaces
                     .get_or_insert_with(process_namespaces)

@@ -1,6 +1,6 @@
-//! Work on many threads: making and ending a host is mostly waiting for the kernel.
+//! Work on many threads, because creating and removing a host is mostly waiting for the kernel.
 
-/// Does `work` with each item, of many at a time. The order of the results is that of the items.
+/// Runs `work` on each item, on up to 32 threads. The results are in the order of the items.
 pub(crate) fn in_parallel<T: Send, U: Send>(items: Vec<T>, work: impl Fn(T) -> U + Sync) -> Vec<U> {
     const AT_ONCE: usize = 32;
     let each = items.len().div_ceil(AT_ONCE).max(1);

@@ -1,4 +1,4 @@
-//! Programs in hosts: command line, environment, and the meaning of their end.
+//! Programs in hosts: command line, environment and exit code.
 
 use crate::EmuError;
 use crate::interrupt::{INTERRUPTED, Interrupt};
@@ -18,20 +18,20 @@ pub struct Task {
     pub argv: Vec<String>,
 }
 
-/// Time between two looks at a program.
+/// Interval at which a program's end is checked.
 pub(crate) const LOOK: Duration = Duration::from_millis(10);
 
-/// Variable in which a program finds the name of its host.
+/// Environment variable with the name of the program's host.
 pub(crate) const HOST: &str = "FARLINK_HOST";
 
-/// Exit code of a program: 128 and the signal if one killed it.
+/// Returns the exit code of a program, or 128 plus the signal that killed it.
 pub(crate) fn code_of(status: ExitStatus) -> i32 {
     let killed = || 128 + status.signal().unwrap_or(0);
     status.code().unwrap_or_else(killed)
 }
 
-/// Why a program did not start. Entering its host needs rights that were there when
-/// the host was made, so that it is the file that is missing or cannot be run.
+/// Builds the error for a program that did not start. Permission to enter the host existed when the
+/// host was made, so "permission denied" means that the file cannot be executed.
 pub(crate) fn not_started(program: &str, error: io::Error) -> EmuError {
     match error.kind() {
         io::ErrorKind::NotFound => EmuError::Scenario(format!(
@@ -44,8 +44,8 @@ pub(crate) fn not_started(program: &str, error: io::Error) -> EmuError {
     }
 }
 
-/// Waits until the program ends, `tick` returns false, or the thread that carries packets has
-/// ended. Returns the exit code of the program, and 0 of one that goes on.
+/// Waits until the program ends, `tick` returns false, or the thread that carries packets ends.
+/// Returns the program's exit code, or 0 if it still runs.
 pub(crate) fn wait_for<E>(
     mut program: Option<&mut Child>,
     is_over: impl Fn() -> bool,

@@ -1,4 +1,4 @@
-//! Real-time priority, and watching the clock for what is due within microseconds.
+//! Real-time priority of the engine's thread, and busy-polling shortly before a packet is due.
 
 use crate::EmuError;
 use farlink_tcp::Interval;
@@ -9,55 +9,54 @@ use std::io::{ErrorKind, Write};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-/// Time before a packet is due for which the clock is polled instead of slept: the wake-up time at
-/// real-time priority.
+/// Busy-polling time before a packet is due at real-time priority. It covers the time that a thread
+/// takes to wake up.
 const WATCH: Interval = Interval::from_micros(50);
-/// Polling time at normal priority.
+/// Busy-polling time before a packet is due at normal priority.
 const WATCH_NORMAL: Interval = Interval::from_micros(100);
-/// At normal priority a processor is for others too: of the time slept, so much can
-/// be watched.
+/// At normal priority, 1/8 of the slept time may be spent on polling, since programs need the
+/// processor.
 const SHARE_NORMAL: u64 = 8;
-/// Most time of watching that can be saved up.
+/// Largest budget of polling time.
 const SAVED: Interval = Interval::from_millis(20);
-/// Among the priorities of SCHED_FIFO, of which 99 is the highest: above
-/// programs, below what the kernel itself does at such priorities.
+/// SCHED_FIFO priority (1 to 99): above programs, and below the kernel's own real-time threads.
 const PRIORITY: libc::c_int = 40;
 
-/// Interface to the power management of the processors (`pm_qos`).
+/// Device of the kernel's power management (`pm_qos`), by which idle processors are kept awake.
 const LATENCY: &str = "/dev/cpu_dma_latency";
 
-/// Scheduling that the engine's thread should get.
+/// Requested scheduling of the engine's thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// Real-time priority if that can be had and another processor is there for
-    /// programs, else normal priority.
+    /// Real-time priority if it is permitted and there are at least two processors, else normal
+    /// priority.
     Best,
     /// Normal priority.
     Normal,
-    /// Real-time priority, memory kept in place, idle processors awake, and the clock
-    /// watched for longer. What is refused is an error.
+    /// Real-time priority, locked memory, processors that do not sleep when idle, and longer
+    /// busy-polling. If any of these is refused, the run fails.
     Realtime,
 }
 
-/// Scheduling that the engine's thread got.
+/// Actual scheduling of the engine's thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Ran {
     /// Real-time priority.
     Realtime,
-    /// Normal priority, as it was to.
+    /// Normal priority, as requested.
     Normal,
-    /// Normal priority, for this reason.
+    /// Normal priority, because real-time priority was refused for this reason.
     Refused(String),
 }
 
-/// Gives the calling thread, which has it until it ends, the priority of a mode. The
-/// first value is to be kept as long.
+/// Sets the scheduling of the calling thread until the thread ends. The caller must keep the first
+/// value until then.
 pub(crate) fn enter(mode: Mode) -> Result<(Option<Realtime>, Ran), EmuError> {
     match mode {
         Mode::Normal => Ok((None, Ran::Normal)),
         Mode::Realtime => Ok((Some(Realtime::enter()?), Ran::Realtime)),
         Mode::Best => {
-            // On one processor the programs would get what the engine leaves.
+            // With one processor, the programs would only get the time that the engine leaves.
             if std::thread::available_parallelism().is_ok_and(|n| n.get() < 2) {
                 return Ok((None, Ran::Refused("there is one processor".into())));
             }
@@ -71,12 +70,12 @@ pub(crate) fn enter(mode: Mode) -> Result<(Option<Realtime>, Ran), EmuError> {
 
 /// Gives the calling thread real-time priority.
 fn prioritise() -> nix::Result<()> {
-    // SAFETY: a plain C structure, of which musl has more fields.
+    // SAFETY: a plain C structure. It has more fields with musl.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     parameters.sched_priority = PRIORITY;
-    // Threads and programs that this one starts are of normal priority.
+    // Child threads and programs get normal priority.
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // The system call itself, because the function of musl refuses it.
+    // Calls the kernel directly, because musl's function always fails.
     // SAFETY: the parameters outlive the call; 0 is the calling thread.
     Errno::result(unsafe {
         libc::syscall(
@@ -89,17 +88,16 @@ fn prioritise() -> nix::Result<()> {
     Ok(())
 }
 
-/// Real-time mode, until dropped. The priority stays with the thread.
+/// Real-time mode. Dropping the value ends the locks, but not the thread's priority.
 #[derive(Debug)]
 pub(crate) struct Realtime {
-    /// Idle processors stay awake while this is open.
+    /// While this file is open, idle processors stay awake.
     _awake: Option<File>,
 }
 
 impl Realtime {
-    /// Gives the calling thread real-time priority, keeps the memory of the process
-    /// in place and idle processors awake: from sleep they take tens of
-    /// microseconds to a packet.
+    /// Sets real-time priority, locks the process's memory, and keeps idle processors awake. Waking
+    /// one up would delay a packet by tens of microseconds.
     fn enter() -> Result<Self, EmuError> {
         prioritise().map_err(|e| EmuError::system("set real-time priority (SCHED_FIFO)", e))?;
         // SAFETY: no pointers.
@@ -108,7 +106,7 @@ impl Realtime {
             .map_err(|e| EmuError::system("keep memory in place (mlockall)", e))?;
         let awake = match OpenOptions::new().write(true).open(LATENCY) {
             Ok(mut file) => file.write_all(&0i32.to_ne_bytes()).map(|()| Some(file)),
-            // A kernel without power management has none to turn off.
+            // This kernel has no power management that would have to be disabled.
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
             Err(e) => Err(e),
         };
@@ -119,12 +117,12 @@ impl Realtime {
 
 impl Drop for Realtime {
     fn drop(&mut self) {
-        // SAFETY: no pointers. Nothing is lost if it fails.
+        // SAFETY: no pointers. A failure does no harm.
         let _ = unsafe { libc::munlockall() };
     }
 }
 
-/// Waits for packets or for a time that is exact to the nanosecond.
+/// Waits for packets, or until a time with nanosecond resolution.
 pub(crate) fn wait(
     epoll: &Epoll,
     events: &mut [EpollEvent],
@@ -135,8 +133,8 @@ pub(crate) fn wait(
         tv_sec: timeout.as_secs() as _,
         tv_nsec: libc::c_long::from(timeout.subsec_nanos()),
     };
-    // SAFETY: an EpollEvent is an epoll_event, of which there are so many; the
-    // time outlives the call.
+    // SAFETY: `EpollEvent` has the layout of `epoll_event`, the length is that of the slice, and
+    // the time outlives the call.
     let ready = unsafe {
         libc::syscall(
             libc::SYS_epoll_pwait2,
@@ -151,21 +149,20 @@ pub(crate) fn wait(
     Errno::result(ready).map(|n| n as usize)
 }
 
-/// Budget of the time for which the clock may be polled: the time that was slept before, or a share
-/// of it. Without a bound, packets closer together than one polling time would make a loop that
-/// never sleeps. At real-time priority the kernel stops such a loop for 50 ms in each second
-/// (`sched_rt_runtime_us`).
+/// Budget for busy-polling, earned by sleeping. Without it, packets that are closer together than
+/// the polling time would keep the loop from ever sleeping. At real-time priority the kernel stops
+/// such a loop for 50 ms in each second (`sched_rt_runtime_us`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
-    /// Nanoseconds that may be watched now.
+    /// Nanoseconds of polling that are available.
     left: u64,
-    /// Nanoseconds of sleep that one of watching takes.
+    /// Nanoseconds of sleep that earn one nanosecond of polling.
     price: u64,
     watch: Interval,
 }
 
 impl Budget {
-    /// At real-time priority, or at normal.
+    /// Builds an empty budget, for real-time or normal priority.
     pub(crate) fn new(realtime: bool) -> Self {
         let (price, watch) = if realtime {
             (1, WATCH)
@@ -179,7 +176,8 @@ impl Budget {
         }
     }
 
-    /// Returns the polling time before a packet; zero where the budget does not cover a whole one.
+    /// Returns the polling time before the next packet: the full time if the budget covers it, else
+    /// zero.
     pub(crate) fn ahead(self) -> Interval {
         if self.left >= self.watch.as_nanos() {
             self.watch
@@ -202,7 +200,8 @@ impl Budget {
 mod tests {
     use super::*;
 
-    /// Bounds the polled time: half of it is slept, and at normal priority eight ninths.
+    /// Polling takes at most half of the time at real-time priority, and at most 1/9 at normal
+    /// priority.
     #[test]
     fn the_time_that_is_watched_is_bounded() {
         for (realtime, price, watch) in [(true, 1, 50_000), (false, 8, 100_000)] {

@@ -1,4 +1,4 @@
-//! An emulation from its beginning to its report.
+//! Runs an emulation from its setup to its report.
 
 use crate::control::Control;
 use crate::interrupt::Watch;
@@ -12,18 +12,18 @@ use serde_json::Value;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-/// Time between two looks at the kernel's TCP.
+/// Sampling interval of the kernels' TCP state.
 const SAMPLED: Duration = Duration::from_millis(50);
 
-/// Carries packets between the hosts of a resolved scenario while a program runs in one. Without
-/// a program it lasts for `options.seconds`.
+/// Carries packets between the hosts of a resolved scenario while the main program runs. Without a
+/// program, the emulation lasts for `options.seconds`.
 ///
-/// `signals` is asked every few milliseconds whether to go on, and told whether packets are
-/// carried by then, so that there is something to report, and gets lines for whoever watches a unit;
-/// an error of its own ends all.
+/// `signals` is called every few milliseconds with whether the network runs yet (so that there will
+/// be a report), and with new status lines of a unit. It stops the emulation by `Ok(false)` or an
+/// error, which is returned.
 ///
 /// # Errors
-/// If the scenario or the options are wrong, or the system refuses.
+/// If the scenario or the options are wrong, or a system call fails.
 pub fn emulate<E>(
     scenario: &str,
     options: &Options,

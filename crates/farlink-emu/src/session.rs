@@ -1,5 +1,5 @@
-//! Programs in an emulation: started in their hosts, waited for, and taken down
-//! with all that they started.
+//! Runs programs in the hosts of an emulation: starts them, waits for the main program, and kills
+//! all processes that are left.
 
 use crate::EmuError;
 use crate::drive::Emulation;
@@ -14,14 +14,14 @@ use std::io::{self, Read, Seek};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-/// Time limit for a server to listen.
+/// Time limit for a server to start listening.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A program that is to be started.
+/// A program that is ready to be started.
 struct Prepared<'a> {
     task: &'a Task,
     command: Command,
-    /// Sockets that listen in the server's host.
+    /// Sockets of the server's host.
     sockets: Sockets,
 }
 
@@ -40,14 +40,15 @@ fn prepare<'a>(emulation: &Emulation, task: &'a Task) -> Result<Prepared<'a>, Em
     })
 }
 
-/// Carries packets while `main` runs, and `servers` beside it, each started in
-/// its host before `main` is. All that they started is killed at the end. With
-/// no `main` it lasts until `tick` ends it, or the hosts in user space have fetched
-/// what they were to. `tick` is asked every few
-/// milliseconds whether to go on; an error of its own ends the session.
+/// Carries packets while `main` runs. The `servers` are started in their hosts before it, and all
+/// processes are killed at the end. Without `main` the session lasts until `tick` ends it, or until
+/// all user-space hosts have finished their fetches.
+///
+/// `tick` is called every few milliseconds. It ends the session by `Ok(false)` or an error, which
+/// is returned.
 ///
 /// # Errors
-/// If a host is unknown, a program cannot be started, or the system refuses.
+/// If a host is unknown, a program cannot be started, or a system call fails.
 pub fn session<E>(
     emulation: &mut Emulation,
     servers: &[Task],
@@ -103,8 +104,8 @@ pub fn session<E>(
     }))
 }
 
-/// Starts the programs one after the other, each server before the next program. Returns the exit
-/// code of a session that ends meanwhile.
+/// Starts the programs in order, and waits for each server to listen before the next. Returns an
+/// exit code if the session ended meanwhile.
 fn start<E>(
     keeper: &Keeper,
     prepared: &mut [Prepared<'_>],
@@ -131,8 +132,8 @@ fn start<E>(
 }
 
 impl Prepared<'_> {
-    /// Waits for a new socket that listens, for a second at most. Returns the exit code of a
-    /// session that ends meanwhile.
+    /// Waits for a new listening socket in the server's host, at most [`PATIENCE`]. Returns an exit
+    /// code if the session ended meanwhile.
     fn wait_until_listening<E>(
         &mut self,
         child: &mut Child,
@@ -142,7 +143,7 @@ impl Prepared<'_> {
         let began = Instant::now();
         while began.elapsed() < PATIENCE {
             let ended = child.try_wait().ok().flatten();
-            // A server that ended well may have left another behind that will listen.
+            // A server that exited with 0 may have left a daemon behind, so the wait continues.
             if ended.is_some_and(|status| !status.success())
                 || !self.sockets.listening().is_subset(before)
             {
@@ -160,9 +161,10 @@ impl Prepared<'_> {
     }
 }
 
-/// The sockets of a host that others can reach.
+/// Sockets of a host that other hosts can reach.
 struct Sockets {
-    /// Open from inside: a table is that of the namespace in which it was opened.
+    /// Tables /proc/net/tcp and the like, and whether each has a listening state. They were opened
+    /// inside the namespace, which determines their content.
     tables: Vec<(File, bool)>,
 }
 
@@ -178,7 +180,7 @@ impl Sockets {
             let path = format!("/proc/thread-self/net/{name}");
             match namespace.inside(|| File::open(path)) {
                 Ok(table) => tables.push((table, is_tcp)),
-                // Without IPv6 in the kernel its tables are missing.
+                // A kernel without IPv6 has no such table.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {}
                 Err(e) => return Err(e),
             }
@@ -186,18 +188,18 @@ impl Sockets {
         Ok(Self { tables })
     }
 
-    /// Numbers (inodes) of those that listen, or that datagrams can be sent to.
+    /// Returns the inode numbers of all listening TCP sockets and bound UDP sockets.
     fn listening(&mut self) -> BTreeSet<u64> {
         let mut names = BTreeSet::new();
         for (table, is_tcp) in &mut self.tables {
             let mut text = String::new();
-            // A table that cannot be read shows nothing new.
+            // A table that cannot be read counts as empty.
             let _ = table
                 .rewind()
                 .and_then(|()| table.read_to_string(&mut text));
             let rows = text.lines().skip(1).map(str::split_whitespace);
             names.extend(rows.filter_map(|mut row| {
-                // State 0A is LISTEN; a bound UDP socket is there or not.
+                // State 0A is LISTEN. UDP sockets are listed once they are bound.
                 let state = row.nth(3)?;
                 let inode = row.nth(5)?.parse::<u64>().ok()?;
                 (!*is_tcp || state == "0A").then_some(inode)

@@ -1,4 +1,4 @@
-//! Samples of the kernel's TCP: every connection of every host, at a constant period.
+//! Periodic samples of the kernels' TCP state, for every connection of every host.
 
 use crate::EmuError;
 use crate::drive::Emulation;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Samples all hosts until it is told to stop.
+/// Thread that samples all hosts until it is stopped.
 #[derive(Debug)]
 pub struct Sampler {
     stop: Arc<AtomicBool>,
@@ -20,10 +20,10 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Begins; connections are looked at every `period`.
+    /// Starts to sample every `period`.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// If a system call fails.
     pub fn start(emulation: &Emulation, period: Duration) -> Result<Self, EmuError> {
         let sockets = open_in(emulation.hosts())?;
         let stop = Arc::new(AtomicBool::new(false));
@@ -33,10 +33,10 @@ impl Sampler {
         Ok(Self { stop, thread })
     }
 
-    /// Ends; returns all samples.
+    /// Stops and returns all samples.
     ///
     /// # Errors
-    /// If the system refused one.
+    /// If a sample could not be taken.
     pub fn finish(self) -> Result<Vec<Sample>, EmuError> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread
@@ -53,7 +53,7 @@ fn watch(
     ended: &AtomicBool,
 ) -> io::Result<Vec<Sample>> {
     let mut samples = Vec::new();
-    // The engine's clock starts with its thread.
+    // Waits for the engine's thread, which starts the clock.
     let (zero, began) = loop {
         if ended.load(Ordering::Relaxed) {
             return Ok(samples);
@@ -77,9 +77,9 @@ fn watch(
     Ok(samples)
 }
 
-/// Sockets to ask the kernels of the hosts with, and the number of the host of each.
+/// Opens a socket for queries in each host with a kernel, and returns it with the host's index.
 pub(crate) fn open_in(hosts: &[Host]) -> Result<Vec<(usize, File)>, EmuError> {
-    // A host in user space has no kernel to ask.
+    // A user-space host has no kernel.
     let kernels = hosts.iter().enumerate();
     let kernels = kernels.filter_map(|(i, host)| Some((i, host.namespace()?)));
     let opened = kernels.map(|(i, namespace)| Ok((i, namespace.inside(open)?)));

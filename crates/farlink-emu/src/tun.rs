@@ -1,4 +1,4 @@
-//! TUN devices: IP packets of a namespace as reads and writes of a file.
+//! TUN devices, whose file descriptor reads and writes the IP packets of a namespace.
 
 use crate::ethernet;
 use crate::offload::{self, HEADER, Merge};
@@ -9,16 +9,16 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Packets that the kernel holds for the engine to read.
+/// Length of the device's queue of packets for the engine.
 pub(crate) const DEVICE_QUEUE: u32 = 10_000;
-/// Device file that makes TUN devices.
+/// Device file by which TUN devices are created.
 pub(crate) const DEVICES: &str = "/dev/net/tun";
 
 /// A TUN device.
 #[derive(Debug)]
 pub(crate) struct Tun {
     file: File,
-    /// Merging of segments; without it, one packet per read or write.
+    /// Merging of segments; `None` for one packet per read or write.
     offload: Option<Merge>,
 }
 
@@ -33,8 +33,8 @@ struct Request {
 nix::ioctl_readwrite_bad!(tun_set_iff, libc::TUNSETIFF, Request);
 nix::ioctl_write_int_bad!(tun_set_offload, libc::TUNSETOFFLOAD);
 
-/// Makes a device in the namespace of the calling thread; returns its name, in which the kernel
-/// writes a number for `%d`.
+/// Creates a device in the calling thread's namespace. Returns its file and name, in which the
+/// kernel replaces `%d` by a number.
 pub(crate) fn open(name: &str, kind: libc::c_int) -> io::Result<(File, String)> {
     let file = OpenOptions::new()
         .read(true)
@@ -59,12 +59,12 @@ pub(crate) fn open(name: &str, kind: libc::c_int) -> io::Result<(File, String)> 
     Ok((file, name.map(|&c| char::from(c as u8)).collect()))
 }
 
-/// Most that a read gives: a datagram and what is in front of it.
+/// Largest read in bytes: the virtio and Ethernet headers, and an IP packet.
 pub(crate) const LONGEST: usize = HEADER + ethernet::HEADER + 65_535;
 
 impl Tun {
-    /// Makes a device of this name in the namespace of the calling thread. `plain`
-    /// is one packet to a read or write.
+    /// Creates a TUN device in the calling thread's namespace. With `plain`, each read or write
+    /// carries one packet.
     pub(crate) fn create(name: &str, plain: bool) -> io::Result<Self> {
         let offload = if plain { 0 } else { libc::IFF_VNET_HDR };
         let (file, _) = open(name, libc::IFF_TUN | offload)?;
@@ -79,9 +79,9 @@ impl Tun {
         })
     }
 
-    /// Reads once, into `scratch`; gives each packet, and whether its checksum is
-    /// known to be right. `buffer` gives empty buffers. Returns what the kernel sent, several
-    /// packets of a connection in one, or that nothing waited.
+    /// Reads once into `scratch`, and calls `each` with every packet and whether its checksum is
+    /// known to be right. `buffer` returns empty buffers. One read gives several packets if the
+    /// kernel merged them.
     pub(crate) fn read<'a>(
         &self,
         scratch: &'a mut [u8],
@@ -103,8 +103,7 @@ impl Tun {
         Ok(Some(read))
     }
 
-    /// Writes a packet, or keeps it until the next that it cannot be written with,
-    /// or [`Self::flush`].
+    /// Writes a packet, or keeps it to be merged with later ones until [`Self::flush`].
     pub(crate) fn write(&mut self, raw: &Raw) -> io::Result<Written> {
         let Some(merge) = &mut self.offload else {
             return put(&self.file, raw.bytes(), 1);
@@ -119,7 +118,7 @@ impl Tun {
         Ok(before)
     }
 
-    /// Writes what was kept.
+    /// Writes the packets that were kept for merging.
     pub(crate) fn flush(&mut self) -> io::Result<Written> {
         match &mut self.offload {
             Some(merge) if merge.waiting() > 0 => {
@@ -131,13 +130,12 @@ impl Tun {
     }
 }
 
-/// Outcomes of written packets.
+/// Numbers of packets that were written.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Written {
-    /// The kernel has them.
+    /// Packets that the kernel accepted.
     pub(crate) delivered: u64,
-    /// Packets that the device refused: those that are no IP packets, and all while the device is
-    /// down.
+    /// Packets that the device refused: invalid IP packets, and all while the device is down.
     pub(crate) refused: u64,
 }
 

@@ -3,10 +3,10 @@
 use super::data::Pattern;
 use farlink_tcp::{CloseReason, Connection, Event, Instant, Interval};
 
-/// Bytes written ahead of the data that has left: enough for a burst, and little for a sender that
-/// waits.
+/// Bytes that a sender writes ahead of what TCP has sent: enough for a burst, without filling the
+/// memory of a slow connection.
 const AHEAD: u64 = 256 << 10;
-/// Read at a time.
+/// Bytes read from a connection at a time.
 const CHUNK: usize = 64 << 10;
 
 /// Service on a port.
@@ -16,32 +16,32 @@ pub enum Service {
     Echo,
     /// Discard: received bytes are thrown away (RFC 863).
     Discard,
-    /// Checked data of so many bytes, then the end. Without an end it is a
-    /// character generator (RFC 864).
+    /// Sends this many bytes of checked data, then closes. With a size that is never reached, it is
+    /// a character generator (RFC 864).
     Data(u64),
 }
 
 /// Result of a fetch.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Fetched {
-    /// Bytes that arrived and were right.
+    /// Correct bytes received.
     pub bytes: u64,
-    /// From the SYN that was answered to the end.
+    /// Time from the first answered SYN to the end.
     pub duration: Interval,
-    /// Set if each byte arrived in order and unchanged, and no other byte.
+    /// Set if exactly the expected bytes arrived, in order.
     pub correct: bool,
-    /// Reason of the end of the connection, if it ended before the data.
+    /// Reason for the connection's end, if it ended before all data had arrived.
     pub failure: Option<CloseReason>,
 }
 
-/// Program at one end of a connection.
+/// Program that uses one end of a connection.
 #[derive(Debug)]
 pub(super) enum App {
     /// See [`Service::Echo`].
     Echo {
-        /// Read, and not written yet.
+        /// Bytes read and not yet written back.
         held: Vec<u8>,
-        /// The peer has closed.
+        /// Set once the peer has closed.
         closing: bool,
     },
     /// See [`Service::Discard`].
@@ -52,22 +52,22 @@ pub(super) enum App {
         size: u64,
         /// Bytes written.
         written: u64,
-        /// Pattern of the bytes to be sent.
+        /// Source of the bytes to send.
         pattern: Pattern,
     },
     /// Receives checked data.
     Sink {
         /// Bytes wanted.
         size: u64,
-        /// Bytes that were right so far.
+        /// Correct bytes received so far.
         received: u64,
         /// Set if a byte was wrong.
         wrong: bool,
         /// Time at which the connection was opened.
         began: Instant,
-        /// Result of the fetch, once it is done.
+        /// Result of the fetch, once it has ended.
         done: Option<Fetched>,
-        /// Pattern of the bytes that are expected.
+        /// Source of the expected bytes.
         pattern: Pattern,
     },
 }
@@ -99,8 +99,8 @@ impl App {
         }
     }
 
-    /// Reads, writes and closes as far as the connection lets it. `scratch` is
-    /// empty before and after.
+    /// Reads, writes and closes as far as the connection allows. `scratch` is empty before and
+    /// after.
     pub(super) fn work(
         &mut self,
         now: Instant,
@@ -116,7 +116,8 @@ impl App {
 
     fn read(&mut self, connection: &mut Connection, scratch: &mut Vec<u8>) {
         loop {
-            // What cannot be sent on is left unread, so that the window closes.
+            // While echoed data is held back, nothing more is read, so that the receive window
+            // closes.
             let most = match self {
                 Self::Echo { held, .. } if !held.is_empty() => 0,
                 _ => CHUNK,

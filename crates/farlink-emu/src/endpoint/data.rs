@@ -1,15 +1,15 @@
-//! The checked data of a transfer: SHA-256 in counter mode, so that a receiver
-//! knows every byte. The same as in `python/farlink/transfer.py`.
+//! Checked data of a transfer: SHA-256 in counter mode, so that the receiver can compute every
+//! byte. `python/farlink/transfer.py` generates the same data.
 
 use sha2::{Digest, Sha256};
 
-/// Bytes that one counter value gives.
+/// Bytes generated from one counter value.
 pub(super) const BLOCK: u64 = 1 << 16;
 
-/// The data, of which one block is kept at a time.
+/// Generator of the data, which keeps one block.
 #[derive(Debug, Default)]
 pub(super) struct Pattern {
-    /// Number of the block, and its bytes; none yet when there are no bytes.
+    /// Number of the block in `block`, which is empty before the first use.
     number: u64,
     block: Vec<u8>,
 }
@@ -48,7 +48,7 @@ impl Pattern {
 mod tests {
     use super::*;
 
-    /// As Python's hashlib gives them.
+    /// Expected values from Python's hashlib.
     #[test]
     fn the_data_is_that_of_the_python_side() {
         let mut pattern = Pattern::default();

@@ -1,12 +1,12 @@
-//! Messages of routers about a packet that was too long (RFC 1191, 4; RFC 4443, 3.2).
+//! ICMP messages about packets that exceed the path MTU (RFC 1191, 4; RFC 4443, 3.2).
 
 use super::Key;
 use std::net::{IpAddr, Ipv6Addr};
 
 const TCP: u8 = 6;
 
-/// The connection that a message "fragmentation needed" or "packet too big" is about, and
-/// the MTU of the next link that it names; none if these bytes are something else.
+/// Returns the connection that a "fragmentation needed" or "packet too big" message is about, and
+/// the next-hop MTU in it; `None` for any other packet.
 pub(super) fn reported(bytes: &[u8]) -> Option<(Key, u32)> {
     let (far, tcp, mtu) = match bytes.first()? >> 4 {
         4 => reported_v4(bytes)?,
@@ -20,7 +20,7 @@ pub(super) fn reported(bytes: &[u8]) -> Option<(Key, u32)> {
     Some(((far, theirs, ours), mtu))
 }
 
-/// The far address and the segment of the packet that it quotes, and the MTU.
+/// Remote address and TCP segment of the quoted packet, and the next-hop MTU.
 type Said<'a> = (IpAddr, &'a [u8], u32);
 
 fn reported_v4(bytes: &[u8]) -> Option<Said<'_>> {
@@ -41,7 +41,7 @@ fn reported_v4(bytes: &[u8]) -> Option<Said<'_>> {
     (quoted[9] == TCP).then_some(([a, b, c, d].into(), tcp, mtu.into()))
 }
 
-/// The host sends no extensions, so that none is quoted.
+/// Handles no extension headers, because the host sends packets without them.
 fn reported_v6(bytes: &[u8]) -> Option<Said<'_>> {
     const ICMPV6: u8 = 58;
     const HEADER: usize = 40;
@@ -87,11 +87,11 @@ mod tests {
             let message = about.error_of(NodeId(1), IcmpError::TooBig(1281)).unwrap();
             let key = (address_of(NodeId(2), ip.version()), 40_000, 5001);
             assert_eq!(reported(message.bytes()), Some((key, 1281)));
-            // Two IP headers, that of ICMP, and the ports.
+            // The message needs two IP headers, the ICMP header and the quoted ports.
             for len in 0..2 * ip.header_len() as usize + 8 + 4 {
                 assert_eq!(reported(&message.bytes()[..len]), None, "cut at {len}");
             }
-            // Another error, or about another protocol.
+            // Another kind of ICMP error is ignored, as is one about another protocol.
             let other = about.error_of(NodeId(1), IcmpError::TimeExceeded).unwrap();
             assert_eq!(reported(other.bytes()), None);
             let mut udp = message.bytes().to_vec();

@@ -40,9 +40,9 @@ fn client_by(ip: IpVersion, size: u64) -> Endpoint {
     Endpoint::new(CLIENT, &config, Some(SERVER))
 }
 
-/// Carries packets with a delay of 10 ms each way until the client is done.
-/// `treat` says what becomes of packet number n: how many copies arrive, of which
-/// the first may be changed.
+/// Carries packets with a delay of 10 ms each way until the client has finished. `treat` gets the
+/// number and bytes of each packet, and returns the number of copies to deliver. It may change the
+/// first copy.
 fn carry(a: &mut Endpoint, b: &mut Endpoint, mut treat: impl FnMut(u64, &mut Vec<u8>) -> usize) {
     let delay = Interval::from_millis(10);
     let (mut now, mut count) = (Instant::ZERO, 0);
@@ -122,8 +122,7 @@ fn a_transfer_is_whole_over_a_clean_path() {
     }
 }
 
-/// A small send buffer holds the program, which writes on and closes behind the
-/// last byte.
+/// The program must stop at a full send buffer, go on later, and close after the last byte.
 #[test]
 fn a_transfer_is_whole_through_a_small_send_buffer() {
     for send_buffer in [1, 1000, 16_384] {
@@ -138,13 +137,13 @@ fn a_transfer_is_whole_through_a_small_send_buffer() {
         carry(&mut a, &mut b, |_, _| 1);
         let got = b.report().fetched.unwrap();
         assert_eq!((got.bytes, got.correct, got.failure), (size, true, None));
-        // A buffer leaves in each round trip of 20 ms.
+        // At most one send buffer is sent per round trip of 20 ms.
         assert!(got.duration >= Interval::from_millis(20 * 20), "{got:?}");
     }
 }
 
-/// Lost data is sent again, duplicate data counts once, and a changed packet is dropped for its
-/// checksum. Each case is counted.
+/// Lost data is retransmitted, duplicate data counts once, and a corrupted packet is dropped for
+/// its checksum. Each case is counted.
 #[test]
 fn a_transfer_is_whole_over_a_bad_path() {
     let size = 500_000;
@@ -176,7 +175,7 @@ fn a_transfer_is_whole_over_a_bad_path() {
     );
 }
 
-/// Data of another length is not the data that was asked for.
+/// A transfer is only correct if it has the expected length.
 #[test]
 fn a_short_or_a_long_transfer_is_not_correct() {
     for served in [99_999, 100_001] {
@@ -186,7 +185,7 @@ fn a_short_or_a_long_transfer_is_not_correct() {
     }
 }
 
-/// Refused for ten seconds and once more, then given up.
+/// A refused fetch is repeated for 10 s, and then fails.
 #[test]
 fn a_fetch_that_is_refused_is_tried_again_and_then_given_up() {
     let (mut a, mut b) = (server(&[]), client(1000));
@@ -194,7 +193,7 @@ fn a_fetch_that_is_refused_is_tried_again_and_then_given_up() {
     let got = b.report().fetched.unwrap();
     assert_eq!(got.failure, Some(CloseReason::Refused));
     assert!(!got.correct);
-    // 20 ms until the reset, 50 ms until the next.
+    // One attempt takes 20 ms until the reset, and the next follows after 50 ms.
     assert_eq!(a.report().dropped.no_port, 10_000 / 70 + 2);
 }
 
@@ -222,7 +221,7 @@ fn what_is_sent_to_the_echo_port_comes_back() {
     assert!(sent.iter().any(|s| s.flags.has(Flags::FIN)), "{sent:?}");
 }
 
-/// RFC 9293, 3.10.7.1: a reset that the sender of the segment accepts.
+/// The reset has the sequence number that RFC 9293, 3.10.7.1 requires.
 #[test]
 fn a_port_that_nothing_listens_on_answers_with_a_reset() {
     let mut a = server(&[(PORT, Service::Discard)]);
@@ -234,7 +233,7 @@ fn a_port_that_nothing_listens_on_answers_with_a_reset() {
         (reset.flags, reset.ack),
         (Flags::RST.with(Flags::ACK), Seq(101))
     );
-    // Of no connection, on a port that is there.
+    // A segment without a connection, to a port with a service.
     a.receive(Instant::ZERO, &packet(segment(PORT, Flags::ACK)));
     let (_, reset) = answer(&mut a).unwrap();
     assert_eq!((reset.flags, reset.seq), (Flags::RST, Seq(7)));
@@ -245,7 +244,7 @@ fn a_port_that_nothing_listens_on_answers_with_a_reset() {
     assert_eq!(a.report().accepted, 0);
 }
 
-/// The transfer is as long as one over IPv4, the packets are, and so the segments are not.
+/// Over IPv6, packets have the same length as over IPv4, so that segments are shorter.
 #[test]
 fn a_transfer_over_ipv6_is_whole_and_its_packets_are_as_long() {
     for (ip, mss) in [(IpVersion::V4, 1460), (IpVersion::V6, 1440)] {
@@ -264,7 +263,7 @@ fn a_transfer_over_ipv6_is_whole_and_its_packets_are_as_long() {
         assert!(a.report().stats.segments_retransmitted > 0);
         assert_eq!(a.report().dropped, Dropped::default());
     }
-    // What is written is for the version that it is written for.
+    // A configuration for IPv6 has an MSS that suits the IPv6 header.
     let six = EndpointConfig {
         ip: IpVersion::V6,
         ..config("server", &[], None)
@@ -277,7 +276,7 @@ fn a_transfer_over_ipv6_is_whole_and_its_packets_are_as_long() {
     assert_eq!(lengths(&config("server", &[], None)), [1460, 1440]);
 }
 
-/// A router's word is believed: what was too long goes again in packets of 1280 bytes.
+/// After "packet too big", the data is sent again in packets of 1,280 bytes.
 #[test]
 fn a_host_hears_what_a_path_of_ipv6_takes() {
     let mut a = server(&[(PORT, Service::Data(200_000))]);
@@ -351,7 +350,7 @@ fn each_bad_packet_is_dropped_for_its_reason() {
     let mut bad = |change: fn(&mut Vec<u8>)| {
         let mut bytes = good.clone();
         change(&mut bytes);
-        // The header's own checksum is made right again: the engine looked at it.
+        // Repairs the IPv4 header checksum, which the engine verifies before the endpoint.
         let sum = |bytes: &[u8]| {
             let words = bytes[..20].chunks(2);
             let sum: u32 = words.map(|w| u32::from(w[0]) << 8 | u32::from(w[1])).sum();
@@ -396,7 +395,7 @@ fn first_timer(endpoint: &Endpoint) -> Option<Instant> {
     timers.flatten().min()
 }
 
-/// A SYN too many is not answered, as one that was lost.
+/// A SYN beyond the limit of connections is dropped.
 #[test]
 fn there_is_an_end_to_connections() {
     let mut a = server(&[(PORT, Service::Discard)]);
@@ -418,8 +417,8 @@ fn there_is_an_end_to_connections() {
     assert!(a.half_open.is_empty());
 }
 
-/// A flood of SYNs keeps few connections and few timers, and who comes in the middle
-/// of it is answered and served.
+/// A flood of SYNs occupies a bounded number of connections and timers, and a client in the middle
+/// of it is served.
 #[test]
 fn a_flood_of_syns_shuts_nobody_out() {
     let mut a = server(&[(PORT, Service::Discard)]);
@@ -447,7 +446,7 @@ fn a_flood_of_syns_shuts_nobody_out() {
     let open = |o: &&Open| o.connection.state() == State::Established;
     assert_eq!(a.open.values().filter(open).count(), 1);
     assert_eq!(a.report().dropped.full, 9_999 - 1 - BACKLOG as u64);
-    // Nobody answers the others: they are given up, each at its time.
+    // The handshakes without an answer expire, each at its own time.
     while let Some(next) = a.next_timeout() {
         assert_eq!(Some(next), first_timer(&a));
         a.on_timeout(next);
@@ -456,8 +455,8 @@ fn a_flood_of_syns_shuts_nobody_out() {
     assert_eq!((a.open.len(), a.half_open.len(), a.timers.len()), (1, 0, 0));
 }
 
-/// The receiver asks for what was damaged, and the sender of it takes it for no
-/// congestion: the transfer does not wait for time-outs or shrink its window.
+/// The receiver requests corrupted data again, and the sender does not treat the loss as
+/// congestion: there is no time-out, and the window does not shrink.
 #[test]
 fn explicit_loss_notification_works_by_checksum() {
     let run = |tcp: &str| {
@@ -489,8 +488,8 @@ fn explicit_loss_notification_works_by_checksum() {
     assert_eq!(stats.timeouts, 0);
 }
 
-/// A base station's notice starts the timer of the connection that it names anew, if that
-/// has `ebsn`. A notice that is damaged, or about no connection, is dropped and counted.
+/// A base station's EBSN restarts the retransmission timer of the connection that it names, if
+/// `ebsn` is set. An EBSN that is corrupted or about no connection is dropped and counted.
 #[test]
 fn a_notice_of_a_bad_state_restarts_the_timer() {
     let run = |ebsn: bool, ip: IpVersion| {
@@ -498,7 +497,7 @@ fn a_notice_of_a_bad_state_restarts_the_timer() {
         Arc::make_mut(&mut config.tcp).notices.ebsn = ebsn;
         let mut a = Endpoint::new(SERVER, &config, None);
         let mut b = client_by(ip, 100_000);
-        // The handshake, and data that get lost.
+        // Performs the handshake, then sends data that is lost.
         let mut now = Instant::ZERO;
         let mut lost = None;
         for _ in 0..4 {
@@ -528,7 +527,7 @@ fn a_notice_of_a_bad_state_restarts_the_timer() {
         a.receive(now, &notice(bytes.clone()));
         let after = a.next_timeout().unwrap();
         assert_eq!(a.report().dropped, Dropped::default());
-        // One that is damaged, one cut short, and one about another port.
+        // Three invalid messages: corrupted, truncated, and about another port.
         let mut damaged = notice(bytes.clone());
         *damaged.last_mut().unwrap() ^= 1;
         let mut short = notice(bytes.clone());
@@ -578,8 +577,8 @@ fn cookies_that_a_host_cannot_have_are_refused() {
     assert!(why.contains("server") && why.contains("request"), "{why}");
 }
 
-/// A client that asks for a cookie gets one, and with it the answer to what is on its
-/// SYN, at once (RFC 7413).
+/// A client that requests a TCP Fast Open cookie gets one. With the cookie, data on a SYN is
+/// answered at once (RFC 7413).
 #[test]
 fn a_cookie_opens_fast() {
     let mut config = config("server", &[(PORT, Service::Echo)], None);
