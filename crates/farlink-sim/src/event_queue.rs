@@ -1,24 +1,23 @@
-//! The event queue: two four-ary heaps of small entries in one total order.
+//! The event queue: two four-ary heaps of 16-byte entries in one total order.
 //!
-//! Nearly all events are arrivals, one for each link that is in use. They have a heap of their own,
-//! so that what a hop costs does not grow with the timers of all flows.
+//! Nearly all events are arrivals, one for each link in use. Arrivals have their own heap, so that
+//! the cost of a hop does not grow with the number of timers.
 //!
-//! Events are ordered by (time, kind, source, counter), which are all that an entry
-//! is: one number of two words. The order of the kinds is the order in which things
-//! that happen at the same instant happen. What few events have besides lies beside
-//! the heap.
+//! An entry is one 128-bit number: time, kind, source and counter, from the highest bits down.
+//! Events of the same time are handled in the order of [`Kind`]. The few events that need more data
+//! have it in a map beside the heaps.
 
 use farlink_tcp::Instant;
 use std::collections::BTreeMap;
 
-/// Kinds of events, first those that go first at the same instant.
+/// Kinds of events. Kinds listed first are handled first at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub(crate) enum Kind {
-    /// The first packet in flight on a link arrives; the source is the link. With a counter, one
-    /// that was handed on and will find no room at the next link.
+    /// The first packet in flight on a link arrives; the source is the link. With a counter other
+    /// than 0: a packet forwarded early arrives whose next link will have no room for it.
     Arrival,
-    /// A packet outside the order of its link arrives; the source is the link.
+    /// A packet that overtakes or trails others on its link arrives; the source is the link.
     Reordered,
     /// A timer of an endpoint; the source is the endpoint.
     Timer,
@@ -26,43 +25,43 @@ pub(crate) enum Kind {
     Start,
     /// A flow stops; the source is the flow.
     Stop,
-    /// An application wakes; the source is the flow.
+    /// An application wakes up; the source is the flow.
     Wake,
-    /// An endpoint hears of a lost packet; the source is the endpoint.
+    /// An endpoint is notified of a lost packet; the source is the endpoint.
     Notice,
-    /// A flow of datagrams sends the next, or one over XTP has something to do; the source is its
-    /// number among those, first the ones of datagrams.
+    /// A flow over UDP or XTP has something to send or do; the source is its number among these
+    /// flows, UDP first.
     Datagram,
-    /// The transmitter of a link may take a packet of low priority; the source is
-    /// the link. Late, so that what is normal comes first.
+    /// The transmitter of a link may start a low-priority packet; the source is the link. Ordered
+    /// after arrivals and sends, so that normal packets of the same time come first.
     LowDue,
-    /// A link with a protocol has something to do; the source is its direction down.
+    /// An ARQ link has something to do; the source is its down direction.
     Arq,
-    /// An endpoint hears how long a packet may be; the source is the endpoint.
+    /// An endpoint is notified of a path MTU; the source is the endpoint.
     PathMtu,
-    /// Datagrams of which fragments are missing may be given up.
+    /// The reassembly time-out of incomplete datagrams may have expired.
     Reassembly,
-    /// An agent wants to be called; the source is its number.
+    /// An agent's timer expires; the source is the agent's number.
     Agent,
-    /// An agent is switched; the source is its number.
+    /// An agent is switched on or off; the source is the agent's number.
     Switch,
-    /// A host that moves leaves a link or is at one; the source is its number among those.
+    /// A moving host leaves or joins a link; the source is the host's number among moving hosts.
     Handoff,
 }
 
-/// An event that will happen.
+/// A pending event.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Event {
     /// Time, kind, source and counter, from the highest bit down.
     key: u128,
 }
 
-/// Sources are numbered below this.
+/// Upper bound (exclusive) of source numbers.
 pub(crate) const MAX_SOURCES: usize = 1 << 28;
 
 impl Event {
-    /// `counter` tells apart events of the same kind and source at the same
-    /// time; a source with one pending event leaves it zero.
+    /// Builds an event. `counter` distinguishes events of the same kind, source and time; a source
+    /// with at most one pending event uses 0.
     #[inline]
     pub(crate) fn new(time: Instant, kind: Kind, source: u32, counter: u32) -> Self {
         let tie = (kind as u64) << 60 | u64::from(source) << 32 | u64::from(counter);
@@ -70,13 +69,13 @@ impl Event {
         Self { key }
     }
 
-    /// After every event of a time.
+    /// Returns a bound that sorts after every event of `time`.
     pub(crate) const fn last_at(time: Instant) -> Self {
         let key = (time.as_nanos() as u128) << 64 | u64::MAX as u128;
         Self { key }
     }
 
-    /// After all that happens.
+    /// Sorts after every event.
     const NEVER: Self = Self { key: u128::MAX };
 
     #[inline]
@@ -128,26 +127,26 @@ impl Event {
     }
 }
 
-/// Children of a node: they are a line of the cache.
+/// Children of a heap node: four entries of 16 bytes fill one cache line.
 const ARITY: usize = 4;
 
-/// The children of one event, whose places behind the last are never.
+/// The children of one heap entry. Unused places hold [`Event::NEVER`].
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Children([Event; ARITY]);
 
-/// The pending events.
+/// The pending events in order.
 #[derive(Debug, Default)]
 pub(crate) struct EventQueue {
-    /// Arrival of the first packet in flight on each link in use.
+    /// Arrivals of the first packet in flight on each link in use, and other arrivals.
     arrivals: Heap,
     others: Heap,
-    /// Detail of an event, by the event's identity.
+    /// Detail of an event, keyed by kind, source and counter.
     details: BTreeMap<u64, u32>,
 }
 
 impl EventQueue {
-    /// The next event.
+    /// Returns the next event.
     #[inline]
     pub(crate) fn peek(&self) -> Option<Event> {
         let next = self.arrivals.first.min(self.others.first);
@@ -164,14 +163,14 @@ impl EventQueue {
         }
     }
 
-    /// Adds an event to which `detail` belongs, until [`Self::detail`] takes it. No other
-    /// that waits and has one may be of its kind, source and counter.
+    /// Adds an event with a `detail`, which [`Self::detail`] removes. No other pending event with a
+    /// detail may have the same kind, source and counter.
     pub(crate) fn push_with(&mut self, event: Event, detail: u32) {
         self.details.insert(event.tie(), detail);
         self.push(event);
     }
 
-    /// Removes and returns the detail of an event that happens.
+    /// Removes and returns the detail of a due event; 0 if the event has none.
     pub(crate) fn detail(&mut self, event: Event) -> u32 {
         self.details.remove(&event.tie()).unwrap_or_default()
     }
@@ -186,8 +185,8 @@ impl EventQueue {
         }
     }
 
-    /// Puts an arrival in the place of the next event, which is one too: that saves half the work
-    /// of removing and adding.
+    /// Replaces the next event, which must be an arrival, by another arrival. Takes half the work
+    /// of a pop and a push.
     #[inline]
     pub(crate) fn replace_arrival(&mut self, event: Event) {
         debug_assert!(
@@ -198,13 +197,13 @@ impl EventQueue {
     }
 }
 
-/// A heap of events.
+/// A four-ary min-heap of events.
 ///
-/// Behind the first, places are counted through the groups: those of group 0 are the children of
-/// the first, those of group n + 1 the children of place n.
+/// The root is `first`; places of the other entries count from 0 through `groups`. Group 0 has the
+/// children of the root, group n + 1 the children of place n.
 #[derive(Debug)]
 struct Heap {
-    /// The next event; [`Event::NEVER`] without any.
+    /// The earliest event; [`Event::NEVER`] if the heap is empty.
     first: Event,
     groups: Vec<Children>,
     /// Number of events.
@@ -222,7 +221,6 @@ impl Default for Heap {
 }
 
 impl Heap {
-    /// Adds an event.
     fn push(&mut self, event: Event) {
         self.len += 1;
         let Some(mut place) = self.len.checked_sub(2) else {
@@ -267,11 +265,12 @@ impl Heap {
         self.replace(last);
     }
 
-    /// Puts `event` in the place of the next one.
+    /// Replaces the earliest event by `event`.
     #[inline]
     fn replace(&mut self, event: Event) {
         if self.len == 2 {
-            // As of a path of one hop, or one whose hops are fused: data, and their ACKs.
+            // Fast case of two entries, as on a path of one link or of fused hops: one arrival of
+            // data, one of ACKs.
             let other = &mut self.groups[0].0[0];
             (self.first, *other) = if event < *other {
                 (event, *other)
@@ -283,10 +282,10 @@ impl Heap {
         self.sift(event);
     }
 
-    /// The next event is over, and `event` takes a place.
+    /// Removes the root, and inserts `event` by sifting down from the root.
     fn sift(&mut self, event: Event) {
         let mut hole = &mut self.first;
-        // A group, and where it is among those that are left.
+        // Number of the group, and its index in the remaining slice.
         let (mut number, mut at) = (0, 0);
         let mut groups = self.groups.as_mut_slice();
         while let Some((group, behind)) = groups.get_mut(at..).and_then(<[_]>::split_first_mut) {
@@ -304,7 +303,7 @@ impl Heap {
     }
 }
 
-/// The first of four events, and its place among them.
+/// Returns the earliest of four events, and its index.
 #[inline]
 fn least([a, b, c, d]: &[Event; ARITY]) -> (Event, usize) {
     let front = if b < a { (*b, 1) } else { (*a, 0) };
@@ -317,9 +316,8 @@ mod tests {
     use super::*;
     use farlink_channel::rng::Streams;
 
-    /// The heap moves its entries: with a thousand flows it holds some ten thousand,
-    /// which should stay in the nearest caches. What an event needs beyond a number
-    /// belongs to its source.
+    /// The heap moves its entries, and with a thousand flows holds some ten thousand of them. Small
+    /// entries keep the heap in the nearest caches.
     #[test]
     fn an_entry_is_two_words_and_four_are_a_line() {
         assert_eq!((size_of::<Event>(), size_of::<Children>()), (16, 64));

@@ -1,5 +1,5 @@
-//! Flows: two endpoints, and what becomes of them when an application opens
-//! one connection after the other.
+//! Flows over TCP: both ends of a connection, and the replacement of a closed connection when the
+//! application opens another.
 
 use crate::app::{Program, Side};
 use crate::quantile::Quantiles;
@@ -10,14 +10,14 @@ use farlink_tcp::{
 use farlink_wire::{FlowId, Id, NodeId, Packet};
 use std::sync::Arc;
 
-/// First port of the side that waits for connections.
+/// First port of the end that listens.
 const ACCEPT_PORT: u16 = 5001;
-/// First of the ports that connections are opened from (RFC 6335, 6).
+/// First ephemeral port (RFC 6335, 6), for the end that opens the connection.
 const FIRST_PORT: u32 = 49_152;
 const PORTS: u32 = 65_536 - FIRST_PORT;
 
-/// Ports of a flow of datagrams: those of the first connection of a flow of this
-/// number.
+/// Returns the source and destination port of UDP flow number `flow`: the ports that the first
+/// connection of a TCP flow of this number has.
 pub(crate) fn udp_ports(flow: u32) -> (u16, u16) {
     let near = FIRST_PORT + flow % PORTS;
     (near as u16, ACCEPT_PORT + (flow / PORTS) as u16)
@@ -45,7 +45,7 @@ impl EndId {
         Self(2 * flow.0 + side as u32)
     }
 
-    /// Both ends of a flow: first the one that data comes from.
+    /// Returns both ends of a flow, the data sender first.
     #[inline]
     pub(crate) fn both(flow: FlowId) -> [Self; 2] {
         [Self::new(flow, Side::From), Self::new(flow, Side::To)]
@@ -65,7 +65,7 @@ impl EndId {
         }
     }
 
-    /// The other end of the same flow.
+    /// Returns the other end of this end's flow.
     #[inline]
     pub(crate) fn other(self) -> Self {
         Self(self.0 ^ 1)
@@ -77,7 +77,7 @@ impl EndId {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct End {
-    /// Time of the timer event that counts; others are stale.
+    /// Time of the valid timer event. Timer events of other times are stale.
     pub(crate) scheduled: Instant,
     /// Number of in-order bytes at which the application is notified; `u64::MAX` for no notice.
     pub(crate) awaits: u64,
@@ -85,29 +85,30 @@ pub(crate) struct End {
     pub(crate) received: u64,
     /// Bytes that the application could not write yet because the send buffer was full.
     unwritten: u64,
-    /// Node that it is on.
+    /// Node of this end.
     pub(crate) node: NodeId,
     /// Node of the other end.
     pub(crate) peer: NodeId,
-    /// Set between start and stop.
+    /// Set from the start to the stop of the flow.
     pub(crate) live: bool,
-    /// The application closes once it has written what waits.
+    /// Set if the connection is to be closed when the application has written its remaining bytes.
     closes: bool,
     /// Set if the program goes on reading after its close.
     reads_on: bool,
-    /// The application writes while the SYN is not answered; it closes after that.
+    /// Set if the application writes before its SYN is answered (TCP Fast Open). A close is delayed
+    /// until then.
     pub(crate) early: bool,
     /// Set if an earlier connection existed.
     reopened: bool,
     pub(crate) conn: Connection,
     pub(crate) isn: Seq,
-    /// Totals of its earlier connections; `None` while there is only one.
+    /// Totals of earlier connections; `None` during the first connection.
     past: Option<Box<Past>>,
     /// Time at which all data that will ever arrive had arrived; [`Instant::MAX`] before.
     pub(crate) complete_at: Instant,
 }
 
-/// Sums over earlier connections.
+/// Totals of earlier connections of an end.
 #[derive(Debug, Default)]
 struct Past {
     sent: u64,
@@ -118,7 +119,7 @@ struct Past {
     largest_window: u64,
 }
 
-/// Time in each phase and limit, of the end that data comes from.
+/// Nanoseconds that the data sender spent in each phase and under each limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     pub(crate) phases: PhaseTimes,
@@ -146,26 +147,26 @@ impl End {
         }
     }
 
-    /// The application writes. What finds no room in the send buffer it goes on
-    /// writing as room appears ([`Self::write_on`]), as a program does that waits in
-    /// `write`.
+    /// Writes `len` bytes of the application. Bytes without room in the send buffer are written
+    /// later by [`Self::write_on`], like a blocking `write`.
     pub(crate) fn write(&mut self, now: Instant, len: u64) {
         self.unwritten = self.unwritten.saturating_add(len);
         self.write_on(now);
     }
 
-    /// The application writes no more: the connection is closed behind the last
-    /// byte that it waits to write; whether it goes on reading.
+    /// Closes the connection after the application's remaining bytes. With `reads_on` the
+    /// application goes on reading (half-close).
     pub(crate) fn close(&mut self, now: Instant, reads_on: bool) {
         self.closes = true;
         self.reads_on = reads_on;
         self.write_on(now);
     }
 
-    /// The application goes on writing if there is room, and closes if it wanted to.
+    /// Writes the application's remaining bytes as far as the send buffer has room, then closes the
+    /// connection if requested.
     pub(crate) fn write_on(&mut self, now: Instant) {
         if self.unwritten > 0 {
-            // What is left at the end of the connection has nowhere to go.
+            // Drops the remaining bytes if the connection no longer accepts data.
             let taken = self.conn.write_len(self.unwritten);
             self.unwritten -= taken.unwrap_or(self.unwritten);
         }
@@ -179,8 +180,8 @@ impl End {
         }
     }
 
-    /// The application reads at once whatever came in order. Returns whether that is all that it
-    /// awaits.
+    /// Reads all in-order data for the application. Returns whether at least `awaits` bytes have
+    /// been received.
     #[inline(always)] // of each segment of data
     pub(crate) fn reads(&mut self) -> bool {
         if self.conn.readable() == 0 {
@@ -191,7 +192,7 @@ impl End {
         self.received >= self.awaits
     }
 
-    /// Returns whether nothing happens here before a packet arrives or a scheduled timer expires.
+    /// Returns whether this end does nothing before a packet arrives or a scheduled timer expires.
     #[inline(always)] // of each segment that arrives
     pub(crate) fn is_idle(&mut self) -> bool {
         self.conn.is_idle()
@@ -200,7 +201,7 @@ impl End {
             && self.conn.timeout_before(self.scheduled).is_none()
     }
 
-    /// Returns whether the application waits for room in the send buffer.
+    /// Returns whether the application has bytes without room in the send buffer.
     #[inline]
     pub(crate) fn waits_to_write(&self) -> bool {
         self.unwritten > 0
@@ -224,7 +225,7 @@ impl End {
         }
     }
 
-    /// Counters over all connections.
+    /// Returns the counters summed over all connections.
     pub(crate) fn stats(&self) -> Stats {
         let mut stats = self.conn.stats();
         if let Some(past) = &self.past {
@@ -233,9 +234,8 @@ impl End {
         stats
     }
 
-    /// Nanoseconds by phase and by limit up to `until`, over all connections of a
-    /// flow that began at `from`. Between connections it is the application that
-    /// opens none.
+    /// Returns nanoseconds by phase and by limit up to `until`, over all connections of a flow that
+    /// began at `from`. Time without a connection counts as limited by the application.
     pub(crate) fn times(&self, from: Instant, until: Instant) -> Times {
         let mut phases = self.conn.phase_times(until);
         let mut limits = self.conn.limit_times(until);
@@ -253,13 +253,13 @@ impl End {
         Times { phases, limits }
     }
 
-    /// Largest window that its peer offered, over all connections.
+    /// Returns the largest window that the peer offered, over all connections.
     pub(crate) fn largest_peer_window(&self) -> u64 {
         let past = self.past.as_ref().map_or(0, |past| past.largest_window);
         self.conn.largest_peer_window().max(past)
     }
 
-    /// A record of the connection, its positions counted over all connections.
+    /// Converts the stream positions of a connection's record to positions over all connections.
     pub(crate) fn placed(&self, record: Record) -> Record {
         let Some(past) = &self.past else {
             return record;
@@ -307,7 +307,7 @@ impl End {
         matches!(self.conn.state(), State::Closed | State::TimeWait)
     }
 
-    /// Another connection takes the place of the one that is over.
+    /// Replaces the closed connection by `conn`, and adds its counters to the totals.
     pub(crate) fn renew(&mut self, conn: Connection, isn: Seq) {
         self.reopened = true;
         let past = self.past.get_or_insert_default();
@@ -315,7 +315,8 @@ impl End {
         past.received = self.received;
         past.stats.add(&self.conn.stats());
         past.largest_window = past.largest_window.max(self.conn.largest_peer_window());
-        // Over, its clocks stand.
+        // The clocks of a closed connection have stopped, so any later time gives their final
+        // values.
         add(&mut past.phases, self.conn.phase_times(Instant::MAX));
         add(&mut past.limits, self.conn.limit_times(Instant::MAX));
         self.conn = conn;
@@ -334,23 +335,23 @@ fn add<const N: usize>(times: &mut [u64; N], more: [u64; N]) {
     }
 }
 
-/// A flow as a whole.
+/// State of a flow as a whole.
 #[derive(Debug)]
 pub(crate) struct FlowState {
     /// Set if the connection ended before all data was delivered.
     pub(crate) failed: bool,
-    /// Configured duration, after which the flow stops even if unfinished.
+    /// Configured duration, after which an unfinished flow is stopped.
     pub(crate) stops_after: Option<Interval>,
     /// Departure of the SYN.
     pub(crate) opened_at: Instant,
-    /// End of the measurement.
+    /// End of the measurement; `None` before.
     pub(crate) done_at: Option<Instant>,
-    /// Next wake-up of the program; other wake-ups are stale.
+    /// Time of the program's next wake-up. Wake-ups at other times are stale.
     pub(crate) wakes_at: Instant,
-    /// Answers that its user waited for, and how long in all.
+    /// Number of responses to the program's user, and the sum of their times.
     pub(crate) responses: u64,
     pub(crate) response_sum: Interval,
-    /// Each of them, in nanoseconds.
+    /// Distribution of the response times, in nanoseconds.
     pub(crate) response_times: Option<Box<Quantiles>>,
     pub(crate) program: Program,
     /// Parameters of further connections, if the program may open any.
@@ -360,16 +361,17 @@ pub(crate) struct FlowState {
 /// Parameters from which the connections of a flow are opened.
 #[derive(Debug)]
 pub(crate) struct Opening {
-    /// Number of the flow and of all flows: no two share a port.
+    /// Number of this flow and count of all flows, from which ports are derived. No two flows share
+    /// a port.
     flow: u32,
     flows: u32,
-    /// Number of the connection.
+    /// Number of the current connection, from 0.
     number: u32,
     sender: Arc<Config>,
     receiver: Arc<Config>,
     isns: Stream,
     sender_opens: bool,
-    /// Another connection is wanted.
+    /// Set if the program has requested another connection.
     pub(crate) wanted: bool,
 }
 
@@ -393,7 +395,7 @@ impl Opening {
         }
     }
 
-    /// The ends of the first connection.
+    /// Returns the ends of the first connection.
     pub(crate) fn first(&mut self, from: NodeId, to: NodeId) -> [End; 2] {
         let [(a, a_isn), (b, b_isn)] = self.connection();
         [
@@ -402,7 +404,7 @@ impl Opening {
         ]
     }
 
-    /// Both ends of the next connection.
+    /// Returns both ends of the next connection, with their initial sequence numbers.
     pub(crate) fn next(&mut self) -> [(Connection, Seq); 2] {
         self.wanted = false;
         self.number = self.number.wrapping_add(1);
@@ -434,7 +436,8 @@ impl Opening {
         [(from, isns[0]), (to, isns[1])]
     }
 
-    /// The port that the opener's SYN leaves from: the flows take turns.
+    /// Returns the opener's port of the current connection. Successive connections of a flow step
+    /// through the ephemeral ports by the number of flows.
     fn near(&self) -> u16 {
         let turns = (PORTS / self.flows).max(1);
         let port = self.flow % PORTS + self.number % turns * self.flows;

@@ -1,5 +1,6 @@
-//! The network without flows of its own, for packets of real programs: they enter
-//! at a host at the time they come, and leave at another when they are due.
+//! The network of a scenario without its flows, for packets of real programs. A packet enters at a
+//! host at the time of [`Live::send`], and leaves at another host when the simulated network
+//! delivers it.
 
 use crate::Monitor;
 use crate::build::{channel_to_end, link_config, network, nodes};
@@ -22,16 +23,16 @@ use farlink_wire::{
 use serde_json::{Map, Value};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Address of all hosts, whose network is 10.0.0.0/8.
+/// Broadcast address of the network 10.0.0.0/8, which contains all hosts.
 const EVERYBODY: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 255);
 /// Smallest distance of two antennas in metres, because path loss is undefined at 0.
 const CLOSEST: f64 = 0.1;
 
-/// Limit in bytes of the queues that a scenario does not limit: a program that always sends faster
-/// than a link would take all memory.
+/// Queue limit in bytes where the scenario sets none. Without a limit, a program that sends faster
+/// than a link would fill the memory.
 pub const QUEUE_MOST: u64 = 64 << 20;
 
-/// Why a packet of a real program did not enter.
+/// Reason why a packet of a real program was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
     /// Packet that is neither IPv4 nor IPv6.
@@ -48,35 +49,36 @@ pub struct LinkReport {
     pub link: String,
     /// "down" or "up".
     pub direction: &'static str,
-    /// Set if the scenario sets no limit of the queue, which then ends at [`QUEUE_MOST`].
+    /// Set if the scenario does not limit the queue, so that its limit is [`QUEUE_MOST`].
     pub bounded: bool,
-    /// Packets that wait in its queue.
+    /// Number of packets in the queue.
     pub waiting: u32,
-    /// Their bytes, IP headers included.
+    /// Bytes of the packets in the queue, IP headers included.
     pub waiting_bytes: u64,
-    /// Metrics by name, null where nothing was measured.
+    /// Metrics by name. The value is null if there was nothing to measure.
     pub metrics: Map<String, Value>,
 }
 
 /// A network that carries packets of real programs.
 ///
-/// Time is told and never goes back. Hosts are the nodes that flows of the
-/// scenario begin or end at; its flows themselves are not run.
+/// The caller passes the time, which never decreases. Hosts are the end nodes of the scenario's
+/// flows; the flows themselves do not run.
 #[derive(Debug)]
 pub struct Live {
     world: World,
     links: Vec<String>,
     hosts: Vec<(String, NodeId)>,
-    /// Number of the host of each node.
+    /// Index of each node in `hosts`; `None` for routers.
     host_of: ById<NodeId, Option<usize>>,
-    /// Settings of the links.
+    /// The scenario in force, with a limit for every queue.
     scenario: Expanded,
-    /// Directions of links whose queue ends at [`QUEUE_MOST`] only here.
+    /// Link directions whose queue is unlimited in the scenario and limited to [`QUEUE_MOST`] here.
     bounded: ById<LinkId, bool>,
     run: u64,
-    /// Number of changes of the links.
+    /// Number of successful calls of [`Live::set`]. It is part of the random streams' names of
+    /// changed channels.
     changes: u64,
-    /// Places that hosts reported.
+    /// Positions set by [`Live::place`].
     places: ById<NodeId, Option<Point>>,
 }
 
@@ -90,7 +92,8 @@ impl Live {
         let (scenario, bounded) = bounded(scenario);
         let unwatched = Monitor::default();
         let mut world = network(&scenario, run, &unwatched)?;
-        // Routers are destinations too: they answer.
+        // Routers need routes to every node because they answer packets, for example with ICMP
+        // errors.
         world.set_nodes(nodes(&scenario, &world.links, true, &unwatched)?);
         let mut is_host = vec![false; scenario.nodes.len()];
         for flow in &scenario.flows {
@@ -126,14 +129,14 @@ impl Live {
         })
     }
 
-    /// Puts an agent at a node.
+    /// Adds an agent at a node.
     #[cfg(test)]
     pub(crate) fn add_agent(&mut self, node: NodeId, wireless: u32, agent: Box<dyn Agent>) {
         let number = self.world.add_agent(node, wireless, agent);
         self.world.wake_agent(number);
     }
 
-    /// Names of the hosts, and the nodes that they are.
+    /// Returns the name and the node of each host.
     pub fn hosts(&self) -> impl ExactSizeIterator<Item = (&str, NodeId)> + '_ {
         self.hosts.iter().map(|(name, node)| (name.as_str(), *node))
     }
@@ -146,16 +149,17 @@ impl Live {
 
     /// Sends a packet of a program on host number `host`.
     ///
-    /// # Errors
-    /// If it is no packet for this network; nothing happened then.
+    /// // # Errors
+    /// If the packet is not IP or has no route. Nothing changes then.
     pub fn send(&mut self, now: Instant, host: usize, bytes: Vec<u8>) -> Result<(), Refused> {
         self.enter(now, host, Raw::new(bytes).map_err(Refused::NotIp)?)
     }
 
-    /// As [`Self::send`], for what is known to be a datagram.
+    /// Like [`Self::send`], for bytes already parsed as an IP packet.
     ///
-    /// # Errors
-    /// If it is for nobody here; nothing happened then.
+    /// // # Errors
+    /// If the destination has no route, is the sender itself, or is a multicast or broadcast
+    /// address. Nothing changes then.
     pub fn enter(&mut self, now: Instant, host: usize, raw: Raw) -> Result<(), Refused> {
         let from = self.hosts[host].1;
         let address = raw.destination();
@@ -164,7 +168,7 @@ impl Live {
             .node_for(address)
             .ok_or(Refused::NoHost(address))?;
         let next = self.world.next_node(from, to);
-        // What the next node is not for it passes on, if it is a router.
+        // A next node that is not the destination forwards the packet only if the node is a router.
         let goes = next.is_some_and(|next| next == to || self.world.is_junction(next));
         let many = address.is_multicast()
             || matches!(address, IpAddr::V4(own) if own.is_broadcast() || own == EVERYBODY);
@@ -188,16 +192,16 @@ impl Live {
         Ok(())
     }
 
-    /// Returns the next deadline.
+    /// Returns the time of the next event.
     #[inline]
     pub fn next_time(&self) -> Option<Instant> {
         self.world.next_time()
     }
 
-    /// Does what is due by `now`. `deliver` gets each packet that arrives, with the
-    /// number of its host and when it was due.
+    /// Handles all events up to `now`. Calls `deliver` for each packet that arrives, with the
+    /// number of its host and its arrival time.
     pub fn advance(&mut self, now: Instant, mut deliver: impl FnMut(usize, Instant, Raw)) {
-        // What a host's own node answered as its packet entered is there without any event.
+        // A host's own node may have answered a packet as it entered. Such an answer has no event.
         self.leave(&mut deliver);
         while let Some(event) = self.world.next_event().filter(|next| next.time() <= now) {
             self.world.handle(event);
@@ -208,12 +212,12 @@ impl Live {
     fn leave(&mut self, deliver: &mut impl FnMut(usize, Instant, Raw)) {
         let (due, host_of) = (self.world.now, &self.host_of);
         self.world.leave(|node, packet| {
-            // The place of the packet is free: its bytes need not be copied.
+            // Moves the bytes out of the packet, which is freed next, instead of copying them.
             let nothing = Payload::Udp(Datagram::default());
             let payload = std::mem::replace(&mut packet.payload, nothing);
             if let (Some(host), Payload::Raw(mut raw)) = (host_of[node], payload) {
                 if packet.corrupt {
-                    // Its receiver's own checksum tells.
+                    // Spoils the bytes so that the receiver's checksum fails.
                     raw.spoil();
                 }
                 deliver(host, due, raw);
@@ -221,12 +225,12 @@ impl Live {
         });
     }
 
-    /// Changes rates, delays, queues and channels to those of another scenario with
-    /// the same links. It holds for packets that are sent from now on; order is
-    /// kept. A channel that changes begins anew, with random numbers of its own.
+    /// Changes rates, delays, queues and channels to those of another scenario with the same links,
+    /// for packets sent from now on. Packets keep their order. A changed channel starts in its
+    /// initial state, with a new random stream.
     ///
-    /// # Errors
-    /// If anything else differs, or a channel cannot be built; nothing is changed then.
+    /// // # Errors
+    /// If anything else differs, or a channel cannot be built. Nothing changes then.
     pub fn set(&mut self, scenario: &Expanded) -> Result<(), String> {
         let (scenario, bounded) = bounded(scenario);
         let mut wanted = scenario.clone();
@@ -297,9 +301,10 @@ impl Live {
         Ok(())
     }
 
-    /// Host number `host` says that it is `x` metres to the right and `y` metres up. If it moves by
-    /// a walk (`[[handoffs]]` with `mobility`), its place decides from now on which station is the
-    /// nearest; a radio between two hosts that both said where they are has their distance.
+    /// Sets the position of host number `host`: `x` metres to the right and `y` metres up. If the
+    /// host moves by a walk (`[[handoffs]]` with `mobility`), the position replaces the walk and
+    /// determines the nearest station. A radio link between two hosts with reported positions uses
+    /// their distance.
     pub fn place(&mut self, host: usize, x: f64, y: f64) {
         let (node, at) = (self.hosts[host].1, Point { x, y });
         self.places[node] = Some(at);
@@ -307,7 +312,7 @@ impl Live {
         self.set_distances();
     }
 
-    /// Tells radios how far the hosts at their ends are apart, where both said where they are.
+    /// Sets the distance of each radio link whose two hosts have reported positions.
     fn set_distances(&mut self) {
         for id in self.world.links.ids().collect::<Vec<_>>() {
             let ends = [id, id.reverse()].map(|id| self.world.links[id].to());
@@ -317,11 +322,12 @@ impl Live {
         }
     }
 
-    /// Switches the channels of links off or on: of all directions, or of those
-    /// with this name and direction ("down", "up"). Returns how many there are.
+    /// Switches channels on or off: those of all link directions, or of the directions with this
+    /// link name and direction ("down", "up"). Returns the number of directions.
     ///
-    /// # Errors
-    /// If one of them has a protocol, whose channel cannot be switched; none is then.
+    /// // # Errors
+    /// If one of the directions has a link protocol, whose channel cannot be switched. Nothing
+    /// changes then.
     pub fn switch_channels(
         &mut self,
         on: bool,
@@ -344,7 +350,7 @@ impl Live {
         Ok(chosen.len())
     }
 
-    /// The directions of links whose channel is off.
+    /// Returns name and direction of each link direction whose channel is off.
     pub fn channels_off(&self) -> Vec<(String, &'static str)> {
         let all = self.world.links.each();
         all.filter(|(_, link)| !link.channel_on())
@@ -352,17 +358,18 @@ impl Live {
             .collect()
     }
 
-    /// The name of the link that this is a direction of.
+    /// Returns the name of the link with direction `link`.
     fn name(&self, link: LinkId) -> &str {
         &self.links[link.link() as usize]
     }
 
-    /// From now on packets that are lost are kept for [`Live::take_lost`].
+    /// Keeps lost packets from now on, for [`Live::take_lost`].
     pub fn keep_lost(&mut self) {
         self.world.real.lost = Some(Vec::new());
     }
 
-    /// Hands over the packets lost since the last call: when, where, why, and bytes.
+    /// Calls `take` for each packet lost since the last call, with time, link, direction, cause and
+    /// bytes.
     pub fn take_lost(&mut self, mut take: impl FnMut(Instant, &str, &'static str, &str, &[u8])) {
         let Some(lost) = &mut self.world.real.lost else {
             return;
@@ -376,8 +383,8 @@ impl Live {
         }
     }
 
-    /// From now on packets that pass either side of an agent's node are kept for
-    /// [`Live::take_crossed`]. Returns the names of these sides.
+    /// Keeps packets that pass either side of an agent's node from now on, for
+    /// [`Live::take_crossed`]. Returns the names of the sides.
     pub fn keep_crossed(&mut self) -> Vec<String> {
         let taps = &mut self.world.agents.taps;
         taps.kept = Some(Vec::new());
@@ -388,8 +395,8 @@ impl Live {
         names.collect()
     }
 
-    /// Hands over the packets that passed since the last call: when, the place of the side
-    /// in what [`Live::keep_crossed`] returned, and bytes.
+    /// Calls `take` for each packet that passed a side of an agent's node since the last call, with
+    /// time, index of the side in the list of [`Live::keep_crossed`], and bytes.
     pub fn take_crossed(&mut self, mut take: impl FnMut(Instant, usize, &[u8])) {
         let Some(kept) = &mut self.world.agents.taps.kept else {
             return;
@@ -405,7 +412,7 @@ impl Live {
         }
     }
 
-    /// Events handled so far.
+    /// Returns the number of handled events.
     pub fn events(&self) -> u64 {
         self.world.events
     }
@@ -443,7 +450,7 @@ impl Live {
                 waiting_bytes,
                 metrics: metrics::named(
                     Scope::Link,
-                    // The demand of real programs is unknown.
+                    // Without flows there is no offered load to give to the metrics.
                     &metrics::of_link(&self.world, id, None, now.as_nanos()),
                 ),
             }
@@ -451,12 +458,13 @@ impl Live {
         ids.into_iter().map(report).collect()
     }
 
-    /// Places in [`Live::report`] of the directions of links that packets from one host to
-    /// another cross, in their order.
+    /// Returns the link directions on the path from host `from` to host `to`, in order, as indices
+    /// of [`Live::report`].
     pub fn path(&self, from: usize, to: usize) -> Vec<usize> {
         let (mut node, to) = (self.hosts[from].1, self.hosts[to].1);
         let mut crossed = Vec::new();
-        // A path that mobility changes as it is looked at might not end.
+        // Stops after as many links as there are nodes, because routes that mobility changes may
+        // form a loop.
         while node != to && crossed.len() < self.scenario.nodes.len() {
             let Some(link) = self.world.next_link(node, to) else {
                 break;
@@ -468,7 +476,7 @@ impl Live {
     }
 }
 
-/// The scenario with a limit for each queue, and which of them had none.
+/// Returns the scenario with a limit for each queue, and the link directions that had none.
 fn bounded(scenario: &Expanded) -> (Expanded, ById<LinkId, bool>) {
     let mut scenario = scenario.clone();
     let mut bounded = ById::default();
@@ -505,7 +513,7 @@ mod tests {
         Live::new(&scenario, 0).unwrap()
     }
 
-    /// A datagram of 1000 bytes from the first node.
+    /// A datagram of 1000 bytes from node 0 to node `to`.
     fn datagram(to: u32) -> Vec<u8> {
         let packet = Packet::new(
             NodeId(0),
@@ -526,7 +534,8 @@ mod tests {
         out
     }
 
-    /// 1 ms of sending twice and 15 ms on the way; the queue holds two.
+    /// Each of the two links takes 1 ms to send a packet, and the delays sum up to 15 ms. The queue
+    /// holds two packets.
     #[test]
     fn packets_take_their_time_and_lose_a_hop() {
         let mut live = live(&[]);
@@ -550,8 +559,8 @@ mod tests {
         assert_eq!(report[2].metrics["packets"], 3.0);
     }
 
-    /// A queue without a limit takes 64 MiB, and what comes then is lost there: 46,000
-    /// packets of 1500 bytes, at once, of which 44,740 have room and one is being sent.
+    /// A queue without a limit holds 64 MiB. Of 46,000 packets of 1500 bytes at once, 44,740 fit
+    /// and one is being sent; the rest are lost.
     #[test]
     fn a_queue_without_a_limit_does_not_take_all_memory() {
         let mut live = live(&[("links.0.down.queue".into(), "unlimited".into())]);
@@ -588,8 +597,9 @@ mod tests {
         assert_eq!(send(datagram(everybody)), Refused::NoHost(EVERYBODY.into()));
     }
 
-    /// Packets for no node go to the host that is the way out, from others and not from itself.
-    /// Packets that enter there have a foreign source, and a router's error goes back to it.
+    /// Packets of other hosts for addresses outside the network go to the uplink host, and the
+    /// uplink's own do not. Packets that enter at the uplink have a foreign source; ICMP errors of
+    /// routers return to it.
     #[test]
     fn a_way_out_gets_what_is_for_no_node() {
         let mut live = live(&[]);
@@ -598,7 +608,7 @@ mod tests {
         let beyond = 200 << 24 | 5;
         live.set_way_out(far, false);
         live.send(Instant::ZERO, 0, datagram(beyond)).unwrap();
-        // Of the network's own addresses, but of no node here.
+        // An address in 10.0.0.0/8 that no node has.
         live.send(Instant::ZERO, 0, datagram(77)).unwrap();
         assert!(
             live.send(Instant::ZERO, far_number, datagram(beyond))
@@ -625,8 +635,8 @@ mod tests {
         assert!(got.iter().all(|&(host, _)| host == far_number));
     }
 
-    /// Packets in flight keep their times, and the next packet meets the changed link. A scenario
-    /// with other nodes or flows is refused, and nothing changes.
+    /// Packets in flight keep their arrival times, and the next packet is sent with the changed
+    /// link. A scenario with other nodes or flows is refused, and nothing changes.
     #[test]
     fn links_change_while_packets_cross_them() {
         let mut live = live(&[]);
@@ -648,7 +658,7 @@ mod tests {
         live.advance(at(20), |_, _, _| {});
         live.send(at(20), 0, datagram(2)).unwrap();
         let due: Vec<_> = arrivals(&mut live, 1_000_000_000);
-        // Behind the first, which would be there at 11 ms; and 1 + 2 + 1 + 5 ms.
+        // Sent at 20 ms: 1 + 2 ms on the first link, 1 + 5 ms on the second.
         assert_eq!(due.iter().map(|a| a.1).collect::<Vec<_>>(), [29_000_000]);
         let lossy = scenario(&[("links.0.down.channel.loss", "1")]);
         live.set(&lossy).unwrap();
@@ -675,8 +685,8 @@ mod tests {
         assert!(arrivals(&mut live, 4_000_000_000).is_empty());
     }
 
-    /// The sender learns at once of a packet that its own first link refuses, also while nothing
-    /// else happens in the network.
+    /// A refusal by the queue of the sender's own first link is reported at once, without any other
+    /// event in the network.
     #[test]
     fn what_the_first_link_does_not_take_is_told_without_an_event() {
         let mut live = live(&[("links.0.down.mtu".into(), "500 B".into())]);

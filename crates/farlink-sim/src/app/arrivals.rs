@@ -5,17 +5,17 @@ use farlink_channel::distribution::Distribution;
 use farlink_channel::rng::Stream;
 use farlink_tcp::Instant;
 
-/// The conversations of a flow: one at a time, each when it arrives or when the
-/// one before is over.
+/// The conversations of a flow, one at a time. Each starts at its arrival time or at the end of the
+/// previous conversation, whichever is later.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
     between: Distribution,
     stream: Stream,
-    /// Arrival of the current conversation.
+    /// Arrival time of the current conversation.
     arrived: Instant,
     /// Number of finished conversations.
     over: u64,
-    /// Number of conversations, if limited.
+    /// Maximum number of conversations, if limited.
     limit: Option<u64>,
 }
 
@@ -30,12 +30,12 @@ impl Arrivals {
         }
     }
 
-    /// The first arrives now.
+    /// Starts the first conversation now.
     pub(super) fn start(&mut self, now: Instant) {
         self.arrived = now;
     }
 
-    /// Ends a conversation and starts the next.
+    /// Ends a conversation and schedules the next.
     pub(super) fn next(&mut self, now: Instant, commands: &mut Vec<Command>) {
         self.over += 1;
         if self.limit == Some(self.over) {
@@ -73,14 +73,15 @@ mod tests {
             commands
         };
         assert_eq!(next(5), [Command::Wake(at(11))]);
-        // This one took too long; the one behind it keeps its own time.
+        // This conversation took longer than the time to the next arrival; the arrival after that
+        // is not shifted.
         assert_eq!(next(28), [Command::Wake(at(28))]);
         assert_eq!(next(29), [Command::Wake(at(31))]);
         assert_eq!(next(40), [Command::Complete(Side::To)]);
     }
 
-    /// Exponential times between arrivals: as many arrivals in 1 s as a Poisson
-    /// process has, mean and variance both 2.
+    /// Exponential times between arrivals give Poisson counts: arrivals in 1 s have mean and
+    /// variance 2.
     #[test]
     fn exponential_arrivals_are_poisson() {
         let mut all = arrivals(Distribution::Exponential { mean: 0.5e9 }, None);
@@ -106,7 +107,7 @@ mod tests {
             .sum::<f64>()
             / n;
         assert!((mean - 2.0).abs() < 4.0 * (2.0 / n).sqrt(), "{mean}");
-        // The variance of a sample variance of Poisson counts: (2 * 2^2 + 2) / n.
+        // The variance of a sample variance of n Poisson counts with mean 2 is (2 * 2^2 + 2) / n.
         assert!(
             (variance - 2.0).abs() < 4.0 * (10.0 / n).sqrt(),
             "{variance}"

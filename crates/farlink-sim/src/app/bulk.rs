@@ -1,4 +1,4 @@
-//! As much as goes through, until the flow is stopped.
+//! Bulk transfer: sends data without end until the flow is stopped.
 
 use super::command::{AppEvent, Command, ENDLESS, Side};
 

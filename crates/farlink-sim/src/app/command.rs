@@ -1,75 +1,76 @@
-//! Interface of a program: its events and its commands.
+//! Interface of programs: events that a program gets, and commands that it returns.
 
 use farlink_tcp::{CloseReason, Instant, Interval};
 use std::fmt;
 
-/// More than any run carries: an application that never runs dry.
+/// Bytes of an endless transfer: more than any run can carry.
 pub(super) const ENDLESS: u64 = 1 << 60;
 
 /// An end of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Side {
-    /// The one that data comes from.
+    /// The end that data comes from.
     From,
-    /// The one that it goes to.
+    /// The end that data goes to.
     To,
 }
 
-/// Event at an end. Bytes are counted over all connections of the flow.
+/// Event at an end of a flow. Bytes are counted over all connections of the flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AppEvent {
-    /// The connection that was asked for is opened here, now: its SYN leaves.
+    /// The requested connection is opened now: its SYN leaves.
     Opened,
     /// The handshake is complete.
     Established,
-    /// Total of received bytes, at least those waited for.
+    /// Total bytes received, at least as many as the latest [`Command::Await`] of this end
+    /// requested.
     Received(u64),
     /// The peer will send no more.
     PeerClosed,
     /// The connection has ended.
     Closed(CloseReason),
-    /// The instant of the latest [`Command::Wake`] has come.
+    /// The time of the latest [`Command::Wake`] has come.
     Woken,
 }
 
 /// Command of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Command {
-    /// The end writes so many bytes.
+    /// Writes this many bytes at the end.
     Write(Side, u64),
-    /// [`AppEvent::Received`] once the end has received so many bytes in all.
+    /// Requests [`AppEvent::Received`] when the end has received this many bytes in all.
     Await(Side, u64),
-    /// The end writes no more on this connection.
+    /// Half-closes: the end writes no more on this connection, and goes on reading.
     Close(Side),
-    /// Close, and read no more: the program has ended.
+    /// Closes: the end neither writes nor reads any more, because the program has ended.
     Leave(Side),
-    /// A new connection, as soon as the one there is has ended at both ends
-    /// (it may sit in TIME-WAIT).
+    /// Opens a new connection as soon as the present one has ended at both ends. TIME-WAIT counts
+    /// as ended.
     Open,
-    /// [`AppEvent::Woken`] at this instant; a later wake replaces an earlier one.
+    /// Requests [`AppEvent::Woken`] at this time. A later `Wake` replaces an earlier one.
     Wake(Instant),
-    /// Response to a user, with the time that it took.
+    /// Reports a response to the user, with its response time.
     Responded(Interval),
-    /// The end has received everything that it ever will.
+    /// Reports that the end has received all data that it will ever receive.
     Complete(Side),
-    /// The flow cannot go on.
+    /// Fails the flow.
     Fail,
 }
 
-/// Dialogue of the two ends of a flow, on one connection or on several.
+/// A program that plays both ends of a flow, on one connection or on several.
 pub(crate) trait Application: fmt::Debug + Send {
     /// Returns whether the program may ask for another connection.
     fn reopens(&self) -> bool {
         true
     }
 
-    /// Returns the finished share, from 0 to 1, after `received` bytes, for programs that have an
-    /// end of their own.
+    /// Returns the finished share, from 0 to 1, after `received` bytes. Only for programs with a
+    /// limited amount of work.
     fn share(&self, received: u64) -> f64;
 
-    /// The flow starts; its first connection is opened now.
+    /// Starts the flow. Its first connection is opened now.
     fn start(&mut self, now: Instant, commands: &mut Vec<Command>);
 
-    /// Something happened at an end.
+    /// Handles an event at an end, and appends commands.
     fn on_event(&mut self, now: Instant, side: Side, what: AppEvent, commands: &mut Vec<Command>);
 }

@@ -1,4 +1,5 @@
-//! A file from one end to the other, and one the other way at the same time.
+//! File transfer from one end to the other, optionally with a file in the reverse direction at the
+//! same time.
 
 use super::command::{AppEvent, Command, Side};
 
@@ -39,7 +40,7 @@ impl File {
                     Command::Leave(side)
                 });
             }
-            // The side that only receives closes when its peer has.
+            // The receiving side closes after its peer, unless it sends a file in reverse.
             (AppEvent::Established, Side::To) if self.reverse() => {
                 commands.extend([Command::Write(side, self.reverse), Command::Close(side)]);
             }

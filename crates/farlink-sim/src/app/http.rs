@@ -1,10 +1,9 @@
-//! Pages over HTTP/1.1 (RFC 9112): a main object, then the objects in it.
+//! Pages over HTTP/1.1 (RFC 9112): a main object, then its inline objects.
 //!
-//! The client is where the data goes to, and opens the connections. The clock
-//! of a page runs from the SYN, or from the request if the connection is there
-//! already, to the last byte of its last object. The next page is asked for
-//! `page_interval` after the one before was, and no sooner than `think_time`
-//! after that one was complete.
+//! The client receives the data and opens the connections. The time of a page runs from the SYN, or
+//! from the request on an existing connection, to the last byte of the last object. The next page
+//! is requested `page_interval` after the previous request, and at least `think_time` after the
+//! previous page was complete.
 
 use super::command::{AppEvent, Application, Command, Side};
 use crate::scenario::{Connections, HttpSpec};
@@ -20,15 +19,15 @@ pub(crate) struct Http {
 
 #[derive(Debug)]
 struct Client {
-    /// Start of the current page's time.
+    /// Start of the current page's response time.
     asked_at: Instant,
-    /// Pages that are complete.
+    /// Number of complete pages.
     pages: u64,
     /// Set if a page is being fetched.
     busy: bool,
-    /// Inline objects of the page that have not been asked for.
+    /// Inline objects of the page not yet requested.
     unasked: u32,
-    /// Bytes to come in all until what was asked for is there.
+    /// Total bytes received when all requested objects are complete.
     expects: u64,
 }
 
@@ -94,13 +93,13 @@ impl Application for Http {
 }
 
 impl Http {
-    /// The client asks for a page.
+    /// Requests a page.
     fn ask(&mut self, commands: &mut Vec<Command>) {
         self.client.unasked = self.spec.inline_objects;
         self.request(1, self.spec.main_object, commands);
     }
 
-    /// The client asks for so many objects of so many bytes.
+    /// Requests `objects` objects of `each` bytes.
     fn request(&mut self, objects: u32, each: u64, commands: &mut Vec<Command>) {
         let objects = u64::from(objects);
         self.client.expects += objects * each;
@@ -110,7 +109,7 @@ impl Http {
         ]);
     }
 
-    /// Handles the arrival of what the client asked for.
+    /// Handles the arrival of the requested objects.
     fn receive(&mut self, now: Instant, commands: &mut Vec<Command>) {
         let next = if self.spec.pipelining {
             self.client.unasked
@@ -137,7 +136,7 @@ impl Http {
         commands.push(Command::Wake(due.max(now + self.spec.think_time)));
     }
 
-    /// The server has `total` bytes of requests, and answers those that are whole.
+    /// Answers the requests that are complete in the `total` bytes that the server has received.
     fn answer(&mut self, total: u64, commands: &mut Vec<Command>) {
         let per_page = u64::from(self.spec.inline_objects) + 1;
         while (self.server.answered + 1) * self.spec.request <= total {
@@ -149,7 +148,7 @@ impl Http {
             };
             commands.push(Command::Write(Side::From, object));
             self.server.answered += 1;
-            // The last request of a connection says so (RFC 9112, 9.6).
+            // The last request of a connection carries "Connection: close" (RFC 9112, 9.6).
             if number + 1 == per_page && self.reopens() {
                 commands.push(Command::Close(Side::From));
             }
@@ -217,7 +216,7 @@ mod tests {
             commands(&mut http, 30, Side::To, AppEvent::Woken),
             [Command::Open]
         );
-        // The clock of the page starts with its SYN, however late that is.
+        // The time of the page starts with its SYN, even if the SYN leaves late.
         assert_eq!(commands(&mut http, 35, Side::To, AppEvent::Opened), []);
         assert_eq!(
             commands(&mut http, 36, Side::To, AppEvent::Established),
@@ -250,7 +249,8 @@ mod tests {
                 ]
             );
         }
-        // The user looks at it for a second, at 40 s: the interval is over.
+        // The page is complete at 40 s. `page_interval` is over, so the next page follows after the
+        // think time of 1 s.
         assert_eq!(
             commands(&mut http, 40, Side::To, AppEvent::Received(1600)),
             [
@@ -279,7 +279,7 @@ mod tests {
                 Command::Await(Side::From, 200)
             ]
         );
-        // Two requests and a half.
+        // The server has received two requests and a half.
         let two = [
             Command::Write(Side::From, 200),
             Command::Write(Side::From, 200),

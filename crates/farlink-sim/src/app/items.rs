@@ -1,11 +1,10 @@
-//! Mail, news and files: SMTP (RFC 821), NNTP (RFC 977) and FTP (RFC 959) as
-//! dialogues of commands and replies around items, whose numbers and sizes are
-//! those of tcplib.
+//! Mail, news and files: SMTP (RFC 821), NNTP (RFC 977) and FTP (RFC 959) as dialogues of commands
+//! and replies around items. Numbers and sizes of items are those of tcplib.
 //!
-//! The server greets. Before each item the client sends `turns` commands, one
-//! after the reply to the other. Then a client of SMTP or NNTP sends the item and
-//! waits for the reply; one of FTP sends one more command and waits for the item.
-//! All goes over one connection, that of FTP too.
+//! The server sends a greeting. Before each item the client sends `turns` commands, each after the
+//! reply to the previous one. With SMTP and NNTP the client then sends the item and waits for the
+//! reply. With FTP it sends one more command and waits for the item. Everything uses one
+//! connection, also with FTP.
 
 use super::arrivals::Arrivals;
 use super::command::{AppEvent, Application, Command, Side};
@@ -21,7 +20,7 @@ pub(crate) struct Items {
     stream: Stream,
     arrivals: Arrivals,
     size: Distribution,
-    /// Items of a conversation.
+    /// Number of items of a conversation.
     count: Distribution,
     turns: u32,
     /// The end that opens the connection and sends commands.
@@ -30,17 +29,16 @@ pub(crate) struct Items {
     pushes: bool,
     /// Set during a conversation.
     busy: bool,
-    /// Items of it that are not there.
+    /// Items of the conversation not yet transferred.
     to_go: u64,
     turns_to_go: u32,
     /// Start of the wait for the current item.
     since: Instant,
     /// Set if the current exchange is the item.
     item: bool,
-    /// Bytes that the server answers to what it is waiting for.
+    /// Bytes of the server's answer to the message that it waits for.
     answer: u64,
-    /// Bytes in all, at the client and at the server, when what is exchanged is
-    /// there.
+    /// Total bytes received at the client and at the server when the current exchange is complete.
     client_expects: u64,
     server_expects: u64,
 }
@@ -89,7 +87,7 @@ impl Application for Items {
         let at_client = side == self.client;
         match what {
             AppEvent::Opened => self.opened(now, commands),
-            // The greeting.
+            // The server's greeting.
             AppEvent::Established if !at_client => commands.push(Command::Write(side, self.answer)),
             AppEvent::Received(_) if at_client => self.answered(now, commands),
             AppEvent::Received(_) => {
@@ -118,7 +116,8 @@ impl Items {
         self.expect_answer(tcplib::FTP_CTLSIZE, commands);
     }
 
-    /// The client has what it was waiting for, and goes on.
+    /// Handles a complete answer at the client: sends the next command or item, or ends the
+    /// conversation.
     fn answered(&mut self, now: Instant, commands: &mut Vec<Command>) {
         if self.item {
             if !self.pushes {
@@ -175,7 +174,7 @@ mod tests {
         Instant::ZERO + Interval::from_secs(seconds)
     }
 
-    /// Two items of 5000 bytes, one command before each.
+    /// Builds conversations of two items of 5000 bytes, with one command before each.
     fn items(protocol: Protocol) -> Items {
         let spec = ConversationSpec {
             protocol,
@@ -190,8 +189,8 @@ mod tests {
         Items::new(spec, |name| Streams::new(1, 0).stream(name))
     }
 
-    /// Plays a conversation whose every exchange takes a second. Returns the bytes that each end
-    /// writes, in order, and the responses.
+    /// Plays a conversation in which every exchange takes 1 s. Returns the bytes that each end
+    /// writes, in order, and the response times.
     fn dialogue(items: &mut Items) -> (Vec<(Side, u64)>, Vec<u64>) {
         let mut commands = Vec::new();
         items.start(at(0), &mut commands);
@@ -227,7 +226,7 @@ mod tests {
             .iter()
             .map(|&(side, _)| side == Side::From)
             .collect();
-        // Greeting; command, reply, command, file; the same again.
+        // Greeting; then twice: command, reply, command, file.
         let turn = [false, true, false, true];
         assert_eq!(sides, [&[true], &turn[..], &turn[..]].concat());
         assert_eq!((written[4].1, written[8].1), (5000, 5000));
@@ -239,11 +238,11 @@ mod tests {
     fn news_is_pushed_article_by_article() {
         let (written, responses) = dialogue(&mut items(Protocol::Nntp));
         let sides: Vec<_> = written.iter().map(|&(side, _)| side == Side::To).collect();
-        // Greeting; command, reply, article, reply; the same again.
+        // Greeting; then twice: command, reply, article, reply.
         let turn = [false, true, false, true];
         assert_eq!(sides, [&[true], &turn[..], &turn[..]].concat());
         assert_eq!((written[3].1, written[7].1), (5000, 5000));
-        // Up to the article's being there, not to the reply to it.
+        // The response time ends when the article has arrived, not when the reply has.
         assert_eq!(responses, [4, 3]);
     }
 

@@ -1,11 +1,10 @@
-//! Applications: who says what over a flow's connections, one file each.
+//! Applications over a flow's connections, one file each.
 //!
-//! A program plays both ends of its flow. In the manner of the endpoints it
-//! does no input or output: it is told what happened at an end ([`AppEvent`]) and
-//! answers with what is to be done ([`Command`]). It is told only of what it asked
-//! for: the bytes that an end waits for ([`Command::Await`]), an instant
-//! ([`Command::Wake`]), a new connection ([`Command::Open`]), and connections that are
-//! established or end. What an end does follows from what that end can know.
+//! A program plays both ends of its flow. Like an endpoint, a program does no input or output: it
+//! gets events at an end ([`AppEvent`]) and returns commands ([`Command`]). A program gets only
+//! events that it requested: received bytes ([`Command::Await`]), a time ([`Command::Wake`]), a new
+//! connection ([`Command::Open`]), and the establishment or end of connections. The actions of an
+//! end depend only on information that this end has.
 
 mod arrivals;
 mod bulk;
@@ -31,21 +30,21 @@ use repeat::Repeat;
 use telnet::Telnet;
 use web::Web;
 
-/// An application at work. Those that hold much are boxed: flows lie beside each
-/// other in memory, and file transfers come in thousands.
+/// A running application. Large programs are boxed, because flows lie side by side in memory and
+/// file transfers come in thousands.
 #[derive(Debug)]
 pub(crate) enum Program {
-    /// A file, and one the other way.
+    /// A file, optionally with another in the reverse direction.
     File(File),
-    /// As much as goes through.
+    /// A transfer without end.
     Bulk(Bulk),
-    /// Any other.
+    /// Any other program.
     Other(Box<dyn Application>),
 }
 
 impl Program {
-    /// The program of an application over TCP, with the random streams of its flow
-    /// by name; none for one that has no connection.
+    /// Returns the program of an application over TCP, with the flow's random streams by name;
+    /// `None` for applications over other transports.
     pub(crate) fn new(app: &App, stream: impl Fn(&str) -> Stream) -> Option<Self> {
         Some(Self::Other(match *app {
             App::File { size, reverse } => return Some(Self::File(File::new(size, reverse))),
@@ -62,7 +61,7 @@ impl Program {
         }))
     }
 
-    /// Ends that will be told complete.
+    /// Returns the number of ends that will report [`Command::Complete`].
     pub(crate) fn completions(&self) -> u8 {
         match self {
             Self::File(file) if file.reverse() => 2,
@@ -70,12 +69,12 @@ impl Program {
         }
     }
 
-    /// Returns whether data of the program's own goes the other way.
+    /// Returns whether the program also sends data in the reverse direction.
     pub(crate) fn reverse(&self) -> bool {
         matches!(self, Self::File(file) if file.reverse())
     }
 
-    /// Returns whether the program may ask for another connection.
+    /// Returns whether the program may request another connection.
     pub(crate) fn reopens(&self) -> bool {
         match self {
             Self::File(_) | Self::Bulk(_) => false,
@@ -88,8 +87,8 @@ impl Program {
         !matches!(self, Self::File(_) | Self::Bulk(_))
     }
 
-    /// Returns the finished share, from 0 to 1, after `received` bytes, for programs that have an
-    /// end of their own.
+    /// Returns the finished share, from 0 to 1, after `received` bytes, for programs with a limited
+    /// amount of work.
     pub(crate) fn share(&self, received: u64) -> f64 {
         match self {
             Self::File(file) => file.share(received),
@@ -98,7 +97,7 @@ impl Program {
         }
     }
 
-    /// The flow starts; its first connection is opened now.
+    /// Starts the flow. Its first connection is opened now.
     pub(crate) fn start(&mut self, now: Instant, commands: &mut Vec<Command>) {
         match self {
             Self::File(file) => file.start(commands),
@@ -107,7 +106,7 @@ impl Program {
         }
     }
 
-    /// Something happened at an end.
+    /// Handles an event at an end, and appends commands.
     pub(crate) fn on_event(
         &mut self,
         now: Instant,

@@ -1,5 +1,5 @@
-//! Repeated file, each time over a connection of its own, as FTP carries it (RFC 959, 3.3: stream
-//! mode ends a file with the connection).
+//! Repeated download of a file, each over its own connection, like FTP in stream mode, which ends a
+//! file with the connection (RFC 959, 3.3).
 
 use super::command::{AppEvent, Application, Command, Side};
 use crate::scenario::RepeatSpec;
@@ -11,9 +11,9 @@ pub(crate) struct Repeat {
     spec: RepeatSpec,
     /// Departure of the current file's SYN.
     opened_at: Instant,
-    /// Files that are there.
+    /// Number of files received.
     done: u64,
-    /// Files that were asked for.
+    /// Number of files requested.
     asked: u64,
 }
 

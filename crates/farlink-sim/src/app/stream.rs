@@ -1,21 +1,21 @@
-//! Messages at a constant rate over one connection, as of a camera or a probe: TCP may
-//! carry them late, but it carries all of them in order.
+//! Messages at a constant rate over one connection, as from a camera or a sensor. TCP may deliver
+//! messages late, but delivers all of them in order.
 //!
-//! A message is written when it is due, whether those before it have left or not, and its
-//! time runs from then until its last byte is there. So a loss shows in the times of all
-//! messages that wait behind it.
+//! A message is written when it is due, even if earlier messages have not left. Its time runs from
+//! the due time to the arrival of its last byte. A loss therefore delays all messages that wait
+//! behind it.
 
 use super::command::{AppEvent, Application, Command, Side};
 use crate::scenario::StreamSpec;
 use farlink_tcp::{Instant, Interval};
 
-/// A source of messages and who reads them.
+/// A source of messages and its reader.
 #[derive(Debug)]
 pub(crate) struct Stream {
     spec: StreamSpec,
     /// Due time of the first message: the end of the handshake.
     first: Instant,
-    /// Messages that were written, and that are there.
+    /// Number of messages written, and number of messages received.
     written: u64,
     read: u64,
 }
@@ -30,15 +30,15 @@ impl Stream {
         }
     }
 
-    /// Returns the due time of message `number`, counted from 0. Rounds down, so that nothing
-    /// drifts.
+    /// Returns the due time of message `number`, counted from 0. Computed from the start and
+    /// rounded down, so that rounding errors do not add up.
     fn due(&self, number: u64) -> Instant {
         let bits = (8 * u128::from(self.spec.size)).saturating_mul(number.into());
         let nanos = bits.saturating_mul(1_000_000_000) / u128::from(self.spec.rate);
         self.first + Interval::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Writes what is due.
+    /// Writes the messages that are due.
     fn write(&mut self, now: Instant, commands: &mut Vec<Command>) {
         let before = self.written;
         while Some(self.written) != self.spec.messages && self.due(self.written) <= now {
@@ -53,7 +53,7 @@ impl Stream {
         });
     }
 
-    /// Counts messages among the received bytes.
+    /// Reports the messages that are complete in the `total` bytes received.
     fn read(&mut self, now: Instant, total: u64, commands: &mut Vec<Command>) {
         while (self.read + 1) * self.spec.size <= total {
             commands.push(Command::Responded(now.since(self.due(self.read))));
@@ -110,7 +110,7 @@ mod tests {
         commands
     }
 
-    /// 100 B at 8 kbit/s: one each 100 ms.
+    /// 100 B at 8 kbit/s: one message per 100 ms.
     #[test]
     fn messages_are_written_when_due_and_timed_from_then() {
         let mut stream = Stream::new(StreamSpec {
@@ -131,7 +131,7 @@ mod tests {
             commands(&mut stream, 250, Side::From, AppEvent::Woken),
             [write, Command::Leave(Side::From)]
         );
-        // Two come at once: the first had been held up.
+        // Two messages arrive at once, because the first was delayed.
         let after = |ms| Command::Responded(Interval::from_millis(ms));
         assert_eq!(
             commands(&mut stream, 400, Side::To, AppEvent::Received(299)),
@@ -143,7 +143,8 @@ mod tests {
         );
     }
 
-    /// The largest that may be written does not overflow, and due times do not drift.
+    /// The due time of the highest message number does not overflow, and due times have no
+    /// accumulated rounding error.
     #[test]
     fn due_times_are_those_of_the_rate() {
         let stream = |size, rate| {

@@ -1,13 +1,12 @@
-//! Conversations as tcplib has them (Danzig and Jamin 1991): points of its
-//! empirical distribution functions, measured on the wide-area traffic of the
-//! time. Of the published tables, which have up to 802 points each, these
-//! keep as many as a line between them needs to be within 1.5 % of shares; the
-//! jumps and the tails are kept whole. docs/applications.md says what is drawn
-//! from which.
+//! Conversations of tcplib (Danzig and Jamin 1991): points of its empirical distribution functions,
+//! which were measured on wide-area traffic of that time. The published tables have up to 802
+//! points each. The tables here have as few points as keep linear interpolation within 1.5
+//! percentage points of the published ones. Jumps and tails are complete. docs/applications.md
+//! lists the use of each table.
 
 use farlink_channel::distribution::Distribution;
 
-/// Points of times that are published in milliseconds, in nanoseconds.
+/// Converts the times of points from milliseconds, as published, to nanoseconds.
 const fn from_ms<const N: usize>(mut points: [(f64, f64); N]) -> [(f64, f64); N] {
     let mut i = 0;
     while i < N {
@@ -254,7 +253,7 @@ pub(super) const NNTP_ITEMSIZE: Distribution = Distribution::Table(&[
     (61_299.0, 1.0),
 ]);
 
-/// Articles of a conversation.
+/// Number of articles of a conversation.
 pub(super) const NNTP_NITEMS: Distribution = Distribution::Table(&[
     (1.0, 0.193),
     (2.0, 0.284),
@@ -286,7 +285,7 @@ pub(super) const NNTP_NITEMS: Distribution = Distribution::Table(&[
     (4806.0, 1.0),
 ]);
 
-/// Files of a conversation.
+/// Number of files of a conversation.
 pub(super) const FTP_NITEMS: Distribution = Distribution::Table(&[
     (1.0, 0.164),
     (2.0, 0.332),
@@ -451,7 +450,7 @@ mod tests {
         }
     }
 
-    /// Whole numbers are drawn as often as the tables say, up to 4 standard errors.
+    /// The shares of drawn whole numbers are those of the tables, within 4 standard errors.
     #[test]
     fn whole_numbers_have_their_shares() {
         let mut stream = Streams::new(1, 0).stream("tcplib");

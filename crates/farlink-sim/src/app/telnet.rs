@@ -1,9 +1,7 @@
-//! A user types and the host answers: telnet (RFC 854) and rlogin (RFC 1282) as
-//! tcplib has them.
+//! Remote terminals: telnet (RFC 854) and rlogin (RFC 1282) as in tcplib.
 //!
-//! A conversation lasts as long as its user types. Each keystroke is one byte,
-//! and the host answers it at once, with an echo or with more. Keystrokes do not
-//! wait for answers.
+//! A conversation lasts as long as its user types. Each keystroke is one byte. The host answers
+//! each at once, with an echo or with more bytes. Keystrokes do not wait for answers.
 
 use super::arrivals::Arrivals;
 use super::command::{AppEvent, Application, Command, Side};
@@ -28,15 +26,14 @@ pub(crate) struct Telnet {
 
 #[derive(Debug)]
 struct User {
-    /// Set while the user types, with the end of the typing.
+    /// Set while the user types; `until` is the end of the typing.
     typing: bool,
     until: Instant,
     /// Set during the conversation.
     busy: bool,
-    /// Keystrokes that wait for their answers: when they were typed, and how many
-    /// bytes have come in all when the answer is there.
+    /// Unanswered keystrokes: time of typing, and total bytes received when the answer is complete.
     typed: VecDeque<(Instant, u64)>,
-    /// Bytes of all answers to what was typed.
+    /// Total bytes of the answers to all keystrokes typed.
     expects: u64,
 }
 
@@ -44,7 +41,7 @@ struct User {
 struct Host {
     /// Keystrokes answered, over all connections.
     answered: u64,
-    /// Lengths of the answers to come.
+    /// Lengths of the next answers.
     answers: VecDeque<u64>,
 }
 
@@ -107,7 +104,7 @@ impl Application for Telnet {
 }
 
 impl Telnet {
-    /// The user comes to the next keystroke, or to the end.
+    /// Schedules the next keystroke, or the end of the typing.
     fn think(&mut self, now: Instant, commands: &mut Vec<Command>) {
         let next = now + self.between.draw_time(&mut self.stream);
         commands.push(Command::Wake(next.min(self.user.until)));
@@ -124,7 +121,7 @@ impl Telnet {
         self.user.typed.push_back((now, self.user.expects));
     }
 
-    /// The host has `total` keystrokes.
+    /// Answers keystrokes until `total`, the number that the host has received.
     fn answer(&mut self, total: u64, commands: &mut Vec<Command>) {
         while self.host.answered < total {
             self.host.answered += 1;
@@ -135,7 +132,7 @@ impl Telnet {
         commands.push(Command::Await(Side::From, total + 1));
     }
 
-    /// The user has `total` bytes of answers.
+    /// Reports the answers that are complete in the `total` bytes that the user has received.
     fn read(&mut self, now: Instant, total: u64, commands: &mut Vec<Command>) {
         while let Some(&(typed, expects)) = self.user.typed.front() {
             if expects > total {
@@ -148,7 +145,7 @@ impl Telnet {
         self.end(now, commands);
     }
 
-    /// The conversation is over when nothing is typed any more and all is answered.
+    /// Ends the conversation if the user has stopped typing and all keystrokes are answered.
     fn end(&mut self, now: Instant, commands: &mut Vec<Command>) {
         if self.user.busy && !self.user.typing && self.user.typed.is_empty() {
             self.user.busy = false;
@@ -168,7 +165,7 @@ mod tests {
         Instant::ZERO + Interval::from_secs(seconds)
     }
 
-    /// Keystrokes each 2 s, for 5 s; a conversation every 20 s.
+    /// A user who types every 2 s for 5 s, with a conversation every 20 s.
     fn telnet() -> Telnet {
         let spec = ConversationSpec {
             protocol: Protocol::Telnet,
@@ -202,13 +199,13 @@ mod tests {
         let a = telnet.user.expects;
         let await_first = Command::Await(Side::To, a);
         assert_eq!(first, [Command::Write(Side::To, 1), await_first, wake(5)]);
-        // The second is typed before the first is answered.
+        // The second keystroke is typed before the first is answered.
         let second = commands(&mut telnet, 5, Side::To, AppEvent::Woken);
         assert_eq!(second, [Command::Write(Side::To, 1), wake(6)]);
         let both = telnet.user.expects;
         let end = commands(&mut telnet, 6, Side::To, AppEvent::Woken);
         assert_eq!(end, [Command::Close(Side::To)]);
-        // Both come at once, and are answered one by one.
+        // Two keystrokes arrive together, and are answered one by one.
         assert_eq!(
             commands(&mut telnet, 7, Side::From, AppEvent::Received(2)),
             [
@@ -226,7 +223,7 @@ mod tests {
             commands(&mut telnet, 9, Side::To, AppEvent::Received(both)),
             [second(4), wake(20)]
         );
-        // A connection that ends is no failure now.
+        // The end of the connection after the conversation is no failure.
         let done = AppEvent::Closed(CloseReason::Done);
         assert_eq!(commands(&mut telnet, 10, Side::To, done), []);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Files of the web: a request, a file of a drawn size, a pause of a drawn length.
+//! Web downloads: a request, a file of random size, a pause of random length.
 
 use super::command::{AppEvent, Application, Command, Side};
 use crate::scenario::{Connections, WebSpec};
@@ -10,17 +10,17 @@ use farlink_tcp::{CloseReason, Instant};
 pub(crate) struct Web {
     spec: WebSpec,
     stream: Stream,
-    /// Start of the current file's time.
+    /// Start of the current file's response time.
     asked_at: Instant,
-    /// Files that are there.
+    /// Number of files received.
     done: u64,
     /// Set while a file is being fetched.
     busy: bool,
-    /// Length of the file.
+    /// Bytes of the current file.
     size: u64,
-    /// Bytes of all files asked for.
+    /// Total bytes of all files requested.
     expects: u64,
-    /// Requests answered.
+    /// Number of requests answered.
     answered: u64,
 }
 
