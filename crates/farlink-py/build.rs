@@ -1,9 +1,10 @@
-//! Names the engine by its sources, so that stored results of another one are not taken for its own.
+//! Hashes the engine's sources, so that results stored by another version of the engine are not
+//! reused.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Crates that results are a function of.
+/// Crates that determine results.
 const CRATES: [&str; 7] = [
     "farlink-tcp",
     "farlink-wire",
@@ -26,7 +27,7 @@ fn main() {
     println!("cargo::rustc-env=FARLINK_SOURCES={:016x}", digest.0);
 }
 
-/// Adds the files of a folder in the order of their names, with the ends of lines of Unix.
+/// Adds the files of a folder in the order of their names, with Unix line ends.
 fn add(folder: &Path, digest: &mut Fnv) {
     let mut entries: Vec<_> = fs::read_dir(folder)
         .into_iter()
@@ -46,7 +47,7 @@ fn add(folder: &Path, digest: &mut Fnv) {
     }
 }
 
-/// FNV-1a of 64 bits.
+/// FNV-1a hash of 64 bits.
 struct Fnv(u64);
 
 impl Fnv {

@@ -1,28 +1,28 @@
-//! Asks the processor to have in its cache what will be read soon.
+//! Prefetches memory into the processor's cache.
 //!
-//! A run with thousands of flows does not fit the cache. Which of them has its turn next is known
-//! before it has it, and what a processor was asked for early it need not wait for. To ask changes
-//! nothing but the time that it takes. This is the one thing that the engine needs unsafe code
-//! for, so it has a crate of its own; on processors other than those of x86-64 it does nothing.
+//! A run with thousands of flows does not fit into the cache. The engine knows in advance which
+//! flow is next, and prefetches its memory so that the processor need not wait. Prefetching changes
+//! only the run time. This is the only unsafe code of the engine, so it has its own crate. On
+//! processors other than x86-64 the functions do nothing.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-/// Bytes of a line of the cache.
+/// Bytes of a cache line.
 pub const LINE: usize = 64;
 
-/// A thing will be read, or written to.
+/// Prefetches all cache lines of a value that will be read or written.
 #[inline(always)] // an instruction a line
 pub fn whole<T: ?Sized>(thing: &T) {
     let len = size_of_val(thing);
     lines(thing, len.div_ceil(LINE));
     if align_of_val(thing) < len.min(LINE) {
-        // It may begin within a line, and end within another.
+        // A value that is not aligned to a line can extend into one more line.
         line(thing, len - 1);
     }
 }
 
-/// Prefetches what is boxed, if present. An empty option is not branched on, because a processor
-/// would often mispredict.
+/// Prefetches the value in a box, if present. There is no branch on `None`, because a processor
+/// would often mispredict it.
 #[inline(always)] // as `whole`
 pub fn boxed<T>(thing: &Option<Box<T>>) {
     let at: *const u8 = match thing {
@@ -38,7 +38,7 @@ pub fn boxed<T>(thing: &Option<Box<T>>) {
     }
 }
 
-/// Prefetches this many cache lines from the first byte of a value on, whatever they hold.
+/// Prefetches `lines` cache lines from the first byte of a value on, even beyond its end.
 #[inline(always)] // as `whole`
 pub fn lines<T: ?Sized>(first: &T, lines: usize) {
     for number in 0..lines {
@@ -56,7 +56,7 @@ fn address(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: it reads nothing that a program could see and never faults, whatever the address.
+        // SAFETY: a prefetch has no visible effect and never faults, whatever the address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]

@@ -1,4 +1,4 @@
-//! Columns of one length for Python: bytes in the layout of NumPy, and a list of texts.
+//! Columns of equal length for Python: bytes in NumPy's layout, and a list of texts.
 
 use crate::errors;
 use farlink_sim::scenario::Expanded;
@@ -11,16 +11,17 @@ use std::sync::Arc;
 
 /// Values of one column.
 pub(crate) enum Values {
-    /// Numbers, NaN where there is none.
+    /// Real numbers; NaN means no value.
     F64(Vec<f64>),
-    /// Whole numbers, and per row whether there is one (empty: there always is).
+    /// Whole numbers, and for each row whether it has a value. An empty second list means that all
+    /// rows have one.
     I64(Vec<i64>, Vec<bool>),
     U64(Vec<u64>),
     U32(Vec<u32>),
     I32(Vec<i32>),
     U8(Vec<u8>),
     Flag(Vec<u8>),
-    /// Index of each row into a list of texts.
+    /// For each row an index into the list of texts.
     Text(Vec<i32>, Vec<String>),
 }
 
@@ -36,7 +37,7 @@ impl Values {
         }
     }
 
-    /// Returns the name of the type in NumPy; texts are named by their index.
+    /// Returns the NumPy type name. Text columns have the type of their indices.
     pub(crate) fn dtype(&self) -> &'static str {
         match self {
             Self::F64(_) => "float64",
@@ -49,7 +50,7 @@ impl Values {
         }
     }
 
-    /// Reads a column from bytes in the layout of NumPy.
+    /// Parses a column from bytes in NumPy's layout.
     fn parse(dtype: &str, data: &[u8], present: Vec<bool>, texts: Option<Vec<String>>) -> Self {
         fn numbers<const N: usize, T>(data: &[u8], read: fn([u8; N]) -> T) -> Vec<T> {
             data.as_chunks()
@@ -98,7 +99,7 @@ impl Values {
 #[pyclass(frozen)]
 pub(crate) struct Columns(pub(crate) Vec<(String, Arc<Values>)>);
 
-/// Type in NumPy, bytes, a byte per row of whether there is a number, texts.
+/// NumPy type, bytes, one byte per row that is 1 if the row has a value, texts.
 type Layout<'py> = (
     &'static str,
     Bound<'py, PyBytes>,
@@ -108,7 +109,7 @@ type Layout<'py> = (
 
 #[pymethods]
 impl Columns {
-    /// Builds columns from (name, type in NumPy, bytes, bytes of presence, texts).
+    /// Builds columns from tuples (name, NumPy type, bytes, presence bytes, texts).
     #[new]
     #[allow(clippy::type_complexity)] // Python gives it so
     fn parse(
@@ -141,7 +142,7 @@ impl Columns {
         self.0.iter().map(|(name, _)| name.as_str()).collect()
     }
 
-    /// Returns columns of these names, in this order.
+    /// Returns the columns with these names, in this order.
     fn select(&self, names: Vec<String>) -> PyResult<Self> {
         let chosen = names.into_iter().map(|name| {
             let values = Arc::clone(self.get(&name)?);
@@ -150,7 +151,8 @@ impl Columns {
         chosen.collect::<PyResult<_>>().map(Self)
     }
 
-    /// Returns the type, the bytes, which rows have a number (None: all) and the texts of a column.
+    /// Returns NumPy type, bytes, presence bytes (None if all rows have a value) and texts of a
+    /// column.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Layout<'py>> {
         let values = self.get(name)?;
         let (present, texts) = match &**values {
@@ -185,13 +187,13 @@ impl Columns {
         column.map(|(_, values)| values).ok_or_else(missing)
     }
 
-    /// Builds columns from numbers as they are.
+    /// Builds columns from unconverted numbers.
     pub(crate) fn raw<const N: usize>(columns: [(&'static str, Column); N]) -> PyResult<Self> {
         let columns = columns.map(|(name, column)| (name.to_owned(), plain(column)));
         Self::new(columns.into())
     }
 
-    /// Builds the table of a trace, in seconds and with the names of flows and links.
+    /// Builds the table of a trace, with times in seconds and with the names of flows and links.
     pub(crate) fn of(table: Table, scenario: &Expanded) -> PyResult<Self> {
         let known = columns_of(table.name);
         let columns = known.iter().zip(table.columns);
@@ -201,7 +203,7 @@ impl Columns {
     }
 }
 
-/// Returns a column in the units of its trace.
+/// Converts a column of the engine to the unit of its trace.
 fn read(known: &TraceColumn, column: Column, scenario: &Expanded) -> Values {
     const NONE: u64 = u64::MAX;
     let seconds = |n: u64| n as f64 / 1e9;
@@ -235,7 +237,7 @@ fn read(known: &TraceColumn, column: Column, scenario: &Expanded) -> Values {
     }
 }
 
-/// Returns numbers as they are.
+/// Returns the numbers of a column unconverted.
 pub(crate) fn plain(column: Column) -> Values {
     match column {
         Column::I64(v) => Values::I64(v, Vec::new()),

@@ -1,4 +1,4 @@
-//! Real packets in real time, for Linux.
+//! Emulation for Linux: real packets in real time.
 
 use crate::errors;
 use farlink_emu::{Answer, EmuError, GatewayOptions, Options, Place, Request};
@@ -7,9 +7,9 @@ use pyo3::prelude::*;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-/// Carries packets between hosts of a resolved scenario while a program runs in one.
-/// `options` is JSON (`farlink_emu::Options`); returns what happened as JSON. `notice` is called with
-/// each line for whoever watches a unit.
+/// Carries packets between the hosts of a resolved scenario while a program runs in one of them.
+/// `options` is JSON (`farlink_emu::Options`). Calls `notice` with each line for the user of a
+/// unit. Returns the report as JSON.
 #[pyfunction]
 #[pyo3(signature = (scenario, options, notice = None))]
 #[allow(clippy::needless_pass_by_value)] // taken from Python, for a thread without it
@@ -24,7 +24,8 @@ pub(crate) fn emulate(
         farlink_emu::emulate(&scenario, &options, |carrying, lines| {
             tell(notice.as_ref(), lines)?;
             Python::attach(|py| match py.check_signals() {
-                // The end of a run that the user ends so, and its results are there.
+                // While packets are carried, Ctrl-C or `SystemExit` ends the emulation with its
+                // results, without an exception.
                 Err(e)
                     if carrying
                         && (e.is_instance_of::<PyKeyboardInterrupt>(py)
@@ -52,20 +53,20 @@ fn tell(notice: Option<&Py<PyAny>>, lines: &[String]) -> PyResult<()> {
     })
 }
 
-/// Puts back and takes away what runs that were killed have left.
+/// Restores and removes what killed emulations have left behind.
 #[pyfunction]
 pub(crate) fn sweep(py: Python<'_>) -> Vec<String> {
     py.detach(farlink_emu::sweep)
 }
 
-/// A new key for gateways to join a unit with.
+/// Returns a new key with which gateways join a unit.
 #[pyfunction]
 pub(crate) fn new_key() -> PyResult<String> {
     farlink_emu::new_key().map_err(|e| errors::run_error(&e))
 }
 
-/// Is a host of a unit's scenario. `options` is JSON (`farlink_emu::GatewayOptions`); returns what
-/// happened as JSON. `notice` is called with each line for whoever watches.
+/// Runs a gateway: a host of a unit's scenario. `options` is JSON (`farlink_emu::GatewayOptions`).
+/// Calls `notice` with each line for the user. Returns the report as JSON.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // taken from Python, for a thread without it
 pub(crate) fn gateway(py: Python<'_>, options: String, notice: Py<PyAny>) -> PyResult<String> {
@@ -84,8 +85,9 @@ pub(crate) fn gateway(py: Python<'_>, options: String, notice: Py<PyAny>) -> PyR
     serde_json::to_string(&done).map_err(|e| errors::internal(&e))
 }
 
-/// Asks the emulation whose socket is at `path`; request and answer are JSON
-/// (`farlink_emu::Request`, `farlink_emu::Answer`). Raises what it says is wrong.
+/// Sends a request to the emulation whose socket is at `path`, and returns its answer. Both are
+/// JSON (`farlink_emu::Request`, `farlink_emu::Answer`). Raises the error that the emulation
+/// reports.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // taken from Python, for a thread without it
 pub(crate) fn ask(py: Python<'_>, path: PathBuf, request: String) -> PyResult<String> {
@@ -113,7 +115,8 @@ pub(crate) fn ask(py: Python<'_>, path: PathBuf, request: String) -> PyResult<St
     }
 }
 
-/// Runs a program where `place` says (JSON of `farlink_emu::Place`); returns its exit code.
+/// Runs a program in the host that `place` describes (JSON of `farlink_emu::Place`). Returns its
+/// exit code.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // taken from Python, for a thread without it
 pub(crate) fn execute(py: Python<'_>, place: String, argv: Vec<String>) -> PyResult<i32> {

@@ -30,7 +30,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("ScenarioError", scenario_error(py)?)
 }
 
-/// `ScenarioError` is a `ValueError` too, which takes a class with two bases.
+/// Returns the class `ScenarioError`. It is also a `ValueError`, so it is created with two bases.
 fn scenario_error(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
     let class = SCENARIO_ERROR.get_or_try_init(py, || {
         let bases = PyTuple::new(
@@ -51,7 +51,7 @@ fn scenario_error(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
     Ok(class.bind(py).clone())
 }
 
-/// A mistake in a scenario.
+/// Builds a `ScenarioError`: a mistake in a scenario.
 pub(crate) fn scenario(py: Python<'_>, message: &str) -> PyErr {
     match scenario_error(py) {
         Ok(class) => PyErr::from_type(class, (message.to_owned(),)),
@@ -59,7 +59,7 @@ pub(crate) fn scenario(py: Python<'_>, message: &str) -> PyErr {
     }
 }
 
-/// A run that gave no result.
+/// Builds the exception for a run without a result.
 pub(crate) fn run(py: Python<'_>, error: &SimError) -> PyErr {
     match error {
         SimError::Interrupted => PyKeyboardInterrupt::new_err(()),
@@ -68,13 +68,13 @@ pub(crate) fn run(py: Python<'_>, error: &SimError) -> PyErr {
     }
 }
 
-/// A run that the system ended.
+/// Builds a `RunError` from an error of the emulator.
 #[cfg(target_os = "linux")]
 pub(crate) fn run_error(error: &impl std::fmt::Display) -> PyErr {
     RunError::new_err(error.to_string())
 }
 
-/// Builds the error of an impossible event.
+/// Builds the error of a condition that cannot occur.
 pub(crate) fn internal(error: &impl std::fmt::Display) -> PyErr {
     FarlinkError::new_err(format!("internal error: {error}"))
 }

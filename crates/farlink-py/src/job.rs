@@ -1,4 +1,4 @@
-//! Long work without the GIL: progress is reported and Ctrl-C works meanwhile.
+//! Runs long work without the GIL, reports progress, and reacts to Ctrl-C.
 
 use crate::errors;
 use farlink_sim::scenario::{self, Expanded};
@@ -10,10 +10,10 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Time between two looks at signals and progress.
+/// Interval at which signals and progress are checked.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Stack of a thread beside that of Python, as large as that.
+/// Stack size of worker threads: that of Python's main thread.
 const STACK: usize = 8 << 20;
 
 /// Reads a resolved scenario.
@@ -23,8 +23,8 @@ pub(crate) fn expand(py: Python<'_>, text: &str) -> PyResult<Expanded> {
     aside(py, work)?.map_err(|e| errors::scenario(py, &e.to_string()))
 }
 
-/// Does `work` on a thread of its own. Returns as soon as Python has a signal to raise: the
-/// thread then ends in its own time, and what it made is dropped there.
+/// Runs `work` on its own thread and returns its result. Returns early if Python has a signal to
+/// raise; the thread then finishes later, and drops its result.
 #[allow(clippy::redundant_closure_for_method_calls)] // the method takes one lifetime only
 pub(crate) fn aside<T: Send + 'static>(
     py: Python<'_>,
@@ -55,7 +55,7 @@ pub(crate) fn aside<T: Send + 'static>(
     })
 }
 
-/// The message of a panic.
+/// Returns the message of a panic.
 fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
@@ -82,13 +82,13 @@ impl Jobs {
         self.parts.len()
     }
 
-    /// Runs of all parts.
+    /// Returns the number of runs of all parts.
     pub(crate) fn len(&self) -> usize {
         self.parts.iter().map(|(_, runs)| runs.len()).sum()
     }
 
-    /// The runs in their order, first of each part, second of each part, and so on; and
-    /// which part each is of.
+    /// Returns all runs, and the index of each run's part. The order is the first run of each part,
+    /// the second of each part, and so on.
     pub(crate) fn list(&self) -> (Vec<(&Expanded, u64)>, Vec<usize>) {
         let most = self.parts.iter().map(|(_, runs)| runs.len()).max();
         (0..most.unwrap_or(0))
@@ -101,7 +101,8 @@ impl Jobs {
             .unzip()
     }
 
-    /// Sorts the results of runs, in the order of `list`, by part.
+    /// Groups results by part. `kept` is in the order of [`Self::list`], and `places` has the index
+    /// of each result's part.
     pub(crate) fn by_part<T>(&self, kept: Vec<T>, places: &[usize]) -> Vec<Vec<T>> {
         let mut parts: Vec<Vec<T>> = self.parts.iter().map(|_| Vec::new()).collect();
         for (item, &place) in kept.into_iter().zip(places) {
@@ -111,25 +112,25 @@ impl Jobs {
     }
 }
 
-/// Links and flows above which scenarios are dropped on a thread of their own.
+/// Number of links and flows above which scenarios are dropped on another thread.
 const MANY: usize = 10_000;
 
 impl Drop for Jobs {
-    /// Drops large scenarios aside, so that nobody waits for it after Ctrl-C.
+    /// Drops large scenarios on another thread, so that Ctrl-C returns at once.
     fn drop(&mut self) {
         let parts = std::mem::take(&mut self.parts);
         let size =
             |(scenario, _): &(Expanded, Vec<u64>)| scenario.links.len() + scenario.flows.len();
         if parts.iter().map(size).sum::<usize>() > MANY {
             let thread = std::thread::Builder::new();
-            // Without a thread they are dropped here.
+            // If the thread cannot start, the closure and its scenarios are dropped here.
             let _ = thread.spawn(move || drop(parts));
         }
     }
 }
 
-/// Does `work` on a thread of its own, calls `progress` meanwhile, and stops
-/// the work when Python has a signal to raise.
+/// Runs `work` on its own thread and calls `progress` meanwhile. Stops the work when Python has a
+/// signal to raise.
 pub(crate) fn watch<T: Send>(
     py: Python<'_>,
     total: usize,

@@ -1,5 +1,5 @@
-//! The extension module `farlink._farlink`: texts and numbers in, texts and
-//! columns out. What people touch is Python; this only carries.
+//! The extension module `farlink._farlink`. Its functions take texts and numbers, and return texts
+//! and columns. The user interface is in Python.
 
 mod columns;
 #[cfg(target_os = "linux")]
@@ -59,7 +59,7 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Prints the log of the engine to stderr, if the environment has `FARLINK_LOG`: a level, or
+/// Logs the engine's events to stderr if the environment variable `FARLINK_LOG` has a level or
 /// directives of `tracing-subscriber`.
 fn start_log() {
     let Ok(directives) = std::env::var("FARLINK_LOG") else {
@@ -70,7 +70,7 @@ fn start_log() {
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .without_time();
-    // A program that embeds the module may have a subscriber of its own.
+    // Fails if the embedding program has set its own subscriber, which is then kept.
     let _ = log.try_init();
 }
 
@@ -79,14 +79,14 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Version and digest of the engine's sources: results under the same name are the same.
+/// Returns version and digest of the engine's sources. Engines with equal names give equal results.
 #[pyfunction]
 fn engine() -> &'static str {
     concat!(env!("CARGO_PKG_VERSION"), "+", env!("FARLINK_SOURCES"))
 }
 
-/// Reads a scenario and returns it with every default spelled out, as JSON. `read`
-/// is called with the name of each file that the scenario names and returns its text.
+/// Reads a scenario and returns it as JSON with all defaults filled in. Calls `read` with the name
+/// of each file that the scenario names; `read` returns the text of the file.
 #[pyfunction]
 #[pyo3(signature = (text, origin, overrides, read=None))]
 #[allow(clippy::needless_pass_by_value)] // what PyO3 extracts is owned
@@ -129,7 +129,7 @@ fn scenarios() -> Vec<(&'static str, &'static str)> {
     scenario::library().to_vec()
 }
 
-/// The table of TCPs, as JSON.
+/// Returns the table of TCPs as JSON.
 #[pyfunction]
 fn variants() -> String {
     let rows: Vec<_> = VARIANTS
@@ -143,7 +143,7 @@ fn variants() -> String {
     serde_json::Value::from(rows).to_string()
 }
 
-/// The profiles, each with its TCPs and the keys of `[tcp]` that it sets, as JSON.
+/// Returns the profiles as JSON, each with its TCPs and the keys of `[tcp]` that it sets.
 #[pyfunction]
 fn profiles() -> String {
     let all: Vec<_> = PROFILES
@@ -158,8 +158,8 @@ fn profiles() -> String {
     serde_json::Value::from(all).to_string()
 }
 
-/// Every measure with unit and definition, every trace with its columns, and the
-/// quantities of congestion controls, as JSON.
+/// Returns as JSON all measures with unit and definition, all traces with their columns, and the
+/// quantities of congestion controls.
 #[pyfunction]
 fn registry() -> String {
     serde_json::json!({
@@ -170,15 +170,16 @@ fn registry() -> String {
     .to_string()
 }
 
-/// Runs parts, each a resolved scenario with the numbers of its runs; returns the measures of
-/// each. Runs begin in the order first of each part, second of each part, and so on. When it
-/// raises (Ctrl-C), the measures of as many runs as every part has done are put into `done`.
+/// Runs parts, each a resolved scenario with its run numbers, and returns the measures of each
+/// part. Runs start in the order first run of each part, second of each part, and so on. If it
+/// raises (Ctrl-C), `done` gets the measures of the first n runs of every part, where n is the most
+/// that all parts have.
 #[pyfunction]
 #[pyo3(signature = (parts, threads, progress=None, done=None))]
 #[allow(clippy::needless_pass_by_value)]
 fn simulate(
     py: Python<'_>,
-    // Not copied: a scenario can hold traces of megabytes.
+    // Borrowed, because a scenario can contain traces of megabytes.
     parts: Vec<(PyBackedStr, Vec<u64>)>,
     threads: usize,
     progress: Option<Py<PyAny>>,
@@ -227,7 +228,7 @@ fn simulate(
     }
 }
 
-/// Plays one run with probes on: result, tables, captures.
+/// Runs a scenario once with probes. Returns measures, tables and captures.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)]
 fn trace<'py>(
@@ -259,7 +260,7 @@ fn trace<'py>(
     Ok(out)
 }
 
-/// Returns the places of a radio link's nodes: columns of seconds and metres.
+/// Returns the positions of a radio link's nodes, as columns in seconds and metres.
 #[pyfunction]
 fn trajectory(
     py: Python<'_>,
@@ -284,8 +285,8 @@ fn trajectory(
     ])
 }
 
-/// Packets through the channel of a link by itself: columns of what became of
-/// them, and the closed form, derived quantities and traffic as JSON.
+/// Sends packets through the channel of a link. Returns columns with the fate of each packet, and
+/// closed form, derived values and traffic as JSON.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, clippy::too_many_arguments)] // Python names them
 #[pyo3(signature = (scenario, link, direction, packets, length, spacing_ns, run))]

@@ -1,4 +1,4 @@
-//! Numbers of many runs of a scenario: a row of a run, no name twice, no text.
+//! Numbers of many runs of a scenario. Each run is a row; the names are stored once for all rows.
 
 use crate::columns::{Columns, Values};
 use crate::errors;
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::iter::repeat_n;
 
-/// Kept numbers of one run.
+/// Numbers of one run.
 pub(crate) struct Row {
     run: u64,
     numbers: Box<[f64]>,
@@ -27,7 +27,8 @@ impl Row {
     }
 }
 
-/// Meaning of the numbers and derived channel values, equal for all runs of a scenario.
+/// Meaning of the numbers, and derived values of channels. Both are equal for all runs of a
+/// scenario.
 pub(crate) struct Known {
     groups: Vec<Group>,
     derived: String,
@@ -42,14 +43,14 @@ impl Known {
     }
 }
 
-/// The measures of runs of one scenario.
+/// Measures of the runs of one scenario.
 #[pyclass(frozen)]
 pub(crate) struct Measures {
     known: Known,
     rows: Vec<Row>,
 }
 
-/// Scope, what tells one item from another, names of measures.
+/// Scope, identity of each item, names of measures.
 type Described<'a> = (&'static str, &'a [Vec<String>], &'a [String]);
 
 #[pymethods]
@@ -58,8 +59,8 @@ impl Measures {
         self.rows.len()
     }
 
-    /// Returns the meaning of a run's numbers, group after group: of each item in turn, each
-    /// measure in turn.
+    /// Returns the meaning of a row's numbers. Each group lists its items and measures; its numbers
+    /// are all measures of the first item, then of the second, and so on.
     #[getter]
     fn groups(&self) -> Vec<Described<'_>> {
         let groups = self.known.groups.iter();
@@ -74,43 +75,43 @@ impl Measures {
         &self.known.derived
     }
 
-    /// Events of all runs.
+    /// Returns the number of events of all runs.
     #[getter]
     fn events(&self) -> u64 {
         self.rows.iter().map(|row| row.events).sum()
     }
 
-    /// Simulated time of the first run.
+    /// Returns the simulated seconds of the first run.
     #[getter]
     fn simulated_s(&self) -> f64 {
         self.rows.first().map_or(f64::NAN, |row| row.simulated_s)
     }
 
-    /// The number at a place of the row, run by run; None where there was nothing to measure.
+    /// Returns the numbers at one index of the rows, run by run; None if there was nothing to
+    /// measure.
     fn column(&self, place: usize) -> Vec<Option<f64>> {
         let rows = self.rows.iter();
         rows.map(|row| row.numbers.get(place).copied().and_then(there))
             .collect()
     }
 
-    /// The numbers from `start` up to `stop` of the run that is `number`th here.
+    /// Returns the numbers from index `start` up to `stop` of the row with index `number`.
     fn row(&self, number: usize, start: usize, stop: usize) -> Vec<Option<f64>> {
         let row = self.rows.get(number).map_or(&[][..], |row| &row.numbers);
         let part = row.get(start..stop).unwrap_or_default();
         part.iter().copied().map(there).collect()
     }
 
-    /// The numbers of all runs, run after run: one column, `value`, NaN where there was nothing
-    /// to measure.
+    /// Returns the numbers of all runs, row after row, as one column `value`; NaN if there was
+    /// nothing to measure.
     fn numbers(&self) -> PyResult<Columns> {
         let rows = self.rows.iter();
         let values = rows.flat_map(|row| row.numbers.iter().copied()).collect();
         Columns::raw([("value", Column::F64(values))])
     }
 
-    /// A table of all flows, links, agents of one kind or of the runs: the number of the run and
-    /// what tells one item from another, then a column a measure. Rows are in the order of
-    /// the items, those of one item in the order of the runs.
+    /// Returns the table of a scope. Its columns are the run number, the identity of the item, and
+    /// one column per measure. Rows are sorted by item, then by run.
     fn table(&self, scope: &str) -> PyResult<Columns> {
         let mut at = 0;
         for group in &self.known.groups {
@@ -163,7 +164,7 @@ impl Measures {
     }
 }
 
-/// Nothing is kept as NaN.
+/// Returns None for NaN, which stands for a missing value.
 fn there(x: f64) -> Option<f64> {
     x.is_finite().then_some(x)
 }

@@ -1,7 +1,7 @@
-//! Columns as the bytes of a Parquet file, and back.
+//! Converts columns to the bytes of a Parquet file and back.
 //!
-//! The crate `parquet` is used without Arrow, and pages are compressed with Snappy: both keep the
-//! package small. Every reader of Parquet (DuckDB, pandas, Polars) opens these files.
+//! Uses the crate `parquet` without Arrow and with Snappy compression, because both keep the
+//! package small. All readers of Parquet (DuckDB, pandas, Polars) open these files.
 
 use crate::columns::{Columns, Values};
 use bytes::Bytes;
@@ -24,11 +24,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Texts that a row must have in a column to be read.
+/// For a column, the texts of the rows to read.
 type Filter = HashMap<String, Vec<String>>;
 
-/// Returns columns as a Parquet file with these key-value pairs in its footer. A row group ends
-/// before each row of `ends`, rising, and before the end. NaN is written as null.
+/// Returns columns as a Parquet file, with these key-value pairs in its footer. `ends` has rising
+/// row numbers at which a row group ends. NaN is written as null.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // Python gives it so
 pub(crate) fn to_parquet<'py>(
@@ -43,7 +43,7 @@ pub(crate) fn to_parquet<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// Returns the number of rows, the key-value pairs and the names of the columns of a Parquet file.
+/// Returns the number of rows, the key-value pairs and the column names of a Parquet file.
 ///
 /// # Errors
 ///
@@ -66,7 +66,7 @@ pub(crate) fn parquet_footer(
     Ok((rows, pairs.collect(), columns.collect()))
 }
 
-/// Reads columns of a Parquet file, of the rows whose texts are among those of `filter`.
+/// Reads columns of a Parquet file. With `filter`, only rows whose texts are listed.
 ///
 /// # Errors
 ///
@@ -102,8 +102,8 @@ fn write(columns: &Columns, metadata: Vec<(String, String)>, ends: &[usize]) -> 
         ));
     let mut fields: Vec<TypePtr> = Vec::new();
     for (name, values) in &columns.0 {
-        // A dictionary of numbers, which hardly repeat, is larger than the numbers. Whole numbers
-        // mostly rise row by row, so their differences are short.
+        // Numbers rarely repeat, so a dictionary would be larger than the numbers. Whole numbers
+        // mostly rise from row to row, so their differences are short.
         let path = ColumnPath::from(name.as_str());
         properties = match **values {
             Values::Text(..) => properties.set_column_dictionary_enabled(path, true),
@@ -268,7 +268,7 @@ fn read(data: PyBackedBytes, wanted: &[String], filter: &Filter) -> Result<Vec<(
     Ok(wanted.iter().cloned().zip(columns).collect())
 }
 
-/// A column that is read row group by row group.
+/// Values of a column, read row group by row group.
 enum Reading {
     F64(Vec<f64>),
     I64(Vec<i64>, Vec<bool>),
@@ -297,7 +297,7 @@ impl Reading {
         })
     }
 
-    /// Appends the rows of a row group that `keep` names.
+    /// Appends the rows of a row group for which `keep` is set.
     fn read(&mut self, group: &dyn RowGroupReader, at: usize, keep: &[bool]) -> Result<()> {
         let reader = group.get_column_reader(at)?;
         match self {
@@ -324,7 +324,7 @@ impl Reading {
                 texts,
                 seen,
             } => {
-                // Texts are sorted or repeat, so the one before is mostly the same.
+                // Texts are sorted or repeated, so the previous text is mostly the same.
                 let mut last: Option<(ByteArray, i32)> = None;
                 for value in kept(values::<ByteArrayType>(reader, keep.len())?, keep) {
                     let value = value.unwrap_or_else(|| "".into());

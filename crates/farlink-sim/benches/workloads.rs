@@ -1,14 +1,14 @@
-//! Whole runs, timed: events, delivered segments, instructions and memory.
+//! Benchmarks of whole runs: time, events, delivered segments, instructions and memory.
 //!
-//! Each case runs in a process of its own, so that its peak memory is its own, and several times,
-//! of which the fastest counts: other programs only ever make a run slower. Beside each stands
-//! what a bare heap takes for as many events: a floor, and a measure of the machine. Where
-//! valgrind is installed, one more run of each case counts its instructions, exactly.
+//! Each case runs in its own process, so that the peak memory is that of the case. It runs several
+//! times, and the fastest run counts, because other programs can only slow a run down. Each row
+//! also has the time of a bare heap for as many events, as a lower bound and a measure of the
+//! machine. If valgrind is installed, another run of each case counts instructions.
 //!
-//! `cargo bench -p farlink-sim --bench workloads -- PART...` runs the cases whose names contain
-//! one of the parts; `--no-count` counts no instructions, `--list` prints the names.
-//! `tools/bench_against.py` compares two builds of this file; it asks for one case by the
-//! environment variable `FARLINK_BENCH_ONE`, and gets one line of JSON.
+//! `cargo bench -p farlink-sim --bench workloads -- PART...` runs the cases whose names contain one
+//! of the parts. `--no-count` counts no instructions, and `--list` prints the names.
+//! `tools/bench_against.py` compares two builds of this file: it selects one case with the
+//! environment variable `FARLINK_BENCH_ONE`, and reads one line of JSON.
 #![allow(clippy::print_stdout, missing_docs)]
 
 use farlink_sim::scenario::Expanded;
@@ -19,27 +19,27 @@ use std::collections::BinaryHeap;
 use std::process::Command;
 use std::time::Instant;
 
-/// Names the one case to run in this process.
+/// Environment variable that names the one case to run in this process.
 const ONE: &str = "FARLINK_BENCH_ONE";
 /// Environment variable with the number of runs, in place of the case's own.
 const RUNS: &str = "FARLINK_BENCH_RUNS";
 
-/// Path that is simulated.
+/// Simulated path.
 enum Path {
-    /// A scenario of the library.
+    /// A scenario of the library with this name.
     Library(&'static str),
-    /// Flows over one link with the rate, round trip and queue of the library's dumbbells.
+    /// Flows over one link with the rate, round-trip time and queue of the library's dumbbells.
     OneHop,
-    /// One wide hop: each flow has the share of the rate and the queue that one of a hundred has,
-    /// for two seconds. It shows the cost of many flows that mostly do not repair losses.
+    /// Flows over one link for 2 s. Rate and queue grow with the number of flows: 10 Mbit/s and 50
+    /// kB each. Shows the cost of many flows that rarely repair losses.
     OneWideHop,
     /// The library's `dumbbell-100` with another number of flows.
     Dumbbell,
     /// The library's `dumbbell-1000-pairs` with another number of flows and pairs.
     Pairs,
-    /// A download of 20 kB over the path of `geo-omueti2007`, in a batch of so many runs.
+    /// A batch of this many downloads of 20 kB over the path of `geo-omueti2007`.
     Short(u64),
-    /// 50 MB over a router, with an agent of this kind there or none.
+    /// A transfer of 50 MB over a router, with an agent of this kind or none.
     Agent(Option<&'static str>),
 }
 
@@ -47,11 +47,11 @@ struct Case {
     name: &'static str,
     path: Path,
     tcp: &'static str,
-    /// Flows, where the path leaves that open.
+    /// Number of flows, if the path does not define it; else 0.
     flows: u32,
     /// Overrides `tcp.delayed_ack`.
     delayed_ack: Option<&'static str>,
-    /// Times to run it.
+    /// Number of runs, of which the fastest counts.
     runs: u32,
 }
 
@@ -138,7 +138,7 @@ fn cases() -> Vec<Case> {
     ];
     let delayed_ack = |name: &str| match name {
         _ if name.ends_with("ack-each") => Some("off"),
-        // The path of 2007 has an acknowledgment for each segment unless asked.
+        // `geo-omueti2007` sends an ACK per segment by default.
         "geo-delayed-ack" => Some("200 ms"),
         _ => None,
     };
@@ -174,8 +174,8 @@ impl Case {
             .map_err(|e| e.to_string())
     }
 
-    /// A scenario of the library with this case's number of flows instead of its own. More than
-    /// a thousand start closer together: all within a second.
+    /// Returns a scenario of the library with this case's number of flows. More than a thousand
+    /// flows all start within 1 s.
     fn with_flows(&self, text: &str, count: &str) -> String {
         let stagger = (1_000_000 / self.flows).min(1000);
         text.replace(count, &format!("count = {}\n", self.flows))
@@ -216,7 +216,7 @@ impl Case {
             .replace("\"5 s\"", "\"2 s\"")
     }
 
-    /// Runs that are timed as one.
+    /// Number of runs that are timed together.
     fn batch(&self) -> u64 {
         match self.path {
             Path::Short(runs) => runs,
@@ -224,7 +224,7 @@ impl Case {
         }
     }
 
-    /// Runs it so many times, of which the fastest counts.
+    /// Runs the case `runs` times. Returns the measurements, with the time of the fastest.
     fn measure(&self, runs: u32) -> Result<Value, String> {
         let scenario = self.scenario()?;
         let (mut best, mut events, mut segments) = (f64::INFINITY, 0, 0);
@@ -249,7 +249,7 @@ impl Case {
         }))
     }
 
-    /// Instructions of one run, in a process of its own under valgrind.
+    /// Returns the instructions of one run under valgrind, in its own process.
     fn instructions(&self) -> Option<f64> {
         let counted = Command::new("valgrind")
             .args(["--tool=cachegrind", "--cache-sim=no"])
@@ -266,11 +266,11 @@ impl Case {
     }
 }
 
-/// A transfer over a router that has an agent of this kind, or none: what a packet costs there
-/// is the difference over the packets of the second link.
+/// A transfer over a router with an agent of this kind or none. The difference in time per packet
+/// of the second link is the agent's cost.
 fn with_agent(kind: Option<&str>) -> String {
     let agent = kind.map(|kind| {
-        // Off is snoop, switched off.
+        // The kind "off" is a snoop agent that is switched off.
         let (kind, enabled) = match kind {
             "off" => ("snoop", false),
             kind => (kind, true),
@@ -298,8 +298,8 @@ fn of_library(name: &str) -> Result<&'static str, String> {
         .ok_or_else(|| format!("{name}: not in the library"))
 }
 
-/// Seconds that a heap of so many pending events takes to hand out `events`, each of which puts
-/// another in its place: without what an event does, and without asking what it is.
+/// Returns the seconds that a heap with `pending` entries takes to replace its first entry `events`
+/// times. The entries are not handled.
 fn bare_heap(events: u64, pending: u64) -> f64 {
     let mut state = 1_u64;
     let mut random = || {
@@ -364,7 +364,8 @@ fn main() {
     }
 }
 
-/// A line of the table: what a process of the case's own said, and what only this one knows.
+/// Formats a row of the table, from the report of the case's own process and the measurements of
+/// this process.
 fn row(case: &Case, count: bool) -> Result<String, String> {
     let myself = std::env::current_exe().map_err(|e| e.to_string())?;
     let entry = Command::new(&myself).env(ONE, case.name).output();
@@ -389,7 +390,7 @@ fn row(case: &Case, count: bool) -> Result<String, String> {
     ))
 }
 
-/// Most memory that this process ever held, in MB, where the system tells.
+/// Returns the peak memory of this process in MB, if the system reports it.
 fn peak_memory() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let kib = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;

@@ -148,7 +148,7 @@ fn build_agent(agent: &ExpandedAgent, links: &[ExpandedLink]) -> Box<dyn Agent> 
 fn split(agent: &ExpandedAgent, links: &[ExpandedLink]) -> SplitSettings {
     let spec = &agent.spec;
     let buffer = spec.buffer.map_or(u64::MAX, |buffer| buffer.0);
-    // The agent is a host of its links, and sends what they take whole.
+    // The agent is a host of its links, so its packets are limited by their MTUs.
     let mtu = |is_wireless: bool| {
         let there = links.iter().enumerate();
         let there = there.filter(|(_, link)| link.a == agent.at || link.b == agent.at);
@@ -173,8 +173,9 @@ fn split(agent: &ExpandedAgent, links: &[ExpandedLink]) -> SplitSettings {
         })
     };
     let over_v4 = |tcp: &Config, is_wireless| half(tcp, tcp.mss, mtu(is_wireless), IpVersion::V4);
-    // What it sends in another's name over IPv6 no router cuts, nor does it hear that it is
-    // too long: it keeps to what every link takes that is one for IPv6.
+    // Over IPv6 no router fragments the packets that the agent sends with another host's address,
+    // and "packet too big" messages do not reach the agent. Its packets therefore fit every link
+    // whose MTU allows IPv6.
     let sides = links.iter().flat_map(|link| [&link.down, &link.up]);
     let mtus = sides.filter_map(|side| side.mtu).map(|mtu| mtu.bytes);
     let least = mtus.filter(|&mtu| mtu >= IpVersion::V6.least_mtu()).min();
@@ -232,7 +233,7 @@ fn link(link: &ExpandedLink, streams: &Streams) -> Result<Link, RunError> {
     let Some(arq) = &link.arq else {
         return Ok(one_medium(built));
     };
-    // The channels act on frames.
+    // The channels of an ARQ link act on frames.
     let halves = Direction::BOTH.map(|direction| {
         let here = built.direction(direction);
         let stream = streams.stream(&format!("link/{}/{}/mac", link.name, direction.name()));
@@ -262,13 +263,13 @@ fn queue_limit(spec: QueueSpec) -> QueueLimit {
         QueueSpec::Unlimited => QueueLimit::Unlimited,
         QueueSpec::Packets(n) => QueueLimit::Packets(n),
         QueueSpec::Bytes(n) => QueueLimit::Bytes(n),
-        // An expanded scenario has its limits in bytes.
+        // Expansion has replaced limits in bandwidth-delay products by limits in bytes.
         QueueSpec::Bdp { .. } => QueueLimit::Bytes(0),
     }
 }
 
-/// Stages of a direction, and the jitter of the host at its end. The stream of that jitter is
-/// named after host and link: it draws the same numbers whatever the channel does.
+/// Returns the stages of a direction, and the jitter of the host at its end. The random stream of
+/// the jitter is named after host and link, so that it does not depend on the channel.
 pub(crate) fn channel_to_end(
     spec: &DirectionSpec,
     streams: &Streams,
@@ -284,8 +285,8 @@ pub(crate) fn channel_to_end(
     Ok(Channel::new(stages))
 }
 
-/// Stages of a direction, each with a random stream of its own name, so that
-/// what one draws does not depend on what else there is.
+/// Returns the stages of a direction. Each has a random stream with its own name, so that the draws
+/// of a stage do not depend on the other stages.
 pub(crate) fn channel(
     spec: &DirectionSpec,
     streams: &Streams,
@@ -314,7 +315,7 @@ fn channel_stages(
     Ok(stages)
 }
 
-/// The stages of one table, in the standard order.
+/// Returns the stages of one channel table, in the standard order.
 fn group_stages(
     group: &ChannelSpec,
     place: &process::Place<'_>,

@@ -1,5 +1,5 @@
-//! Registry of measures. Each measure is one entry, in the table of its subject, and values come in
-//! the order of the table.
+//! Registry of metrics. Each metric is one entry in the table of its subject (flow, link, run,
+//! agent). Values come in the order of the table.
 
 mod agent;
 mod flow;
@@ -18,7 +18,7 @@ pub(crate) use link::needed;
 pub(crate) use table::Values;
 pub use table::{Combine, Kind, Metric, Scope};
 
-/// View of a run: values of its flows, and how many of these were cut off.
+/// View of a run: the values of its flows, and the number of flows that `max_duration` cut off.
 struct Run<'a> {
     flows: &'a [Values],
     unfinished: usize,
@@ -42,8 +42,8 @@ measures! { RUN: OfRun;
 }
 
 impl Run<'_> {
-    /// Jain's index of a measure of the flows over TCP: a flow of datagrams has what its
-    /// source sends, and shares with nobody.
+    /// Returns Jain's index of a metric over the flows over TCP and XTP. Flows of datagrams are
+    /// left out, because their rate is that of their source.
     fn fairness(&self, measure: &str) -> Option<f64> {
         let place = |name: &str| METRICS.iter().position(|metric| metric.name == name);
         let (which, datagrams) = (place(measure)?, place("datagrams_sent")?);
@@ -61,7 +61,7 @@ impl Run<'_> {
     }
 }
 
-/// Every metric, flows first.
+/// All metrics: those of flows, links, the run and agents.
 static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
     let flow = FLOW.iter().flat_map(|m| m.described(Scope::Flow));
     let link = LINK.iter().flat_map(|m| m.described(Scope::Link));
@@ -72,13 +72,13 @@ static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Every metric, flows first; those of one scope are in the order of their values. An agent has
-/// those that it counts.
+/// Returns all metrics, flows first. Within one scope the order is that of the values. The agent
+/// metrics are those of all kinds of agents.
 pub fn metrics() -> &'static [Metric] {
     &METRICS
 }
 
-/// Values of `scope` by the names of their metrics.
+/// Returns the values of `scope` by metric name.
 pub(crate) fn named(scope: Scope, values: &Values) -> Map<String, Json> {
     let of = METRICS.iter().filter(|metric| metric.scope == scope);
     of.zip(values.iter())
@@ -86,7 +86,7 @@ pub(crate) fn named(scope: Scope, values: &Values) -> Map<String, Json> {
         .collect()
 }
 
-/// Values of every flow at the end of the run.
+/// Returns the values of every flow at the end of the run.
 pub(crate) fn of_flows(world: &World) -> Vec<Values> {
     let mut flows: Vec<_> = world
         .order
@@ -106,18 +106,18 @@ pub(crate) fn of_flows(world: &World) -> Vec<Values> {
     flows.iter().map(|flow| taken(FLOW, flow)).collect()
 }
 
-/// Values of a directed link at the end of a run of `period` nanoseconds; `needed` are the packets
-/// of data that had to cross it, if that is known.
+/// Returns the values of a link direction after `period` nanoseconds. `needed` is the number of
+/// data packets that had to cross it, if known.
 pub(crate) fn of_link(world: &World, link: LinkId, needed: Option<u64>, period: u64) -> Values {
     taken(LINK, &Link::new(world, link, needed, period))
 }
 
-/// Values of a run whose flows have these values, and so many of which were cut off.
+/// Returns the values of a run with these flows, of which `unfinished` were cut off.
 pub(crate) fn of_run(flows: &[Values], unfinished: usize) -> Values {
     taken(RUN, &Run { flows, unfinished })
 }
 
-/// Jain, Chiu and Hawe 1984, eq. 2; `None` if nobody got anything.
+/// Returns Jain's index (Jain, Chiu and Hawe 1984, eq. 2); `None` if all shares are 0.
 fn jain(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|x| x * x).sum();
@@ -170,14 +170,14 @@ mod tests {
         };
         assert_eq!(index(&[5.0, 5.0, 5.0, 5.0]), Some(1.0));
         assert_eq!(index(&[7.0, 0.0, 0.0, 0.0]), Some(0.25));
-        // k of n have the same and the others nothing: k / n.
+        // If k of n have equal shares and the others nothing, the index is k / n.
         assert_eq!(index(&[2.0, 2.0, 2.0, 0.0]), Some(0.75));
         assert_eq!(index(&[1.0, 2.0, 3.0]), Some(36.0 / (3.0 * 14.0)));
         assert_eq!(index(&[1.0]), None);
         assert_eq!(index(&[0.0, 0.0]), None);
     }
 
-    /// A flow of datagrams gets what its source sends, and no TCP is unfair by that.
+    /// Flows of datagrams do not count in the fairness index.
     #[test]
     fn fairness_is_of_the_flows_over_tcp() {
         let flow = |goodput, sent: Option<f64>| -> Values {

@@ -1,4 +1,5 @@
-//! The numbers of a run as one row, and what each of them is: the same for all runs of a scenario.
+//! All numbers of a run as one row, and the meaning of each, which is equal for all runs of a
+//! scenario.
 
 use crate::metrics::{self, Scope};
 use crate::run::Outcome;
@@ -6,13 +7,13 @@ use crate::sample::derived_json;
 use crate::scenario::Expanded;
 use serde_json::{Value, json};
 
-/// Numbers that stand together in a row: of each item in turn, each measure in turn.
+/// Consecutive numbers of a row: for each item in order, its measures in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Group {
     /// Subject: "flow", "link", "run" or "agent".
     pub scope: &'static str,
-    /// Identity of each item: the name of a flow; name and direction of a link; kind, router and
-    /// link of an agent.
+    /// Identity of each item: name of a flow; name and direction of a link; kind, router and link
+    /// of an agent.
     pub items: Vec<Vec<String>>,
     /// Names of the measures.
     pub measures: Vec<String>,
@@ -31,9 +32,9 @@ impl Group {
 }
 
 impl Outcome {
-    /// Every number of the run in one row: [`Outcome::groups`] says what each is; NaN where
-    /// there was nothing to measure. Flows, links, the run, its events and simulated seconds,
-    /// agents.
+    /// Returns all numbers of the run as one row; NaN if there was nothing to measure.
+    /// [`Outcome::groups`] returns the meaning of each. The order is flows, links, run, events and
+    /// simulated seconds, agents.
     pub fn numbers(&self) -> Vec<f64> {
         let whole = metrics::of_run(&self.flows, self.unfinished);
         let links = self.links.each().map(|(_, values)| values);
@@ -47,7 +48,7 @@ impl Outcome {
         row
     }
 
-    /// Returns the meaning of each of [`Outcome::numbers`].
+    /// Returns the meanings of the numbers of [`Outcome::numbers`].
     pub fn groups(&self, scenario: &Expanded) -> Vec<Group> {
         let measures = |scope: Scope| {
             let known = metrics::metrics()

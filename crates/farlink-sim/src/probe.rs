@@ -1,7 +1,7 @@
-//! Probes: what happened, row by row, in columns.
+//! Probes: tables of the events of a run, stored in columns.
 //!
-//! A run without probes carries an empty `Option` and nothing else. Columns are
-//! plain vectors, ready to be handed to a data frame without a copy per row.
+//! A run without probes has `None` instead, and no other cost. Columns are plain vectors, which a
+//! data frame takes without a copy per row.
 
 mod tables;
 
@@ -25,7 +25,7 @@ pub use tables::{
     limits, quantities, traces,
 };
 
-/// Everything that is recorded in a run.
+/// All tables and captures of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Probes {
     state: Vec<State>,
@@ -42,24 +42,25 @@ pub(crate) struct Probes {
     deliveries: Vec<Delivery>,
     drops: Vec<Lost>,
     datagrams: Vec<Arrived>,
-    /// The flow of the scenario that each number in packets and of ends is.
+    /// Index in the scenario of each flow number used by packets and ends.
     pub(crate) flows: ById<FlowId, u32>,
     acted: Vec<Acted>,
     passages: Vec<Passage>,
     frames: Vec<Framed>,
     /// Capture point of each node that has one.
     pub(crate) captures: ById<NodeId, Option<CapturePoint>>,
-    /// The two sides of each tap, first that of the other links.
+    /// The two capture points of each tap: the side of the other links, then the side of the
+    /// agent's link.
     pub(crate) taps: Vec<[CapturePoint; 2]>,
 }
 
 impl Probes {
-    /// The number of a flow in the scenario.
+    /// Returns the index of a flow in the scenario.
     fn flow(&self, id: FlowId) -> u32 {
         self.flows.get(id).copied().unwrap_or(id.0)
     }
 
-    /// Adds the rows of an endpoint's record.
+    /// Adds the rows for a record of an endpoint.
     pub(crate) fn record(&mut self, end: EndId, time: Instant, record: &Record) {
         let at = (time, self.flow(end.flow()), end.side() as u8);
         match *record {
@@ -116,7 +117,7 @@ impl Probes {
         }
     }
 
-    /// Packets of `link` that began to be sent until `now`.
+    /// Adds a row for each packet of `link` whose transmission began by `now`.
     pub(crate) fn departures(&mut self, directed: LinkId, link: &Simplex, now: Instant) {
         let (link_number, direction) = split(directed);
         let all: Vec<_> = link.departures().collect();
@@ -135,7 +136,7 @@ impl Probes {
         }
     }
 
-    /// Length of a queue after a packet joined it.
+    /// Adds the length of a queue after a packet joined it.
     pub(crate) fn queued(&mut self, time: Instant, directed: LinkId, packets: u32, bytes: u64) {
         let (link, direction) = split(directed);
         self.queue.push(Queue {
@@ -147,7 +148,7 @@ impl Probes {
         });
     }
 
-    /// A packet reached the far end of a link.
+    /// Adds a packet that reached the far end of a link.
     pub(crate) fn delivery(&mut self, time: Instant, directed: LinkId, packet: &Packet) {
         let (link, direction) = split(directed);
         let row = Delivery {
@@ -160,7 +161,7 @@ impl Probes {
         self.deliveries.push(row);
     }
 
-    /// A packet was lost; `seq` is its first byte in the stream, if it has any.
+    /// Adds a lost packet. `seq` is the stream position of its first data byte, if it has data.
     pub(crate) fn lost(
         &mut self,
         time: Instant,
@@ -182,7 +183,7 @@ impl Probes {
         });
     }
 
-    /// A datagram left its source.
+    /// Adds a datagram that left its source.
     pub(crate) fn datagram_sent(&mut self, time: Instant, packet: &Packet) {
         if let Payload::Udp(datagram) = &packet.payload {
             let (at, len) = ((time, self.flow(packet.flow), 0), datagram.body.len());
@@ -191,7 +192,7 @@ impl Probes {
         }
     }
 
-    /// Data left a sender of XTP.
+    /// Adds data that left an XTP sender.
     pub(crate) fn xtp_sent(
         &mut self,
         time: Instant,
@@ -210,7 +211,8 @@ impl Probes {
         self.delivered.push(Delivered::of(at, bytes));
     }
 
-    /// The first copy of a datagram arrived; `total` bytes have come now.
+    /// Adds the first copy of a datagram that arrived. `total` is the number of bytes received so
+    /// far.
     pub(crate) fn datagram_received(
         &mut self,
         time: Instant,
@@ -229,7 +231,7 @@ impl Probes {
         self.delivered.push(Delivered::of((time, flow, 1), total));
     }
 
-    /// Agent number `agent` did something; `seq` is its place in the stream.
+    /// Adds an action of agent number `agent`. `seq` is the stream position concerned, if any.
     pub(crate) fn agent(&mut self, time: Instant, agent: u32, note: &Note, seq: Option<u64>) {
         if note.act == Act::Reset {
             log::agent_reset(time, agent, self.flow(note.flow));
@@ -243,21 +245,21 @@ impl Probes {
         });
     }
 
-    /// A packet left or came to an end of its flow, or passed a side of an agent's node.
+    /// Adds a packet that left or reached an end of its flow, or passed a side of an agent's node.
     pub(crate) fn passage(&mut self, mut passage: Passage) {
         passage.flow = self.flow(FlowId(passage.flow));
         self.passages.push(passage);
     }
 
-    /// A packet passed a side of tap number `tap`.
+    /// Captures a packet that passed a side of tap number `tap`.
     pub(crate) fn tapped(&mut self, time: Instant, tap: usize, wireless: bool, packet: &Packet) {
         if let Some(sides) = self.taps.get_mut(tap) {
-            // As in `capture`.
+            // Errors are ignored for the reason given in `capture`.
             let _ = sides[usize::from(wireless)].packet(time, packet);
         }
     }
 
-    /// A frame was sent on link number `link`.
+    /// Adds a frame sent on link number `link`.
     pub(crate) fn frame(&mut self, link: u32, sent: &SentFrame) {
         let direction = sent.from as u8;
         let frame = &sent.frame;
@@ -275,11 +277,11 @@ impl Probes {
         });
     }
 
-    /// A packet passed the capture point of `node`.
+    /// Captures a packet that passed `node`, if the node has a capture point.
     pub(crate) fn capture(&mut self, time: Instant, node: NodeId, packet: &Packet) {
         if let Some(Some(point)) = self.captures.get_mut(node) {
-            // Only a packet that IP could not carry is refused, and the
-            // scenario's limits let none be made.
+            // The only error is a packet too long for IP. Limits of the scenario exclude such
+            // packets.
             let _ = point.packet(time, packet);
         }
     }
@@ -308,7 +310,7 @@ impl Probes {
     }
 }
 
-/// Number of the link and of its direction.
+/// Splits a link direction into the number of the link and of the direction.
 fn split(directed: LinkId) -> (u32, u8) {
     (directed.link(), directed.direction() as u8)
 }

@@ -1,12 +1,13 @@
-//! Quantiles of many times, from counts in narrow bins.
+//! Quantiles of many times, from a histogram with narrow bins.
 
 use std::collections::BTreeMap;
 
-/// Bins per doubling, as a power of two: a bin is at most 1/128 of its times wide.
+/// Power of two of the number of bins per doubling. The width of a bin is at most 1/128 of its
+/// values.
 const BITS: u32 = 7;
 
-/// Times counted in bins that grow with them. A run has a few hundred bins, and
-/// memory is taken for the bins that are used.
+/// Histogram with bins of about equal relative width. A run uses a few hundred bins, and only used
+/// bins take memory.
 #[derive(Debug, Default)]
 pub(crate) struct Quantiles {
     bins: BTreeMap<u16, u64>,
@@ -35,7 +36,7 @@ impl Quantiles {
         (self.count > 0).then_some(self.most)
     }
 
-    /// The value that so many per cent are up to (nearest rank), right to 0.4 %.
+    /// Returns the percentile by nearest rank, accurate to 0.4 %.
     pub(crate) fn percentile(&self, percent: u64) -> Option<u64> {
         let rank = (u128::from(self.count) * u128::from(percent)).div_ceil(100) as u64;
         let mut up_to = 0;
@@ -49,7 +50,7 @@ impl Quantiles {
     }
 }
 
-/// The bin of a value: the value itself below 2^BITS, then 2^BITS a doubling.
+/// Returns the bin of a value: the value itself below 2^BITS, then 2^BITS bins per doubling.
 fn bin(x: u64) -> u16 {
     let doublings = (u64::BITS - x.leading_zeros()).saturating_sub(BITS + 1);
     let leading = x >> doublings;
@@ -88,7 +89,7 @@ mod tests {
         for percent in [1, 50, 95, 99, 100] {
             assert_eq!(all.percentile(percent), Some(percent));
         }
-        // What never varies is exact.
+        // The percentile of equal values is exact.
         let mut same = Quantiles::default();
         (0..10).for_each(|_| same.add(123_456_789));
         assert_eq!(same.percentile(99), Some(123_456_789));

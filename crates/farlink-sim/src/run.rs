@@ -1,4 +1,4 @@
-//! Running a scenario: one run, many runs, a run with probes.
+//! Runs a scenario: one run, many runs, or a run with probes.
 
 use crate::app::Side;
 use crate::build::build;
@@ -23,7 +23,8 @@ use serde_json::{Map, Value, json};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Most packets in a queue without a configured limit. Each takes about 150 bytes of memory.
+/// Maximum number of packets in a queue without a configured limit. Each packet takes about 150
+/// bytes of memory.
 const MOST_WAITING: u32 = 4_000_000;
 
 /// Number of events between two checks of the monitor.
@@ -41,30 +42,30 @@ pub struct Outcome {
     /// Counters of each agent, by name.
     pub(crate) agents: Vec<Vec<(&'static str, f64)>>,
     pub(crate) handoffs: Vec<Vec<(&'static str, f64)>>,
-    /// Flows that were not done at `max_duration`.
+    /// Number of flows not finished at `max_duration`.
     pub unfinished: usize,
-    /// Events handled.
+    /// Number of handled events.
     pub events: u64,
     /// Simulated time at the end.
     pub simulated: Instant,
-    /// Segments of data delivered, over all flows (for benches).
+    /// Data segments delivered over all flows (for benchmarks).
     pub segments: u64,
 }
 
-/// Additional results of a run with probes.
+/// Result of a run with probes.
 #[derive(Debug)]
 pub struct Trace {
-    /// The outcome: the same to the bit as without probes.
+    /// The outcome, equal to the bit to that of a run without probes.
     pub outcome: Outcome,
-    /// Tables of what happened.
+    /// Tables of the run's events.
     pub tables: Vec<Table>,
     /// Captures by the name of their node.
     pub captures: Vec<(String, Vec<u8>)>,
 }
 
-/// Runs number `run` of a scenario: a function of scenario, seed and `run`.
+/// Runs number `run` of a scenario. The outcome is a function of scenario, seed and `run`.
 ///
-/// # Errors
+/// // # Errors
 /// See [`RunError`].
 pub fn run(scenario: &Expanded, run: u64, monitor: &Monitor) -> Result<Outcome, RunError> {
     let world = run_world(scenario, run, monitor)?;
@@ -87,9 +88,9 @@ pub(crate) fn run_world(
     Ok(world)
 }
 
-/// Turns probes on in a world that has not begun.
+/// Turns probes on in a world that has not started.
 fn observe(world: &mut World, mut probes: Probes) {
-    // The numbers of flows in packets: those over TCP first, those over XTP last.
+    // Flow numbers of packets: flows over TCP first, those over XTP last.
     let mut flows: Vec<(usize, u32)> = world.order.iter().map(FlowKind::group).zip(0..).collect();
     flows.sort_unstable();
     probes.flows = flows.into_iter().map(|(_, number)| number).collect();
@@ -115,10 +116,11 @@ pub(crate) fn run_unfused(
     Ok((outcome(&world, scenario), hops))
 }
 
-/// Runs each (scenario, run) on up to `threads` threads; results in order.
+/// Runs each (scenario, run) on up to `threads` threads, and returns the results in the order of
+/// the jobs.
 ///
-/// # Errors
-/// The first error in the order of the jobs.
+/// // # Errors
+/// Returns the error of the first failed job.
 pub fn run_all(
     jobs: &[(&Expanded, u64)],
     threads: usize,
@@ -130,10 +132,10 @@ pub fn run_all(
     }
 }
 
-/// As [`run_all`], and each outcome, with the place of its job, is made into what is kept of
-/// it as soon as it is there. Jobs begin in their order and none begins after an error or the monitor's
-/// `stop`, so what is done then is a part from the beginning: returned are the results
-/// before the first job without one, and the error of that job.
+/// Runs jobs like [`run_all`], and converts each outcome to `T` as soon as its run ends.
+///
+/// Jobs start in order, and none starts after an error or the monitor's `stop`. Returns the results
+/// up to the first job without one, and the error of that job.
 pub fn run_each<T: Send + Sync>(
     jobs: &[(&Expanded, u64)],
     threads: usize,
@@ -178,7 +180,8 @@ pub fn run_each<T: Send + Sync>(
     (kept, None)
 }
 
-/// Refuses fragments that have no header.
+/// Returns an error if a link has `fragments = "wong1998"`, whose packets no IPv4 header describes.
+/// `what` is the participle in the message.
 pub(crate) fn headers_can_say(scenario: &Expanded, what: &str) -> Result<(), RunError> {
     for link in &scenario.links {
         for (direction, spec) in [("down", &link.down), ("up", &link.up)] {
@@ -194,10 +197,10 @@ pub(crate) fn headers_can_say(scenario: &Expanded, what: &str) -> Result<(), Run
     Ok(())
 }
 
-/// Runs with probes on. With `snaplen`, packets are captured at every node
-/// that a flow begins or ends at, cut to so many bytes (0: whole).
+/// Runs with probes. With `snaplen`, packets are captured at every node where a flow begins or
+/// ends, cut to `snaplen` bytes (0: whole packets).
 ///
-/// # Errors
+/// // # Errors
 /// See [`RunError`].
 pub fn trace(
     scenario: &Expanded,
@@ -250,9 +253,9 @@ pub fn trace(
 }
 
 impl Outcome {
-    /// Values of every flow, every directed link or of the run, each in the order of
-    /// [`crate::metrics()`]; NaN where there was nothing to measure. Of every agent what it
-    /// counted.
+    /// Returns the values of every flow, every link direction, the run, or every agent. The order
+    /// is that of [`crate::metrics()`], for agents that of their counters. NaN means that there was
+    /// nothing to measure.
     pub fn values(&self, scope: Scope) -> Vec<Vec<f64>> {
         let of = |values: &[Values]| values.iter().map(|v| v.as_slice().to_vec()).collect();
         match scope {
@@ -268,8 +271,8 @@ impl Outcome {
         }
     }
 
-    /// As JSON: flows, links, the run and agents, if there are any, with their metrics,
-    /// events, simulated seconds.
+    /// Returns the metrics of flows, links, the run and agents (if any), the number of events and
+    /// the simulated seconds as JSON.
     pub fn to_json(&self, scenario: &Expanded) -> String {
         let flows: Vec<_> = scenario
             .flows
@@ -307,7 +310,7 @@ impl Outcome {
     }
 }
 
-/// The names of the captures on the two sides of each agent's node.
+/// Returns the names of the captures on the two sides of each agent's node.
 fn tap_names<'a>(
     world: &'a World,
     scenario: &'a Expanded,
@@ -355,7 +358,7 @@ fn counted(counters: &[(&'static str, f64)]) -> Map<String, Value> {
         .collect()
 }
 
-/// A counter as JSON, whole where it is.
+/// Formats a counter as a JSON integer if it is whole, else as a real number.
 fn number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 9e15 {
         (value as i64).into()
@@ -393,7 +396,7 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
         last = event;
         world.handle(event);
         if world.completion.unfinished == 0 {
-            // Waits for connections to close, except for TIME-WAIT.
+            // Waits until the connections are closed; TIME-WAIT counts as closed.
             while world
                 .ends
                 .get(EndId::at(settled))
@@ -412,23 +415,23 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
         }
     }
     if scenario.duration.is_none() {
-        // What links did is measured up to the end of the last flow.
+        // Link metrics cover the time up to the end of the last flow.
         world.now = world.now.max(world.completion.finished_at);
     }
     world.fast_settle_hops(&last);
     world.forget_future_losses();
     for id in world.links.ids() {
-        // Other traffic has gone on since the last packet of a flow.
+        // Background traffic has arrived since the last packet of a flow.
         world.links[id].queued(world.now);
     }
     Ok(())
 }
 
-/// Bound of the queues that have no limit of their own.
+/// Memory bound for queues without a configured limit.
 struct Bound {
-    /// Packets that may wait in a queue.
+    /// Maximum number of packets in such a queue.
     most: u32,
-    /// Packets of the run above which the queues are looked at.
+    /// Number of packets in the run at which the queues are checked next.
     next: usize,
 }
 
@@ -440,8 +443,8 @@ impl Bound {
         }
     }
 
-    /// Looks for a queue above the bound, once as many packets are there in all. With other
-    /// traffic on it a queue may hold packets that are none of the run's: these take no memory.
+    /// Checks for an unlimited queue above the bound, at most once per `most / 8` further packets
+    /// of the run. Skips links with background traffic, whose packets take no memory.
     fn check(&mut self, world: &mut World, scenario: &Expanded) -> Result<(), RunError> {
         let count = world.packets.count();
         if count <= self.next {
@@ -467,10 +470,10 @@ impl Bound {
     }
 }
 
-/// Background traffic on links. Any number of its packets may arrive between two events.
+/// Links with background traffic. Any number of background packets may arrive between two events.
 struct Others {
     links: Vec<LinkId>,
-    /// Time that holds about as many packets as there are events between two looks at the monitor.
+    /// Time in which about `LOOK_EVERY` background packets arrive.
     step: Interval,
     /// Time up to which packets were admitted.
     at: Instant,
@@ -487,13 +490,14 @@ impl Others {
                 .each()
                 .filter_map(|(id, link)| link.has_background().then_some(id))
                 .collect(),
-            // Without any the rate is 0: no time is too long.
+            // Without background traffic the rate is 0, and the step is the longest possible.
             step: Interval::from_nanos((step as u64).max(1)),
             at: world.now,
         }
     }
 
-    /// Lets it in step by step where the next event is far away.
+    /// Admits background traffic in steps if the next event is far away, and checks the monitor
+    /// between steps.
     #[inline(never)]
     fn run_until(
         &mut self,
@@ -518,7 +522,7 @@ fn report(world: &World, limit: Instant, timed: bool, monitor: &Monitor) -> Resu
     let share = if timed {
         now as f64 / limit.as_nanos().max(1) as f64
     } else {
-        // The least advanced flow is what the run waits for.
+        // Progress of the run is that of the least advanced flow.
         let part = |(flow, state): (FlowId, &FlowState)| -> f64 {
             if state.done_at.is_some() {
                 return 1.0;
@@ -589,7 +593,7 @@ mod tests {
         scenario.and_then(|s| s.expand()).unwrap()
     }
 
-    /// There are few events, and 150,000 packets of other traffic before the first.
+    /// There are few events, and 150,000 background packets before the first.
     #[test]
     fn a_run_stops_while_it_lets_other_traffic_in() {
         let (scenario, monitor) = (scenario(), Monitor::default());
@@ -629,7 +633,7 @@ mod tests {
         assert_eq!(stopped, Err(RunError::Interrupted));
     }
 
-    /// Admitting packets step by step equals admitting them at once.
+    /// Admitting background packets in steps equals admitting all at once.
     #[test]
     fn steps_change_nothing() {
         let (scenario, monitor) = (scenario(), Monitor::default());

@@ -1,4 +1,5 @@
-//! Samples a channel alone: packets of equal length and spacing, and the fate of each.
+//! Samples a channel by itself: sends packets of equal length and spacing, and returns the fate of
+//! each.
 
 use crate::build::channel;
 use crate::probe::Column;
@@ -8,7 +9,7 @@ use farlink_channel::{Channel, Derived, Sampling, Theory, Verdict};
 use farlink_tcp::{Instant, Interval};
 use serde_json::{Value, json};
 
-/// Most packets of a sample.
+/// Maximum number of packets of a sample.
 pub const MOST_PACKETS: u64 = 50_000_000;
 
 /// Request for a sample.
@@ -16,11 +17,11 @@ pub const MOST_PACKETS: u64 = 50_000_000;
 pub struct Asked<'a> {
     /// Name of the link.
     pub link: &'a str,
-    /// Set for the direction `down`.
+    /// Direction: down if set, else up.
     pub down: bool,
     /// Number of packets, 1 to [`MOST_PACKETS`].
     pub packets: u64,
-    /// IP length of each; the link's overhead is added.
+    /// IP length of each packet in bytes; the link's overhead is added.
     pub bytes: u32,
     /// Time from the end of one packet to the end of the next; `None` means back to back.
     pub spacing: Option<Interval>,
@@ -29,30 +30,30 @@ pub struct Asked<'a> {
 /// Fate of the packets of a sample.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// `fate`: 0 delivered, 1 delivered corrupt, 2 and more dropped for the cause
-    /// of number fate - 2; `delay`: nanoseconds beyond the link's own delay, of
-    /// lost packets up to where they were lost; `copies`.
+    /// `fate`: 0 delivered, 1 delivered corrupt, n >= 2 dropped for cause number n - 2. `delay`:
+    /// nanoseconds beyond the link's own delay, for a lost packet up to its loss. `copies`: number
+    /// of copies.
     pub columns: [(&'static str, Column); 3],
-    /// The traffic, with the overhead of the link and the spacing used.
+    /// The traffic, including the overhead of the link and the actual spacing.
     pub sampling: Sampling,
-    /// Mean, least and greatest rate of the transmitter in bit/s.
+    /// Mean, minimum and maximum rate of the transmitter in bit/s.
     pub rate: [u64; 3],
-    /// The closed form under that traffic.
+    /// Closed-form results for this traffic.
     pub theory: Theory,
-    /// Derived values, each with the number of its stage.
+    /// Derived values, each with the index of its stage.
     pub derived: Vec<(usize, Derived)>,
 }
 
 /// Reason why a channel cannot be sampled.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SampleError {
-    /// No link of that name.
+    /// No link has this name.
     #[error("link {0:?} is not there; there are {1}")]
     Link(String, String),
-    /// Too many packets, or none.
+    /// Number of packets outside 1 to [`MOST_PACKETS`].
     #[error("packets = {0}: write 1 to {MOST_PACKETS}")]
     Packets(u64),
-    /// Not a length of an IP packet.
+    /// Length outside that of an IP packet.
     #[error("bytes = {0}: write 20 to 65535, the length of an IP packet")]
     Bytes(u32),
     /// The channel cannot be built.
@@ -60,9 +61,9 @@ pub enum SampleError {
     Channel(String),
 }
 
-/// Passes packets through the channel of a link. The random streams are those of run number `run`.
+/// Sends packets through the channel of a link, with the random streams of run number `run`.
 ///
-/// # Errors
+/// // # Errors
 /// See [`SampleError`].
 pub fn sample_channel(
     scenario: &Expanded,
@@ -134,7 +135,7 @@ pub fn sample_channel(
     })
 }
 
-/// Nanoseconds that `bytes` take at `rate` bit/s, rounded up.
+/// Returns the transmission time of `bytes` at `rate` bit/s in nanoseconds, rounded up.
 fn transmission(bytes: u32, rate: u64) -> u64 {
     (u64::from(bytes) * 8 * 1_000_000_000).div_ceil(rate)
 }
@@ -159,8 +160,7 @@ pub(crate) fn derived_json(derived: &[(usize, Derived)]) -> Value {
 }
 
 impl Sample {
-    /// Closed form, derived quantities and traffic as JSON; the delay distribution in
-    /// seconds.
+    /// Returns closed form, derived values and traffic as JSON. Delays are in seconds.
     pub fn to_json(&self) -> String {
         let theory = &self.theory;
         let delay = theory.delay.as_ref().map(|distribution| {

@@ -1,30 +1,30 @@
-//! Places of a radio's nodes over time, for plots.
+//! Positions of a radio link's nodes over time, for plots.
 
 use crate::monitor::RunError;
 use crate::scenario::{Expanded, process};
 use farlink_channel::rng::Streams;
 use farlink_tcp::{Instant, Interval};
 
-/// Places of the two nodes of a link.
+/// Positions of the two nodes of a link.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Trajectory {
-    /// Seconds.
+    /// Times in seconds.
     pub time: Vec<f64>,
-    /// Metres: x and y of the first node, then of the second.
+    /// Coordinates in metres: x and y of the first node, then of the second.
     pub places: [Vec<f64>; 4],
-    /// Metres between the two.
+    /// Distance of the two nodes in metres.
     pub distance: Vec<f64>,
 }
 
-/// Most places of one trajectory.
+/// Maximum number of positions of a trajectory.
 const MOST: u64 = 10_000_000;
 
-/// Returns the places of the nodes of `link` in run `run`, every `step` until `duration`, equal to
-/// those of that run's radio.
+/// Returns the positions of the nodes of `link` every `step` until `duration`. They equal those of
+/// the radio in run `run`.
 ///
-/// # Errors
-/// If there is no such link, if its nodes do not move, or if the places are too
-/// many or none.
+/// // # Errors
+/// If there is no such link, if its nodes do not move, or if the number of positions is 0 or above
+/// the limit.
 pub fn trajectory(
     scenario: &Expanded,
     run: u64,

@@ -1,16 +1,16 @@
 //! Transit times of data segments from one TCP to the other, retransmissions included.
 //!
-//! What left and has not come is in a queue. On a path that keeps the order and
-//! loses nothing it is filled at one end and emptied at the other; it holds no more
-//! than the window, and nothing is allocated once it has been full.
+//! Data that has left and not arrived is in a queue of pieces. On a path without reordering and
+//! loss, departures are added at one end and arrivals removed at the other. The queue is at most as
+//! long as the window, and allocates nothing after it has reached that length.
 
 use farlink_tcp::{Instant, Ring, Seq};
 
-/// A stretch of the stream that begins where the one before it ends.
+/// A range of the stream, which begins at the end of the previous piece.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     end: Seq,
-    /// First departure; `CAME` once it arrived.
+    /// Time of the first departure; `CAME` after the arrival.
     left: Instant,
 }
 
@@ -20,24 +20,24 @@ const CAME: Instant = Instant::MAX;
 #[derive(Clone, Debug, Default)]
 #[repr(align(64))] // or some would lie in two lines of the cache
 pub(crate) struct Transit {
-    /// Missing pieces, and arrived pieces behind them.
+    /// Pieces that have not arrived, and arrived pieces behind them.
     pieces: Ring<Piece>,
     /// Start of the first piece.
     start: Seq,
-    /// Position after all that ever left; `None` before the first.
+    /// Position after the last byte that has left; `None` before the first.
     end: Option<Seq>,
-    /// Place behind the piece that came last: most segments come next to one another,
-    /// behind a hole as well.
+    /// Index after the piece that arrived last. Most segments arrive in sequence, also behind a
+    /// hole.
     next: u32,
-    /// Pieces that came behind others that did not.
+    /// Number of arrived pieces in the queue, which are behind missing ones.
     came: u32,
-    /// Sum of the times in nanoseconds, and how many there are.
+    /// Sum of the transit times in nanoseconds, and their number.
     sum: u64,
     count: u64,
 }
 
 impl Transit {
-    /// A segment will come or leave soon.
+    /// Prefetches the pieces that the next departure or arrival reads.
     #[inline]
     pub(crate) fn prefetch(&self) {
         self.pieces.prefetch(0);
@@ -46,7 +46,7 @@ impl Transit {
         }
     }
 
-    /// A segment of data leaves; what of it left before is passed over.
+    /// Adds a departing data segment. Bytes that have left before keep their first departure.
     #[inline(always)] // in one place
     pub(crate) fn sent(&mut self, seq: Seq, len: u32, now: Instant) {
         let end = seq.at(u64::from(len));
@@ -58,8 +58,8 @@ impl Transit {
         self.pieces.push_back(Piece { end, left: now });
     }
 
-    /// Handles data up to `end` that is not simply the next: the first data, or data of which some
-    /// left before. Returns whether some of it had not.
+    /// Handles a segment that does not begin at `self.end`: the first data, or data of which some
+    /// has left before. Returns whether the segment has new bytes.
     #[cold]
     fn sent_elsewhere(&mut self, seq: Seq, end: Seq) -> bool {
         if let Some(from) = self.end {
@@ -69,7 +69,7 @@ impl Transit {
         true
     }
 
-    /// A segment of data came, some of it for the first time.
+    /// Handles an arriving data segment that has new bytes.
     #[inline(always)] // in one place
     pub(crate) fn arrived(&mut self, seq: Seq, len: u32, now: Instant) {
         let end = seq.at(u64::from(len));
@@ -88,7 +88,7 @@ impl Transit {
         }
     }
 
-    /// The first piece, which ends at `end`, is done with.
+    /// Removes the first piece, which ends at `end`.
     #[inline]
     fn pass_front(&mut self, end: Seq) {
         self.pieces.drop_front();
@@ -96,7 +96,7 @@ impl Transit {
         self.next = self.next.saturating_sub(1);
     }
 
-    /// Out of order, and most often behind the one that came last.
+    /// Handles a segment that arrives out of order; most follow the piece that arrived last.
     fn arrived_behind(&mut self, seq: Seq, end: Seq, now: Instant) {
         let begins = match self.next {
             0 => self.start,
@@ -113,7 +113,7 @@ impl Transit {
         }
     }
 
-    /// Another connection: what is under way of the one before is forgotten.
+    /// Starts another connection: forgets the pieces of the previous one.
     pub(crate) fn renew(&mut self) {
         self.pieces.clear();
         (self.next, self.came) = (0, 0);
@@ -131,7 +131,7 @@ impl Transit {
         self.count += 1;
     }
 
-    /// Anywhere, or cut otherwise than it first left.
+    /// Handles a segment at any place, or with other boundaries than at its first departure.
     #[inline(never)] // nearly all are where they are expected
     fn arrived_anywhere(&mut self, seq: Seq, end: Seq, now: Instant) {
         let place = seq.diff(self.start);
@@ -150,7 +150,7 @@ impl Transit {
             if piece.left != CAME {
                 first = first.or(Some(piece.left));
                 if at.diff(seq) < 0 {
-                    // What stands before the segment is still to come.
+                    // The bytes before the segment have not arrived.
                     self.pieces.insert(i, Piece { end: seq, ..piece });
                     i += 1;
                 }
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn each_segment_counts_once_from_when_it_first_left() {
         let mut t = Transit::default();
-        // Close to the end of the sequence numbers.
+        // Just below the wrap of sequence numbers.
         let isn = Seq(u32::MAX - 150);
         for i in 0..4 {
             t.sent(isn.at(100 * i), 100, MS(10 * i));

@@ -198,8 +198,8 @@ fn sharing_needs_the_same_on_both_sides() {
     );
 }
 
-/// Offers packets of `bytes` to the link down, `millis` apart, and returns what
-/// was lost by cause, as a share.
+/// Sends packets of `bytes` over the down link every `millis` ms, and returns the share lost by
+/// cause.
 fn realised(
     channel: &str,
     rate: &str,
@@ -236,21 +236,20 @@ fn loses(measured: &[(DropCause, f64)], expected: &[(DropCause, f64)], tolerance
     }
 }
 
-/// Bounds are about four standard errors of the closed forms, which the tests of
-/// each process hold to their own; here it is the way from the text that is
-/// tested.
+/// Losses of links built from scenario text match the closed forms within about four standard
+/// errors. The tests of each process check that process more closely.
 #[test]
 fn what_a_scenario_says_is_what_a_link_loses() {
     let satellite = "{ satellite = { b = 0.01, g = 0.05, loss = 0.01, loss_size = \"554 B\" } }";
     let measured = realised(satellite, "1.544 Mbit/s", 554, 5, 400_000);
     loses(&measured, &[(DropCause::Fade, 0.01)], 0.08);
 
-    // Leung 1998, section 5.4: 0.40 of packets of 552 B are bad at 75 km/h.
+    // Leung 1998, section 5.4: 40 % of packets of 552 B are bad at 75 km/h.
     let fades = "{ mobile = { speed = \"75 km/h\", carrier = \"850 MHz\", fade_margin = 30, \
                  loss_bad = 0.2 } }";
     let measured = realised(fades, "19.2 kbit/s", 552, 230, 200_000);
     loses(&measured, &[(DropCause::Fade, 0.0795)], 0.04);
-    // 100 m of every 4 km and 100 m.
+    // Handoffs cover 100 m of every 4.1 km.
     let cells =
         "{ mobile = { speed = \"75 km/h\", cell_radius = \"2 km\", handoff_region = \"100 m\" } }";
     let measured = realised(cells, "19.2 kbit/s", 552, 230, 2_000_000);
@@ -260,7 +259,8 @@ fn what_a_scenario_says_is_what_a_link_loses() {
     let measured = realised(congestion, "19.2 kbit/s", 552, 1000, 1_000_000);
     loses(&measured, &[(DropCause::Congestion, 0.05)], 0.06);
 
-    // The share of IP headers among errors is 20 / 1500; the rest is delivered.
+    // An error in the 20 bytes of the IP header loses the packet. A packet with other errors is
+    // delivered corrupt.
     let errors = "{ byte_errors = { distance = \"64 KiB\" } }";
     let measured = realised(errors, "1 Mbit/s", 1500, 13, 1_000_000);
     let ip_header = 20.0 / 65_536.0;
@@ -277,7 +277,7 @@ fn directions_share_periods_only_if_the_scenario_says_so() {
         let mut world = super::build(&expanded, 0, &crate::Monitor::default()).unwrap();
         let mut lost = |link: u32, i: u64| {
             let now = Instant::ZERO + Interval::from_millis(100) * i;
-            // The same packet leaves both transmitters at the same time.
+            // Both transmitters send the packet at the same time.
             matches!(
                 world.links[LinkId(link)].offer(now, 100, Priority::Normal),
                 Fate::Lost { .. }
@@ -290,7 +290,7 @@ fn directions_share_periods_only_if_the_scenario_says_so() {
     };
     let (apart, all) = lost(true);
     assert!(apart == 0 && all > 1000, "{apart} {all}");
-    // Independent: 2 * 0.1 * 0.9 of the pairs.
+    // If the two links lose independently, 2 * 0.1 * 0.9 of the pairs differ.
     let (apart, _) = lost(false);
     assert!((2500..4700).contains(&apart), "{apart}");
 }

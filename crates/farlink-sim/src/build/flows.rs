@@ -1,4 +1,4 @@
-//! Flows of a world: those over TCP first, then datagrams, then those over XTP.
+//! Builds the flows of a world: first those over TCP, then flows of datagrams, then those over XTP.
 
 use crate::app::Program;
 use crate::event_queue::{Event, Kind};
@@ -67,7 +67,7 @@ pub(super) fn add(
     Ok(())
 }
 
-/// Returns the kind of each flow, with its place among those of that kind.
+/// Returns the kind of each flow, with its index among the flows of its kind.
 fn kinds(scenario: &Expanded) -> Vec<FlowKind> {
     let (mut tcp, mut udp, mut xtp) = (0.., 0.., 0..);
     let kind = |flow: &ExpandedFlow| match flow.app {
@@ -82,7 +82,7 @@ fn nodes(flow: &ExpandedFlow) -> (NodeId, NodeId) {
     (NodeId(flow.from as u32), NodeId(flow.to as u32))
 }
 
-/// Adds the first event of a flow, and what flows of all kinds have.
+/// Adds the first event of a flow, and the state that flows of all kinds have.
 fn start(world: &mut World, flow: &ExpandedFlow, kind: Kind, number: u32) {
     world.counters.push(FlowCounters::default());
     world.reassemblies.patience.push(flow.reassembly_timeout);
@@ -91,7 +91,7 @@ fn start(world: &mut World, flow: &ExpandedFlow, kind: Kind, number: u32) {
     world.queue.push(Event::new(at, kind, number, 0));
 }
 
-/// Adds the flows of datagrams, which are numbered behind those over TCP.
+/// Adds the flows of datagrams. Their numbers follow those over TCP.
 fn add_datagrams(scenario: &Expanded, streams: &Streams, world: &mut World) {
     for (number, flow) in (0..).zip(&scenario.flows) {
         let App::Udp(spec) = flow.app else {
@@ -111,7 +111,7 @@ fn add_datagrams(scenario: &Expanded, streams: &Streams, world: &mut World) {
     }
 }
 
-/// Adds the flows over XTP, which are numbered behind all others.
+/// Adds the flows over XTP. Their numbers follow all others.
 fn add_over_xtp(scenario: &Expanded, world: &mut World) {
     for (number, flow) in (0..).zip(&scenario.flows) {
         let App::Xtp(spec) = flow.app else {

@@ -1,4 +1,4 @@
-//! Nodes and their routes: the paths with the fewest links.
+//! Builds nodes and their routes: the paths with the fewest links.
 
 use crate::monitor::{Monitor, RunError};
 use crate::scenario::Expanded;
@@ -6,11 +6,11 @@ use crate::world::Node;
 use farlink_link::Links;
 use farlink_wire::{ById, Direction, Id, LinkId, NodeId};
 
-/// Nodes with a route to every destination that some flow has, or `everywhere`.
+/// Builds nodes with a route to every end of a flow, or to every node if `everywhere` is set.
 ///
-/// Packets to a node with a single link go to its neighbour first, so the routes to the node are
-/// those to the neighbour, but for the last hop. Paths are searched to nodes with several links
-/// only, and among these: hosts cost no search, however many there are.
+/// A packet to a node with a single link reaches it through the node's neighbour. The routes to
+/// such a node therefore equal those to the neighbour, except for the last hop. Paths are searched
+/// only between nodes with several links, so hosts cost no search.
 pub(crate) fn nodes(
     scenario: &Expanded,
     links: &Links,
@@ -40,7 +40,7 @@ pub(crate) fn nodes(
         }
         let routes = &mut nodes[NodeId(gate as u32)].routes;
         for &to in behind.iter().filter(|&&to| to != gate) {
-            // The only link of the last node, the other way.
+            // The last hop: the single link of the destination, in the reverse direction.
             let last = graph.leaving[to].first();
             routes[NodeId(to as u32)] = last.map_or(LinkId::NONE, |link| link.reverse());
         }
@@ -64,7 +64,7 @@ pub(crate) fn nodes(
 /// Nodes and links as a graph.
 struct Graph<'a> {
     links: &'a Links,
-    /// Links by the node they leave, in the order written.
+    /// Links by the node that they leave, in the order of the scenario.
     leaving: Vec<Vec<LinkId>>,
 }
 
@@ -86,7 +86,7 @@ impl<'a> Graph<'a> {
         self.leaving[at].len() > 1
     }
 
-    /// Builds the nodes; those with several links have a table without routes.
+    /// Builds the nodes. A node with several links gets an empty routing table.
     fn nodes(&self) -> ById<NodeId, Node> {
         let node = |out: &Vec<LinkId>| Node {
             routes: if out.len() > 1 {
@@ -104,8 +104,8 @@ impl<'a> Graph<'a> {
         self.leaving.iter().map(node).collect()
     }
 
-    /// Returns the wanted destinations by the node with several links that is them or is next to
-    /// them.
+    /// Returns the wanted destinations, grouped by node: each destination with several links is in
+    /// its own group, each with one link in its neighbour's.
     fn behind_gates(&self, wanted: &[bool]) -> Vec<Vec<usize>> {
         let mut behind = vec![Vec::new(); wanted.len()];
         for to in (0..wanted.len()).filter(|&to| wanted[to]) {
@@ -118,12 +118,12 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// Search for the nodes with several links, by their distance from one of them.
+/// Breadth-first search among nodes with several links, from one of them.
 struct Search<'a> {
     graph: &'a Graph<'a>,
-    /// Links to the start, of each node; `u32::MAX` for those that are not found.
+    /// Number of links from each node to the start; `u32::MAX` if not found.
     distance: Vec<u32>,
-    /// Nodes that are found, nearest first.
+    /// Found nodes, nearest first.
     list: Vec<usize>,
 }
 

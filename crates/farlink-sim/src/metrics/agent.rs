@@ -1,12 +1,11 @@
-//! The measures of agents: what each counts, told once. An agent counts what it does of
-//! these.
+//! Metrics of agents. An agent reports those that apply to its kind.
 
 use super::table::{Combine, Kind, Metric, Scope};
 
 /// Name, unit, kind, definition.
 type Counted = (&'static str, &'static str, Kind, &'static str);
 
-/// Counters of agents, and their meanings.
+/// Counters of all kinds of agents, with their definitions.
 static COUNTED: [Counted; 33] = [
     (
         "cached",
@@ -206,7 +205,7 @@ static COUNTED: [Counted; 33] = [
     ),
 ];
 
-/// Every measure of agents.
+/// Returns every metric of agents.
 pub(super) fn described() -> impl Iterator<Item = Metric> {
     COUNTED
         .iter()

@@ -1,4 +1,4 @@
-//! The measures of a flow.
+//! Metrics of a flow.
 
 use super::table::{Subject, measures, seconds, share};
 use crate::flow::{End, EndId, FlowState, Times};
@@ -171,7 +171,7 @@ measures! { FLOW: OfFlow;
         "packets from the sending end that were lost";
 }
 
-/// Subject of the measures above.
+/// Subject of the metrics above.
 pub(super) enum OfFlow {}
 
 impl Subject for OfFlow {
@@ -184,31 +184,31 @@ pub(super) struct Flow<'a> {
     tally: &'a FlowCounters,
     /// Simulated time of the run, in seconds.
     run: f64,
-    /// Mean over all flows, if there are several.
+    /// Mean goodput over all flows, if there are several.
     pub(super) mean_goodput: Option<f64>,
-    /// Time after which nothing arrived, if the flow starved.
+    /// Time in seconds since which nothing has arrived, if the flow starved.
     pub(super) stalled_since: Option<f64>,
 }
 
-// A thousand are there for a moment.
+// At most one value per flow exists, and only while the metrics are computed.
 #[allow(clippy::large_enum_variant)]
 enum Own<'a> {
     Tcp(Tcp<'a>),
-    /// With the end of the run, and [`World::least_sending`] of it.
+    /// The flow, the end of the run, and [`World::least_sending`] of the flow.
     Udp(&'a UdpFlow, Instant, Interval),
     Xtp(&'a XtpFlow, Instant),
 }
 
 struct Tcp<'a> {
     state: &'a FlowState,
-    /// Set if everything that its ends waited for arrived.
+    /// Set if both ends have received all data that they waited for.
     is_complete: bool,
     from: &'a End,
     to: &'a End,
     /// End of the measurement.
     end: Instant,
     started: bool,
-    /// Counters of the end that data comes from.
+    /// Counters of the data sender.
     stats: Stats,
     times: Times,
 }
@@ -240,7 +240,7 @@ impl<'a> Flow<'a> {
         match &self.own {
             Own::Tcp(tcp) => tcp.rate(tcp.to),
             Own::Udp(udp, now, sending) => {
-                // A queue on the way stretches what the source sent.
+                // A queue on the path can make the arrivals take longer than the departures.
                 let arriving = udp.sink.span(udp.source.started());
                 let least = arriving.unwrap_or_default().max(*sending).as_secs_f64();
                 let seconds = udp_duration(udp, *now).max(least);
@@ -298,7 +298,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Counters of the ends of a connection or an association, first of that which data comes from.
+    /// Returns the counters of both ends of a connection or association, the data sender first.
     fn stats(&self) -> Option<[Stats; 2]> {
         match &self.own {
             Own::Tcp(tcp) => Some([tcp.stats, tcp.to.stats()]),
@@ -307,23 +307,24 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// A counter of the end that data comes from.
+    /// Returns a counter of the data sender.
     fn stat(&self, of: fn(&Stats) -> u64) -> Option<f64> {
         self.stats().map(|[from, _]| of(&from) as f64)
     }
 
-    /// A counter of the other end.
+    /// Returns a counter of the data receiver.
     fn peer_stat(&self, of: fn(&Stats) -> u64) -> Option<f64> {
         self.stats().map(|[_, to]| of(&to) as f64)
     }
 
-    /// The mean in seconds of a sum in nanoseconds over so many.
+    /// Returns a mean in seconds, from the sum in nanoseconds and the count that `of` returns.
     fn mean_of(&self, of: fn(&Tcp<'_>) -> (u64, u64)) -> Option<f64> {
         let (sum, n) = of(self.tcp()?);
         share(sum, n).map(|nanos| nanos / 1e9)
     }
 
-    /// The mean over its round-trip samples, in seconds.
+    /// Returns a sum of the sender in nanoseconds over its number of round-trip samples, in
+    /// seconds.
     fn mean_of_samples(&self, of: fn(&Stats) -> u64) -> Option<f64> {
         let [stats, _] = self.stats()?;
         share(of(&stats), stats.rtt_samples).map(|nanos| nanos / 1e9)
@@ -358,7 +359,8 @@ impl<'a> Tcp<'a> {
         }
     }
 
-    /// From the first SYN until all had come to an end, in seconds.
+    /// Returns the seconds from the first SYN to the arrival of all data at `end`, or to the end of
+    /// the measurement if data is missing.
     fn duration(&self, end: &End) -> f64 {
         let until = match end.complete_at {
             Instant::MAX => self.end,
@@ -367,7 +369,7 @@ impl<'a> Tcp<'a> {
         until.since(self.state.opened_at).as_secs_f64()
     }
 
-    /// Returns the rate received by an end over that time.
+    /// Returns the rate received by an end over [`Self::duration`], in bit/s.
     fn rate(&self, end: &End) -> Option<f64> {
         let seconds = self.duration(end);
         (self.started && seconds > 0.0).then(|| end.received as f64 * 8.0 / seconds)

@@ -1,4 +1,4 @@
-//! The measures of a direction of a link.
+//! Metrics of a link direction.
 
 use super::table::{Subject, measures, share};
 
@@ -93,20 +93,20 @@ measures! { LINK: OfLink;
         "packets lost";
 }
 
-/// Subject of the measures above.
+/// Subject of the metrics above.
 pub(super) enum OfLink {}
 
 impl Subject for OfLink {
     type View<'a> = Link<'a>;
 }
 
-/// A directed link after `period` nanoseconds.
+/// A link direction after `period` nanoseconds.
 pub(super) struct Link<'a> {
     stats: LinkStats,
-    /// Other traffic, if the link has any.
+    /// Set if the link has background traffic; `other` has its counters.
     has_other: bool,
     other: BackgroundStats,
-    /// Packets of it.
+    /// Packets of background traffic that were offered to the link.
     offered: u64,
     arq: Option<&'a ArqLink>,
     compression: Option<&'a CompressionStats>,
@@ -138,18 +138,18 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// A sum over the nanoseconds of the run.
+    /// Returns a sum divided by the nanoseconds of the run.
     fn over(&self, sum: f64) -> Option<f64> {
         (self.period > 0).then(|| sum / self.period as f64)
     }
 
-    /// Packets of low priority lost by a full queue, and for other causes.
+    /// Returns the low-priority packets lost to a full queue, and those lost to other causes.
     fn low_drops(&self) -> (u64, u64) {
         let full = self.stats.low_drops[DropCause::Congestion as usize];
         (full, self.stats.low_drops.iter().sum::<u64>() - full)
     }
 
-    /// A counter of the link protocol.
+    /// Returns a counter of the ARQ protocol at the sending end of this direction.
     fn frames(&self, of: fn(&ArqStats) -> u64) -> Option<f64> {
         Some(of(self.arq?.arq_stats(self.from)) as f64)
     }
@@ -165,12 +165,12 @@ impl<'a> Link<'a> {
     }
 }
 
-/// Segments of data, and datagrams received, that had to cross each link.
+/// Returns for each link direction the data segments and received datagrams that had to cross it.
 pub(crate) fn needed(world: &World) -> ById<LinkId, u64> {
     let mut needed = world.links.ids().map(|_| 0).collect::<ById<_, _>>();
     let mut cross = |from: NodeId, to: NodeId, packets: u64| {
         let mut at = from;
-        // No path is longer than there are nodes, unless routes go round.
+        // A path without a loop has fewer links than there are nodes.
         for _ in 0..world.nodes.len() {
             if at == to {
                 break;

@@ -1,4 +1,4 @@
-//! Tables of measures: an entry, its description and its value.
+//! Tables of metrics: entries with a description and a function that computes the value.
 
 use farlink_channel::DropCause;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use serde::Serialize;
 pub enum Scope {
     /// A flow.
     Flow,
-    /// Direction of a link.
+    /// A link direction.
     Link,
     /// A run as a whole.
     Run,
@@ -28,9 +28,9 @@ pub struct Metric {
     pub unit: &'static str,
     /// Kind of number.
     pub kind: Kind,
-    /// Rule by which the values of several flows become one.
+    /// Rule that combines the values of several flows.
     pub combine: Combine,
-    /// For a pooled ratio: the measure of the shared part, and that of the rest of the whole.
+    /// For [`Combine::Pooled`]: the metric of the part, and the metric of the rest of the whole.
     pub pooled: &'static [&'static str],
     /// Exact definition.
     pub definition: String,
@@ -46,9 +46,9 @@ pub enum Kind {
     Flag,
     /// Bits a second.
     Rate,
-    /// Ratio of two quantities.
+    /// Quotient of two quantities, not limited to 1.
     Ratio,
-    /// A part of a whole, 0 to 1.
+    /// Fraction of a whole, 0 to 1.
     Share,
     /// Bytes.
     Size,
@@ -56,24 +56,24 @@ pub enum Kind {
     Time,
 }
 
-/// Rule by which the values of a run's flows become one.
+/// Rule that combines the values of a run's flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Combine {
     /// Sum.
     Sum,
-    /// Their mean.
+    /// Mean.
     Mean,
-    /// As if they were one: the sum of what is shared over the sum of the whole. A mean would
-    /// count the few packets of a slow flow as much as the many of a fast one.
+    /// Sum of the parts over the sum of the wholes. A mean of ratios would weight the few packets
+    /// of a slow flow like the many of a fast one.
     Pooled,
-    /// None: values of links, runs and agents stay apart.
+    /// Values are not combined: those of links, runs and agents.
     Apart,
 }
 
-/// Subject of a table of measures.
+/// Subject of a table of metrics.
 pub(super) trait Subject {
-    /// View from which its measures are computed.
+    /// View from which the metrics are computed.
     type View<'a>;
 }
 
@@ -88,15 +88,15 @@ pub(super) struct Measure<S: Subject> {
     pub(super) value: Value<S>,
 }
 
-/// Function of a measure; `None` where there is nothing to measure.
+/// Function of a metric; it returns `None` if there is nothing to measure.
 pub(super) enum Value<S: Subject> {
     One(fn(&S::View<'_>) -> Option<f64>),
-    /// For each cause of loss, whose name follows that of the entry.
+    /// One value for each drop cause, whose name is appended to that of the entry.
     Each(fn(&S::View<'_>, DropCause) -> Option<f64>),
 }
 
-/// Declares a table of measures: name, unit, kind, how flows combine (if pooled: the part and the
-/// rest of the whole), value, definition.
+/// Declares a table of metrics: name, unit, kind, rule that combines flows (if pooled: metrics of
+/// the part and of the rest), value, definition.
 macro_rules! measures {
     ($table:ident: $subject:ty;
      $($name:literal $unit:literal $kind:ident $combine:ident $(: $part:literal + $rest:literal,)?
@@ -150,7 +150,7 @@ impl<S: Subject> Measure<S> {
     }
 }
 
-/// The values of all measures of a table.
+/// Computes the values of all metrics of a table.
 pub(super) fn taken<S: Subject>(table: &[Measure<S>], view: &S::View<'_>) -> Values {
     let width = |measure: &Measure<S>| match measure.value {
         Value::One(_) => 1,
@@ -172,11 +172,11 @@ pub(super) fn taken<S: Subject>(table: &[Measure<S>], view: &S::View<'_>) -> Val
     Values(values.into_boxed_slice())
 }
 
-/// Values of one flow or direction, in the order of [`super::metrics`]; `None` where
-/// there was nothing to measure.
+/// Values of one flow or link direction, in the order of [`super::metrics`]; `None` if there was
+/// nothing to measure.
 ///
-/// A run of a thousand flows has a hundred thousand of them, more than all its
-/// connections take: `None` is kept as NaN, which nothing measured is.
+/// A run of a thousand flows has a hundred thousand values, which as options would take more memory
+/// than its connections. `None` is stored as NaN; no metric has the value NaN.
 #[derive(Clone, Debug)]
 pub(crate) struct Values(Box<[f64]>);
 
@@ -196,7 +196,7 @@ impl FromIterator<Option<f64>> for Values {
     }
 }
 
-/// A value as it is kept.
+/// Converts a value to its stored form: `None` becomes NaN.
 fn or_nan(value: Option<f64>) -> f64 {
     value.unwrap_or(f64::NAN)
 }
@@ -207,7 +207,7 @@ impl PartialEq for Values {
     }
 }
 
-/// Returns the ratio of a count to another, or of a sum to its number.
+/// Returns `part / of`, or `None` if `of` is 0.
 pub(super) fn share(part: u64, of: u64) -> Option<f64> {
     (of > 0).then(|| part as f64 / of as f64)
 }

@@ -1,5 +1,5 @@
-//! The registry of traces: each table with its columns, their units and meanings, and
-//! when it gets a row. What a column holds stands beside it.
+//! Registry of traces: each table with its columns, their units and definitions, and the event that
+//! adds a row.
 
 use farlink_agent::Act;
 use farlink_channel::DropCause;
@@ -12,20 +12,20 @@ use std::sync::LazyLock;
 /// A column of one type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
-    /// Signed 64 bits: times in nanoseconds.
+    /// Signed 64-bit numbers: times in nanoseconds.
     I64(Vec<i64>),
-    /// Unsigned 64 bits.
+    /// Unsigned 64-bit numbers.
     U64(Vec<u64>),
-    /// Unsigned 32 bits.
+    /// Unsigned 32-bit numbers.
     U32(Vec<u32>),
-    /// Unsigned 8 bits.
+    /// Unsigned 8-bit numbers.
     U8(Vec<u8>),
-    /// Numbers, NaN where there is none.
+    /// Real numbers; NaN where there is no value.
     F64(Vec<f64>),
 }
 
 impl Column {
-    /// Returns the whole numbers, none below 0; other values are clamped.
+    /// Returns the values as whole numbers. Negative ones become 0.
     pub fn numbers(&self) -> Vec<u64> {
         match self {
             Self::I64(v) => v.iter().map(|&n| n as u64).collect(),
@@ -37,7 +37,7 @@ impl Column {
     }
 }
 
-/// A named table of columns of one length, in order of time.
+/// A table of columns of equal length, in order of time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// Name.
@@ -49,25 +49,25 @@ pub struct Table {
 /// Meaning of the numbers of a column.
 #[derive(Clone, Copy, Debug)]
 pub enum Holds {
-    /// Nanoseconds, shown in seconds.
+    /// Time in nanoseconds, shown in seconds.
     Time,
-    /// Time, 0 for none.
+    /// Time in nanoseconds, shown in seconds; 0 means no value.
     TimeOrNone,
     /// Whole numbers.
     Whole,
-    /// Whole number, the largest for none.
+    /// Whole numbers; the largest of the type means no value.
     WholeOrNone,
-    /// Whole numbers, of which the largest is no limit.
+    /// Whole numbers; the largest of the type means no limit.
     Window,
-    /// Numbers, NaN where there is none.
+    /// Real numbers; NaN means no value.
     Real,
     /// Flag.
     Flag,
-    /// Places in the list of the scenario's flows.
+    /// Indices into the scenario's flows.
     Flow,
-    /// Places in the list of its links.
+    /// Indices into the scenario's links.
     Link,
-    /// Places in this list.
+    /// Indices into this list of names.
     Name(fn() -> Vec<&'static str>),
 }
 
@@ -78,14 +78,14 @@ pub struct TraceColumn {
     pub name: &'static str,
     /// Unit; empty for numbers without one, names and flags.
     pub unit: &'static str,
-    /// Meaning of the numbers of the engine's table.
+    /// Meaning of the stored numbers.
     #[serde(rename = "names", serialize_with = "names_of")]
     pub holds: Holds,
-    /// Definition, where the name does not say it.
+    /// Definition; empty if the name says it.
     pub definition: &'static str,
 }
 
-/// The names that there may be in a column.
+/// Serializes the list of names that may occur in a column.
 fn names_of<S: Serializer>(holds: &Holds, serializer: S) -> Result<S::Ok, S::Error> {
     let names = match holds {
         Holds::Name(names) => names(),
@@ -99,18 +99,18 @@ fn names_of<S: Serializer>(holds: &Holds, serializer: S) -> Result<S::Ok, S::Err
 pub struct TraceKind {
     /// Name.
     pub name: &'static str,
-    /// The table of the engine that has its columns.
+    /// Name of the engine's table that has the columns.
     pub table: &'static str,
     /// Columns in order.
     pub columns: Vec<TraceColumn>,
-    /// Event for which a row is made.
+    /// Event that adds a row.
     pub when: &'static str,
 }
 
 /// A quantity of the trace `control`.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Quantity {
-    /// Congestion control that has it.
+    /// Congestion control that reports the quantity.
     pub algorithm: &'static str,
     /// Name.
     pub name: &'static str,
@@ -141,7 +141,7 @@ const AGENT: TraceColumn = column("agent", "", Holds::Whole, "its place in the l
 const LINK: TraceColumn = column("link", "", Holds::Link, "");
 const DIRECTION: TraceColumn = column("direction", "", Holds::Name(directions), "");
 
-/// Names of the ends of a flow: data goes from the first to the second.
+/// Returns the names of the ends of a flow; data goes from `from` to `to`.
 fn sides() -> Vec<&'static str> {
     vec!["from", "to"]
 }
@@ -150,17 +150,17 @@ fn directions() -> Vec<&'static str> {
     vec!["down", "up"]
 }
 
-/// Names of the causes of loss, in the order of their numbers in traces.
+/// Returns the names of the drop causes, in the order of their numbers in traces.
 pub fn drop_causes() -> Vec<&'static str> {
     DropCause::ALL.iter().map(|cause| cause.name()).collect()
 }
 
-/// Names of what limits a sender, in the order of their numbers in traces.
+/// Returns the names of the sender's limits, in the order of their numbers in traces.
 pub fn limits() -> Vec<&'static str> {
     Limit::ALL.map(Limit::name).to_vec()
 }
 
-/// Names of the kinds of frames, in the order of their numbers in traces.
+/// Returns the names of the frame kinds, in the order of their numbers in traces.
 pub fn frame_kinds() -> Vec<&'static str> {
     FrameKind::NAMES.to_vec()
 }
@@ -177,7 +177,7 @@ fn marks() -> Vec<&'static str> {
     Mark::ALL.map(Mark::name).to_vec()
 }
 
-/// Each quantity that a congestion control shows.
+/// Returns each quantity that a congestion control reports to the trace `control`.
 pub fn quantities() -> Vec<Quantity> {
     let of = |algorithm: &&'static farlink_tcp::congestion::Algorithm| {
         let metrics = algorithm.metrics.iter();
@@ -192,7 +192,7 @@ pub fn quantities() -> Vec<Quantity> {
     ALGORITHMS.iter().flat_map(of).collect()
 }
 
-/// Their names, each once, in the order of their numbers in traces.
+/// Names of all quantities without repetition, in the order of their numbers in traces.
 pub(super) static QUANTITIES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let mut names: Vec<_> = quantities().iter().map(|quantity| quantity.name).collect();
     names.sort_unstable();
@@ -203,15 +203,15 @@ pub(super) static QUANTITIES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
 /// Time, flow and side of a row of an end.
 pub(super) type AtEnd = (Instant, u32, u8);
 
-/// Declares the tables: the type of a row, and the columns that it becomes. Rows are of
-/// an `end` of a flow, a `flow` or a `link`.
+/// Declares the tables: the type of a row, and the columns that its fields are stored in. A row
+/// belongs to an `end` of a flow, a `flow` or a `link`.
 macro_rules! tables {
     ($($row:ident $name:literal $of:ident $when:literal {
         $($field:ident $ty:ident $column:ident $holds:expr, $unit:literal $doc:literal;)*
     })*) => {
         $(tables!(@$of $row $name { $($field $ty $column)* });)*
 
-        /// Tables with their own columns.
+        /// Returns each table as (name, common columns, own columns, event that adds a row).
         fn all() -> Vec<(&'static str, &'static [TraceColumn], Vec<TraceColumn>, &'static str)> {
             vec![$((
                 $name,
@@ -358,7 +358,7 @@ tables! {
     }
 }
 
-/// Every column of the table of this name.
+/// Returns all columns of the table with this name.
 pub fn columns_of(table: &str) -> Vec<TraceColumn> {
     let entry = all().into_iter().find(|item| item.0 == table);
     entry.map_or_else(Vec::new, |(_, common, own, _)| [common, &own].concat())
@@ -406,7 +406,7 @@ mod tests {
     use super::*;
     use crate::probe::Probes;
 
-    /// The registry tells of each column that a table has, in its order.
+    /// The registry describes each column of a table, in the table's order.
     #[test]
     fn every_column_is_described() {
         for table in Probes::default().into_tables() {
@@ -417,8 +417,8 @@ mod tests {
         assert_eq!(Probes::default().into_tables().len(), all().len());
     }
 
-    /// A quantity has a number of eight bits, and one unit in all congestion controls, so
-    /// that a plot of it by its name has one axis.
+    /// The number of a quantity fits 8 bits. A quantity has the same unit in all congestion
+    /// controls, so that a plot of it needs one axis.
     #[test]
     fn quantities_fit() {
         assert!(QUANTITIES.len() < 256);

@@ -1,4 +1,5 @@
-//! Agents at routers: packets cross agents, and the actions that agents request are carried out.
+//! Agents at routers: passes packets through agents, and carries out the actions that agents
+//! request.
 
 use super::handoff::Seen;
 use super::placed::{Handing, Placed};
@@ -65,7 +66,7 @@ impl World {
         }
     }
 
-    /// Lets packets bypass all agents if every agent sleeps. Returns whether they do.
+    /// Lets packets bypass the agents if all agents are asleep. Returns whether all are.
     pub(super) fn crosses_no_agent(&mut self) -> bool {
         if !self.agents.all.iter().all(|placed| placed.sleeps) {
             return false;
@@ -322,7 +323,8 @@ impl World {
         self.inject(number, node, injection);
     }
 
-    /// Handles the arrival of a router's message at the end that it is for.
+    /// Handles an ICMP message that arrived at an end of a flow. A "bad state" message is passed to
+    /// the connection.
     pub(super) fn on_icmp(&mut self, end: EndId, number: PacketId) {
         if let Payload::Raw(raw) = &self.packets[number].payload
             && let Some((seq, ..)) = raw.stuck()
@@ -347,7 +349,7 @@ impl World {
         }
         self.tap_own(number, node, packet);
         if !self.forward(node, packet) {
-            // The message has no route, so the counters of sent messages are restored.
+            // A packet without a route does not count as sent.
             self.agents.injected -= 1;
             self.agents.all[number].injected -= 1;
             self.unfollow(packet);

@@ -1,9 +1,9 @@
 //! Hosts that move from link to link.
 //!
-//! A host has one of its links at a time. When it leaves one, what is on the air of that link is
-//! lost; what waits for it is lost or kept, and agents lose, pass on or keep what they have of the
-//! host's connections. When it is at the next link the routes to it and from it change, and what was
-//! kept goes over them.
+//! A moving host is attached to one of its links at a time. When it leaves a link, packets on the
+//! air are lost, and queued packets are lost or kept. Agents drop, forward or keep their state of
+//! the host's connections. When the host joins the next link, the routes to and from the host
+//! change, and kept packets are sent over the new routes.
 
 use super::World;
 use super::mover::{Coming, Mover, Plan, nearest};
@@ -52,8 +52,8 @@ impl World {
         }
     }
 
-    /// Sets the routes to moving hosts, and makes their stations inspect crossing packets. To be
-    /// called after nodes are built.
+    /// Sets the routes to moving hosts, and lets their stations check crossing packets
+    /// ([`World::is_stale`]). To be called after the nodes are built.
     pub(crate) fn note_movers(&mut self) {
         for number in 0..self.roaming.movers.len() {
             for link in self.roaming.movers[number].links.clone() {
@@ -106,7 +106,8 @@ impl World {
         self.leave_link(number, target);
     }
 
-    /// Detaches a host from its link; the target is its link number `target`.
+    /// Detaches a host from its link. `target` is the index of the next one in the host's list of
+    /// links.
     fn leave_link(&mut self, number: usize, target: usize) {
         let mover = &mut self.roaming.movers[number];
         let (node, left) = (mover.node, mover.links[mover.at]);
@@ -123,7 +124,7 @@ impl World {
             }
             self.watch_closed(link);
         }
-        // State still in transit to an agent of the old link is forwarded with the host.
+        // The host takes along state that is still in transit to an agent of the old link.
         let mut next = 0;
         while let Some(coming) = self.roaming.coming.get(next) {
             if coming.mover != number {
@@ -204,7 +205,7 @@ impl World {
         }
     }
 
-    /// Passes to agents the transferred state that has arrived by now.
+    /// Passes state that has arrived by now to the agents.
     fn take_over(&mut self) {
         while let Some(place) = self
             .roaming
@@ -224,8 +225,8 @@ impl World {
         }
     }
 
-    /// Holds a packet that crosses an agent while state of its host is in transit to the agent.
-    /// Returns when the agent sees the packet.
+    /// Holds a packet that crosses an agent while state of the packet's host is in transit to that
+    /// agent. Returns when the agent gets the packet.
     pub(super) fn waits_for_state(&mut self, agent: usize, link: LinkId, packet: PacketId) -> Seen {
         let label = self.packets.label(packet);
         let src = self.packets[packet].src;
@@ -249,7 +250,8 @@ impl World {
         self.roaming.movers.is_empty()
     }
 
-    /// Drops a packet that reached a station over a link whose host has left.
+    /// Drops a packet to a moving host that reached a station on a route from before the handoff,
+    /// unless queued packets are forwarded. Returns whether the packet was dropped.
     pub(super) fn is_stale(&mut self, node: NodeId, link: LinkId, packet: PacketId) -> bool {
         let to = self.packets.label(packet).dst;
         let Some(number) = self
@@ -300,7 +302,7 @@ impl World {
         self.lose_beyond(link, packet, DropCause::Handoff);
     }
 
-    /// Drops a packet at the far end of a link.
+    /// Drops a packet at the far end of a link, and counts those lost on the air by a handoff.
     #[cold]
     pub(super) fn cut_off(&mut self, link: LinkId, packet: PacketId, cause: DropCause) {
         if cause == DropCause::Handoff {
@@ -354,13 +356,13 @@ impl World {
     }
 }
 
-/// Time at which an agent sees a packet.
+/// Time at which an agent gets a crossing packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Seen {
     /// At once.
     Now,
-    /// Later, once the agent has the state that is under way.
+    /// When the state in transit has arrived at the agent.
     Later,
-    /// Never: the packet passes unread.
+    /// Never: the packet bypasses the agent.
     Never,
 }

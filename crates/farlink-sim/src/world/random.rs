@@ -1,10 +1,10 @@
-//! Scenarios at random, for tests of what holds in all of them.
+//! Random scenarios, for tests of properties that hold in all scenarios.
 
 use crate::scenario::{Expanded, load};
 use farlink_channel::rng::{Stream, Streams};
 
-/// A tree of up to seven nodes with up to five entries of flows of several kinds, and the text
-/// that it was read from; none where a choice does not go with another.
+/// Returns a random scenario and its text: a tree of up to seven nodes with up to five entries of
+/// flows of several kinds. The scenario is `None` if the random choices contradict each other.
 pub(crate) fn scenario(number: u64) -> (String, Option<Expanded>) {
     let mut stream = Streams::new(number, 0).stream("fused");
     let nodes = 2 + stream.next_u64() % 6;
@@ -24,7 +24,7 @@ pub(crate) fn scenario(number: u64) -> (String, Option<Expanded>) {
     };
     let mut text = vec![end, text];
     for node in 1..nodes {
-        // Most often a line, which has the longest paths.
+        // Two of three nodes continue the line, because lines have the longest paths.
         let before = match stream.next_u64() % 3 {
             0 => stream.next_u64() % node,
             _ => node - 1,
@@ -71,12 +71,12 @@ pub(crate) fn scenario(number: u64) -> (String, Option<Expanded>) {
     (text, loaded.ok())
 }
 
-/// One of these, at random.
+/// Returns a random element.
 fn one<'a>(stream: &mut Stream, of: &[&'a str]) -> &'a str {
     of[stream.next_u64() as usize % of.len()]
 }
 
-/// A direction of a link.
+/// Returns the table of a random link direction.
 fn direction(stream: &mut Stream) -> String {
     let rate = one(
         stream,

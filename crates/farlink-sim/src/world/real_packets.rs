@@ -1,17 +1,17 @@
-//! Packets of real programs: their places, the answers of routers to them, and their balance.
+//! Packets of real programs: their hosts, ICMP answers of routers, and their balance.
 
 use super::losses::Lost;
 use farlink_tcp::{Instant, Interval};
 use farlink_wire::{ById, NodeId, PacketId};
 use serde::Serialize;
 
-/// Time in which a router earns the right to one more error (RFC 1812, 4.3.2.8):
-/// 1000 a second, as many as a host of Linux sends.
+/// Interval at which a router may send one more ICMP error (RFC 1812, 4.3.2.8): 1000/s, the limit
+/// of a Linux host.
 const EARNED: Interval = Interval::from_millis(1);
-/// Errors that a router which was silent may send at once.
+/// Number of ICMP errors that a router may send in a burst after a pause.
 const AT_ONCE: u64 = 50;
 
-/// Limits the errors of a router.
+/// Token bucket that limits the ICMP errors of a router.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
     /// Time at which the full error budget is available again.
@@ -19,7 +19,7 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    /// Returns whether another error may be sent now, and counts it.
+    /// Takes a token if there is one. Returns whether an ICMP error may be sent now.
     pub(super) fn takes(&mut self, now: Instant) -> bool {
         let full = self.full.max(now) + EARNED;
         let allowed = full.since(now) <= EARNED * AT_ONCE;
@@ -30,39 +30,40 @@ impl Bucket {
     }
 }
 
-/// A node among real programs.
+/// State of a node in a network that carries packets of real programs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     /// Set if programs run at the node.
     pub(super) is_host: bool,
-    /// The errors that it may send.
+    /// Limiter of the ICMP errors that the node sends.
     pub(super) errors: Bucket,
 }
 
-/// Packets of real programs.
+/// State and counters of packets of real programs.
 #[derive(Debug, Default)]
 pub(crate) struct RealPackets {
-    /// Packets that have arrived: their node and number.
+    /// Arrived packets that have not left the simulation: node and packet number.
     pub(super) leaving: Vec<(NodeId, PacketId)>,
-    /// Lost packets, if the caller asked for them.
+    /// Lost packets; `None` if the caller does not collect them.
     pub(crate) lost: Option<Vec<Lost>>,
-    /// Place of each node; empty without real programs.
+    /// State of each node; empty without real programs.
     pub(super) places: ById<NodeId, Place>,
-    /// Host that passes on what is for no address of the network, and whether of IPv6, too.
+    /// The uplink: host that gets packets for addresses outside the network, and whether IPv6
+    /// packets are included.
     pub(super) way_out: Option<(NodeId, bool)>,
-    /// Packets of real programs that entered.
+    /// Packets that entered from hosts.
     pub(super) entered: u64,
-    /// Packets that left.
+    /// Packets that left to hosts.
     pub(super) left: u64,
-    /// Copies that channels made of them.
+    /// Copies that channels made of packets.
     pub(crate) copied: u64,
-    /// Pieces that they were cut into, beyond the first.
+    /// Fragments of packets, beyond the first of each.
     pub(crate) cut: u64,
-    /// ICMP messages of routers.
+    /// ICMP messages that routers sent.
     pub(super) answered: u64,
-    /// Errors that were not sent since there were too many.
+    /// ICMP errors that the limiter suppressed.
     pub(super) limited: u64,
-    /// Packets that were for a router, and ended there.
+    /// Packets addressed to a router, which ended there.
     pub(super) for_routers: u64,
 }
 
@@ -74,7 +75,7 @@ pub struct Balance {
     pub entered: u64,
     /// Copies that channels made.
     pub copied: u64,
-    /// Pieces that routers cut packets into, beyond the first of each.
+    /// Fragments that routers made of packets, beyond the first of each.
     pub cut: u64,
     /// ICMP messages that routers sent.
     pub answered: u64,
@@ -82,21 +83,21 @@ pub struct Balance {
     pub injected: u64,
     /// Packets that left to hosts.
     pub left: u64,
-    /// Packets lost, as the links count them, for any cause.
+    /// Packets lost for any cause, as counted by the links.
     pub lost: u64,
-    /// Packets that were for a router, and ended there.
+    /// Packets addressed to a router, which ended there.
     pub for_routers: u64,
-    /// Packets that ended at an agent that took what they carry.
+    /// Packets that ended at an agent, which took over their content.
     pub absorbed: u64,
-    /// Packets that wait or fly.
+    /// Packets that wait in queues or are in flight.
     pub inside: u64,
-    /// ICMP errors that routers kept to themselves: more than 1000 a second.
+    /// ICMP errors suppressed by the routers' limit of 1000/s.
     pub limited: u64,
 }
 
 impl Balance {
-    /// Packets that came into being and are nowhere; below zero, packets that are
-    /// somewhere and came from nowhere. Zero, or there is an error in the engine.
+    /// Returns the packets that were created and are unaccounted for; negative if more are found
+    /// than were created. Any value but 0 is a bug in the engine.
     pub fn missing(&self) -> i64 {
         let made = self.entered + self.copied + self.cut + self.answered + self.injected;
         let measured = self.left + self.lost + self.for_routers + self.absorbed + self.inside;

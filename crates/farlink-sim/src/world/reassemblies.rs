@@ -1,34 +1,34 @@
-//! Datagrams that hosts put together from fragments.
+//! Reassembly of datagrams from fragments at hosts.
 
 use farlink_tcp::{Instant, Interval};
 use farlink_wire::fragment::Reassembly;
 use farlink_wire::{ById, FlowId, LinkId, NodeId, Packet, PacketId, Payload};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Key shared by the fragments of a datagram (RFC 791, 2.3): destination and source, protocol,
+/// Key shared by the fragments of a datagram (RFC 791, 2.3): destination, source, protocol,
 /// identification.
 pub(super) type Key = (NodeId, NodeId, u8, u16);
 
-/// A datagram of which something is there.
+/// A datagram of which some fragments have arrived.
 #[derive(Debug)]
 pub(super) struct Partial {
-    /// The fragment that came first: the whole, once all are there.
+    /// The fragment that arrived first. It becomes the whole datagram when all have arrived.
     pub(super) number: PacketId,
-    /// Link that it came over.
+    /// Link over which the first fragment arrived.
     pub(super) link: LinkId,
     /// Deadline of the reassembly.
     pub(super) due: Instant,
     pub(super) parts: Reassembly,
 }
 
-/// Datagrams that hosts put together.
+/// Incomplete datagrams at hosts.
 #[derive(Debug, Default)]
 pub(crate) struct Reassemblies {
     pub(super) partial: BTreeMap<Key, Partial>,
     /// Deadlines in order.
     pub(super) dues: BTreeSet<(Instant, Key)>,
     pub(super) spare: Vec<Reassembly>,
-    /// Time of the event that looks for those to give up; others are stale.
+    /// Time of the valid time-out event; events of other times are stale.
     pub(super) watch: Option<Instant>,
     /// Reassembly time-out by flow number.
     pub(crate) patience: ById<FlowId, Interval>,
@@ -43,8 +43,8 @@ pub(super) fn key(packet: &Packet) -> Key {
     (packet.dst, packet.src, protocol, packet.ident)
 }
 
-/// Returns whether both fragments are of one datagram, and not of two with the same identification,
-/// 65,536 datagrams apart.
+/// Returns whether two fragments with equal keys are of one datagram. Identifications repeat after
+/// 65,536 datagrams.
 pub(super) fn same(a: &Packet, b: &Packet) -> bool {
     let of = (a.flow, a.from_opener) == (b.flow, b.from_opener);
     of && match (&a.payload, &b.payload) {

@@ -1,18 +1,19 @@
-//! Taps on either side of an agent, for captures and for the trace of passages.
+//! Taps on both sides of an agent, for captures and for the trace `passages`.
 
 use farlink_tcp::Instant;
 use farlink_wire::{NodeId, Packet};
 
-/// A node with agents, and the link that they look after. It is seen on two sides: that of
-/// this link, and that of the others.
+/// A node with agents, and the link that the agents serve. A tap has two sides: this link, and the
+/// node's other links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Tap {
     pub(crate) node: NodeId,
     pub(crate) wireless: u32,
 }
 
-/// The names of the two sides of the taps, first that of the other links. Node and link may
-/// not have "@" in their names, so that no host is called so.
+/// Returns the names of the two sides of a tap: the side of the other links ("wired"), then that of
+/// the agent's link ("wireless"). Names of nodes and links cannot contain "@", so no host has such
+/// a name.
 pub(crate) fn names(node: &str, link: &str) -> [String; 2] {
     ["wired", "wireless"].map(|side| format!("{node}@{link}-{side}"))
 }
@@ -26,13 +27,13 @@ pub(crate) struct Tapped {
     pub(crate) packet: Packet,
 }
 
-/// Taps, and who wants to know what passes them.
+/// Taps, and the consumers of their packets.
 #[derive(Debug, Default)]
 pub(crate) struct Taps {
     pub(crate) all: Vec<Tap>,
-    /// For the probes of a run.
+    /// Set if the probes of a run record packets.
     pub(super) probed: bool,
-    /// For captures of a live network, until they are taken.
+    /// Packets captured in a live network until they are fetched; `None` without captures.
     pub(crate) kept: Option<Vec<Tapped>>,
 }
 

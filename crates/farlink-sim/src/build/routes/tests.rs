@@ -1,11 +1,11 @@
-//! Routes are the shortest, and of those the ones over the link written first.
+//! Routes have the fewest links; among equal ones the link written first is used.
 
 use super::*;
 use crate::build::network;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// Hops from each node to `to`, one hop at a time over all links.
+/// Returns the number of links from each node to `to`, computed hop by hop over all links.
 fn distances(scenario: &Expanded, to: usize) -> Vec<Option<u32>> {
     let mut hops = vec![None; scenario.nodes.len()];
     hops[to] = Some(0);
@@ -28,7 +28,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// On any graph, with loose ends and loops.
+    /// Random graphs, with dead ends and loops.
     #[test]
     fn every_hop_is_the_first_link_that_leads_nearer(
         pairs in prop::collection::vec((0_usize..9, 0_usize..9), 1..16),
@@ -50,7 +50,7 @@ proptest! {
         let (from, to) = ends;
         text.push(format!("[[flows]]\nfrom = \"n{from}\"\nto = \"n{to}\"\nsize = \"1 kB\"\n"));
         let loaded = crate::scenario::load(&text.concat(), "", &[]).and_then(|s| s.expand());
-        // No path between the ends: refused.
+        // A scenario without a path between the ends of a flow is refused.
         prop_assume!(loaded.is_ok());
         let scenario = loaded.unwrap();
         let monitor = Monitor::default();

@@ -9,7 +9,7 @@ use farlink_wire::{Addresses, FlowId, Ip, Packet, Payload};
 
 const RADIO: u32 = 1;
 
-/// A host behind a router with a lossy radio link; 1 MB to it.
+/// A transfer of 1 MB to a host behind a router with a radio link that has this channel.
 fn scenario(channel: &str) -> Expanded {
     let text = format!(
         "[tcp]\nvariant = \"eln\"\neln = \"checksum\"\n[[links]]\nbetween = [\"fixed\", \"base\"]\n\
@@ -32,7 +32,7 @@ fn run(scenario: &Expanded, agent: Option<Box<dyn Agent>>) -> World {
     world
 }
 
-/// Builds the world with an agent that marks, as a scenario writes it.
+/// Runs the scenario with an ELN agent, built from its JSON as in a scenario.
 fn with_eln(scenario: &Expanded) -> World {
     let spec = r#"{ "at": "base", "wireless": "radio", "kind": "eln" }"#;
     run(&with(scenario, spec), None)
@@ -54,8 +54,8 @@ fn seconds(world: &World) -> f64 {
     world.completion.finished_at.as_secs_f64()
 }
 
-/// Lost on the radio link, what is marked goes again without the window being halved:
-/// a fifth of the time at least is saved.
+/// Segments lost on the radio link are marked and retransmitted without halving the window, which
+/// saves at least a fifth of the time.
 #[test]
 fn marks_save_the_window() {
     let lossy = scenario("loss = 0.02");
@@ -69,7 +69,7 @@ fn marks_save_the_window() {
         seconds(&with),
         seconds(&without)
     );
-    // An agent that has nothing to do changes nothing.
+    // Without losses the agent changes nothing.
     let clean = scenario("");
     assert_eq!(
         with_eln(&clean).completion.finished_at,
@@ -77,8 +77,9 @@ fn marks_save_the_window() {
     );
 }
 
-/// An agent that is off for good costs nothing: the run has the very events of one without, and
-/// hops are fused as there. One that is switched on later is told of what its link sends.
+/// An agent that is always off does not change the run: its events equal those of a run without
+/// agents, and hops are fused. An agent that is switched on later gets reports of its link's
+/// departures.
 #[test]
 fn an_agent_that_is_off_for_good_costs_nothing() {
     let monitor = Monitor::default();
@@ -106,7 +107,7 @@ fn an_agent_that_is_off_for_good_costs_nothing() {
     assert!(repaired.is_some_and(|(_, n)| *n > 10.0), "{counted:?}");
 }
 
-/// Switched off, an agent does nothing; switched on, it begins anew.
+/// An agent does nothing while it is off, and starts in its initial state when switched on.
 #[test]
 fn an_agent_is_switched() {
     let lossy = |agent: &str| {
@@ -130,8 +131,8 @@ fn an_agent_is_switched() {
     assert!(in_time < late, "{in_time} {late}");
 }
 
-/// Drops the second segment with data, holds the fourth for 50 ms, and repeats the first
-/// acknowledgment that comes back.
+/// Test agent: drops the second data segment, holds the fourth for 50 ms, and repeats the first ACK
+/// that crosses it.
 #[derive(Debug, Default)]
 struct Meddler {
     data: u32,
@@ -198,7 +199,7 @@ fn packets_are_dropped_held_and_injected() {
         world.agents.counters(world.now).next(),
         Some(vec![("called", 1.0), ("injected", 1.0)])
     );
-    // It is counted where it came from, once, and the flow knows.
+    // The drop counts once, at the link over which the packet arrived, and also at its flow.
     let stats = world.links[LinkId(0)].stats();
     assert_eq!(stats.drops[DropCause::Agent as usize], 1);
     let tally = &world.counters[FlowId(0)];
@@ -213,8 +214,8 @@ fn bytes(ip: Ip, from: u32, segment: Segment) -> Vec<u8> {
     farlink_wire::encode(&packet, Addresses::of(&packet)).unwrap()
 }
 
-/// Real packets meet the same agent: of two duplicates the one for what passed is marked,
-/// and the balance of packets holds whatever an agent does.
+/// Agents also act on packets of real programs. Of the duplicate ACKs only one for the segment lost
+/// on the radio link is marked. Packets stay balanced although an agent drops, holds and injects.
 #[test]
 fn real_packets_meet_the_same_agents() {
     for ip in [Ip::default(), Ip::V6] {
@@ -238,7 +239,7 @@ fn real_packets_of(ip: Ip) {
         flags: Flags::ACK,
         ..Segment::default()
     };
-    // A copy is dropped at the node, 100 is lost on the link; 300 never comes.
+    // The agent drops the second copy of 0, and the radio link loses 100. 300 is never sent.
     for seq in [0, 0, 100, 200, 400] {
         live.send(at(1), 0, bytes(ip, 0, data(seq))).unwrap();
     }
@@ -271,7 +272,7 @@ fn real_packets_of(ip: Ip) {
     );
 }
 
-/// Runs a scenario of a host behind a long and lossy link, with these agents and flows.
+/// Runs these flows and agents over a path with a long and lossy middle link.
 fn far(agents: &str, flows: &str) -> World {
     let text = format!(
         "[tcp]\nvariant = \"reno\"\n[[links]]\nbetween = [\"fixed\", \"base\"]\n\
@@ -293,8 +294,8 @@ fn counter(world: &World, agent: usize, name: &str) -> u64 {
 const SPLIT: &str = "[[agents]]\nat = \"base\"\nwireless = \"radio\"\nkind = \"split\"\n";
 const DOWN: &str = "[[flows]]\nfrom = \"fixed\"\nto = \"mobile\"\nsize = \"3 MB\"\n";
 
-/// A loss is repaired over the link that has it, and not over the whole way; the wired half
-/// repairs nothing. Each segment took as long as the way takes at least.
+/// The wireless half repairs all losses, and the wired half none. Mean transit time is at least the
+/// delay of the whole path.
 #[test]
 fn a_split_connection_repairs_where_the_loss_was() {
     let (without, with) = (far("", DOWN), far(SPLIT, DOWN));
@@ -306,14 +307,14 @@ fn a_split_connection_repairs_where_the_loss_was() {
     assert_eq!(counter(&with, 0, "connections"), 1);
     assert_eq!(counter(&with, 0, "wired_retransmissions"), 0);
     assert!(counter(&with, 0, "wireless_retransmissions") > 0);
-    // The half with the fixed host sends it nothing.
+    // The wired half only receives data, and sends none.
     assert_eq!(counter(&with, 0, "wired_segments"), 0);
     let mean = with.counters[FlowId(0)].transit.mean_nanos();
     assert!(mean.unwrap() > 100e6, "{mean:?}");
 }
 
-/// Whichever end opens and whichever sends, over one agent or two: what is sent comes, and
-/// takes as long.
+/// All data arrives with the delay of the path, whichever end opens the connection or sends, over
+/// one agent or two.
 #[test]
 fn whoever_opens_and_sends_it_comes() {
     let two = format!("{SPLIT}{}", SPLIT.replace("base", "gate"));
@@ -339,8 +340,8 @@ fn whoever_opens_and_sends_it_comes() {
     }
 }
 
-/// The agents of a scenario meet real packets too: the SYN of a program is answered by the
-/// one that splits connections. Once nodes were made anew for programs, without them.
+/// A split agent of a scenario answers the SYN of a real program. Guards against building the nodes
+/// anew for programs without their agents.
 #[test]
 fn agents_of_a_scenario_meet_real_packets() {
     let text = scenario("");
@@ -353,7 +354,7 @@ fn agents_of_a_scenario_meet_real_packets() {
         tcp: Some([Config::default(), Config::default()]),
         peers: Vec::new(),
     });
-    // The first takes no IPv6.
+    // The MTU of 1000 bytes on the first link is too small for IPv6.
     let mtu = |bytes| Some(Mtu { bytes, unit: 8 });
     (with.links[0].up.mtu, with.links[1].up.mtu) = (mtu(1000), mtu(1400));
     let syn = Segment {
@@ -363,8 +364,8 @@ fn agents_of_a_scenario_meet_real_packets() {
         ..Segment::default()
     };
     let at = |ms| Instant::ZERO + Interval::from_millis(ms);
-    // Over IPv4 a half goes by the links of its node on its side alone; over IPv6 by the
-    // shortest packets of any link that takes 1280 bytes.
+    // The MSS over IPv4 is that of the links on the side of the half. Over IPv6 it follows from the
+    // smallest MTU of at least 1280 bytes of any link.
     for (ip, to_wireless, to_wired) in [(Ip::default(), 1460, 960), (Ip::V6, 1340, 1340)] {
         let mut live = Live::new(&with, 0).unwrap();
         live.send(at(1), 0, bytes(ip, 0, syn.clone())).unwrap();
@@ -374,7 +375,8 @@ fn agents_of_a_scenario_meet_real_packets() {
             let mss = segment.options.mss.unwrap();
             came.push((host, fields.addresses.src, segment.flags, mss));
         });
-        // The other host is asked, and the first hears at once, as if from that.
+        // The agent forwards the SYN to the other host, and answers the first host at once with the
+        // address of the other.
         let own = |node| farlink_wire::address_of(NodeId(node), ip.version());
         let both = Flags::SYN.with(Flags::ACK);
         let asked = (1, own(0), Flags::SYN, to_wireless);

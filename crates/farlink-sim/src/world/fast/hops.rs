@@ -1,11 +1,12 @@
-//! Fused hops: an arrival at a router without an event of its own.
+//! Fused hops: forwards a packet to the next link without an event for the arrival at the router.
 //!
-//! The arrival changes only the next link. If that link gets all its packets from one other link,
-//! and nothing observes the packets in between, it accepts each packet as soon as the first has.
-//! Nothing is fused in traced runs, in emulations, and in networks with agents.
+//! The arrival at a router changes only the next link. If the next link gets all its packets from
+//! one link, and nothing observes packets at the router, a packet that is offered to the first link
+//! is offered to the next one at the same time. Hops are not fused in traced runs, emulations, and
+//! networks with agents.
 //!
-//! General way: an event for each arrival ([`World::handle`]). `hops/tests.rs` runs random scenarios
-//! both ways and compares all results to the bit.
+//! General way: an event for each arrival ([`World::handle`]). `hops/tests.rs` runs random
+//! scenarios both ways and compares all results to the bit.
 
 use crate::event_queue::{Event, Kind};
 use crate::scenario::{Expanded, ExpandedFlow};
@@ -20,11 +21,11 @@ use farlink_wire::{ById, LinkId, NodeId, PacketId};
 /// Source or destination of a link's packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Feeder {
-    /// Nothing is known to.
+    /// No path uses the link.
     None,
     /// One link, for all packets.
     Link(LinkId),
-    /// Several links, or packets begin or end here.
+    /// Several links, or a node where packets begin or end.
     Others,
 }
 
@@ -40,8 +41,8 @@ impl Feeder {
 }
 
 impl World {
-    /// Fuses the hops that nothing observes. To be called before a run, on a world without probes and
-    /// packets of real programs.
+    /// Fuses the hops that nothing observes. To be called before the run starts, in a world without
+    /// probes and without packets of real programs.
     pub(crate) fn fast_collapse_hops(&mut self, scenario: &Expanded) {
         // The departure of a packet of low priority depends on later arrivals.
         let low = |flow: &ExpandedFlow| {
@@ -68,8 +69,8 @@ impl World {
         }
     }
 
-    /// Returns the sources and destinations of each link by the paths of all flows; `None` if a
-    /// path is as long as a packet can live.
+    /// Returns the sources and the destinations of each link's packets, from the paths of all
+    /// flows. Returns `None` if a path has [`farlink_wire::HOST_TTL`] links or more.
     fn feeders(&self) -> Option<(ById<LinkId, Feeder>, ById<LinkId, Feeder>)> {
         let none = || self.links.ids().map(|_| Feeder::None).collect();
         let mut feeders: ById<LinkId, Feeder> = none();
@@ -105,8 +106,8 @@ impl World {
         Some((feeders, fed))
     }
 
-    /// Offers a packet that will be at the far end of a link at `at` to the next link now, and so on
-    /// while links are fused.
+    /// Offers a packet that arrives at the far end of `link` at `at` to the next link now, and
+    /// repeats this while links are fused.
     pub(crate) fn fast_forward_early(&mut self, link: LinkId, packet: PacketId, at: Instant) {
         let label = self.packets.label(packet);
         let (mut link, mut at) = (link, at);
@@ -140,7 +141,8 @@ impl World {
         (dst != node && self.links[next].admits_early_from(link)).then_some(next)
     }
 
-    /// Handles the arrival of a packet at the router whose next link had no room for it.
+    /// Handles the arrival of a packet at a router whose next link had no room for it when the
+    /// packet was forwarded early.
     #[cold]
     pub(crate) fn fast_refused_early(&mut self, link: LinkId, packet: PacketId) {
         let node = self.links[link].to();
@@ -150,8 +152,8 @@ impl World {
         self.lose(next, packet, cause, self.now);
     }
 
-    /// Brings fused links to the state of a run without fusing, at its end. `last` was the last
-    /// event.
+    /// Brings fused links to the state of a run without fusing, at the end of the run. `last` is
+    /// the last event handled.
     pub(crate) fn fast_settle_hops(&mut self, last: &Event) {
         let now = self.now;
         let has_come =

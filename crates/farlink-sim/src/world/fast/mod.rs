@@ -1,5 +1,5 @@
-//! Parts of the engine that exist for speed alone. A reader may skip them: runs without them give
-//! the same results, to the bit. The head of each file names the general way and the test.
+//! Parts of the engine that exist only for speed. A reader may skip them, because runs without them
+//! give the same results to the bit. The head of each file names the general way and the test.
 
 mod hops;
 mod offer;

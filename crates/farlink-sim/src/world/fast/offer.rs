@@ -1,15 +1,15 @@
-//! Departure of a segment over a link that nothing observes.
+//! Fast offer of a segment to a link that nothing observes.
 //!
-//! General way: [`World::forward`](super::super::World::forward), which traced runs take.
-//! `tests/whole_runs.rs` compares a traced run with one that is not.
+//! General way: [`World::forward`](super::super::World::forward), which traced runs use.
+//! `tests/whole_runs.rs` compares a traced run with an untraced one.
 
 use crate::event_queue::{Event, EventQueue, Kind};
 use farlink_link::{Links, Offered, Outcome};
 use farlink_tcp::Instant;
 use farlink_wire::{Label, LinkId, PacketId, Packets};
 
-/// Offers a packet to a link. Returns `None` if the packet is in flight and nothing else has
-/// changed; otherwise the answer, and the number of outcomes before it.
+/// Offers a packet to a link. Returns `None` if the packet is in flight and nothing else is to be
+/// done. Otherwise returns the answer, and `outcomes.len()` before the offer.
 #[inline(always)] // of each segment
 pub(in crate::world) fn fast_offer(
     now: Instant,

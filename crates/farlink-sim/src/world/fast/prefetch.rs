@@ -1,18 +1,19 @@
-//! Prefetch of memory for the next events.
+//! Prefetches memory for the next events.
 //!
-//! A thousand flows do not fit into the nearest caches. A segment that arrives then waits for memory
-//! three times: for its packet, for its end, and for the heap parts of that end. A link has its next
-//! arrivals in order, so each arrival prefetches memory for later ones. Only addresses are read,
-//! from memory that an earlier step fetched.
+//! A thousand flows do not fit into the nearest caches. An arriving segment would then wait for
+//! memory three times: for its packet, for its end, and for the heap parts of that end. The next
+//! arrivals of a link are known in order, so each arrival prefetches memory for later ones.
+//! Prefetching reads addresses only from memory that was prefetched before.
 //!
-//! General way: none, the caches fetch what is read. Prefetching changes nothing but time; the tests
-//! show that what is prefetched is what arrives.
+//! General way: none, memory is fetched when it is read. Prefetching changes only the run time. The
+//! tests check that prefetched packets are those that arrive.
 
 use super::super::{World, end_of};
 use crate::flow::{End, EndId};
 use farlink_wire::{LinkId, PacketId};
 
-/// Bytes of all ends above which they are not in the nearest caches.
+/// Size of all ends in bytes above which they are prefetched, because they exceed the nearest
+/// caches.
 const LARGE: usize = 512 << 10;
 
 /// Number of later arrivals on the same link after which the packet is prefetched.
@@ -20,12 +21,14 @@ const PACKET: usize = 6;
 /// Number of later arrivals after which the receiving end, its counters and the options of its
 /// segment are prefetched.
 const END: usize = 4;
-/// Number of later arrivals (on any link) after which the data outside that end is prefetched.
+/// Number of later arrivals (on any link) after which the heap parts of the end's connection and
+/// the pieces of its flow's transit times are prefetched.
 const APART: usize = 2;
-/// Number of later arrivals (on any link) after which the end's heap parts are prefetched.
+/// Number of later arrivals (on any link) after which the memory that these heap parts point to is
+/// prefetched.
 const BEHIND: usize = 3;
 
-/// Prefetching of a run.
+/// Prefetching state of a run.
 #[derive(Default, Debug)]
 pub(crate) struct Prefetch {
     /// Set if arrivals prefetch ends.
@@ -33,7 +36,7 @@ pub(crate) struct Prefetch {
     ring: PrefetchRing,
 }
 
-/// Ends that were prefetched last.
+/// The four ends prefetched last.
 #[derive(Default, Debug)]
 struct PrefetchRing {
     ends: [EndId; 4],
@@ -47,7 +50,7 @@ impl PrefetchRing {
         self.count += 1;
     }
 
-    /// Returns the end that was prefetched so many ends before the last.
+    /// Returns the end that was prefetched `ends` ends before the last.
     #[inline(always)] // as `fast_prefetch`
     fn before(&self, ends: usize) -> EndId {
         self.ends[self.count.wrapping_sub(1 + ends) % 4]
@@ -55,12 +58,13 @@ impl PrefetchRing {
 }
 
 impl World {
-    /// Returns whether prefetching pays, because it costs something for each arrival.
+    /// Returns whether the ends are large enough for prefetching to gain more than its cost per
+    /// arrival.
     pub(crate) fn is_large(&self) -> bool {
         self.ends.len() * size_of::<End>() > LARGE
     }
 
-    /// Prefetches memory for the packets behind the one that arrives over a link.
+    /// Prefetches memory for the packets that arrive over a link after the present one.
     #[inline(never)] // links with few packets in flight never call it
     pub(in crate::world) fn fast_prefetch(&mut self, link: LinkId) {
         self.links.prefetch(link, 16);
@@ -85,8 +89,8 @@ impl World {
         self.ends[behind].conn.prefetch_behind();
     }
 
-    /// Returns the packet that arrives over a link after so many others, and its end, if it is of a
-    /// flow over TCP.
+    /// Returns the packet that arrives over a link after `others` further ones, and its receiving
+    /// end; `None` if it is not of a flow over TCP.
     #[inline(always)] // as `fast_prefetch`
     fn arrives_after(&self, link: LinkId, others: usize) -> Option<(PacketId, EndId)> {
         let number = self.links.arrives_after(link, others)?;
@@ -114,8 +118,7 @@ mod tests {
         build(&scenario, 0, &Monitor::default()).unwrap()
     }
 
-    /// Prefetched packets are those that arrive, in that order, and the prefetched end is the one
-    /// that gets them.
+    /// Prefetched packets arrive in the order expected, at the ends that were prefetched.
     #[test]
     fn prefetches_the_packets_and_ends_of_later_arrivals() {
         let mut world = world(3);

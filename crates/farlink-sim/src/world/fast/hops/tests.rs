@@ -1,4 +1,4 @@
-//! Runs with fused hops and without, compared to the bit.
+//! Runs random scenarios with and without fused hops, and compares the results to the bit.
 
 use crate::monitor::Monitor;
 use crate::run::{run, run_unfused};
