@@ -64,3 +64,12 @@ def test_the_emulators_page_leads_to_them() -> None:
     page = (ROOT / "docs" / "emulator" / "machines.md").read_text(encoding="utf-8")
     for path in [*UNITS, DEPLOY / "Containerfile"]:
         assert f"(../../deploy/{path.name})" in page
+
+
+def test_the_image_copies_the_folders_that_links_of_the_package_name() -> None:
+    """A wheel has the pages through a link to docs/, and cannot be built without its target."""
+    copied = re.findall(r"^COPY (\S+) \S+$", (DEPLOY / "Containerfile").read_text("utf-8"), re.M)
+    links = [path for path in (ROOT / "python").rglob("*") if path.is_symlink()]
+    assert links
+    targets = {path.resolve().relative_to(ROOT).parts[0] for path in links}
+    assert targets <= set(copied)
