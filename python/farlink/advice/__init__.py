@@ -1,4 +1,4 @@
-"""Advice for a link: settings, how sure they are, and the gain of a proxy or a repairing link."""
+"""Advice for a link: settings with their uncertainty, and the gain of a proxy or of link ARQ."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -28,35 +28,35 @@ def advise(
     name: str | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Advice:
-    """Find out what limits a link's transfers, and what would help.
+    """Find what limits a link's transfers, and which settings help.
 
-    Choices are made on `runs` runs; all numbers that are told are of as many fresh runs, so that
-    what was chosen is not told with the luck that made it chosen.
+    Settings are chosen on `runs` runs. All reported numbers come from as many fresh runs, because
+    the runs that led to a choice favour it by chance.
 
     Parameters
     ----------
     scenario, overrides, seed
-        As for `run`; `farlink.captures.path.fit_path(...).scenario()` makes one of a capture.
+        As for `run`; `farlink.captures.path.fit_path(...).scenario()` makes a scenario from a
+        capture.
     tcp
-        What is in use now; by default what the scenario says, and "linux-cubic" where it says
-        nothing.
+        TCP in use now; by default the scenario's, or "linux-cubic" if the scenario names none.
     server
-        Instead of `tcp`: what the ends have and keep ("cubic"). Then only what stands between them
-        is tried.
+        Instead of `tcp`: the TCP that both hosts keep ("cubic"). Only link ARQ and agents between
+        them are tried.
     size
-        Sizes of transfer to choose for, such as "50 MB"; by default that of the scenario, and a
-        short, a middle and a long one.
+        Transfer sizes to choose for, such as "50 MB"; by default the scenario's size, and a short,
+        a middle and a long one.
     runs
-        Runs to choose by, and again to confirm. A setting that is shown to be worse is tried no
-        further, and three runs do where nothing is random.
+        Number of runs for the choice, and again for the reported numbers. A significantly worse
+        setting is dropped early. Three runs are used if nothing is random.
     lab
-        Who simulates, and keeps the numbers.
+        Experiment that simulates and keeps the numbers.
     notes
-        What else is to be known of where the path comes from.
+        Notes on the origin of the path, for the page.
     name
-        How commands name the scenario.
+        Name of the scenario in the printed commands.
     tell
-        Called with a line before each step.
+        Callback that gets a line of text before each step.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Advice as data: options, sizes of transfer, and what they are worth."""
+"""Advice as data: options, transfer sizes, and the goodput of each option at each size."""
 
 import json
 from collections.abc import Mapping
@@ -18,22 +18,22 @@ __all__ = ["Advice", "Beside", "Option", "SizeResult", "data"]
 
 @dataclass(frozen=True)
 class Option:
-    """Option that could be taken: its name, its goodput, and the gain over the present settings."""
+    """Possible option: its name, its goodput, and the gain over the present settings."""
 
     what: str
     tcp: str
     overrides: Mapping[str, str | int]
     goodput: Estimate
     gain: Estimate
-    """Gain of paired runs above the present setting."""
+    """Gain over the present setting, from paired runs."""
     round_trip: Estimate
-    """Mean of a run's round trips."""
+    """Mean RTT of a run, averaged over the runs."""
     retransmitted: Estimate
     command: str = ""
 
     @property
     def verdict(self) -> str:
-        """Verdict from the interval of the gain."""
+        """Verdict that the gain's 95 % interval allows."""
         if self.gain.low is None or self.gain.high is None:
             return ""
         return "more" if self.gain.low > 0 else "less" if self.gain.high < 0 else "not told apart"
@@ -41,32 +41,32 @@ class Option:
 
 @dataclass(frozen=True)
 class SizeResult:
-    """Size of transfer, and the options' results for it."""
+    """Transfer size, and the results of all options at it."""
 
     label: str
     bytes: int | None
     decides: bool
-    """Whether the setting was chosen for this size, too; other sizes are shown for comparison."""
+    """Whether this size counts in the choice of the setting; other sizes are only reported."""
     options: tuple[Option, ...]
-    """Gains are above the present setting at this size."""
+    """Results of the options; gains are relative to the present setting at this size."""
     tried: Mapping[str, Estimate] = field(default_factory=dict)
-    """Goodput of each TCP as it is, over the runs that settings were chosen by."""
+    """Goodput of each TCP with default settings, over the runs used for the choice."""
 
 
 @dataclass(frozen=True)
 class Beside:
-    """A transfer beside one that does not end: goodput of both."""
+    """Goodput of a transfer and of an endless transfer that shares the path with it."""
 
     what: str
     ours: Estimate
     other: Estimate
     change: Estimate
-    """Change of the other transfer's goodput, compared with the present setting in our place."""
+    """Change of the other transfer's goodput against that beside the present setting."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """Content of the page; `markdown` and `html` write it."""
+    """Content of the page of advice; `markdown` and `html` format it."""
 
     name: str
     scenario: Mapping[str, Any]
@@ -78,17 +78,20 @@ class Advice:
     tcps: tuple[Option, ...]
     best: Option
     remedies: tuple[Option, ...]
-    """Link ARQ, proxy and spoofing, with the setting advised; none where the ends are fixed."""
+    """Link ARQ, proxy and spoofing with the advised setting; empty if the hosts are fixed."""
     fixed: tuple[Option, ...]
-    """Remedies with the ends as they are now; gains above the present setting."""
+    """The same remedies with the hosts' present settings; gains are over the present setting."""
     sizes: tuple[SizeResult, ...]
     beside: tuple[Beside, ...]
     other: str
-    """TCP of the transfer beside."""
+    """TCP of the transfer that shares the path."""
     delays: Mapping[str, tuple[Estimate, Estimate]]
-    """Mean and 99 % delay of the call beside each transfer; "nothing else" is the empty link."""
+    """Mean and 99 % quantile of a call's delay beside each transfer.
+
+    "nothing else" is the idle link.
+    """
     window: int
-    """Bytes of the receive window that is advised."""
+    """Advised receive window (bytes)."""
     initial_window: int
     notes: tuple[str, ...]
     commands: tuple[str, ...]
@@ -98,40 +101,40 @@ class Advice:
         return f"<farlink.Advice {self.name}: {self.best.what}>"
 
     def _repr_html_(self) -> str:
-        """Show the page in notebooks."""
+        """Return the page as HTML for notebooks."""
         from farlink.advice.page import body
 
         return body(self)
 
     def plot(self) -> "Figure":
-        """Draw goodput by size, and both goodputs with other traffic beside."""
+        """Draw the goodput at each size, and both goodputs beside an endless transfer."""
         from farlink.advice.figure import draw
 
         return draw(self)
 
     def save_pdf(self, path: str | Path) -> None:
-        """Write the page as PDF."""
+        """Write the page to a PDF file."""
         from farlink.advice.pdf import write
 
         write(self, Path(path))
 
     @property
     def markdown(self) -> str:
-        """The page in Markdown."""
+        """Return the page in Markdown."""
         from farlink.advice.page import markdown
 
         return markdown(self)
 
     @property
     def html(self) -> str:
-        """The page as a file that needs no other."""
+        """Return the page as self-contained HTML."""
         from farlink.advice.page import html
 
         return html(self)
 
 
 def data(advice: Advice) -> dict[str, Any]:
-    """Return the numbers of the page as what JSON can hold."""
+    """Return the numbers of the page as JSON-compatible values."""
 
     def estimate(item: Estimate) -> list[float | None]:
         return [item.mean, item.low, item.high]

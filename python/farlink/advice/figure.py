@@ -1,4 +1,4 @@
-"""The figure of a page of advice: goodput by size, and beside other traffic."""
+"""Figure of a page of advice: goodput at each size, and beside an endless transfer."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ __all__ = ["draw"]
 
 @styled
 def draw(advice: "Advice") -> "Figure":
-    """Draw a panel for each size, and one for the transfer beside another."""
+    """Draw a panel for each size, and one for two transfers that share the path."""
     most = max(len(_rows(advice, size)) for size in advice.sizes)
     heights = [0.45 + 0.2 * most]
     if advice.beside:
@@ -38,7 +38,7 @@ def draw(advice: "Advice") -> "Figure":
 
 
 def _rows(advice: "Advice", size: "SizeResult") -> "list[tuple[str, Estimate, str]]":
-    """Return name, goodput and colour of what a panel shows, from the top."""
+    """Return the name, goodput and colour of each row of a panel, from top to bottom."""
     options = {option.what: option.goodput for option in size.options}
     rows = [("now: " + advice.present.tcp, options["now"], PALETTE[0])]
     if "advised" in options:

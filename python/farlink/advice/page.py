@@ -1,4 +1,4 @@
-"""The page: the same blocks as Markdown and as HTML that needs no other file."""
+"""Page of advice as blocks, formatted as Markdown or as self-contained HTML."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ __all__ = ["Block", "blocks", "body", "html", "markdown"]
 
 @dataclass(frozen=True)
 class Block:
-    """A heading, text, list, table or code."""
+    """Block of the page: a heading, text, list, table or code."""
 
     kind: str
     lines: Sequence[str] = ()
@@ -29,7 +29,7 @@ class Block:
 
 
 def blocks(advice: "Advice") -> Iterator[Block]:
-    """Return the page from its title to the commands that give its numbers."""
+    """Return all blocks of the page, from the title to the commands that reproduce its numbers."""
     yield Block("title", [f"What to set on {advice.name}"])
     for line in _answers(advice):
         yield Block("text", [line])
@@ -52,7 +52,7 @@ def blocks(advice: "Advice") -> Iterator[Block]:
 
 
 def _choices(advice: "Advice") -> Iterator[Block]:
-    """Return the TCPs, the settings and the sizes of transfer, each beside the present."""
+    """Return tables of TCPs, settings and sizes, each compared with the present setting."""
     against = f"against {advice.present.tcp}"
     if advice.tcps:
         yield Block("head", ["Which TCP"])
@@ -79,7 +79,7 @@ def _other_traffic(advice: "Advice") -> Iterator[Block]:
 
 
 def _fixed_ends(advice: "Advice") -> Iterator[Block]:
-    """Return the remedies of the link and of proxies for hosts that stay as they are."""
+    """Return the table of link ARQ and proxies for hosts that keep their settings."""
     against = f"against {advice.present.tcp}"
     yield Block("head", ["What the link or a proxy could do for ends that stay as they are"])
     if advice.fixed:
@@ -103,7 +103,7 @@ def _fixed_ends(advice: "Advice") -> Iterator[Block]:
 
 
 def _queue(advice: "Advice") -> Iterator[Block]:
-    """Return the delay of a call beside an endless transfer."""
+    """Return the table of a call's delay beside an endless transfer."""
     yield Block("head", ["What the queue does to others"])
     yield Block("text", ["A call of 64 kbit/s beside a transfer that does not end, one way:"])
     rows = [("beside it", "mean delay", "99 % below")]
@@ -113,7 +113,7 @@ def _queue(advice: "Advice") -> Iterator[Block]:
 
 
 def _commands(advice: "Advice") -> Iterator[Block]:
-    """Return the commands that set the best setting, for each system."""
+    """Return the commands that configure the best setting on each operating system."""
     yield Block("head", ["To set"])
     if not advice.tcps:
         yield Block("text", ["At the ends nothing: they stay as they are."])
@@ -135,7 +135,7 @@ def _method(advice: "Advice") -> str:
 
 
 def _answers(advice: "Advice") -> Iterator[str]:
-    """Return the answer: settings, their price, their sizes, and their effect on others."""
+    """Return the summary: settings, their cost, their sizes, and their effect on other flows."""
     best, now = advice.best, advice.present
     if advice.tcps:
         yield _setting_answer(advice)
@@ -167,7 +167,7 @@ def _setting_answer(advice: "Advice") -> str:
 
 
 def _again(option: "Option") -> str:
-    """Say what share of segments an option sends again, which others on the link pay for."""
+    """Return a clause with the share of segments that an option retransmits; empty below 0.1 %."""
     share = option.retransmitted.mean or 0.0
     return f" and sends {100 * share:.2g} % of its segments again" if share >= _TOLD_AGAIN else ""
 
@@ -176,7 +176,7 @@ _TOLD_AGAIN = 0.001
 
 
 def _harm(advice: "Advice") -> str:
-    """Name sizes at which the setting advised is slower than now, or another TCP faster than it."""
+    """Return sentences on sizes where the advised setting is slower than now or other TCPs."""
     lines = []
     for size in advice.sizes:
         options = {option.what: option for option in size.options}
@@ -216,12 +216,12 @@ def _harm(advice: "Advice") -> str:
 
 
 def _shows(option: "Option", other: "Option") -> bool:
-    """Return whether two goodputs differ as they are printed: the headline names no others."""
+    """Return whether two goodputs differ as printed; the headline names only such options."""
     return _value(option.goodput, "bit/s") != _value(other.goodput, "bit/s")
 
 
 def _fixed_answer(advice: "Advice") -> str:
-    """Say what helps where the ends cannot be changed."""
+    """Return the summary for hosts whose settings cannot be changed."""
     now = advice.present
     more = [item for item in advice.fixed if item.verdict == "more" and _shows(item, now)]
     if not more:
@@ -290,7 +290,7 @@ def _link(advice: "Advice") -> list[tuple[str, str]]:
 
 
 def _short(channel: object) -> object:
-    """Leave out the text of traces, which name their file."""
+    """Return a channel without the inline data of its traces; their file names stay."""
     if isinstance(channel, Mapping):
         return {key: _short(item) for key, item in channel.items() if key != "data"}
     return [_short(item) for item in channel] if isinstance(channel, list) else channel
@@ -361,7 +361,7 @@ def _no_remedies(advice: "Advice") -> str:
 
 
 def _wants(advice: "Advice") -> bool:
-    """Whether the setting advised is shown to be faster, at the scenario's or another size."""
+    """Return whether the advised setting is significantly faster at any size."""
     pairs = [
         (option, size.options[0])
         for size in advice.sizes
@@ -433,7 +433,7 @@ def markdown(advice: "Advice") -> str:
 
 
 def body(advice: "Advice") -> str:
-    """Return the page as a part of another."""
+    """Return the page as an HTML fragment."""
     parts = []
     for block in blocks(advice):
         lines = [escape(line) for line in block.lines]
@@ -462,7 +462,7 @@ def body(advice: "Advice") -> str:
 
 
 def _picture(advice: "Advice") -> str:
-    """Return the figure inside the page, which needs no other file; nothing if it fails."""
+    """Return the figure as embedded HTML; an empty string if drawing fails."""
     from base64 import b64encode
     from io import BytesIO
 

@@ -1,4 +1,4 @@
-"""The slowest link of a scenario, and the scenario with something added to it."""
+"""Bottleneck of a scenario, and variants of the scenario with ARQ, proxies or traffic."""
 
 import copy
 import json
@@ -24,58 +24,58 @@ __all__ = [
 _PACKET = 1500
 
 _CALL = {"app": "cbr", "rate": "64 kbit/s", "packet": "200 B"}
-"""Keys of a telephone call: fifty datagrams a second, rounded."""
+"""Keys of a flow that resembles a telephone call."""
 
 _AT_LEAST_S = 60.0
 _ROUND_TRIPS = 100
-"""Least length of the call in seconds, and in round trips."""
+"""Least length of the call, in round trips."""
 
 _FRAMES = {"lapb": 127, "mdlp": 63}
-"""Largest windows of the link protocols in frames (sequence numbers modulo 128)."""
+"""Window of each link protocol (frames); the sequence numbers are modulo 128."""
 
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """The slowest link on the way of the first flow's data, and the whole way's round trip."""
+    """Slowest link in the direction of the first flow's data, with the whole path's delay."""
 
     place: int
     name: str
     direction: str
     rate_bit_s: float | None
     delay_s: float
-    """Delay in seconds, one way, over all links of the path."""
+    """One-way delay over all links of the path (s)."""
     queue: int | None
-    """Queue in bytes, None without a limit."""
+    """Queue of the link (bytes); None without a limit."""
     channel: Mapping[str, Any]
     between: tuple[str, str]
-    """Node on the side of the sender, and the other."""
+    """Node on the sender's side of the link, and node on the receiver's side."""
     bounds: tuple[float, float] | None = None
-    """Least and greatest rate in bit/s of a link with a rate trace, whose mean is the rate."""
+    """Lowest and highest rate (bit/s) of a rate trace; `rate_bit_s` is then its mean."""
 
     @property
     def bdp(self) -> int:
-        """Bytes that a round trip holds at the rate of the link."""
+        """Bandwidth-delay product of the path at the link's rate (bytes)."""
         return round((self.rate_bit_s or 0.0) / 8 * 2 * self.delay_s)
 
     @property
     def holds(self) -> int:
-        """Bytes that the path and the queue hold, at most three round trips."""
+        """Bytes that path and queue hold: BDP + min(queue, 2 BDP), at least 64 KiB."""
         queue = self.bdp if self.queue is None else min(self.queue, 2 * self.bdp)
         return max(self.bdp + queue, 64 * 1024)
 
     @property
     def is_lossy(self) -> bool:
-        """Whether the path's channel can change packets."""
+        """Whether the link has a channel that loses or alters packets."""
         return bool(self.channel)
 
 
 def bottleneck(tree: Mapping[str, Any]) -> Bottleneck:
-    """Find the slowest link on the first flow's way.
+    """Find the slowest link on the path of the first TCP flow.
 
     Raises
     ------
     ScenarioError
-        If there is no way, or no link has a rate.
+        If there is no path, or none of its links has a rate.
     """
     flow = next(item for item in tree["flows"] if item.get("app") not in ("cbr", "onoff", "xtp"))
     begin, end = source.ends(flow)
@@ -112,7 +112,7 @@ def bottleneck(tree: Mapping[str, Any]) -> Bottleneck:
 
 
 def _traced(tree: Mapping[str, Any], place: int, direction: str) -> list[float]:
-    """Return mean, least and greatest rate of a link with a rate trace."""
+    """Return the mean, lowest and highest rate (bit/s) of a link with a rate trace."""
     link = tree["links"][place]
     name = str(link.get("name") or "-".join(link["between"])).replace("{}", "0")
     text = json.dumps(tree)
@@ -121,9 +121,9 @@ def _traced(tree: Mapping[str, Any], place: int, direction: str) -> list[float]:
 
 
 def anywhere(tree: Mapping[str, Any]) -> dict[str, str]:
-    """Return overrides by which each run begins at a place of its own in the rate traces.
+    """Return overrides that start each run at a random position of every rate trace.
 
-    Without them all runs would begin at the first row: one storm, seen from its beginning.
+    Without them all runs would begin at the first row, and see the same rain storm.
     """
     table = {}
     for place, link in enumerate(tree["links"]):
@@ -140,7 +140,7 @@ def anywhere(tree: Mapping[str, Any]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Size:
-    """A transfer that is tried; without bytes it is what the scenario has."""
+    """Transfer size to try; with `bytes` None, the scenario's own flows."""
 
     label: str
     bytes: int | None
@@ -151,32 +151,32 @@ class Size:
 
 
 def size_text(count: float) -> str:
-    """Write a size as scenarios do: "20 MB"."""
+    """Format a size as scenarios do: "20 MB"."""
     factor, unit = units.prefixed(count, "B")
     return f"{count / factor:.3g} {unit}"
 
 
 _SHORT, _MIDDLE, _LONG, _LEAST_LONG = 0.1, 3.0, 100.0, 10.0
-"""Transfers in round trips' worth of data (bandwidth-delay products)."""
+"""Sizes of the three transfers in bandwidth-delay products, and the least long one."""
 
 _LEAST = (15_000, 150_000, 1_500_000)
-"""Least bytes of the three transfers: 10, 100 and 1,000 segments."""
+"""Least sizes of the three transfers (bytes): 10, 100 and 1,000 segments."""
 
 _ENOUGH = 20_000_000
-"""Bytes above which the long transfer has ten bandwidth-delay products only."""
+"""Size (bytes) that caps the long transfer, unless 10 bandwidth-delay products are more."""
 
 _ALIKE = 2.5
-"""Factor below which two sizes count as the same."""
+"""Ratio below which two sizes count as equal."""
 
 
 def sizes(
     tree: Mapping[str, Any], path: Bottleneck, asked: Sequence[str]
 ) -> tuple[list[Size], list[Size]]:
-    """Return the transfers that decide, and those that are told beside.
+    """Return the sizes that decide the choice, and the sizes that are only reported.
 
-    Of one transfer these are a short, a middle and a long one, and that of the scenario; with
-    sizes asked for these decide. Where several flows share the path only the scenario itself is
-    tried.
+    For a single transfer the deciding sizes are a short, a middle and a long one, and the
+    scenario's own. Sizes given by the user decide instead. If several flows share the path, only
+    the scenario itself is tried.
     """
     rows = [
         (place, item)
@@ -225,7 +225,7 @@ def sizes(
 
 
 def _way(links: Any, begin: str, end: str) -> list[tuple[int, str]]:  # noqa: ANN401 (of JSON)
-    """Return the links from one node to another, by the fewest."""
+    """Return the links of a shortest path (fewest links) between two nodes."""
     edges: dict[str, list[tuple[str, int, str]]] = {}
     for place, link in enumerate(links):
         a, b = (node.replace("{}", "0") for node in link["between"])
@@ -257,7 +257,10 @@ def _queue(value: Any, rate: float, delay: float) -> int | None:  # noqa: ANN401
 
 
 def with_arq(tree: Mapping[str, Any], path: Bottleneck) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Give the link a protocol that repairs its losses, if it has losses and none repairs them."""
+    """Yield the scenario with link ARQ (LAPB, MDLP), if the link is lossy and has no ARQ.
+
+    Each variant comes with its name for the page.
+    """
     link = tree["links"][path.place]
     if not path.is_lossy or link.get("arq") or "radio" in link:
         return
@@ -281,11 +284,11 @@ def with_arq(tree: Mapping[str, Any], path: Bottleneck) -> Iterator[tuple[str, d
 
 
 def with_proxy(tree: Mapping[str, Any], path: Bottleneck) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Return the scenario with a proxy before the link: splitting, spoofing, and snoop.
+    """Yield the scenario with an agent before the link: PEPsal, spoofing or snoop.
 
-    The proxy is PEPsal, with Hybla on the link. Spoofing acknowledges in the far end's name. Snoop
-    leaves connections whole: it keeps what the link has not delivered yet, and sends again what the
-    link lost, if it loses anything.
+    PEPsal splits connections and uses Hybla on the link. Spoofing sends ACKs on behalf of the far
+    host. Snoop does not split connections: it caches packets that the link has not delivered yet,
+    and retransmits those that the link lost. Snoop is only tried on a lossy link.
     """
     if tree.get("agents"):
         return
@@ -298,7 +301,7 @@ def with_proxy(tree: Mapping[str, Any], path: Bottleneck) -> Iterator[tuple[str,
         "a proxy before the link (PEPsal: Hybla on it)",
         {**changed, "agents": [{**agent, "kind": "pepsal"}]},
     )
-    # Of all connections together twice what path and queue hold.
+    # The buffers of all connections together hold twice what path and queue hold.
     flows = sum(int(flow.get("count", 1)) for flow in tree["flows"])
     room = f"{1 << max(16, (2 * path.holds // flows - 1).bit_length())} B"
     yield (
@@ -313,7 +316,7 @@ def with_proxy(tree: Mapping[str, Any], path: Bottleneck) -> Iterator[tuple[str,
 
 
 def _before(tree: Mapping[str, Any], path: Bottleneck) -> "tuple[dict[str, Any], str] | None":
-    """Return the scenario with a node before the link that is no host, and its name."""
+    """Return a copy of the scenario with a non-host node before the link, and that node's name."""
     near, _ = path.between
     changed = copy.deepcopy(dict(tree))
     hosts = {node for flow in tree["flows"] for node in source.ends(flow)}
@@ -332,7 +335,7 @@ def _before(tree: Mapping[str, Any], path: Bottleneck) -> "tuple[dict[str, Any],
 
 
 def _lasts(path: Bottleneck) -> str:
-    """Return how long flows share the link: a minute, or less where that is much data."""
+    """Return the duration for which flows share the link: a minute, or less on fast links."""
     round_trip = 2 * path.delay_s
     most = max(_MOST_DATA * 8 / (path.rate_bit_s or 1.0), _FEW_ROUND_TRIPS * round_trip, 1.0)
     return f"{min(max(_AT_LEAST_S, _ROUND_TRIPS * round_trip), most):.3g} s"
@@ -349,7 +352,7 @@ def with_traffic(
     tcp: tuple[str, Mapping[str, str | int]],
     other: str,
 ) -> dict[str, Any]:
-    """Return the scenario with two transfers that do not end: by this TCP, and by the other."""
+    """Return the scenario with two endless transfers: one with `tcp`, one with `other`."""
     begin, end = (
         node.replace("{}", "0")
         for node in source.ends(
@@ -376,7 +379,7 @@ def _named(tcp: str) -> dict[str, str]:
 def with_call(
     tree: Mapping[str, Any], path: Bottleneck, name: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the scenario with a transfer that does not end and a call beside it; and the call."""
+    """Return two scenarios: a call beside an endless transfer, and the call alone."""
     lasts = _lasts(path)
     beside = copy.deepcopy(dict(tree))
     first = next(flow for flow in tree["flows"] if flow.get("app") not in ("cbr", "onoff", "xtp"))

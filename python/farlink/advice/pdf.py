@@ -1,4 +1,4 @@
-"""The page as PDF: the same blocks, laid out on sheets of A4 by matplotlib."""
+"""PDF of the page: its blocks laid out on A4 sheets by Matplotlib."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -34,12 +34,12 @@ _SIZES = {
 _LEADING = 1.4
 _ABOVE = {"title": 0.0, "head": 0.16, "small": 0.1, "text": 0.06, "list": 0.04, "code": 0.06}
 _GAP = 0.14
-"""Inches between columns of a table."""
+"""Gap between the columns of a table (inches)."""
 
 
 @styled
 def write(advice: "Advice", path: Path) -> None:
-    """Write the page; the file is there whole or not at all."""
+    """Write the page to a PDF file, atomically."""
     with files.replacing(path) as temporary:
         sheets = _Sheets(_pdf(str(temporary)))
         for block in blocks(advice):
@@ -64,7 +64,7 @@ def _font(kind: str) -> FontProperties:
 
 
 class _Sheets:
-    """Pages that are filled from the top."""
+    """Sheets that are filled from the top."""
 
     def __init__(self, pages: PdfPages) -> None:
         self._pages: Any = pages
@@ -74,12 +74,12 @@ class _Sheets:
         self._y = _SHEET[1] - _MARGIN
 
     def lines(self, kind: str, lines: Sequence[str]) -> None:
-        """Write a heading, a paragraph, a list or code."""
+        """Write a heading, paragraph, list or code block."""
         font = _font(kind)
         height = _SIZES[kind] * _LEADING / 72
         wide = 0.15 if kind in ("list", "code") else 0.0
         texts = [part for line in lines for part in self._wrapped(kind, line, _TEXT_WIDTH - wide)]
-        # A heading does not stand alone at the foot of a sheet.
+        # Keep a heading on the same sheet as the text below it.
         self._need(_ABOVE[kind] + height + (0.9 if kind in ("head", "small") else 0.3))
         self._y -= _ABOVE[kind]
         for text in texts:
@@ -88,12 +88,12 @@ class _Sheets:
             self._put(_MARGIN + wide, text, font)
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
-        """Write a table; cells of its first column are wrapped where it is too wide."""
+        """Write a table; the cells of its first column are wrapped if the table is too wide."""
         font, bold = _font("table"), FontProperties(family="DejaVu Sans", size=8.0, weight="bold")
         height = _SIZES["table"] * _LEADING / 72
         columns = list(zip(*rows, strict=True))
         widths = [max(self._width(cell, bold) for cell in column) + _GAP for column in columns]
-        # The widest columns give way until the table fits.
+        # Shrink the widest column until the table fits.
         while sum(widths) > _TEXT_WIDTH:
             place = max(range(len(widths)), key=lambda i: widths[i])
             widths[place] = max(widths[place] - 0.1, 0.5)
@@ -107,7 +107,7 @@ class _Sheets:
                 for cell, width in zip(row, widths, strict=True)
             ]
             count = max(len(cell) for cell in cells)
-            # Names of columns do not stand alone at the foot of a sheet.
+            # Keep the header row on the same sheet as the rows below it.
             self._need((count + (3 if number == 0 else 0)) * height + 0.03)
             left, top = _MARGIN, self._y
             for cell, width in zip(cells, widths, strict=True):
@@ -119,7 +119,7 @@ class _Sheets:
             self._rule()
 
     def picture(self, figure: Figure) -> None:
-        """Place a figure as wide as the text."""
+        """Draw a figure at the width of the text."""
         width, tall = figure.get_size_inches()
         height = tall * _TEXT_WIDTH / width
         self._need(height + 0.1)
@@ -134,7 +134,7 @@ class _Sheets:
         axes.set_axis_off()
 
     def close(self) -> None:
-        """End the last page and the file."""
+        """Finish the last sheet and close the file."""
         self._pages.savefig(self._sheet)
         self._pages.close()
 
@@ -148,7 +148,7 @@ class _Sheets:
             self._open()
 
     def _put(self, x: float, text: str, font: FontProperties) -> None:
-        # A dollar sign would begin mathematics.
+        # Matplotlib would read an unescaped dollar sign as the start of a formula.
         self._sheet.text(
             x / _SHEET[0],
             self._y / _SHEET[1],
@@ -181,7 +181,7 @@ class _Sheets:
             first = False
 
     def _split(self, line: str, font: FontProperties, width: float) -> Iterator[str]:
-        """Break a line between words where it is wider than the room."""
+        """Wrap a line between words to a width."""
         words = line.split(" ")
         text = words[0]
         for word in words[1:]:

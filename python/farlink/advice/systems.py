@@ -1,4 +1,4 @@
-"""Commands and socket options for a setting: Linux, FreeBSD, Windows."""
+"""Commands and socket options that configure a setting on Linux, FreeBSD and Windows."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,18 +6,21 @@ from dataclasses import dataclass
 __all__ = ["Block", "systems"]
 
 _USUAL_MAX = 6 * 2**20
-"""Linux' greatest receive buffer unless it is set, tcp_rmem[2] (net/ipv4/tcp.c, tcp_init)."""
+"""Default of Linux for tcp_rmem[2], the largest receive buffer (net/ipv4/tcp.c, tcp_init.
+
+Bytes).
+"""
 
 _SSH = 2 * 2**20
-"""Window of a channel of OpenSSH (channels.h, CHAN_SES_WINDOW_DEFAULT)."""
+"""Window of an OpenSSH channel (channels.h, CHAN_SES_WINDOW_DEFAULT; bytes)."""
 
 _WINDOWS_MAX = 16 * 2**20
-"""Greatest window of Windows' autotuning at the level "normal"."""
+"""Largest receive window of Windows' autotuning at the level "normal" (bytes)."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Lines to type on one system, and notes."""
+    """Commands for one system, and notes."""
 
     name: str
     code: Sequence[str]
@@ -25,9 +28,9 @@ class Block:
 
 
 def systems(tcp: str, window: int, initial: int, wanted: bool) -> Iterator[Block]:  # noqa: FBT001
-    """Return what to set for a TCP, a receive window in bytes and an initial window in segments.
+    """Yield the commands for a TCP, a receive window (bytes) and an initial window (segments).
 
-    If nothing is `wanted`, only the commands that print the present values.
+    If `wanted` is false, yields only the commands that print the present values.
     """
     algorithm = tcp.rpartition("-")[2]
     if not wanted:

@@ -1,4 +1,4 @@
-"""The work behind a page of advice: what is simulated, and how settings are chosen."""
+"""Simulations behind a page of advice, and the choice of settings."""
 
 import json
 import math
@@ -30,33 +30,33 @@ from farlink.stats import Estimate, mean_ci95, paired_difference
 __all__ = ["CANDIDATES", "Work", "server_name"]
 
 CANDIDATES = ("linux-cubic", "linux-bbr", "linux-reno", "linux-hybla", "linux-westwood")
-"""TCPs that a Linux has without building a kernel."""
+"""TCPs that a standard Linux kernel offers without being rebuilt."""
 
 _INITIAL_WINDOWS = (10, 20, 40)
 _WINDOW_SHARES = (0.5, 1.0, 2.0, 4.0)
-"""Receive windows in parts of what the path holds: its bandwidth-delay product and its queue."""
+"""Receive windows to try, as multiples of `Bottleneck.holds` (path and queue)."""
 
 _CALL = "call"
-"""Name of the small flow of datagrams that shows what the queue does to others."""
+"""Name of the small datagram flow that measures the queueing delay of others."""
 
 _OTHER = "linux-cubic"
-"""TCP of the transfer beside, which is what most machines have."""
+"""TCP of the transfer that shares the path: the default of most machines."""
 
 _FIRST = 4
-"""Runs after which a setting may be given up."""
+"""Runs after which a setting may be dropped."""
 
 _SURE = 0.995
-"""Probability of the intervals by which settings are given up, which are looked at twice."""
+"""Confidence level of the intervals that drop a setting; higher because of repeated tests."""
 
 _HARM = 0.02
-"""A size whose goodput is shown to fall by more than this share is harmed."""
+"""Loss of goodput (as a share) above which a size counts as harmed, if it is significant."""
 
 Changes = dict[str, str | int]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A TCP with keys that differ from its row, as a point of each size."""
+    """TCP with changed keys, and its design point for each transfer size."""
 
     tcp: str
     changes: Changes
@@ -64,14 +64,14 @@ class Setting:
 
     @property
     def size(self) -> float:
-        """Bytes of its windows, by which the smallest is chosen."""
+        """Window sizes of the setting (bytes); the choice prefers the smallest."""
         window = units.parse_size(str(self.changes.get("tcp.receive_window", ""))) or 0.0
         return window + 1460.0 * int(self.changes.get("tcp.initial_window", 10))
 
 
 @dataclass
 class Work:
-    """One call of `advise`."""
+    """State of one call of `advise`."""
 
     given: str | Path | Mapping[str, object]
     overrides: dict[str, object]
@@ -82,11 +82,11 @@ class Work:
     tell: Callable[[str], None] | None
     asked: Sequence[str] = ()
     fixed: str | None = None
-    """TCP of ends that stay as they are."""
+    """TCP of hosts whose settings cannot be changed; None if they can."""
     refused: list[str] = field(default_factory=list)
 
     def advice(self, tcp: str | None, notes: tuple[str, ...]) -> Advice:
-        """Simulate and choose; returns the page's content."""
+        """Simulate, choose a setting and return the page's content."""
         self._read(tcp)
         self._say(f"what limits {self.now} now")
         present = self._setting(self.now, {})
@@ -167,14 +167,14 @@ class Work:
         self.measure = "goodput_over_run" if several else "goodput"
         self.name = self.called or _name(self.given, self.tree)
         deciding, beside = sizes(self.tree, self.path, self.asked)
-        # The first is the scenario itself, whose numbers the printed commands give.
+        # The scenario's own size comes first, because the printed commands reproduce its numbers.
         own = next((i for i, item in enumerate(deciding) if item.label == "the scenario's"), 0)
         scenario = Size(deciding[own].label, deciding[own].bytes, self.tree)
         self.deciding = [scenario, *deciding[:own], *deciding[own + 1 :]]
         self.beside = beside
 
     def _count_runs(self, present: Setting) -> None:
-        """Take three runs where the first four of all sizes are the same to the bit."""
+        """Reduce `runs` to three if the first four runs are equal to the bit at every size."""
         self._simulate(present.points, _FIRST)
         measures = (self.measure, "rtt_mean", "retransmitted_share")
         self.is_random = any(
@@ -188,7 +188,7 @@ class Work:
     def _choose(
         self, present: Setting
     ) -> tuple[list[Setting], Setting, dict[int, tuple[Setting, str]]]:
-        """Return the TCPs as they are, the setting to advise, and the best TCP of each size."""
+        """Return the TCPs with default settings, the advised setting, and the best TCP per size."""
         self._say(f"{len(CANDIDATES)} TCPs")
         names = [item for item in dict.fromkeys((self.now, *CANDIDATES)) if item]
         tcps = [present if name == self.now else self._setting(name, {}) for name in names]
@@ -216,7 +216,7 @@ class Work:
     def _race(
         self, settings: Sequence[Setting], present: Setting, most: int | None = None
     ) -> list[Setting]:
-        """Order settings by their score; those that are shown to be worse stop early."""
+        """Order settings by score, best first; significantly worse ones are dropped early."""
         most = most or self.runs
         alive = list(settings)
         out: list[Setting] = []
@@ -233,12 +233,12 @@ class Work:
         return [*alive, *out]
 
     def _score(self, setting: Setting, runs: int) -> Any:  # noqa: ANN401 (an array)
-        """Return the mean logarithm of goodput over the sizes, run by run."""
+        """Return ln(goodput), averaged over the sizes, for each run."""
         values = [self.lab.values(point, self.measure, runs) for point in setting.points]
         return np.mean([np.log(np.fmax(np.nan_to_num(value), 1.0)) for value in values], axis=0)
 
     def _common(self, setting: Setting, other: Setting) -> tuple[list[float], list[float]]:
-        """Return the scores of two settings over the runs that both have."""
+        """Return the scores of two settings for their common runs."""
         runs = min(
             len(self.lab.values(point, self.measure)) for point in (*setting.points, *other.points)
         )
@@ -250,18 +250,18 @@ class Work:
         return apart.low is not None and apart.low > 0
 
     def _near(self, setting: Setting, best: Setting) -> bool:
-        """Return whether a setting differs from the best insignificantly, or by less than 1 %."""
+        """Return whether a setting is less than 1 %, or insignificantly, worse than the best."""
         ours, theirs = self._common(setting, best)
         apart = paired_difference(theirs, ours)
         return apart.low is None or apart.low <= 0 or (apart.mean or 0.0) <= math.log(1.01)
 
     def _harms(self, setting: Setting, present: Setting) -> bool:
-        """Return whether a size is significantly slower than now, by more than `_HARM`."""
+        """Return whether any size is significantly slower than now, by more than `_HARM`."""
         places = range(len(self.deciding))
         return any(self._gain(setting, present, place)[2] < -_HARM for place in places)
 
     def _gain(self, setting: Setting, present: Setting, place: int) -> tuple[float, float, float]:
-        """Return low, mean and high of the gain at a size, in parts of the present goodput."""
+        """Return low, mean and high of the gain at a size, relative to the present goodput."""
         points = (setting.points[place], present.points[place])
         results = [self.lab.values(point, self.measure) for point in points]
         runs = min(len(results[0]), len(results[1]), self.runs)
@@ -288,7 +288,7 @@ class Work:
         self.lab.simulate([(point, runs) for point in points])
 
     def _values(self, point: Point, measure: str, runs: int | None = None) -> list[float | None]:
-        """Return a measure over the fresh runs."""
+        """Return a measure of the fresh runs, which did not take part in the choice."""
         count = self.runs + (runs or self.runs)
         values = self.lab.values(point, measure, count)[self.runs :]
         return _known(values)
@@ -314,7 +314,7 @@ class Work:
         base: Point,
         values: Callable[[Point, str], list[float | None]],
     ) -> Option:
-        """Return an option at a point beside a base, from the runs that `values` takes."""
+        """Compare a setting at a point with a base, over the runs that `values` returns."""
         ours, theirs = (values(of, self.measure) for of in (point, base))
         return Option(
             what,
@@ -346,7 +346,7 @@ class Work:
         return entries
 
     def _remedies(self, setting: Setting) -> list[tuple[str, Setting]]:
-        """Return the gain of link ARQ, proxies and snoop with these ends."""
+        """Return the variants of a setting with link ARQ, proxies or snoop, by name."""
         entries = []
         trees = [list(self._with(size.tree)) for size in (*self.deciding, *self.beside)]
         for place, (what, _) in enumerate(trees[0]):
@@ -363,7 +363,7 @@ class Work:
         return entries
 
     def _screen(self, rows: Sequence[tuple[str, Setting]], base: Setting) -> list[Option]:
-        """Tell remedies by the first runs; those that are shown to be worse stop after a few."""
+        """Compare remedies with the base; significantly worse ones get only the first few runs."""
         few, more = min(_FIRST, self.runs), max(3, self.runs // 2)
         self._simulate([row.points[0] for _, row in rows], few)
         entries = []
@@ -376,7 +376,7 @@ class Work:
         return entries
 
     def _early(self, what: str, item: Setting, base: Setting, runs: int) -> Option:
-        """Return an option by the first runs, none of which chose anything of a remedy."""
+        """Compare a remedy over the first runs; unbiased, as no remedy was chosen on them."""
 
         def values(of: Point, measure: str) -> list[float | None]:
             return _known(self.lab.values(of, measure, runs))
@@ -394,7 +394,10 @@ class Work:
         champions: Mapping[int, tuple[Setting, str]],
         extra: Sequence[tuple[str, Setting]],
     ) -> tuple[SizeResult, ...]:
-        """Tell each size by fresh runs: now, as advised, and the TCPs that are best at a size."""
+        """Report each size from fresh runs.
+
+        The present, the advised, and the best TCP of a size.
+        """
         rows: list[tuple[str, Setting]] = [("now", present)]
         is_end = not any(best is item for _, item in extra)
         if best is not present and is_end:
@@ -430,7 +433,7 @@ class Work:
     def _beside(
         self, present: Setting, best: Setting, champions: Mapping[int, tuple[Setting, str]]
     ) -> tuple[Beside, ...]:
-        """Put a transfer that does not end beside one of most machines, over the same path."""
+        """Compare each setting while it shares the path with an endless CUBIC transfer."""
         if self.fixed:
             return ()
         rows = {f"{self.now}, as it is": present, "as advised": best}
@@ -479,7 +482,7 @@ class Work:
         return (*sentences, f"of its time: {text}" if text else "")
 
     def _delays(self, tcps: Sequence[str], best: Setting) -> dict[str, tuple[Estimate, Estimate]]:
-        """Return the delays of a small call beside the transfer, and alone."""
+        """Return mean and 99 % delay of a small call, beside each transfer and alone."""
         beside, alone = with_call(self.tree, self.path, _CALL)
         runs = max(3, self.runs // 2)
         wanted = {"nothing else": Point.of(alone)}
@@ -490,7 +493,7 @@ class Work:
         self._simulate(wanted.values(), runs)
         table = {}
         for what, point in wanted.items():
-            # A run in which nothing of the call arrived has no delay.
+            # A run in which no datagram of the call arrived has no delay.
             values = [
                 _known(self.lab.values(point, f"{_CALL}.{measure}", runs))
                 for measure in ("delay_mean", "delay_p99")
@@ -541,7 +544,7 @@ class Work:
 
 
 def _waste(best: Option, options: Sequence[Option]) -> tuple[str, ...]:
-    """Return a warning where the setting gains goodput at the cost of other flows."""
+    """Return a warning if the advised setting retransmits more than 10 % of its segments."""
     again = best.retransmitted.mean or 0.0
     if again <= _MUCH_AGAIN:
         return ()
@@ -567,9 +570,9 @@ _MUCH_AGAIN = 0.1
 
 
 def _own_tcp(given: str | Path | Mapping[str, object], point: Point) -> str | None:
-    """Return the name of the TCP that a scenario itself asks for; the default is none that it is.
+    """Return the TCP that the scenario names explicitly; None if it leaves the TCP open.
 
-    What it leaves open is what the machines have, and not the default of a simulation.
+    An open TCP means the default of the machines (Linux CUBIC), not that of the simulator.
     """
     row = point.scenario["resolved_tcp"][0]
     where = source.find(given)
@@ -591,7 +594,7 @@ def _rounded(size: float) -> int:
 
 
 def _known(values: Any) -> list[float | None]:  # noqa: ANN401 (an array)
-    """Return numbers with None in the place of NaN."""
+    """Return numbers as a list, with NaN replaced by None."""
     return [float(value) if np.isfinite(value) else None for value in values]
 
 
@@ -602,7 +605,7 @@ def _is_tcp(flow: Mapping[str, Any]) -> bool:
 def server_name(name: str) -> str:
     """Return the full name of the TCP that `--server` names: "cubic" is "linux-cubic".
 
-    A name with a profile, or one that Linux lacks, stays as it is.
+    A name that contains a profile, or that Linux lacks, is returned unchanged.
     """
     profile, variant = source.split(name)
     known = source.profiles()["linux"]["tcp"]

@@ -1,4 +1,4 @@
-"""Archives of a paper's experiment: `pack` makes one, `verify` runs its content again."""
+"""Archives of a paper's experiment: `pack` writes one, `verify` runs its content again."""
 
 from farlink.artifact.pack import pack
 from farlink.artifact.verify import Verification, verify

@@ -1,7 +1,7 @@
-"""The archive as a file: a ZIP whose list names each file with its SHA-256.
+"""ZIP archive with a list of its files and their SHA-256.
 
-Reading extracts nothing: files are read into memory, and names that leave the archive's own
-folder are refused.
+Reading extracts nothing to disk: files are read into memory. File names that point outside the
+archive's folder are an error.
 """
 
 import hashlib
@@ -25,11 +25,11 @@ LIST = "farlink-pack.json"
 _MOST_FILES = 100_000
 _MOST_BYTES = 4_000_000_000
 _DATE = (1980, 1, 1, 0, 0, 0)
-"""Time of each file: the same content makes the same archive."""
+"""Modification time of all files, constant so that equal content gives equal archives."""
 
 
 def write(path: Path, head: Mapping[str, Any], content: Mapping[str, bytes]) -> None:
-    """Write an archive, whole or not at all. `head` joins the list of files.
+    """Write an archive atomically; `head` is stored together with the list of files.
 
     Raises
     ------
@@ -50,23 +50,23 @@ def write(path: Path, head: Mapping[str, Any], content: Mapping[str, bytes]) -> 
 
 
 class Archive:
-    """An archive that was read.
+    """Archive that was read into memory.
 
     Attributes
     ----------
     head
-        Its list: format, versions, results and files.
+        The list: format, versions, results and files.
     altered
-        Sentences about files that are not as they were packed.
+        Sentences about files that were changed after packing.
     """
 
     def __init__(self, path: Path) -> None:
-        """Read the archive and compare its files with its list.
+        """Read the archive, and compare each file with the SHA-256 in the list.
 
         Raises
         ------
         ScenarioError
-            If the file is no archive, is cut, or has names that leave it.
+            If the file is not an archive, is truncated, or has names that point outside it.
         """
         self._path = path
         try:
@@ -87,7 +87,7 @@ class Archive:
         Raises
         ------
         ScenarioError
-            If it is damaged or not there.
+            If the file is damaged or missing.
         """
         try:
             return self._zip.read(name)
@@ -165,7 +165,7 @@ def _is_result(entry: object) -> bool:
 
 
 def _stays(name: str) -> bool:
-    """Return whether a name stays below the folder that an archive is unpacked in."""
+    """Return whether a name stays inside the folder into which an archive is extracted."""
     path = PurePosixPath(name)
     bad = re.search(r"[\\:\x00-\x1f]", name) is not None
     return bool(path.parts) and not (bad or path.is_absolute() or ".." in path.parts)

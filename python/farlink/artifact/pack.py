@@ -1,4 +1,4 @@
-"""Packing: results with all that is needed to make their numbers again."""
+"""Packing of results together with everything needed to reproduce their numbers."""
 
 import hashlib
 import importlib.metadata
@@ -17,12 +17,12 @@ from farlink.errors import ScenarioError
 __all__ = ["KINDS", "pack"]
 
 KINDS = {"run": "result.json", "sweep": "sweep.json", "study": "verdicts.json"}
-"""Kinds of results, each with the file from which its numbers can be made again."""
+"""Kinds of results, each with the file from which its numbers can be reproduced."""
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """A result on its way into the archive."""
+    """Result that is about to be packed."""
 
     kind: str
     name: str
@@ -31,19 +31,19 @@ class _Entry:
 
 
 def pack(results: Sequence[str | Path], out: str | Path) -> Path:
-    """Write one archive of results: numbers, figures, versions, sources and a README.
+    """Write an archive of results: numbers, figures, versions, sources and a README.
 
     Parameters
     ----------
     results
-        Folders that `--out` of run, sweep and study wrote, or files with a result (.json).
+        Folders that `--out` of run, sweep and study wrote, or result files (.json).
     out
-        The archive, a .zip file; the same results make the same bytes.
+        The archive, a .zip file; equal results give equal bytes.
 
     Raises
     ------
     ScenarioError
-        If one of them is no result, or was changed since farlink wrote it.
+        If an entry of `results` is not a result, or was changed since farlink wrote it.
     OutputError
         If the archive cannot be written.
     """
@@ -99,7 +99,7 @@ def _entry(path: Path) -> _Entry:
 
 
 def _command(kind: str, data: bytes) -> str:
-    """Return the command that made a result, or for a run makes it again from its folder."""
+    """Return the command that made a result; for a run, one that repeats it in its folder."""
     document = json.loads(data)
     if kind == "study":
         return str(document["command"])
@@ -115,7 +115,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def _requirements() -> str:
-    """Return the versions of farlink and of what it needs here, as pip reads them."""
+    """Return the installed versions of farlink and its dependencies as pip requirements."""
     versions: dict[str, str] = {}
     todo = ["farlink"]
     while todo:
@@ -132,7 +132,7 @@ def _requirements() -> str:
 
 
 def _needs(requires: Sequence[str]) -> Iterator[str]:
-    """Yield the names of needed packages; those of extras are left out."""
+    """Yield the names of required packages, without those of extras."""
     for line in requires:
         match = re.match(r"[\w.-]+", line)
         if match and "extra ==" not in line:

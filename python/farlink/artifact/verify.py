@@ -1,4 +1,4 @@
-"""Verification: the content of an archive is run again and compared number by number."""
+"""Verification of an archive: runs its content again and compares every number."""
 
 import csv
 import io
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 __all__ = ["Difference", "Item", "Verification", "verify"]
 
 _NO_NUMBERS = ("wall_s", "version", "command", "simulated_runs", "events")
-"""Keys that say how a result was made: a result from a store has fewer simulated runs."""
+"""Keys that are not compared, because they say how a result was made (a store saves runs)."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A value that came out otherwise: its place, as packed, and as of now."""
+    """Value that differs: its place, the packed value, and the new value."""
 
     where: str
     packed: object
@@ -37,16 +37,16 @@ class Difference:
 
 @dataclass
 class Item:
-    """A result of the archive, compared.
+    """Result of the archive, with the outcome of its comparison.
 
     Attributes
     ----------
     folder, kind, command
-        Its place in the archive, "run", "sweep" or "study", and what makes it again.
+        Folder in the archive, "run", "sweep" or "study", and the command that repeats the result.
     numbers
-        Numbers that were compared.
+        Number of compared numbers.
     differences
-        Values that are not the same to the bit.
+        Values that are not equal to the bit.
     """
 
     folder: str
@@ -63,11 +63,11 @@ class Verification:
     Attributes
     ----------
     items
-        The results, each compared.
+        The compared results.
     altered
-        Sentences about files that are not as they were packed.
+        Sentences about files that were changed after packing.
     packed_with, engine_differs
-        The version that packed, and whether its engine is another one than this.
+        Version of farlink that packed the archive, and whether its engine differs from this one.
     """
 
     items: Sequence[Item]
@@ -77,7 +77,7 @@ class Verification:
 
     @property
     def is_same(self) -> bool:
-        """Whether every number is the same to the bit and no file was changed."""
+        """Whether every number is equal to the bit and no file was changed."""
         return not self.altered and not any(item.differences for item in self.items)
 
 
@@ -87,26 +87,26 @@ def verify(
     jobs: int | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Verification:
-    """Run all of an archive again and compare each number.
+    """Run everything in an archive again and compare each number.
 
-    Figures are not compared: their pixels hang on fonts. Nothing is written but in a
+    Figures are not compared, because their pixels depend on fonts. Nothing is written outside a
     temporary folder.
 
     Parameters
     ----------
     path
-        What `pack` wrote.
+        Archive that `pack` wrote.
     jobs
-        Threads; by default one per processor.
+        Number of threads; by default one per processor.
     tell
-        Called with a line before each result.
+        Callback that gets a line of text before each result.
 
     Raises
     ------
     ScenarioError
-        If the file is no archive, or is damaged.
+        If the file is not an archive, or is damaged.
     RunError
-        If a run could not be finished.
+        If a run failed.
     """
     packed = Archive(Path(path))
     items = []
@@ -162,7 +162,7 @@ def _snaplen(capture: bytes) -> int:
     Raises
     ------
     ValueError
-        If it is no such file.
+        If the data is not a pcapng file.
     """
     try:
         order = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}[capture[8:12]]
@@ -200,7 +200,7 @@ def _estimates(
     measures: Sequence[str],
     probability: float,
 ) -> Iterator[tuple[float, ...]]:
-    """Yield mean, bounds and n of each row of results.csv."""
+    """Yield mean, bounds and n for each row of results.csv."""
     from farlink.stats import mean_ci95
 
     for measure in measures:
@@ -228,12 +228,12 @@ def _study_again(packed: Archive, item: Item, place: Path, jobs: int | None) -> 
 
 
 def _study_options(command: str) -> dict[str, Any]:
-    """Return the arguments of `study` for a command that a study wrote.
+    """Parse the command stored by a study into arguments of `study`.
 
     Raises
     ------
     ScenarioError
-        If the command has another option than those that change numbers of a simulation.
+        If the command has an option that `study` does not support here.
     """
     flags = {"--quick", "--readings", "--causes", "--mutants"}
     values: dict[str, Callable[[str], Any]] = {
@@ -260,7 +260,7 @@ _AGAIN: Mapping[str, Callable[[Archive, Item, Path, int | None], None]] = {
 
 
 def _compare_trees(item: Item, name: str, before: object, now: object) -> None:
-    """Compare JSON trees leaf by leaf."""
+    """Compare two JSON trees leaf by leaf."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in {**before, **now}:
             if key not in _NO_NUMBERS:
@@ -274,7 +274,7 @@ def _compare_trees(item: Item, name: str, before: object, now: object) -> None:
 
 
 def _compare_csv(item: Item, name: str, before: bytes, now: bytes) -> None:
-    """Compare tables cell by cell."""
+    """Compare two CSV tables cell by cell."""
     texts = (data.decode(errors="replace") for data in (before, now))
     tables = [list(csv.reader(io.StringIO(text))) for text in texts]
     if [len(row) for row in tables[0]] != [len(row) for row in tables[1]]:
@@ -286,7 +286,7 @@ def _compare_csv(item: Item, name: str, before: bytes, now: bytes) -> None:
 
 
 def _compare_tables(item: Item, name: str, before: bytes, now: bytes) -> None:
-    """Compare a trace column by column; each column that differs is one difference."""
+    """Compare two trace tables column by column; a column counts as one difference."""
     try:
         names = _farlink.parquet_footer(before)[2]
         packed = columns.from_parquet(before, names)
@@ -310,7 +310,7 @@ def _compare(item: Item, where: str, before: object, now: object) -> None:
 
 
 def _number(text: str) -> float | str:
-    """Return a cell as a number if it is one; an empty cell is a missing number."""
+    """Return a cell as a number if possible; an empty cell is NaN."""
     try:
         return float(text) if text else math.nan
     except ValueError:

@@ -1,4 +1,4 @@
-"""TCP connections in captures of real traffic, or of a run: what was sent, and when it was told."""
+"""TCP connections of a capture: their segments, ACKs, round trips and handshakes."""
 
 import importlib
 import ipaddress
@@ -25,17 +25,17 @@ __all__ = ["Capture", "Connection", "capture"]
 def __getattr__(name: str) -> Any:  # noqa: ANN401 (whatever is asked for)
     if name != "path":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # When it is asked for: it needs what reads figures of a path, and that needs this module.
+    # Imported on first use, because farlink.captures.path imports this module.
     return importlib.import_module(f"{__name__}.path")
 
 
 _REMEMBERED = 50_000
-"""Packets within which a second one with the same headers is a copy."""
+"""Number of packets within which a second one with equal headers counts as a copy."""
 
 
 @dataclass
 class _Reading:
-    """A connection while its capture is read; `ends` are the opener and the other."""
+    """State of a connection while its capture is read; `ends` are the opener and the responder."""
 
     ends: Ends
     start: float
@@ -52,19 +52,19 @@ class _Reading:
 
 @dataclass(frozen=True)
 class Connection:
-    """A TCP connection; `directions` are from the opener ("a2b") and to it ("b2a")."""
+    """TCP connection; "a2b" in `directions` is the data of the opener, "b2a" of the responder."""
 
     number: int
     opener: str
     responder: str
     start_ns: int
-    """Nanoseconds since 1970 of its first packet."""
+    """Time of the first packet (ns since 1970)."""
     duration: float
     directions: dict[str, Direction]
     opened: bool
-    """Whether the capture has its SYN."""
+    """Whether the capture contains a SYN."""
     ending: str
-    """"closed", "reset" or "open"."""
+    """"reset", "closed" (a FIN from both ends) or "open"."""
     notes: tuple[str, ...]
 
     @property
@@ -74,12 +74,12 @@ class Connection:
 
     @property
     def main(self) -> str:
-        """The direction with the most data."""
+        """Name of the direction with the most data."""
         return max(self.directions, key=lambda name: self.directions[name].bytes)
 
 
 class Capture:
-    """The TCP connections of a capture, the one with the most data first in `connections`."""
+    """TCP connections of a capture; `connections` are sorted by bytes of data, largest first."""
 
     def __init__(self, path: Path, connections: list[Connection], notes: list[str]) -> None:
         self.path = path
@@ -90,14 +90,14 @@ class Capture:
         return f"<farlink.Capture {self.path.name}: {len(self.connections)} TCP connections>"
 
     def _repr_html_(self) -> str:
-        """Show in notebooks what the command prints."""
+        """Return the HTML that notebooks show: the table that the command prints."""
         from farlink.views import page
         from farlink.views.capture import show
 
         return page.as_html(lambda out: show(self, out))
 
     def connection(self, number: int | None = None) -> Connection:
-        """Return a connection by its number in the capture, counted from 1; or the biggest."""
+        """Return a connection by its number in the capture (from 1), by default the largest."""
         if number is None:
             return self.connections[0]
         for item in self.connections:
@@ -109,7 +109,7 @@ class Capture:
 
     @property
     def summary(self) -> "pd.DataFrame":
-        """A row per connection and direction with data; times in s, sizes in B, rates in bit/s."""
+        """Table with a row per connection and direction with data (s, bytes, bit/s)."""
         import pandas as pd
 
         rows = [
@@ -134,8 +134,8 @@ def capture(path: str | Path) -> Capture:
     Parameters
     ----------
     path
-        A capture of Ethernet (with VLAN tags and PPPoE too), raw IP, Linux "any" or loopback, IPv4
-        or IPv6; packets may be cut behind their headers.
+        Capture of Ethernet (also with VLAN tags or PPPoE), raw IP, Linux "any" or loopback, with
+        IPv4 or IPv6. Packets may be truncated after the TCP header.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def capture(path: str | Path) -> Capture:
 
 
 def of_segments(where: Path, segments: Iterable[Segment], origin_ns: int) -> Capture:
-    """Sort segments into connections; their times are from `origin_ns` on."""
+    """Sort segments into connections; segment times are in seconds since `origin_ns`."""
     known: dict[Ends, _Reading] = {}
     readings: list[_Reading] = []
     recent, older, copies = set[int](), set[int](), 0
@@ -186,13 +186,14 @@ def of_segments(where: Path, segments: Iterable[Segment], origin_ns: int) -> Cap
 
 
 def _reading(known: dict[Ends, _Reading], readings: list[_Reading], segment: Segment) -> _Reading:
-    """Return the connection of a segment; a SYN with another number than before opens a new one."""
+    """Return the connection of a segment; a SYN with a new sequence number opens a new one."""
     back: Ends = (segment.flow[1], segment.flow[0], segment.flow[3], segment.flow[2])
     entry = known.get(segment.flow) or known.get(back)
     opens = segment.flags & (SYN | ACK) == SYN
     again = entry is not None and entry.first_sequence in (None, segment.sequence)
     if entry is None or (opens and (not again or (entry.first_sequence is None and _used(entry)))):
-        # Without a SYN the end that answers it, or else the first to be seen, is the other.
+        # The opener sends the SYN or gets the SYN+ACK. Without both, the first segment's sender
+        # counts as the opener.
         opener = back if segment.flags & (SYN | ACK) == SYN | ACK else segment.flow
         entry = _Reading(opener, segment.time, segment.time)
         known.pop(back, None)
@@ -262,7 +263,7 @@ def _connection(number: int, reading: _Reading, origin_ns: int) -> Connection:
     if reading.probes:
         notes.append(f"{reading.probes:,} keep-alives are left out")
     for half in reading.halves:
-        # Times from the connection's first packet; offsets from the first byte seen.
+        # Times are made relative to the connection's first packet, offsets to the first byte seen.
         _shift(half, reading.start)
     directions = {
         "a2b": build((first, second), reading.halves[0], reading.halves[1], (out, back)),
@@ -304,9 +305,9 @@ def _shift(half: Half, start: float) -> None:
 
 
 def _handshake(reading: _Reading) -> tuple[float | None, float | None]:
-    """Return the round trips from here to the responder and to the opener.
+    """Return the handshake's round trips from the capture point to the responder and the opener.
 
-    A SYN that was sent twice does not tell which of the two was answered.
+    None after a retransmitted SYN or SYN+ACK, because the reply is then ambiguous.
     """
     out = reading.syn_ack[0] - reading.syn[0] if len(reading.syn) == 1 and reading.syn_ack else None
     back = None

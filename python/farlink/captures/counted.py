@@ -1,4 +1,4 @@
-"""Counts of one direction of a captured connection."""
+"""Summary of one direction of a captured connection."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ __all__ = ["measures"]
 
 
 def measures(connection: "Connection", name: str) -> dict[str, Any]:
-    """Return what is counted of a direction, as `Capture.summary` has it."""
+    """Return the columns of `Capture.summary` for a direction."""
     direction = connection.directions[name]
     elapsed = direction.until - direction.since
     rtt = direction.rtt["rtt"]

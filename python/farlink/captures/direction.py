@@ -1,4 +1,4 @@
-"""Data of one end of a TCP connection, as a capture shows it."""
+"""Data that one end of a TCP connection sent, as seen at the capture point."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -20,29 +20,29 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _HALF, _WHOLE = 2**31, 2**32
 
 _EARLY = 0.9
-"""A hole that is filled in less than this share of a round trip was not filled on request."""
+"""Share of an RTT: a hole filled earlier is reordering, because no retransmission is that fast."""
 
 _REORDERED = 3
-"""Without a round trip, a hole that is filled before so many later segments was reordering."""
+"""Without an RTT, a hole filled within this number of later segments is reordering."""
 
 _AT_AN_END = 0.1
-"""A capture was made at an end that is nearer than this share of the way to the other end."""
+"""A capture is "at" an end if the RTT to it is below this share of the RTT to the other end."""
 
 
 class Kind(IntEnum):
-    """Kind of a segment with data."""
+    """Kind of a data segment, in the order of capture."""
 
     NEW = 0
     AGAIN = 1
-    """Its bytes were seen before: it was sent again."""
+    """Retransmission whose bytes were already captured."""
     FILLED = 2
-    """Its bytes were missing here for a round trip: the first copy was lost before this place."""
+    """Retransmission that fills a hole: the first copy was lost before the capture point."""
     LATE = 3
-    """Its bytes were missing for less than a round trip: it was overtaken."""
+    """Reordered segment: its bytes were missing for less than an RTT."""
 
 
 class Sent:
-    """A segment with data: when, its first byte counted from 0, its bytes, its timestamps."""
+    """Data segment: capture time (s), offset of its first byte, bytes, (TSval, TSecr)."""
 
     __slots__ = ("at", "length", "stamp", "time")
 
@@ -51,7 +51,7 @@ class Sent:
 
 
 class Acknowledgment:
-    """Header fields of the other end: acknowledgment, window (not scaled), timestamps."""
+    """Header fields of an ACK: acknowledgment number, unscaled window, timestamps, SACK blocks."""
 
     __slots__ = ("ack", "sacks", "stamp", "time", "window")
 
@@ -68,23 +68,23 @@ class Acknowledgment:
 
 @dataclass(slots=True)
 class Half:
-    """One direction while a capture is read."""
+    """State of one direction while a capture is read."""
 
     base: int | None = None
     edge: int = 0
     sent: list[Sent] = field(default_factory=list)
     acknowledgments: list[Acknowledgment] = field(default_factory=list)
     stamps: dict[int, float] = field(default_factory=dict)
-    """When the sender's TSval was first seen."""
+    """Time (s) at which each TSval of the sender was first captured."""
     echoes: dict[int, float] = field(default_factory=dict)
-    """When the sender first echoed a timestamp of the other end in a segment with data."""
+    """Time (s) at which a data segment first echoed each timestamp of the other end."""
     syns: int = 0
     shift: int | None = None
     mss: int | None = None
     sack: bool | None = None
 
     def place(self, number: int) -> int:
-        """Return how many bytes after the SYN a sequence number is, whatever wrapped."""
+        """Return a sequence number as an offset after the SYN, unwrapped modulo 2^32."""
         if self.base is None:
             self.base = number
         ahead = (number - self.base - self.edge + _HALF) % _WHOLE - _HALF
@@ -93,56 +93,56 @@ class Half:
 
 @dataclass(frozen=True)
 class Direction:
-    """Times are in seconds of the capture's clock from its first packet; offsets are in bytes."""
+    """One direction of a connection: times are seconds since its first packet, offsets bytes."""
 
     sender: str
     receiver: str
     segments: dict[str, Array]
-    """time, seq, len, kind."""
+    """Columns: time, seq, len, kind."""
     acks: dict[str, Array]
-    """time, ack, window (scaled, in bytes)."""
+    """Columns: time, ack, window (scaled, in bytes)."""
     sacks: dict[str, Array]
     """time, left, right."""
     ahead: dict[str, Array]
-    """time, rtt: from here to the receiver and back."""
+    """Columns: time, rtt. Round trips from the capture point to the receiver and back (s)."""
     behind: dict[str, Array]
-    """time, rtt: from here to the sender and back."""
+    """Columns: time, rtt. Round trips from the capture point to the sender and back (s)."""
     least_ahead: float | None
-    """Least of `ahead` and of the handshake."""
+    """Minimum of `ahead` and of the handshake's round trip to the receiver (s)."""
     least_behind: float | None
     shift: int
     mss: int | None
     stamped: bool
-    """Whether its segments have timestamps."""
+    """Whether the segments carry timestamps."""
     sack: bool
-    """Whether both ends permitted SACK, as far as was seen."""
+    """Whether both ends permitted SACK; true if the SYNs were not captured."""
 
     @property
     def bytes(self) -> int:
-        """Bytes of data between the first and the last, each counted once."""
+        """Number of distinct data bytes at the capture point."""
         return self._once[0]
 
     @property
     def since(self) -> float:
-        """Time of the first data in seconds."""
+        """Time of the first data segment (s)."""
         return float(self.segments["time"][0]) if len(self.segments["time"]) else 0.0
 
     @property
     def until(self) -> float:
-        """Time of the last new data or of its acknowledgment here, whichever is later."""
+        """Time of the last new data or of the last ACK that advances, whichever is later (s)."""
         ack = np.maximum.accumulate(self.acks["ack"]) if len(self.acks["ack"]) else np.empty(0)
         grown = self.acks["time"][1:][np.diff(ack) > 0]
         return max(self._once[1], float(grown.max(initial=0.0)))
 
     @cached_property
     def _once(self) -> tuple[int, float]:
-        """Bytes that were here, each counted once, and when the last new one was."""
+        """Number of distinct data bytes, and the time (s) of the last segment with new bytes."""
         segments = self.segments
         if not len(segments["time"]):
             return 0, 0.0
         fresh = segments["kind"] != Kind.AGAIN
         ends = segments["seq"] + segments["len"]
-        # Data from before the SYN is damaged, or of an earlier connection.
+        # Negative offsets are before the SYN: a damaged packet, or an earlier connection.
         edge = np.maximum(np.maximum.accumulate(ends), 0)
         before = np.append(0.0, edge[:-1])
         grown = np.maximum(edge - before, 0)
@@ -153,18 +153,18 @@ class Direction:
 
     @property
     def sent_again(self) -> int:
-        """Segments that were sent again, seen here or missed here the first time."""
+        """Number of retransmitted segments, whether or not the first copy was captured."""
         kinds = self.segments["kind"]
         return int(np.isin(kinds, (Kind.AGAIN, Kind.FILLED)).sum())
 
     @property
     def overtaken(self) -> int:
-        """Segments that came late without being sent again."""
+        """Number of reordered segments."""
         return int((self.segments["kind"] == Kind.LATE).sum())
 
     @property
     def place(self) -> str:
-        """Place of the capture: "sender", "receiver", "between", or "" if that is open."""
+        """Place of the capture: "sender", "receiver" or "between"; "" if unknown."""
         ahead, behind = self.least_ahead, self.least_behind
         if ahead is None or behind is None:
             return ""
@@ -174,15 +174,15 @@ class Direction:
 
     @property
     def least_rtt(self) -> float | None:
-        """The least round trip of the path: of both parts of the way."""
+        """Minimum RTT of the path (s): the sum of the minima on both sides of the capture point."""
         parts = [item for item in (self.least_ahead, self.least_behind) if item is not None]
         return sum(parts) if parts else None
 
     @cached_property
     def rtt(self) -> dict[str, Array]:
-        """Round trips of the whole path over time: of the part with most of it, plus the other's.
+        """RTT of the whole path over time (s).
 
-        At an end that is what was measured; between, the least of the nearer part is added.
+        It is the RTT on the longer side of the capture point, plus the minimum on the shorter side.
         """
         near, far = self.least_ahead or 0.0, self.least_behind or 0.0
         item, more = (self.ahead, far) if near >= far else (self.behind, near)
@@ -190,9 +190,9 @@ class Direction:
 
     @cached_property
     def flight(self) -> dict[str, Array]:
-        """Bytes sent, neither acknowledged nor SACKed, as the sender had them.
+        """Flight size at the sender: bytes sent and neither acknowledged nor SACKed.
 
-        What passes here left the sender when it knew what was acknowledged here
+        A segment captured now was sent when the sender knew the ACKs that were captured up to
         `least_behind` ago.
         """
         segments, acks = self.segments, self.acks
@@ -212,7 +212,7 @@ class Direction:
         return {"time": times, "flight": np.maximum(highest - done, 0)}
 
     def table(self, name: str) -> "pd.DataFrame":
-        """Return segments, acks, sacks, rtt or flight as a table, units in `attrs`."""
+        """Return segments, acks, sacks, rtt or flight as a data frame, with units in `attrs`."""
         import pandas as pd
 
         rows: dict[str, Array] = getattr(self, name)
@@ -233,9 +233,10 @@ def build(
     other: Half,
     handshake: tuple[float | None, float | None],
 ) -> Direction:
-    """Put together what `half` sent and what the other end acknowledged.
+    """Combine the segments of `half` with the ACKs of the other end.
 
-    `handshake` are its round trips from here to the receiver and to the sender, None if unknown.
+    `handshake` has the round trips (s) from the capture point to the receiver and to the sender,
+    None if unknown.
     """
     behind = _series(
         (time, time - other.stamps[value])
@@ -270,7 +271,7 @@ def build(
 
 
 def _segments(sent: list[Sent], round_trip: float | None) -> dict[str, Array]:
-    """Tell what was sent again from what was overtaken."""
+    """Classify each data segment as new, retransmitted or reordered."""
     kinds = np.zeros(len(sent), dtype=np.int8)
     edge = 0
     holes = Holes[tuple[float, int]]()
@@ -302,7 +303,7 @@ def _segments(sent: list[Sent], round_trip: float | None) -> dict[str, Array]:
 
 
 def _acks(acknowledgments: list[Acknowledgment]) -> dict[str, Array]:
-    """Return the ACKs, and how many bytes each and those before it cover, SACK blocks too."""
+    """Return the columns of the ACKs, with the bytes covered so far by ACKs and SACK blocks."""
     covered, highest = np.empty(len(acknowledgments)), -(2**62)
     blocks = Covered()
     for number, ack in enumerate(acknowledgments):
@@ -326,7 +327,7 @@ def _sacks(acknowledgments: list[Acknowledgment]) -> dict[str, Array]:
 
 
 def _needed(segments: dict[str, Array], acks: dict[str, Array]) -> int:
-    """Return the least scale of windows with which nothing was sent above one."""
+    """Return the smallest window scale with which no segment exceeds the offered window."""
     if not len(segments["time"]) or not len(acks["time"]):
         return 0
     before = np.searchsorted(acks["time"], segments["time"]) - 1
@@ -338,7 +339,7 @@ def _needed(segments: dict[str, Array], acks: dict[str, Array]) -> int:
 
 
 def _echoed(half: Half) -> dict[str, Array]:
-    """Return the times from a timestamp, with data, to its first echo (RFC 7323, 4)."""
+    """Return RTTs from the first data segment with a TSval to its first echo (RFC 7323, 4)."""
     sent: dict[int, float] = {}
     for segment in half.sent:
         if segment.stamp is not None:
@@ -351,7 +352,7 @@ def _echoed(half: Half) -> dict[str, Array]:
 
 
 def _acknowledged(segments: dict[str, Array], acks: dict[str, Array]) -> dict[str, Array]:
-    """Return the times from a segment to its ACK, none in which something was sent again (Karn)."""
+    """Return RTTs from a segment to its ACK, without those during retransmissions (Karn)."""
     new = segments["kind"] == Kind.NEW
     times, ends = segments["time"][new], (segments["seq"] + segments["len"])[new]
     again = segments["time"][~new]

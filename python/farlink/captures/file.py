@@ -1,4 +1,4 @@
-"""Frames out of pcap and pcapng files, and the IP packets in them."""
+"""Reader of pcap and pcapng files: frames, and the IP packets in them."""
 
 import struct
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from farlink.errors import ScenarioError
 
 __all__ = ["Packet", "packets"]
 
-# Link types (tcpdump.org, LINKTYPE_*) and where the IP header begins in each.
+# Link types (tcpdump.org, LINKTYPE_*). The offset of the IP header depends on them.
 _NULL, _ETHERNET, _RAW, _LOOP, _SLL, _IPV4, _IPV6, _SLL2 = 0, 1, 101, 108, 113, 228, 229, 276
 _RAW_OLD = (12, 14)
 _VLAN = (0x8100, 0x88A8, 0x9100)
@@ -19,18 +19,18 @@ _KNOWN = (_NULL, _ETHERNET, _RAW, _LOOP, _SLL, _IPV4, _IPV6, _SLL2, *_RAW_OLD)
 
 # https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-06.html and ...-pcapng-04.html
 _PCAP = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}
-"""Nanoseconds of the fraction's unit by magic number."""
+"""Unit (ns) of the sub-second field of a timestamp, by magic number."""
 _SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE, _ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6
 _ORDER = 0x1A2B3C4D
 _RESOLUTION, _OFFSET = 9, 14
 
 _LONGEST = 16 * 2**20
-"""A record longer than this is a damaged one: no interface has such frames."""
+"""Largest record (bytes): a longer one is damaged, because no interface has such frames."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """An IP packet: when it was captured, its bytes from the IP header on, and its whole length."""
+    """IP packet: capture time, captured bytes from the IP header on, and original length."""
 
     time_ns: int
     data: bytes
@@ -38,19 +38,19 @@ class Packet:
 
     @property
     def time(self) -> float:
-        """Time of capture in seconds."""
+        """Capture time in seconds since 1970."""
         return self.time_ns / 1e9
 
     @property
     def ends(self) -> tuple[bytes, bytes]:
-        """Addresses of source and destination."""
+        """Source and destination address."""
         if self.data[0] >> 4 == 4:
             return self.data[12:16], self.data[16:20]
         return self.data[8:24], self.data[24:40]
 
     @property
     def identity(self) -> bytes:
-        """Bytes that stay the same on the way: all but TTL, DSCP, ECN and header checksum."""
+        """Bytes that routers do not change: the headers without TTL, DSCP, ECN and checksum."""
         data = self.data[:96]
         if data[0] >> 4 == 4:
             return data[:1] + data[2:8] + data[9:10] + data[12:]
@@ -58,7 +58,7 @@ class Packet:
 
 
 def packets(path: Path) -> Iterator[Packet]:
-    """Read the IP packets of a capture; other frames are passed over.
+    """Yield the IP packets of a capture, and skip other frames.
 
     Raises
     ------
@@ -76,17 +76,17 @@ def packets(path: Path) -> Iterator[Packet]:
 
 
 Frame = tuple[int, int, bytes, int]
-"""Time in nanoseconds, link type, what was kept of the frame, and its length on the wire."""
+"""Capture time (ns), link type, captured bytes of the frame, and its length on the wire."""
 
 
 class _Input:
-    """A file that is read record by record, and says where it ends within one."""
+    """Binary file read record by record; errors give the position of a truncated record."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self.path, self._file = path, file
 
     def record(self, size: int) -> bytes | None:
-        """Read so many bytes; None at the end of the file."""
+        """Read `size` bytes; None at the end of the file."""
         data = self._file.read(size) if size <= _LONGEST else b"?"
         if not data and size:
             return None
@@ -98,7 +98,7 @@ class _Input:
         return data
 
     def rest(self, size: int) -> bytes:
-        """Read so many bytes that must be there."""
+        """Read `size` bytes, and raise an error at the end of the file."""
         data = self.record(size) if size else b""
         if data is None:
             raise ScenarioError(
@@ -169,7 +169,7 @@ def _pcapng(file: _Input) -> Iterator[Frame]:
 
 
 def _block(file: _Input, order: str, head: bytes, read: int) -> bytes:
-    """Return the body of a block of which so many bytes were read."""
+    """Return the body of a pcapng block after the `read` bytes of it that are already read."""
     (length,) = struct.unpack(order + "I", head)
     if length < read + 4 or length % 4:
         raise file.refuse()
@@ -228,7 +228,7 @@ def _check_kind(file: _Input, kind: int) -> None:
 
 
 def _network(frame: bytes, kind: int) -> int | None:
-    """Return where the IP header of a frame begins; None if it carries no IP."""
+    """Return the offset of the IP header in a frame; None if the frame carries no IP."""
     if kind == _ETHERNET:
         start = 14
         while len(frame) > start and int.from_bytes(frame[start - 2 : start]) in _VLAN:

@@ -1,4 +1,4 @@
-"""A path that explains a captured connection: rate, delay, buffer, losses, and what TCP did."""
+"""Estimate of the path behind a captured connection: rate, delay, buffer and losses."""
 
 import json
 import math
@@ -17,45 +17,45 @@ from farlink.estimate import Fit, fit, in_toml
 __all__ = ["FittedPath", "fit_path"]
 
 _HEADERS = {"v4": 40, "v6": 60}
-"""Bytes of the headers of IP and TCP; timestamps take 12 more."""
+"""Size of the IP and TCP headers (bytes); timestamps add 12."""
 _STAMPS = 12
 
 _LEAST_MSS = 28
-"""Bytes of data that the least MTU of IPv4 leaves (RFC 791, 3.2); an MSS below is damaged."""
+"""Smallest plausible MSS (bytes): the least IPv4 MTU of 68 minus 40 of headers (RFC 791, 3.2)."""
 
 _TRAIN = 8
-"""Segments one behind the other whose distance tells the rate of the slowest link."""
+"""Number of back-to-back segments whose spacing gives the rate of the slowest link."""
 
 _FULL = 0.75
-"""A loss while the queue is this share of its greatest or more is one to a full queue."""
+"""Share of the longest queueing delay above which a loss counts as a queue overflow."""
 
 _DISTINCT = 1.5
-"""A link is not the one that is full if segments come through it so many times as fast."""
+"""Ratio of the back-to-back rate to the sustained rate above which the link was not full."""
 
 _SEEN = 4
-"""Segments that must wait at least for there to be a queue at all."""
+"""Segments that must wait at once before a queue counts as observed."""
 
 _FEWEST = 20
-"""Segments below which nothing can be said of a path."""
+"""Least number of data segments for an estimate."""
 
 _IDLE = 3.0
-"""Round trips without anything in flight that are a pause of the application."""
+"""Idle time, in minimum RTTs, above which the application counts as paused."""
 
 
 @dataclass(frozen=True)
 class FittedPath:
-    """Path that was found; `scenario` runs it."""
+    """Estimated path; `scenario` returns it as a scenario."""
 
     rate_bit_s: float
-    """Of the slowest link, with headers of IP and TCP."""
+    """Rate of the slowest link, counted with IP and TCP headers."""
     filled: bool
-    """Whether a queue was seen, so that the rate is the link's and not only the sender's."""
+    """Whether a queue was observed; otherwise the rate may be the sender's, below the link's."""
     delay_s: float
-    """One way: half of the least round trip."""
+    """One-way delay (s): half of the minimum RTT."""
     queue_s: float
-    """Longest time that was waited in a queue."""
+    """99 % quantile of the RTT above its minimum (s): the longest queueing delay."""
     full: int
-    """Segments lost while that queue was at its longest."""
+    """Segments lost while the queue was full."""
     lost: int
     """Segments lost otherwise."""
     segments: int
@@ -66,15 +66,15 @@ class FittedPath:
     sack: bool
     size: int
     sends: str
-    """Who opened the connection: "sender" or "receiver" of the data."""
+    """End that opened the connection: "sender" or "receiver" of the data."""
     paused_s: float
-    """Time in which nothing was in flight, between the first data and the last."""
+    """Total time without data in flight, between the first and the last data segment (s)."""
     notes: tuple[str, ...]
     ip: str
-    """Version of IP that it was seen by: "v4" or "v6"."""
+    """IP version of the connection: "v4" or "v6"."""
 
     def _repr_html_(self) -> str:
-        """Show in notebooks what was found."""
+        """Return the table of the estimate as HTML for notebooks."""
         from html import escape
 
         rows = "".join(
@@ -85,15 +85,15 @@ class FittedPath:
 
     @property
     def buffer(self) -> int | None:
-        """Bytes of the queue, if it was seen to be full."""
+        """Size of the buffer (bytes); None if the queue never overflowed."""
         return round(self.queue_s * self.rate_bit_s / 8) if self.full else None
 
     def scenario(self, name: str = "fitted") -> dict[str, Any]:
-        """Return the path as a scenario with one transfer of as many bytes."""
+        """Return a scenario with the path and one transfer of the captured number of bytes."""
         rate = f"{self.rate_bit_s:.0f} bit/s"
         delay = f"{1e3 * self.delay_s:.3f} ms"
         down: dict[str, Any] = {"rate": rate, "delay": delay}
-        # The buffer is told by the wait at its end; one packet is in the transmitter.
+        # The buffer is at least two packets; one of them is being transmitted.
         if self.buffer is not None:
             down["queue"] = {"bytes": f"{max(self.buffer, 2 * (self.mss + _HEADERS[self.ip]))} B"}
         if self.channel is not None and self.channel.channel:
@@ -129,7 +129,7 @@ class FittedPath:
         }
 
     def toml(self, name: str = "fitted") -> str:
-        """Return that scenario as a file, with what to know of it in comments."""
+        """Return the scenario as TOML, with the notes as comments."""
         tree = self.scenario(name)
         lines = [*(f"# {note}" for note in self.notes)]
         lines += [
@@ -144,7 +144,7 @@ class FittedPath:
 
     @property
     def rows(self) -> list[tuple[str, str]]:
-        """Rows that describe the path."""
+        """Rows (name, value) of the table that describes the path."""
         losses = "none" if self.channel is None else in_toml(self.channel.channel)
         return [
             (
@@ -169,7 +169,7 @@ def fit_path(connection: Connection, direction: str | None = None) -> FittedPath
     Raises
     ------
     ScenarioError
-        If the capture says too little: few segments, or no round trip.
+        If the capture has fewer than 20 data segments, or no round trip.
     """
     name = direction or connection.main
     way = connection.directions[name]
@@ -235,7 +235,7 @@ def fit_path(connection: Connection, direction: str | None = None) -> FittedPath
 
 
 def _mss(way: Direction) -> int:
-    """Bytes of data of a full segment: the most frequent length, and no more than agreed on."""
+    """Return the data bytes of a full segment: the usual length, at most the negotiated MSS."""
     lengths, counts = np.unique(way.segments["len"], return_counts=True)
     usual = int(lengths[np.argmax(counts * lengths)])
     most = max((way.mss or 1460) - (_STAMPS if way.stamped else 0), _LEAST_MSS)
@@ -243,9 +243,9 @@ def _mss(way: Direction) -> int:
 
 
 def _units(way: Direction, mss: int, what: str) -> tuple[Array, Array]:
-    """Return of each segment, in the order sent for the first time, whether it was lost, and when.
+    """Return whether each segment was lost, and its time (s), in order of first transmission.
 
-    What a card joined is cut again.
+    Segments that a network card has merged are cut into pieces of `mss` again.
     """
     rows = way.segments
     fresh = np.flatnonzero(rows["kind"] == Kind.NEW)
@@ -261,7 +261,7 @@ def _units(way: Direction, mss: int, what: str) -> tuple[Array, Array]:
     edge = 0.0
     for at in fresh:
         low, high = float(rows["seq"][at]), float(rows["seq"][at] + rows["len"][at])
-        # What is missing before it was sent before it.
+        # Bytes missing below this segment were sent before it.
         for begin in np.arange(min(edge, low), high, mss):
             place = int(np.searchsorted(starts, begin, side="right")) - 1
             lost.append(bool(place >= 0 and begin < ends[place]))
@@ -271,7 +271,7 @@ def _units(way: Direction, mss: int, what: str) -> tuple[Array, Array]:
 
 
 def _pieces(starts: Array, lengths: Array) -> Iterator[tuple[float, float]]:
-    """Return what any of these covers, as pieces in order that do not touch."""
+    """Yield the union of byte ranges as sorted disjoint ranges."""
     low = high = None
     for at in np.argsort(starts, kind="stable"):
         start, end = float(starts[at]), float(starts[at] + lengths[at])
@@ -287,10 +287,10 @@ def _pieces(starts: Array, lengths: Array) -> Iterator[tuple[float, float]]:
 
 
 def _rate(way: Direction, least: float, wait: Array, mss: int) -> tuple[float, bool, list[str]]:
-    """Return the rate of the slowest link in bytes of data per second, and if a queue was seen."""
+    """Return the slowest link's rate (data bytes/s), whether a queue was seen, and notes."""
     at_sender = way.place == "sender"
     if at_sender:
-        # ACKs come back as far apart as the data were behind the slowest link.
+        # At the sender the spacing of the ACKs replaces that of the data behind the slowest link.
         time, amount = way.acks["time"], way.acks["covered"]
         amount = np.maximum.accumulate(amount) if len(amount) else amount
     else:
@@ -300,9 +300,9 @@ def _rate(way: Direction, least: float, wait: Array, mss: int) -> tuple[float, b
     span = max(least, 2 * _TRAIN * mss * (time[-1] - time[0]) / (amount[-1] - amount[0]))
     sustained = _fastest(time, amount, min(span, float(time[-1] - time[0])))
     queued = float(np.quantile(wait, 0.9)) * sustained > _SEEN * mss if len(wait) else False
-    # An ACK is for two segments and more.
+    # A delayed ACK covers two or more segments.
     trains = _trains(time, amount, mss, least, _TRAIN // 2 - 1 if at_sender else _TRAIN)
-    # Where segments close behind each other are far faster, what waits are delayed ACKs.
+    # If back-to-back segments are much faster, the waiting time comes from delayed ACKs.
     if queued and (trains is None or trains < _DISTINCT * sustained):
         return sustained, True, []
     if trains is None:
@@ -311,7 +311,7 @@ def _rate(way: Direction, least: float, wait: Array, mss: int) -> tuple[float, b
 
 
 def _fastest(time: Array, amount: Array, span: float) -> float:
-    """Return the bytes per second that the fastest stretches of such a length had."""
+    """Return the 95 % quantile of the rate (bytes/s) over all intervals of `span` seconds."""
     if span <= 0:
         return float(amount[-1] - amount[0]) / 1e-6
     last = np.searchsorted(time, time + span, side="right") - 1
@@ -321,7 +321,7 @@ def _fastest(time: Array, amount: Array, span: float) -> float:
 
 
 def _trains(time: Array, amount: Array, mss: int, least: float, rows: int) -> float | None:
-    """Return the median rate of so many rows that came one close behind the other."""
+    """Return the median rate (bytes/s) of trains of `rows` back-to-back arrivals."""
     if len(time) <= rows:
         return None
     took = time[rows:] - time[:-rows]
@@ -333,11 +333,11 @@ def _trains(time: Array, amount: Array, mss: int, least: float, rows: int) -> fl
 def _to_a_full_queue(
     way: Direction, lost: Array, when: Array, longest: float, segment_s: float
 ) -> Array:
-    """Return which losses met the queue at its longest."""
+    """Return which lost segments met a full queue, as a mask."""
     rtt, least = way.rtt, way.least_rtt or 0.0
     if longest < _SEEN * segment_s or not len(rtt["time"]):
         return np.zeros(len(lost), dtype=bool)
-    # At the sender a round trip is known when it is over.
+    # At the sender an RTT is recorded when the ACK arrives, so one full RTT later.
     ahead = least + longest if way.place == "sender" else 0.0
     near = np.searchsorted(rtt["time"], when + ahead)
     window = max(len(rtt["time"]) // 200, 3)
@@ -353,7 +353,7 @@ def _to_a_full_queue(
 
 
 def _paused(way: Direction, least: float) -> float:
-    """Return how long nothing was in flight between the first data and the last, in seconds."""
+    """Return the time without data in flight between the first and the last data segment (s)."""
     flight = way.flight
     inside = (flight["time"] >= way.since) & (flight["time"] <= way.until)
     time, value = flight["time"][inside], flight["flight"][inside]

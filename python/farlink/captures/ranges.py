@@ -1,4 +1,4 @@
-"""Sets of ranges of bytes, with the work of a change bounded by what the change touches."""
+"""Sets of byte ranges; the cost of a change depends only on the ranges that it touches."""
 
 from bisect import bisect_left, bisect_right, insort
 from typing import Generic, TypeVar
@@ -10,19 +10,19 @@ __all__ = ["Covered", "Holes", "check_missing"]
 Mark = TypeVar("Mark")
 
 _MISSING, _EACH = 10_000, 10
-"""Segments that a capture may lack: this many, or so many for each that it holds."""
+"""Missing segments that a capture may have: 10,000, or 10 for each captured one if that is more."""
 
 
 def check_missing(source: str, held: int, missing: float) -> None:
-    """Refuse a capture that lacks far more segments than it holds.
+    """Raise an error if a capture lacks far more segments than it contains.
 
-    A transfer that lost 90 % of its segments is below the bound. Above are damaged sequence
-    numbers, which leave out up to 2 GiB at once, and captures that paused.
+    A transfer that lost 90 % of its segments passes. Damaged sequence numbers, which skip up to 2
+    GiB at once, and captures with a pause do not.
 
     Raises
     ------
     ScenarioError
-        If `missing` segments are too many beside `held`.
+        If `missing` exceeds max(10,000, 10 * `held`).
     """
     if missing > max(_MISSING, _EACH * held):
         raise ScenarioError(
@@ -33,19 +33,19 @@ def check_missing(source: str, held: int, missing: float) -> None:
 
 
 class Holes(Generic[Mark]):
-    """Ranges that do not overlap, each with a mark of what made it."""
+    """Disjoint ranges, each with a mark that says where it comes from."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._rows: dict[int, tuple[int, Mark]] = {}
 
     def append(self, start: int, end: int, mark: Mark) -> None:
-        """Add a range behind all others."""
+        """Add a range above all others."""
         self._starts.append(start)
         self._rows[start] = end, mark
 
     def cut(self, start: int, end: int) -> Mark | None:
-        """Take a range out; return the mark of the first hole that it touched, None for none."""
+        """Remove a range; return the mark of the lowest hole that it overlaps, or None."""
         first = bisect_right(self._starts, start) - 1
         if first < 0 or self._rows[self._starts[first]][0] <= start:
             first += 1
@@ -63,7 +63,7 @@ class Holes(Generic[Mark]):
 
 
 class Covered:
-    """Union of ranges above an offset that only grows, and its size."""
+    """Union of ranges above an offset that only grows, and the union's size."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []
@@ -88,7 +88,7 @@ class Covered:
         self.size += end - start
 
     def forget_below(self, offset: int) -> None:
-        """Take out all below an offset."""
+        """Remove everything below an offset."""
         last = bisect_left(self._starts, offset)
         if not last:
             return

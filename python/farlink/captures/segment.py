@@ -1,4 +1,4 @@
-"""A TCP segment as its headers tell it, whole or cut after them."""
+"""Parser of TCP headers, also of packets whose data are cut off."""
 
 import struct
 from typing import NamedTuple
@@ -10,22 +10,22 @@ __all__ = ["ACK", "FIN", "RST", "SYN", "Ends", "Segment", "parse"]
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 
 Ends = tuple[bytes, bytes, int, int]
-"""Addresses of source and destination, and their ports."""
+"""Source address, destination address, source port, destination port."""
 
 _TCP, _FRAGMENT = 6, 44
 _EXTENSIONS = (0, 43, 60)
-"""Headers of IPv6 between its own and TCP's: hop by hop, routing, destination (RFC 8200, 4)."""
+"""Extension headers before TCP: hop-by-hop, routing, destination options (RFC 8200, 4)."""
 
 _LONGEST = 2**20
-"""A longer packet is a damaged one: cards take at most 512 KiB (Linux, `gso_max_size`)."""
+"""Largest packet (bytes): a longer one is damaged; `gso_max_size` of Linux is 512 KiB at most."""
 
 _FIXED = struct.Struct("!HHIIBBH")
 _OPTIONS = {2: 2, 3: 1, 4: 0, 8: 8}
-"""Options with a length of their own: MSS, window scale, SACK permitted, timestamps."""
+"""Lengths (bytes) of fixed-size options: MSS, window scale, SACK permitted, timestamps."""
 
 
 class Segment(NamedTuple):
-    """Numbers are those of the header; `length` is that of its data in bytes."""
+    """Header fields of a TCP segment; `length` is the number of its data bytes."""
 
     time: float
     flow: Ends
@@ -35,7 +35,7 @@ class Segment(NamedTuple):
     ack: int
     window: int
     identity: int
-    """Identification of IPv4; 0 if it has none."""
+    """IPv4 identification; 0 for IPv6."""
     mss: int | None
     scale: int | None
     sack_permitted: bool
@@ -45,9 +45,9 @@ class Segment(NamedTuple):
 
 
 def parse(packet: Packet, origin_ns: int = 0) -> Segment | None:
-    """Return the TCP segment of a packet; None if it carries none or its headers are not whole.
+    """Return the TCP segment of a packet; None if it has none or its headers are truncated.
 
-    Its time is from `origin_ns` on: seconds since 1970 as they are have no nanoseconds.
+    The time is in seconds since `origin_ns`, because a float since 1970 has no nanoseconds.
     """
     data = packet.data
     identity = 0
@@ -64,7 +64,7 @@ def parse(packet: Packet, origin_ns: int = 0) -> Segment | None:
         whole = 40 + payload if payload else 0
     if len(data) < start + 20:
         return None
-    # What is handed to a card to be cut into segments (TSO) may have no length yet.
+    # Length 0: a packet that the network card has yet to cut into segments (TSO).
     whole = whole or packet.length
     if whole > _LONGEST:
         return None
@@ -91,7 +91,7 @@ def parse(packet: Packet, origin_ns: int = 0) -> Segment | None:
 
 
 def _after_extensions(data: bytes) -> int | None:
-    """Return where TCP's header begins in an IPv6 packet; None if it has none, or not here."""
+    """Return the offset of the TCP header in an IPv6 packet; None if it has none in the capture."""
     kind, at = data[6], 40
     while kind != _TCP:
         if kind == _FRAGMENT and at + 8 <= len(data):

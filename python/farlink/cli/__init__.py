@@ -1,9 +1,8 @@
 """The command `farlink`.
 
-Bad input is one line on standard error and exit code 2, a run that fails is
-code 1, and Ctrl-C is 130, SIGTERM 143. A figure that cannot be drawn is one line
-too, and turns exit code 0 into 3: all else was written. What reads the output may
-stop reading (`| head`): that changes no exit code.
+Exit codes: 2 for bad input, with one line on standard error; 1 for a failed run; 130 for Ctrl-C and
+143 for SIGTERM. If a figure cannot be drawn, one line says so and exit code 0 becomes 3; all other
+output is written. A reader that closes the pipe early (`| head`) does not change the exit code.
 """
 
 import os
@@ -24,7 +23,7 @@ __all__ = ["main"]
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and leave the process with its exit code."""
+    """Run the command line and exit the process with its exit code."""
     _open_standard_streams()
     text.spell_all()
     with _terminated() as ended, _figures_missing() as missing:
@@ -33,12 +32,12 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 _NO_FIGURE = 3
-"""Exit code when a figure is missing and all else is there."""
+"""Exit code if all output but a figure was written."""
 
 
 @contextmanager
 def _figures_missing() -> Iterator[list[str]]:
-    """Print a line for each figure that could not be drawn; the list holds the lines."""
+    """Print a line for each figure that could not be drawn, and yield the list of these lines."""
     missing: list[str] = []
     usual = warnings.showwarning
 
@@ -68,8 +67,8 @@ def _code(arguments: list[str], ended: list[int]) -> int:
         code = _command(arguments, ended)
         sys.stdout.flush()
     except BrokenPipeError:
-        # What read our output has seen enough, and all else is done: that is no failure.
-        # Nothing must be flushed into it at the end.
+        # The reader closed the pipe after all other output was written, so the exit code is 0.
+        # Python must not flush into the pipe at exit.
         _to_nowhere()
         return 0
     except OSError as error:
@@ -82,7 +81,7 @@ def _command(arguments: list[str], ended: list[int]) -> int:
     try:
         code = _run(arguments)
     except SystemExit as end:
-        # So typer ends where what reads our output is gone.
+        # typer raises SystemExit from a BrokenPipeError when the reader has closed the pipe.
         if isinstance(end.__context__, BrokenPipeError):
             raise end.__context__ from None
         raise
@@ -102,7 +101,7 @@ def _command(arguments: list[str], ended: list[int]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    """Do what is asked for, by the short way if that knows how."""
+    """Run the command, with the fast parser of `farlink run` if that accepts the arguments."""
     options = plain.options_of_run(arguments)
     if options is None:
         from farlink.cli import commands
@@ -116,16 +115,16 @@ def _run(arguments: list[str]) -> int:
 
 
 _SET = re.compile(r"^override (?=[^ ]*=)")
-"""What the package calls an override is an option here."""
+"""Prefix of the package's error messages that name an override; printed as `--set`."""
 
 _LONGEST_LINE = 3000
 
 _LONG_VALUE = re.compile(r"""("(?:[^"\\]|\\.){121,}"|(?<=[\s=(])'[^']{121,}'|\S{301,})""")
-"""A value of more than 120 characters in quotation marks, or a word of more than 300."""
+"""Matches a quoted value of more than 120 characters, or a word of more than 300."""
 
 
 def _brief(line: str) -> str:
-    """Cut the long values of a message: a value can be a whole file."""
+    """Shorten the long values of a message, because a value may be the text of a whole file."""
     return _LONG_VALUE.sub(lambda match: f"{match[0][:60]}...{match[0][-40:]}", line)
 
 
@@ -144,9 +143,9 @@ def _stop(line: str, code: int) -> int:
 
 @contextmanager
 def _terminated() -> Iterator[list[int]]:
-    """Take SIGTERM and SIGHUP as Ctrl-C is taken, so that nothing unfinished is left.
+    """Handle SIGTERM and SIGHUP like Ctrl-C, so that no unfinished file or process is left.
 
-    The list holds the number of the signal when one came.
+    Yields a list to which the number of a received signal is appended.
     """
     ended: list[int] = []
 
@@ -155,7 +154,7 @@ def _terminated() -> Iterator[list[int]]:
         raise KeyboardInterrupt
 
     numbers = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
-    # A shell starts what shall outlive it with SIGHUP ignored (nohup); so it stays.
+    # Under nohup SIGHUP is ignored, and stays ignored.
     taken = [item for item in numbers if signal.getsignal(item) is signal.SIG_DFL]
     try:
         before = [(item, signal.signal(item, stop)) for item in taken]
@@ -170,7 +169,7 @@ def _terminated() -> Iterator[list[int]]:
 
 
 def _open_standard_streams() -> None:
-    """Open standard streams that are closed: the next file opened would take their place."""
+    """Open closed standard streams to /dev/null, so that no later file gets their descriptor."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)

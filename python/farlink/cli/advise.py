@@ -1,4 +1,4 @@
-"""`farlink advise`: one page that says what to set on a link."""
+"""The command `farlink advise`: one page of advice on the settings of a link."""
 
 import json
 from pathlib import Path
@@ -104,7 +104,7 @@ def advise(
 def _network(
     scenario: str, preset: str, capture: Path | None
 ) -> tuple[str | dict[str, object], str | None, tuple[str, ...]]:
-    """Return the scenario to advise on, the name it has on the page, and notes on its origin."""
+    """Return the scenario to advise on, its name on the page, and notes on its origin."""
     if [bool(scenario), bool(preset), capture is not None].count(True) != 1:
         raise ScenarioError("name one of: a scenario, --preset NAME, --capture FILE")
     if preset:

@@ -1,4 +1,4 @@
-"""`farlink channels sample`: a channel by itself, sampled beside its closed form."""
+"""The command `farlink channels sample`: samples a channel and compares its closed form."""
 
 import json
 import sys
@@ -89,7 +89,7 @@ def channel(
     else:
         show(sample, text.console(sys.stdout))
         if outside := sample.outside():
-            # The same once more, with other random numbers: chance does not come twice.
+            # Repeat with other random numbers: a chance deviation is unlikely to occur twice.
             following = replace(asked, run=run + 1)
             again = channels.sample(what, given if alone else {}, following)
             text.line(_verdict(sample, outside, again))

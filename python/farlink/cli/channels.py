@@ -1,4 +1,4 @@
-"""`farlink channels`: sample a channel, or make one from measurements, rain or orbits."""
+"""The group `farlink channels`: sample a channel, or make one from captures, rain or orbits."""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""Commands in groups, each with an example, and the general reader of their options."""
+"""Commands in groups, each with an example, and the typer application that parses them."""
 
 import importlib
 import os
@@ -16,7 +16,7 @@ __all__ = ["COMMANDS", "Command", "run"]
 
 @dataclass(frozen=True)
 class Command:
-    """A command: the section of `farlink --help`, the module with its function, an example."""
+    """Command: its section of `farlink --help`, its module and function, and an example."""
 
     section: str
     module: str
@@ -59,7 +59,7 @@ COMMANDS = {
     "list": Command(_TOOLS, "lists", "farlink list tcp hybla"),
     "docs": Command(_TOOLS, "docs", "farlink docs receive window"),
 }
-"""Commands of `farlink --help`; `ctl`, `channels` and `list` have commands of their own."""
+"""Commands of `farlink --help`; `ctl`, `channels` and `list` are groups with subcommands."""
 
 _GROUPS = ("ctl", "channels", "list")
 
@@ -75,15 +75,15 @@ _ALIASES = {
     "metrics": "list metrics",
     "schema": "list schema",
 }
-"""Former names of commands that moved into a group; they work as before and are not listed."""
+"""Former names of commands that moved into a group; they still work but are not listed."""
 
 
 _WHOLE = 1000
-"""Characters of a first sentence that is not cut."""
+"""Width (characters) given to typer for a command's first sentence, so that it is not cut."""
 
 
 class _Sections(TyperGroup):
-    """The command line, whose help lists the commands by section."""
+    """Top-level command whose help lists the commands by section."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 (of typer's own)
         longest = max(map(len, COMMANDS))
@@ -117,9 +117,9 @@ def _options(
 
 
 def _application(arguments: list[str]) -> typer.Typer:
-    """Return the command line; with no more of it than the command asked for, if it is known.
+    """Return the typer application with only the requested command, or with all if unknown.
 
-    Each command takes its time to load, and a short run should not wait for all of them.
+    Each command imports slowly, and a short run should not wait for the others.
     """
     app = typer.Typer(
         cls=_Sections,
@@ -142,13 +142,13 @@ def _application(arguments: list[str]) -> typer.Typer:
 
 
 def expanded(arguments: list[str]) -> list[str]:
-    """Return the arguments with a former name of a command written as it is today."""
+    """Return the arguments with a command's former name replaced by its present name."""
     today = _ALIASES.get(arguments[0]) if arguments else None
     return [*today.split(), *arguments[1:]] if today else arguments
 
 
 def run(arguments: list[str]) -> tuple[str | None, int]:
-    """Run a command. Returns why its options were refused, if they were, and the exit code."""
+    """Run a command; return the reason if its options were refused, and the exit code."""
     arguments = expanded(arguments)
     if len(arguments) == 1 and arguments[0] in _GROUPS:
         arguments = [*arguments, "--help"]

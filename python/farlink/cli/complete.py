@@ -1,4 +1,4 @@
-"""Completions of the shell: names of the library and of TCPs."""
+"""Shell completions: scenarios of the library and TCPs."""
 
 import json
 import tomllib
@@ -10,7 +10,7 @@ __all__ = ["scenarios", "tcps"]
 
 
 def scenarios(incomplete: str) -> list[tuple[str, str]]:
-    """Return scenarios of the library, with what they are, and files beside."""
+    """Return the library's scenarios with their descriptions, and files of the directory."""
     known = [
         (name, str(tomllib.loads(toml).get("description", "")))
         for name, toml in _farlink.scenarios()
@@ -29,7 +29,7 @@ def scenarios(incomplete: str) -> list[tuple[str, str]]:
 
 
 def tcps(incomplete: str) -> list[str]:
-    """Return names of TCPs that may follow those of a list that is begun ("reno,sa")."""
+    """Return TCP names that complete the last entry of a comma-separated list ("reno,sa")."""
     before, comma, begun = incomplete.rpartition(",")
     taken = before.split(",")
     names = [str(row["name"]) for row in json.loads(_farlink.variants())]

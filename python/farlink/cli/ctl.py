@@ -1,4 +1,4 @@
-"""`farlink ctl`: look at a running emulation, and change its links."""
+"""The group `farlink ctl`: inspects a running emulation and changes its links."""
 
 import json
 import signal
@@ -54,7 +54,7 @@ def change(
     ],
     of: _Of = None,
 ) -> None:
-    """Change values of links for packets sent from now on: all of them or none."""
+    """Change values of links for packets sent from now on: all values or none."""
     control.find(of).set(_assignments(changes))
 
 
@@ -67,7 +67,7 @@ def channel(
     ] = None,
     of: _Of = None,
 ) -> None:
-    """Let packets pass channels untouched (off), or meet them again (on)."""
+    """Switch channels off (packets pass unchanged) or on again."""
     if state not in ("on", "off"):
         raise ScenarioError(f"channel {state!r} is not known; write on or off")
     if direction not in (None, "down", "up"):
@@ -85,7 +85,8 @@ def execute(
 ) -> None:
     """Run a program in a host; the exit code is the program's (128 and the signal if killed)."""
     emulation = control.find(of)
-    # Ctrl-C is for the program, which gets it too; not SIG_IGN, which it would inherit.
+    # Ctrl-C also reaches the program, which decides what to do. A handler that does nothing keeps
+    # this process alive; the program would inherit SIG_IGN.
     signal.signal(signal.SIGINT, lambda *_: None)
     raise typer.Exit(emulation.execute(host, command))
 
@@ -97,9 +98,9 @@ def stats(
     every: Annotated[float, declare("--every", "Interval of --watch.", "SECONDS")] = 1.0,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show what each link carried and lost, and what each TCP connection does.
+    """Show what each link carried and lost, and the state of each TCP connection.
 
-    With --watch also how fast, again and again: in place on a terminal, else below each other.
+    With --watch it repeats, and adds rates: in place on a terminal, else as further lines.
     """
     if not 0.1 <= every <= 3600:
         raise ScenarioError(f"--every is {every}; write 0.1 to 3600 seconds")
@@ -158,7 +159,7 @@ _Show = Callable[[Mapping[str, Any], Mapping[str, Any] | None], None]
 
 @contextmanager
 def _screen(console: "Console", *, in_place: bool) -> Iterator[_Show]:
-    """Give what shows a look: in the place of the one before, or as lines below it."""
+    """Yield a function that prints a status: over the previous one, or as lines below it."""
     if not in_place:
 
         def lines(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
@@ -178,7 +179,7 @@ def _screen(console: "Console", *, in_place: bool) -> Iterator[_Show]:
         def refresh(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
             gateways = [gateway.line(row) for row in now["hosts"] if "gateway" in row]
             links = _links(now, before)
-            # Above and below the rows of each table there are two lines, and one for each head.
+            # Each table has two lines above and two below its rows, and one for its header.
             room = console.height - links.row_count - len(gateways) - _FRAME
             flows = now["flows"]
             shown = flows if len(flows) <= room else flows[: max(room - 1, 1)]
@@ -218,7 +219,7 @@ def _links(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> "Table":
 
 
 def _flows(flows: Sequence[Mapping[str, Any]]) -> "list[Table]":
-    """Draw the TCP connections; no table where there are none."""
+    """Build the table of TCP connections; an empty list if there are none."""
     if not flows:
         return []
     from rich import box

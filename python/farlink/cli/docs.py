@@ -1,4 +1,4 @@
-"""`farlink docs`: pages of the documentation in the terminal, and a search in them."""
+"""The command `farlink docs`: shows documentation pages and searches them."""
 
 import pydoc
 import re
@@ -16,12 +16,12 @@ from farlink.errors import ScenarioError
 __all__ = ["docs"]
 
 _MATCHES = 6
-"""Sections that a search prints."""
+"""Largest number of sections that a search prints."""
 _LINES = 3
-"""Lines of each of them."""
+"""Largest number of lines that a search prints of each section."""
 
 _ADDRESS = "https://github.com/farlink/farlink/tree/main/docs"
-"""Address of the pages, as pyproject.toml has it."""
+"""Address of the documentation, equal to that in pyproject.toml."""
 
 
 def docs(
@@ -34,7 +34,7 @@ def docs(
     ] = None,
     open_browser: Annotated[bool, declare("--open", "Open the site in a browser instead.")] = False,
 ) -> None:
-    """Print a page of the documentation, or the sections that have all words."""
+    """Print a page of the documentation, or the sections that contain all words."""
     words = " ".join(words or []).split()
     if open_browser:
         _open(words)
@@ -85,7 +85,7 @@ def _print_matches(words: list[str], sections: list[documentation.Section]) -> N
 
 
 def _excerpt(section: str, words: list[str], width: int) -> list[str]:
-    """Return the first lines of the paragraph that has most of the words."""
+    """Return the first lines of the section's paragraph that has most of the words."""
     plain = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"<!--.*?-->", "", section))
     blocks = [block for block in re.split(r"\n\s*\n|\n(?=- )", plain) if block.strip()]
     blocks = [block for block in blocks if not block.startswith(("`" * 3, "#"))]
@@ -100,7 +100,7 @@ def _excerpt(section: str, words: list[str], width: int) -> list[str]:
 
 
 def _open(words: list[str]) -> None:
-    """Open a page of the site that `make docs` built, or else of the project's address."""
+    """Open a page of the site built by `make docs`, or else at the project's address."""
     import webbrowser
 
     name = ""

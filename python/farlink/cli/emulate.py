@@ -1,4 +1,4 @@
-"""`farlink emulate` and `farlink shell`: programs over the links of a scenario."""
+"""The commands `farlink emulate` and `farlink shell`: real programs on a scenario's links."""
 
 import functools
 import inspect
@@ -72,7 +72,7 @@ def _options(
 
 
 def _with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the parameter `settings` of a command by the options that `_options` reads."""
+    """Replace the parameter `settings` of a command by the options of `_options`."""
     reads = inspect.signature(_options).parameters
     own = inspect.signature(command).parameters.values()
     merged = [
@@ -138,7 +138,7 @@ def emulate(
         else:
             done = emulation.emulate(scenario, command or None, **asked)
     except (emulation.Interrupted, emulation.Terminated) as ended:
-        # What it did until the signal counts too.
+        # Report the traffic up to the signal, too.
         done = ended.done
     show(done, json_file=json_file, quiet=quiet)
     if trace is not None:
@@ -152,7 +152,7 @@ def emulate(
 
 
 def _draw(seen: "KernelTrace", name: str, pcap: Path | None, directory: Path) -> None:
-    """Draw the traces, and with captures the sequence numbers of the flow that carried most."""
+    """Draw the kernel traces; with captures, also the sequence numbers of the largest flow."""
     from farlink.plot.style import save
 
     with pictures.optional("cwnd"):
@@ -173,11 +173,11 @@ def shell(settings: emulation.Options, scenario: options.Scenario) -> None:
 
 
 _PROMPT = {
-    # A shell that sets its prompt as it starts (bash, by its files) still runs this before each.
+    # Runs before each prompt, because bash's start-up files may overwrite PS1.
     "PROMPT_COMMAND": 'case $PS1 in "($FARLINK_HOST) "*) ;; *) PS1="($FARLINK_HOST) $PS1" ;; esac',
     "PS1": "($FARLINK_HOST) $ ",
 }
-"""What makes the prompt of a shell begin with the host that it is in."""
+"""Environment that puts the host's name in front of the shell's prompt."""
 
 
 def _servers(options: list[str]) -> list[tuple[str, list[str]]]:
@@ -197,7 +197,7 @@ def _servers(options: list[str]) -> list[tuple[str, list[str]]]:
 
 
 def of_hosts(option: str, given: list[str], what: str, example: str) -> dict[str, str]:
-    """Read an option that says something about each of several hosts."""
+    """Parse an option of the form HOST=VALUE that may be given for several hosts."""
     of: dict[str, str] = {}
     for setting in given:
         host, equals, value = (part.strip() for part in setting.partition("="))
@@ -212,7 +212,7 @@ def of_hosts(option: str, given: list[str], what: str, example: str) -> dict[str
 
 
 def show(done: emulation.Emulated, *, json_file: Path | None, quiet: bool) -> None:
-    """Tell what happened; the table first, since a file may find no room."""
+    """Print the table, then write the JSON file, because the write may fail on a full disk."""
     if not quiet:
         tables(done, text.console(sys.stderr))
     if json_file is not None:
@@ -221,7 +221,7 @@ def show(done: emulation.Emulated, *, json_file: Path | None, quiet: bool) -> No
 
 
 def end(done: emulation.Emulated, *, strict: bool) -> None:
-    """Leave with the exit code that says how it went."""
+    """Exit with the code that reports success or failure."""
     failure = done.data["capture_failure"]
     if failure:
         sys.stderr.write(f"farlink: error: the captures are not whole: {failure}\n")

@@ -1,4 +1,4 @@
-"""`farlink channels fit`: a channel out of captures or a table."""
+"""The command `farlink channels fit`: estimates a channel from captures or a CSV."""
 
 import json
 import sys
@@ -38,8 +38,8 @@ def fit(
 ) -> None:
     """Estimate loss, bursts and delay of a channel and print the lines for a scenario.
 
-    A CSV has a row per packet with its times `sent` and `received` in seconds, the
-    latter empty if it was lost.
+    A CSV has a row per packet with the times `sent` and `received` (s). `received` is empty if the
+    packet was lost.
     """
     from farlink import estimate
 

@@ -126,7 +126,7 @@ _PRESET = ("name", "rate down, up", "delay", "BDP", "buffer")
 
 
 def _preset(item: Mapping[str, Any]) -> dict[str, str]:
-    """Lay out a preset: what is written, and the buffer beside the path it is for."""
+    """Format a preset for the table: its own keys, and the buffer with the path it is sized for."""
     factor, unit = units.prefixed(item["bdp_bytes"], "B")
     buffer = item["buffer_bdp"]
     down, up = str(item["down"]["rate"]), str(item["up"]["rate"])
@@ -146,7 +146,7 @@ def _preset(item: Mapping[str, Any]) -> dict[str, str]:
 def _print(
     rows: Iterable[Mapping[str, Any]], words: Sequence[str], as_json: bool, *, short: Sequence[str]
 ) -> None:
-    """Print a line for each, of its `short` columns; or all of those that are named."""
+    """Print rows: as JSON, in full if `words` select them, or a line of `short` columns each."""
     rows = _named(list(rows), words or [])
     if as_json:
         text.line(json.dumps(rows, indent=2))
@@ -157,7 +157,7 @@ def _print(
 
 
 def _named(rows: list[Mapping[str, Any]], words: Sequence[str]) -> list[Mapping[str, Any]]:
-    """Return those with one of the words as their name, or else in it."""
+    """Return the rows with a word as name; a word without such a row matches parts of names."""
     if not words:
         return rows
     chosen = []
@@ -178,9 +178,9 @@ def _print_short(rows: Sequence[Mapping[str, Any]], short: Sequence[str]) -> Non
 
     cells = [[_cell(row.get(column)) for column in short] for row in rows]
     longest = [max(map(len, column)) for column in zip(short, *cells, strict=True)]
-    # A file or a program gets whole lines, unless it asks for a width.
+    # Output to a file or pipe is not cut, unless COLUMNS sets a width.
     console = text.console(sys.stdout, plain_width=_WHOLE_LINES)
-    # The name is what people copy, so it is never cut, nor is anything but the last column.
+    # Only the last column is shortened, because users copy the name.
     room = max(console.width - sum(longest[:-1]) - 2 * len(short), _LEAST_ROOM)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, show_edge=False)
     for column in short:
@@ -192,16 +192,16 @@ def _print_short(rows: Sequence[Mapping[str, Any]], short: Sequence[str]) -> Non
 
 
 def _cut(line: str, room: int) -> str:
-    """Cut a line behind a word: half a number would be another number."""
+    """Shorten a line at a word boundary, because a truncated number would be wrong."""
     if len(line) <= room:
         return line
     return line[: room - 1].rpartition(" ")[0] + " …"
 
 
 _LEAST_ROOM = 20
-"""Characters of the last column on the narrowest terminal."""
+"""Smallest width of the last column (characters)."""
 _WHOLE_LINES = 2000
-"""Characters of a line that is not cut."""
+"""Width (characters) for output that is not a terminal: no line is cut."""
 
 
 def _print_whole(rows: Sequence[Mapping[str, Any]]) -> None:

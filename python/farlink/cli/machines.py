@@ -1,4 +1,4 @@
-"""`farlink unit` and `farlink gateway`: an emulation on several machines."""
+"""The commands `farlink unit` and `farlink gateway`: an emulation across machines."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def _notice(line: str) -> None:
 
 
 def _key(text: str) -> Any:  # noqa: ANN401 (of typer's own)
-    """Declare the option --key, which an environment variable may set."""
+    """Declare the option --key, which an environment variable may also set."""
     return typer.Option("--key", envvar=_KEY_VARIABLE, show_envvar=True, help=text, metavar="KEY")
 
 
@@ -33,7 +33,7 @@ _KeyFile = Annotated[
 
 
 def _secret(key: str | None, key_file: Path | None) -> tuple[str | None, bool]:
-    """Return the key that was given, if any, and whether a command line shows it to others."""
+    """Return the key, or None, and whether other users can read it in the process list."""
     variable = os.environ.get(_KEY_VARIABLE)
     if key_file is not None:
         if key not in (None, variable):
@@ -79,7 +79,7 @@ def unit(
         bool, declare("--quiet", "No table, and no line when a gateway comes or goes.")
     ] = False,
 ) -> None:
-    """Decide the fate of packets of gateways on other machines (Linux, root)."""
+    """Decide the fate of packets for gateways on other machines (Linux, root)."""
     if json_file is not None and not text.is_standard_output(json_file):
         files.check_file(json_file)
     given, others_see = _secret(key, key_file)
@@ -152,7 +152,7 @@ def gateway(
     plain: options.Plain = False,
     as_json: Annotated[bool, declare("--json", "Write what happened as JSON.")] = False,
 ) -> None:
-    """Be a host of a unit's scenario on this machine (Linux, root)."""
+    """Run a host of a unit's scenario on this machine (Linux, root)."""
     secret, others_see = _secret(key, key_file)
     if secret is None:
         raise ScenarioError(

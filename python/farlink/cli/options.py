@@ -1,4 +1,4 @@
-"""Options of the command line that several commands have, each in one place."""
+"""Options that several commands share."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -68,7 +68,7 @@ AsJson = Annotated[bool, declare("--json", "Print JSON instead of a table.")]
 Quiet = Annotated[bool, declare("--quiet", "No progress.")]
 QuietTable = Annotated[bool, declare("--quiet", "No progress and no table.")]
 
-# Where and how much is simulated.
+# Options that select what is simulated, and with how many threads.
 Jobs = Annotated[int | None, declare("--jobs", "Threads; by default one per processor.", "N")]
 Store = Annotated[
     Path | None, declare("--store", "Keep simulated runs here, and reuse those kept.", "DIR")

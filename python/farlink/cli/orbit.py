@@ -39,7 +39,7 @@ def orbit(
         float, typer.Option(help="Seconds of loss after a change of satellite.")
     ] = 0.0,
 ) -> None:
-    """Write the one-way delay over satellites as a CSV that `delay_trace` takes."""
+    """Write the one-way delay over satellites as a CSV for `delay_trace`."""
     files.check_file(out)
     table = orbits.delay_trace(
         orbits.example() if elements == "example" else Path(elements),

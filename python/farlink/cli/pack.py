@@ -1,4 +1,4 @@
-"""`farlink pack` and `farlink verify`: an experiment handed on, and run again elsewhere."""
+"""The commands `farlink pack` and `farlink verify`: archive an experiment, and check it."""
 
 import sys
 from pathlib import Path
@@ -26,8 +26,8 @@ def pack(
 ) -> None:
     """Pack results into one archive that `farlink verify` runs again.
 
-    It has the scenarios with their seeds, the numbers and figures, the versions of all packages,
-    BibTeX of the sources, and a README with the commands.
+    The archive has the scenarios with their seeds, the numbers and figures, the versions of all
+    packages, BibTeX of the sources, and a README with the commands.
     """
     from farlink.artifact.pack import pack as work
 
@@ -45,9 +45,9 @@ def verify(
 ) -> None:
     """Run an archive again and compare each number with the packed one.
 
-    The exit code is 0 if all numbers are the same to the bit, and 1 if a number differs or a
-    file was changed. Figures are not compared, since their pixels hang on fonts. Nothing is
-    written outside a temporary folder.
+    The exit code is 0 if all numbers are equal to the bit, and 1 if a number differs or a file was
+    changed. Figures are not compared, because their pixels depend on fonts. Nothing is written
+    outside a temporary folder.
     """
     from farlink.artifact.verify import verify as work
     from farlink.views.verify import show

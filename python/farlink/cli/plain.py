@@ -1,7 +1,7 @@
-"""The options of `farlink run` as they are mostly written, read without the general reader.
+"""Fast parser of the usual options of `farlink run`, without typer.
 
-That takes longer to load than a short run takes. What is not plain here, a mistake above all, is
-left to it, which knows what to say.
+typer takes longer to load than a short run takes. Arguments that this parser does not understand,
+mistakes above all, are left to typer, which has the error messages.
 """
 
 import os
@@ -30,7 +30,7 @@ _SWITCHES = {"--pcap": "pcap", "--plot": "plot", "--quiet": "quiet"}
 
 
 def options_of_run(arguments: list[str]) -> dict[str, Any] | None:
-    """Read the arguments of the command; None if they are for the general reader."""
+    """Parse the arguments of `farlink run`; None if typer must parse them."""
     if arguments[:1] != ["run"] or "_FARLINK_COMPLETE" in os.environ:
         return None
     table: dict[str, Any] = {}
@@ -52,7 +52,7 @@ def options_of_run(arguments: list[str]) -> dict[str, Any] | None:
 
 
 def _take(table: dict[str, Any], name: str, value: str) -> bool:
-    """Note the value of an option. Returns whether both are plain."""
+    """Store the value of an option in `table`; return False if typer must parse the arguments."""
     if not value or value.startswith("-"):
         return False
     if name in _MANY:

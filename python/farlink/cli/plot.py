@@ -1,4 +1,4 @@
-"""`farlink plot`: a real connection out of a capture."""
+"""The command `farlink plot`: draws a connection of a capture."""
 
 import json
 import math
@@ -48,8 +48,8 @@ def plot(
 ) -> None:
     """Draw sequence numbers, round trips, throughput and flight of a captured connection.
 
-    As tcptrace does, of the connection with the most data; captured at either end or between.
-    Times are seconds from its first packet.
+    The plots are those of tcptrace, for the connection with the most data. The capture may be from
+    either end or from between. Times are seconds from the connection's first packet.
     """
     from farlink import captures, folder
 

@@ -1,4 +1,4 @@
-"""Progress: a bar on a terminal, and elsewhere a line now and then."""
+"""Progress display: a bar on a terminal, otherwise a line every ten seconds."""
 
 import math
 import sys
@@ -12,14 +12,14 @@ from farlink.cli import text
 __all__ = ["simulating", "telling", "writing"]
 
 _BETWEEN_S = 10.0
-"""Seconds between two lines where there is no terminal."""
+"""Least time between two progress lines without a terminal (s)."""
 
 Tell = Callable[[str], None]
 
 
 @contextmanager
 def simulating(quiet: bool) -> Iterator[api.Progress | None]:
-    """Give the function that a run tells its progress; None if nothing is to be seen."""
+    """Yield the progress callback of a simulation; None if `quiet`."""
     if quiet:
         yield None
         return
@@ -38,7 +38,7 @@ def simulating(quiet: bool) -> Iterator[api.Progress | None]:
 
 @contextmanager
 def writing(quiet: bool) -> Iterator[Tell | None]:
-    """Give the function that is told what is being drawn or written; None if `quiet`."""
+    """Yield a callback that shows what is being drawn or written; None if `quiet`."""
     if quiet:
         yield None
         return
@@ -52,10 +52,9 @@ def writing(quiet: bool) -> Iterator[Tell | None]:
 
 
 def telling(clock: Callable[[], float] = time.monotonic) -> Tell:
-    """Return a function that writes what it is told to standard error, but not every time.
+    """Return a function that writes a line to standard error at most every ten seconds.
 
-    Not before ten seconds are over, nor within ten seconds of the last line: a log of a short run
-    stays empty, and one of a long run shows that it goes on.
+    No line is written in the first ten seconds, so that the log of a short run stays empty.
     """
     before = clock()
 
@@ -77,7 +76,7 @@ def _simulated(simulated_s: float, expected_s: float) -> str:
 
 @contextmanager
 def _bar() -> Iterator[api.Progress]:
-    """Show simulated time, runs and the time left; the bar goes when it is done."""
+    """Show simulated time, runs and remaining time; the bar is removed at the end."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -99,7 +98,7 @@ def _bar() -> Iterator[api.Progress]:
             part = 0.0
             if math.isfinite(expected_s) and expected_s > 0:
                 part = min(simulated_s / expected_s, 1.0)
-            # Runs side by side report in turn, and the bar must not go back.
+            # Parallel runs report in turn, and the bar must not move backwards.
             furthest = max(furthest, min((done + part) / total, 1.0))
             runs = f"{done} of {total} runs done" if total > 1 else ""
             simulated = _simulated(simulated_s, expected_s)

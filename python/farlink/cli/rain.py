@@ -1,4 +1,4 @@
-"""`farlink channels rain`: rain fades from place, elevation and frequency."""
+"""The command `farlink channels rain`: rain fades from place, elevation and frequency."""
 
 import json
 import sys
@@ -81,7 +81,7 @@ def rain(
 ) -> None:
     """Print the rain fades of a satellite link by the ITU-R models (package itur).
 
-    With --clear-sky and --out: write Es/N0 over time, which `rate_trace` of a scenario reads.
+    With --clear-sky and --out, write Es/N0 over time for `rate_trace` of a scenario.
     """
     _check_series(
         clear_sky, out, {"--storm": storm, "--length": length, "--step": step, "--seed": seed}

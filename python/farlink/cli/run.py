@@ -1,4 +1,4 @@
-"""`farlink run`: its options; the work is in `simulate`."""
+"""Options of `farlink run`; the module `simulate` has the function that runs it."""
 
 from pathlib import Path
 from typing import Annotated

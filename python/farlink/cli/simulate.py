@@ -54,7 +54,7 @@ def simulate(
     directory = out
     if directory is None and (plot or pcap):
         directory = files.inside(Path("farlink-out"), files.as_name(where.name))
-    # Everything that can be refused is refused before the first run starts.
+    # All options are checked before the first run starts.
     json_to_stdout = text.is_standard_output(json_file)
     if json_file is not None and not json_to_stdout:
         files.check_file(json_file)
@@ -75,7 +75,7 @@ def simulate(
             )
     except Interrupted as stop:
         result, stopped = stop.result, stop
-    # The reader of the table may close the pipe; the files are written all the same.
+    # Files are written even if the reader of the table closes the pipe.
     with text.told_at_the_end(quiet or json_to_stdout) as tell:
         tell(lambda: _table(result))
         if json_file is not None:
@@ -95,7 +95,7 @@ def simulate(
 
 
 class _Contents(TypedDict):
-    """Files of a run beside its result and traces, and the processes that draw."""
+    """Optional output files of a run besides its result and traces, and drawing processes."""
 
     plots: bool
     snaplen: int | None
@@ -134,7 +134,7 @@ def _write(
     *,
     quiet: bool,
 ) -> None:
-    """Write captures and plots into the directory; with --out also the result and its traces."""
+    """Write captures and plots to the directory; with --out also the result and its traces."""
     with progress.simulating(quiet) as watch:
         snaplen, jobs = contents["snaplen"], contents["jobs"]
         result.probe_all(snaplen=snaplen, progress=watch, jobs=jobs)
@@ -149,10 +149,10 @@ def _write(
 
 
 def _import_plots() -> threading.Thread:
-    """Import what draws while the engine, which needs no Python, simulates."""
+    """Import the plotting modules in a thread while the engine simulates without the GIL."""
 
     def imported() -> None:
-        # What goes wrong comes up again where a figure is drawn.
+        # An import error is raised again, and reported, where a figure is drawn.
         with suppress(Exception):
             importlib.import_module("farlink.plot")
 
@@ -170,7 +170,7 @@ def _table(result: "Result") -> None:
 
 
 def _own_keys(name: str, tcp: "Mapping[str, object]") -> None:
-    """Say which keys of the scenario stand before those of the profile."""
+    """Print which keys of the scenario override those of the TCP profile."""
     profile = str(tcp["profile"])
     own = [key for key in source.profiles()[profile]["keys"] if key in tcp]
     if own:

@@ -1,4 +1,4 @@
-"""`farlink study`: a published study run again, with a verdict on what it claims."""
+"""The command `farlink study`: repeats a published study and judges its claims."""
 
 import sys
 from collections.abc import Iterator
@@ -81,8 +81,8 @@ def study(
 ) -> None:
     """Run a published study again and judge its claims.
 
-    A claim that does not reproduce is a result, and no error: the exit code is 0. It is 1
-    if a figure, table or claim could not be made.
+    A claim that does not reproduce is a result, not an error, so the exit code is 0. It is 1 if a
+    figure, table or claim could not be made.
     """
     from farlink import studies
 
@@ -131,7 +131,7 @@ def study(
 
 
 def _finish(results: "list[StudyResult]", base: Path, *, every: bool, quiet: bool) -> None:
-    """Write the index over all studies, and end with exit code 1 if a part could not be made."""
+    """Write the index of all studies; exit with code 1 if a figure, table or claim failed."""
     if every:
         from farlink.studies import index
 
@@ -207,7 +207,7 @@ def _list(study: "Study", only: list[str] | None) -> None:
 
 
 def _show_grounds(results: "list[StudyResult]") -> None:
-    """Print what the strong claims of all studies rest on."""
+    """Print the evidence behind the strong claims of all studies."""
     from farlink.studies.page import grounds
 
     table = _table("strong claims that rest on", "claims", "verdicts")
@@ -220,7 +220,7 @@ def _show_grounds(results: "list[StudyResult]") -> None:
 
 @contextmanager
 def _progress(quiet: bool) -> "Iterator[tuple[Progress | None, Any]]":
-    """Show a bar on a terminal; elsewhere a line now and then."""
+    """Show a bar on a terminal, otherwise a line every ten seconds."""
     if quiet:
         yield None, None
         return

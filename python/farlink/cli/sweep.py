@@ -1,4 +1,4 @@
-"""`farlink sweep`: a grid of settings simulated, with tables, plots and a page."""
+"""The command `farlink sweep`: simulates a grid of settings; writes tables, plots and a page."""
 
 import sys
 import time
@@ -140,7 +140,7 @@ def _list(plan: Any) -> None:  # noqa: ANN401 (Plan, imported when it is needed)
 
 @contextmanager
 def _progress(quiet: bool) -> "Iterator[Callable[[State], None] | None]":
-    """Show points, runs and the time left: a bar on a terminal, elsewhere a line now and then."""
+    """Show points, runs and remaining time: a bar on a terminal, otherwise progress lines."""
     if quiet:
         yield None
         return
@@ -174,7 +174,7 @@ def _said(state: "State") -> str:
 
 
 class _Left:
-    """Estimate of the remaining time from the time spent; stored points took no time."""
+    """Estimate of the remaining time from the elapsed time; stored points took no time."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

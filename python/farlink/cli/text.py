@@ -1,4 +1,4 @@
-"""Reading options and writing lines."""
+"""Parsers of option values, and output of lines."""
 
 import os
 import sys
@@ -33,11 +33,11 @@ __all__ = [
 
 
 class Stopped(Exception):  # noqa: N818 (Ctrl-C is no error)
-    """Ctrl-C came, and the message says what was kept; the exit code is that of Ctrl-C."""
+    """Raised after Ctrl-C with a message about what was kept; the exit code is Ctrl-C's, 130."""
 
 
 def names(options: Sequence[str]) -> list[str] | None:
-    """Split each "a,b,c" of --tcp; an option that was not given is None."""
+    """Split each "a,b,c" of --tcp into names; None if the option was not given."""
     if not options:
         return None
     entries = []
@@ -50,7 +50,7 @@ def names(options: Sequence[str]) -> list[str] | None:
 
 
 def one_name(options: Sequence[str]) -> str | None:
-    """Read --tcp of a command that takes one name; None if it was not given."""
+    """Return the single name of --tcp; None if the option was not given."""
     words = names(options)
     if words is not None and len(words) > 1:
         raise ScenarioError(f"--tcp {', '.join(words)}: write one TCP; it is for one at a time")
@@ -76,11 +76,10 @@ def assignments(options: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def console(stream: TextIO, plain_width: int = 120) -> "Console":
-    """Return a console: as wide as the terminal, or plain text.
+    """Return a console that is as wide as the terminal, or one for plain text.
 
-    Plain text has the width of the variable COLUMNS, and without it `plain_width`. A table whose
-    numbers have no room in that is as wide as it must be: the terminal folds its lines, but no
-    number is cut.
+    Plain text has the width of the variable COLUMNS, otherwise `plain_width`. A table whose numbers
+    do not fit is made wider, so that the terminal wraps its lines and no number is cut.
     """
     from farlink.views.screen import Screen
 
@@ -91,13 +90,13 @@ def console(stream: TextIO, plain_width: int = 120) -> "Console":
 
 
 def columns() -> int | None:
-    """Return the width that the variable COLUMNS asks for, in characters."""
+    """Return the width in the variable COLUMNS (characters), at least 40; None if not set."""
     asked = os.environ.get("COLUMNS", "")
     return max(int(asked), _NARROWEST) if asked.isascii() and asked.isdigit() else None
 
 
 _NARROWEST = 40
-"""Narrower than this tables are not made."""
+"""Smallest width of tables (characters)."""
 
 
 def line(text: str) -> None:
@@ -106,15 +105,15 @@ def line(text: str) -> None:
 
 
 def progress_line(text: str) -> None:
-    """Write a line to standard error at once."""
+    """Write a line to standard error and flush it."""
     sys.stderr.write(printable(text) + "\n")
     sys.stderr.flush()
 
 
 def is_standard_output(path: Path | None) -> bool:
-    """Return whether a file is standard output: written as "-", or by a name that leads there.
+    """Return whether a path is standard output: "-" or a name of the same file.
 
-    Such are /dev/stdout, and the file that standard output goes to.
+    Examples are /dev/stdout, and the file to which the shell redirected standard output.
     """
     if path is None or str(path) == "-":
         return path is not None
@@ -125,7 +124,7 @@ def is_standard_output(path: Path | None) -> bool:
 
 
 def write_json(path: Path, pieces: "Iterable[str]") -> None:
-    """Write to a file, or to standard output where that is what "-" says."""
+    """Write to a file, or to standard output if the path is "-"."""
     if is_standard_output(path):
         sys.stdout.writelines(pieces)
     else:
@@ -134,9 +133,9 @@ def write_json(path: Path, pieces: "Iterable[str]") -> None:
 
 @contextmanager
 def told_at_the_end(quiet: bool) -> "Iterator[Callable[[Callable[[], None]], None]]":
-    """Give a function that calls what prints; when printing fails, that is raised at the end.
+    """Yield a function that calls a printer, and raise the first printing error at the end.
 
-    When `quiet` nothing is called.
+    If `quiet`, the printer is not called.
     """
     failures: list[OSError] = []
 
@@ -155,5 +154,5 @@ def told_at_the_end(quiet: bool) -> "Iterator[Callable[[Callable[[], None]], Non
 
 
 def example(command: str) -> str:
-    """Return the end of a command's help: an example on a line that is not wrapped."""
+    """Return the last lines of a command's help: an example that is not wrapped."""
     return f"Example:\n\n\b\n  {command}"

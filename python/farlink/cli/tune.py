@@ -1,4 +1,4 @@
-"""`farlink tune`: the best setting, and how sure that is."""
+"""The command `farlink tune`: finds the best setting, with its interval."""
 
 import json
 import sys
@@ -81,7 +81,7 @@ def tune(
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Find the setting that serves a goal best, with its interval against the default."""
+    """Find the setting that reaches a goal best, with its interval against the default."""
     from farlink import tuning
     from farlink.experiment import Experiment
     from farlink.experiment.execute import on_cluster

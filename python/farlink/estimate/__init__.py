@@ -1,4 +1,4 @@
-"""Channels from what was measured: loss, bursts and delay out of captures and tables."""
+"""Estimation of a channel (loss, bursts, delay) from captures or tables."""
 
 import json
 from collections.abc import Mapping
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["MODELS", "Fit", "fit", "fit_independent", "in_toml"]
 
 MODELS = ("auto", "loss", "gilbert", "time", "full")
-"""Models of loss: chosen by likelihood; independent; simple Gilbert per packet; the same in time;
-Gilbert and Elliott with all four probabilities."""
+"""Loss models: "auto" (chosen by Akaike's criterion), "loss" (independent), "gilbert" (simple
+Gilbert chain per packet), "time" (simple Gilbert process in time), "full" (Gilbert-Elliott with
+four probabilities).
+"""
 
 _FEWEST = 20
 _CAPTURES = (".pcap", ".pcapng", ".cap")
@@ -30,7 +32,7 @@ _CAPTURES = (".pcap", ".pcapng", ".cap")
 
 @dataclass(frozen=True)
 class Fit:
-    """A channel that was estimated, ready for a scenario."""
+    """Estimated channel, ready for a scenario."""
 
     observed: read.Observed
     loss: LossFit
@@ -41,7 +43,7 @@ class Fit:
         return f"<farlink.Fit {self.observed.source}: {len(self):,} packets, {self.loss.model}>"
 
     def _repr_html_(self) -> str:
-        """Show in notebooks what the command prints."""
+        """Return the HTML that notebooks show: the table that the command prints."""
         from farlink.views import page
         from farlink.views.fit import show
 
@@ -52,7 +54,7 @@ class Fit:
 
     @property
     def channel(self) -> dict[str, Any]:
-        """The channel, as the `channel` of a scenario."""
+        """The channel as the value of a link's key `channel`."""
         stages: dict[str, Any] = dict(self.loss.stage) if self.observed.lost.any() else {}
         if self.delay is not None and self.delay.stage is not None:
             stages["jitter"] = self.delay.stage
@@ -60,7 +62,7 @@ class Fit:
 
     @property
     def stanza(self) -> str:
-        """The lines for `[links.down]` (or `up`) of a scenario, in TOML."""
+        """TOML lines for `[links.down]` (or `up`) of a scenario."""
         lines = [f"# {len(self):,} packets of {self.observed.source}"]
         if self.delay is not None and self.delay.base_s >= 0:
             lines.append(f'delay = "{round(1e3 * self.delay.base_s, 6):.10g} ms"')
@@ -69,7 +71,7 @@ class Fit:
 
     @cached_property
     def rows(self) -> list[tuple[str, str, Estimate]]:
-        """Return every parameter: its name, its unit, and its estimate with 95 % interval."""
+        """All parameters: name, unit, and estimate with its 95 % interval."""
         units = {"burst": "packets", "burst_s": "s"}
         rows = [
             (name, units.get(name, ""), parameter)
@@ -86,7 +88,7 @@ class Fit:
 
     @property
     def notes(self) -> list[str]:
-        """Notes on the estimate: its source, and how sure it is."""
+        """Notes on the source of the estimate and its uncertainty."""
         notes = [*self.observed.notes, *self.loss.notes]
         others = [alternative for alternative in self.alternatives if alternative is not self.loss]
         if others:
@@ -106,7 +108,7 @@ class Fit:
 
     @property
     def summary(self) -> "pd.DataFrame":
-        """The parameters as a table."""
+        """The parameters as a data frame."""
         import pandas as pd
 
         table = pd.DataFrame(
@@ -119,7 +121,7 @@ class Fit:
 
     @property
     def data(self) -> dict[str, Any]:
-        """Data as JSON can hold it."""
+        """The estimate as JSON-compatible values."""
         return {
             "source": self.observed.source,
             "packets": len(self),
@@ -141,28 +143,27 @@ def fit(
     model: str = "auto",
     source: str | None = None,
 ) -> Fit:
-    """Estimate a channel from what was measured on it.
+    """Estimate a channel from measurements.
 
     Parameters
     ----------
     measured
-        A CSV or a DataFrame with a row per packet: `sent` and `received` in
-        seconds, `received` empty if it was lost, or one column `lost`; an array of
-        losses in the order sent; the capture before the channel, with `receiver`
-        the one behind it; or the capture at a TCP receiver alone.
+        A CSV or a DataFrame with a row per packet and the columns `sent` and `received` (s; empty
+        if lost), or `lost`. An array of losses in the order sent. The capture before the channel,
+        if `receiver` is given. Or a capture at a TCP receiver.
     receiver
-        The capture behind the channel.
+        Capture behind the channel.
     model
-        One of `MODELS`. "auto" takes independent losses or the simple chain, by
-        Akaike's criterion.
+        One of `MODELS`. "auto" chooses independent losses or the simple Gilbert chain by Akaike's
+        criterion.
     source
-        Of two captures: IP address that the packets come from; by default the one
-        that sent the most of what arrived.
+        Source IP address of the packets to match in two captures; by default the address that sent
+        most bytes of the packets in both.
 
     Raises
     ------
     ScenarioError
-        If a file cannot be read, or says too little.
+        If a file cannot be read, or has too few packets.
     """
     if model not in MODELS:
         raise ScenarioError(f"model {model!r}: write one of {', '.join(MODELS)}")
@@ -245,7 +246,7 @@ def _loss(observed: read.Observed, model: str) -> tuple[LossFit, list[LossFit]]:
         return fits[-1], fits
     if model == "loss":
         return independent, fits
-    # A chain whose losses keep apart has no burst to be told.
+    # If the mean burst is no longer than that of independent losses, no burst model is needed.
     longer = (chain.parameters["burst"].mean or 1.0) > 1 / (
         1 - (independent.parameters["loss"].mean or 0)
     )
@@ -254,7 +255,7 @@ def _loss(observed: read.Observed, model: str) -> tuple[LossFit, list[LossFit]]:
 
 
 def in_toml(value: object) -> str:
-    """Write a channel as scenarios do, numbers to six digits."""
+    """Format a channel as TOML, with numbers to six digits."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Mapping):

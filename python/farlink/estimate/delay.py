@@ -1,4 +1,4 @@
-"""Delays: a constant and a distribution of what is above it."""
+"""Fit of delays: a constant minimum, and a distribution of the excess over it."""
 
 import math
 from dataclasses import dataclass
@@ -14,16 +14,15 @@ __all__ = ["DelayFit", "fit_delay"]
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _NO_JITTER_S = 1e-6
-"""Delays that differ by less are one delay."""
+"""Delays that differ by less than this (s) count as equal."""
 
 
 @dataclass(frozen=True)
 class DelayFit:
-    """The least delay, in seconds, and the distribution of the rest that fits best.
+    """Minimum delay (s), and the best-fitting distribution of the excess over it.
 
-    `distribution` is None (constant), "exponential", "normal" or "uniform"; `distance` the
-    largest difference of its distribution function from the sample's (Kolmogorov
-    and Smirnov).
+    `distribution` is None (constant), "exponential", "normal" or "uniform". `distance` is the
+    Kolmogorov-Smirnov distance between that distribution and the sample.
     """
 
     base_s: float
@@ -35,7 +34,7 @@ class DelayFit:
 
     @property
     def stage(self) -> dict[str, Any] | None:
-        """Channel stage of the distribution; None for a constant delay."""
+        """Channel stage `jitter` of the distribution; None for a constant delay."""
         if self.distribution is None:
             return None
         stage: dict[str, Any] = {
@@ -52,15 +51,15 @@ class DelayFit:
 def fit_delay(sent: Array, received: Array) -> DelayFit:
     """Fit the delays of the packets that arrived.
 
-    The base is the least delay. What is above it is fitted by maximum likelihood
-    to an exponential, a normal and a uniform distribution; the one with the greatest
-    likelihood is taken. Intervals suppose that delays do not depend on each
-    other: chi-square for the mean of an exponential with unknown base and for
-    the deviation of a normal, Student's t for the mean of a normal.
+    The base is the minimum delay. The excess over it is fitted by maximum likelihood to an
+    exponential, a normal and a uniform distribution, and the one with the greatest likelihood is
+    chosen. The intervals assume independent delays. They use chi-square for the mean of an
+    exponential with unknown base and for the deviation of a normal, and Student's t for the mean of
+    a normal.
     """
     delays = received - sent
     base, n = float(delays.min()), len(delays)
-    # A tick of a clock is no overtaking.
+    # Arrivals that swap by less than a clock tick do not count as reordering.
     order = bool((np.diff(received) > -_NO_JITTER_S).all())
     above = delays - base
     if n < 3 or float(above.max()) < _NO_JITTER_S:
@@ -88,7 +87,7 @@ def _parameters(
     distribution: str, mean: float, deviation: float, wide: float, n: int
 ) -> dict[str, Estimate]:
     if distribution == "exponential":
-        # 2 n mean / theta is chi-square with 2 n - 2 degrees when the base is the least.
+        # 2 n mean / theta is chi-square with 2 n - 2 degrees of freedom if the base is the minimum.
         theta = mean * n / (n - 1)
         ends = [2 * n * mean / chi_square_quantile(2 * n - 2, level) for level in (0.975, 0.025)]
         return {"mean": Estimate(theta, ends[0], ends[1], n)}
@@ -100,7 +99,7 @@ def _parameters(
             "mean": Estimate(mean, mean - half, mean + half, n),
             "spread": Estimate(deviation, ends[0], ends[1], n),
         }
-    # The range of n uniform values is beta distributed: n - 1, 2.
+    # The range of n uniform values, as a share of the width, has a Beta(n - 1, 2) distribution.
     ends = [wide / beta_quantile(n - 1, 2, level) / 2 for level in (0.975, 0.025)]
     half_width = Estimate(wide * (n + 1) / (n - 1) / 2, ends[0], ends[1], n)
     return {"mean": half_width, "spread": half_width}
@@ -121,5 +120,5 @@ def _distance(distribution: str, above: Array, parameters: dict[str, Estimate]) 
 
 
 def _ms(estimate: Estimate) -> str:
-    """Write a time as scenarios take it, in whole nanoseconds."""
+    """Format a time in ms with the resolution of a nanosecond."""
     return f"{round(1e3 * (estimate.mean or 0.0), 6):.10g} ms"

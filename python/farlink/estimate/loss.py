@@ -1,6 +1,6 @@
-"""Loss processes by maximum likelihood, each with its 95 % intervals.
+"""Maximum-likelihood fits of loss processes, with 95 % intervals.
 
-A loss sequence says for each packet, in the order sent, whether it was lost.
+A loss sequence is an array of booleans: whether each packet, in the order sent, was lost.
 """
 
 import math
@@ -18,15 +18,15 @@ __all__ = ["LossFit", "fit_chain", "fit_full", "fit_independent", "fit_time"]
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _Z = 1.959963984540054
-"""Quantile 0.975 of the standard normal."""
+"""0.975 quantile of the standard normal distribution."""
 
 
 @dataclass(frozen=True)
 class LossFit:
-    """A model of loss: its parameters with intervals, and how well it fits.
+    """Fitted loss model: its parameters with intervals, and its likelihood.
 
-    `stage` is what a channel says for it; `free` the number of parameters that
-    were fitted; `log_likelihood` that of the sequence after its first packet.
+    `stage` is the part of a scenario's channel, and `free` the number of fitted parameters.
+    `log_likelihood` is conditional on the first packet.
     """
 
     model: str
@@ -38,12 +38,15 @@ class LossFit:
 
     @property
     def aic(self) -> float:
-        """Akaike's criterion: of two models the one with the smaller is better."""
+        """Akaike's criterion, 2 free - 2 log_likelihood.
+
+        The model with the smaller value is better.
+        """
         return 2 * self.free - 2 * self.log_likelihood
 
 
 def fit_independent(lost: Array) -> LossFit:
-    """Fit losses that do not depend on each other; the interval is Clopper and Pearson's."""
+    """Fit independent losses; the interval is that of Clopper and Pearson."""
     n, losses = len(lost), int(lost.sum())
     rate = losses / n
     low, high = clopper_pearson(losses, n)
@@ -54,13 +57,12 @@ def fit_independent(lost: Array) -> LossFit:
 
 
 def fit_chain(lost: Array) -> LossFit:
-    """Fit the simple Gilbert chain: every packet lost in the bad state, none in the good.
+    """Fit the simple Gilbert chain: every packet is lost in the bad state, none in the good.
 
-    With n_ij packets in state j after one in state i the likelihood has its
-    maximum at p = n_gb / (n_gg + n_gb) and r = n_bg / (n_bg + n_bb) (Billingsley
-    1961). The intervals of p and r are Clopper and Pearson's for those counts,
-    that of the burst 1/r follows from r's. The odds of loss are p / r, whose
-    logarithm has the variance (1 - p) / n_gb + (1 - r) / n_bg.
+    With n_ij transitions from state i to state j, the likelihood is maximal at p = n_gb / (n_gg +
+    n_gb) and r = n_bg / (n_bg + n_bb) (Billingsley 1961). The intervals of p and r are Clopper and
+    Pearson's for those counts. The interval of the burst length 1/r follows from that of r. The
+    odds of loss are p / r, whose logarithm has the variance (1 - p) / n_gb + (1 - r) / n_bg.
     """
     now, after = lost[:-1], lost[1:]
     n_gb, n_bg = int((~now & after).sum()), int((now & ~after).sum())
@@ -85,12 +87,12 @@ def fit_chain(lost: Array) -> LossFit:
 
 
 def fit_time(lost: Array, sent: Array) -> LossFit:
-    """Fit the simple Gilbert process in time, for packets sent at any times.
+    """Fit the simple Gilbert process in continuous time, for arbitrary sending times.
 
-    A packet t after another finds the bad state with probability
-    L + (s - L) exp(-m t), where s is 1 if that one was lost and else 0. L and m
-    are found by maximum likelihood; the mean burst is 1 / (m (1 - L)). Intervals
-    are from the curvature of the likelihood in log(L / (1 - L)) and log m.
+    A packet sent t after another is in the bad state with probability L + (s - L) exp(-m t). Here s
+    is 1 if the earlier packet was lost, else 0. L and m are estimated by maximum likelihood, and
+    the mean burst is 1 / (m (1 - L)). Intervals come from the curvature of the log-likelihood in
+    log(L / (1 - L)) and log m.
     """
     now, after = lost[:-1], lost[1:]
     gaps = np.maximum(np.diff(sent), 1e-12)
@@ -108,7 +110,7 @@ def fit_time(lost: Array, sent: Array) -> LossFit:
 
     at, errors, likelihood = _maximise(cost, np.array([_logit(start_loss), math.log(rate)]))
     loss, speed = _logistic(at[0]), math.exp(at[1])
-    # log burst = -log m - log(1 - L), so its error follows from both and their covariance.
+    # log burst = -log m - log(1 - L), so its variance follows from both and their covariance.
     slope = np.array([loss, -1.0])
     deviation = math.sqrt(max(float(slope @ errors @ slope), 0.0))
     length = 1 / (speed * (1 - loss))
@@ -129,13 +131,12 @@ def fit_time(lost: Array, sent: Array) -> LossFit:
 
 
 def fit_full(lost: Array) -> LossFit:
-    """Fit the four probabilities of Gilbert and Elliott by maximum likelihood.
+    """Fit the four probabilities of the Gilbert-Elliott model by maximum likelihood.
 
-    The state is hidden: the likelihood is that of the forward recursion, taken
-    over runs of equal outcomes at once (a power of a matrix each) and maximised
-    directly, which has the same maximum as the re-estimation of Baum and Welch.
-    Intervals are from its curvature in the logarithm of the odds. The bad state
-    is the one with the smaller probability of delivery.
+    The state is hidden. The forward recursion gives the likelihood, with one matrix power for each
+    run of equal outcomes. It is maximised directly; the maximum is the same as that of Baum and
+    Welch. Intervals come from the curvature in the log odds. The bad state is the one with the
+    smaller probability of delivery.
     """
     starts = np.concatenate([[0], np.flatnonzero(np.diff(lost.astype(np.int8))) + 1, [len(lost)]])
     lengths, kinds = np.diff(starts), lost[starts[:-1]]
@@ -147,7 +148,7 @@ def fit_full(lost: Array) -> LossFit:
         to_bad, to_good, h, k = (_logistic(float(place)) for place in at)
         return -_forward(to_bad, to_good, h, k, lengths, kinds, longest)
 
-    # From several sides, since there may be more than one peak.
+    # Several starting points, because the likelihood may have more than one maximum.
     guesses = ((0.02, 0.999, 1.0), (0.3, 0.99, 0.3), (0.6, 0.995, 0.2))
     starts_at = [
         np.array([_logit(x) for x in (p * slower, min(r * slower, 0.9), h, k)])
@@ -173,9 +174,9 @@ def fit_full(lost: Array) -> LossFit:
 def _forward(
     p: float, r: float, h: float, k: float, lengths: Array, kinds: Array, longest: int
 ) -> float:
-    """Return the log-likelihood of the outcomes, conditional on that of the first packet.
+    """Return the log-likelihood of the outcomes, conditional on the first packet's outcome.
 
-    `lengths` and `kinds` describe runs of equal outcomes. The first packet's state has the
+    `lengths` and `kinds` describe runs of equal outcomes. The state of the first packet has the
     stationary distribution.
     """
     move = np.array([[1 - p, p], [r, 1 - r]])
@@ -190,17 +191,17 @@ def _forward(
             return -1e300
         total += math.log(mass) + scale
         good, bad = good / mass, bad / mass
-    # The others are conditional on their first packet; so is this one.
+    # The other models are conditional on their first packet, so this one is made conditional too.
     first = h * p / (p + r) + k * r / (p + r)
     return total - math.log(max(1 - first if kinds[0] else first, 1e-300))
 
 
 class _Powers:
-    """Powers of a 2 x 2 matrix without negative elements, each kept once needed."""
+    """Cached powers of a non-negative 2 x 2 matrix, with a logarithmic scale factor."""
 
     def __init__(self, matrix: Array, longest: int) -> None:
         self._known: dict[int, tuple[float, float, float, float, float]] = {}
-        # Squares, scaled so that none of them vanishes.
+        # matrix^(2^i), rescaled so that no element underflows.
         self._squares: list[tuple[Array, float]] = [(matrix, 0.0)]
         while (1 << len(self._squares)) <= longest:
             square, scale = self._squares[-1]
@@ -227,7 +228,7 @@ def _scaled(matrix: Array, scale: float) -> tuple[Array, float]:
 
 
 def _maximise(cost: Callable[[Array], float], *starts: Array) -> tuple[Array, Array, float]:
-    """Return where a cost is least, the covariance there, and the log-likelihood."""
+    """Return the minimum of a cost, the covariance there, and the log-likelihood."""
     try:
         from scipy.optimize import minimize
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Matching of the packets of two captures, with every guess reported."""
+"""Matching of packets between two captures; ambiguous matches are reported."""
 
 import math
 from bisect import bisect_left
@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 __all__ = ["Matched", "match"]
 
 _ENOUGH = 20
-"""Packets of a content of their own whose delays say how long the others can have taken."""
+"""Least number of packets with unique content whose delays bound the delays of the others."""
 
 
 _TICK_S = 1e-6
-"""What stamps of captures are told in."""
+"""Resolution of capture timestamps (s)."""
 
 
 @dataclass
 class Matched:
-    """Arrival time of each sent packet, NaN if it did not arrive.
+    """Arrival time of each sent packet (s), NaN if it did not arrive.
 
-    `unclear` are the numbers of those of which that cannot be told.
+    `unclear` holds the indices of packets whose arrival is ambiguous.
     """
 
     received: list[float]
@@ -29,12 +29,12 @@ class Matched:
 
 
 def match(sent: Sequence[tuple[float, bytes]], arrived: Mapping[bytes, list[float]]) -> Matched:
-    """Match packets (time, content) in the order sent with the times that contents arrived.
+    """Match sent packets (time, content) with the arrival times of each content.
 
-    A content that was sent once is clear. One that arrived as often as it was sent is
-    matched in order. For any other each arrival must have one packet only for which its
-    delay lies within what packets of a content of their own took, half their range more on
-    either side; otherwise all packets of that content are unclear.
+    A content that was sent once is unambiguous. A content that arrived as often as it was sent is
+    matched in order. For any other content, each arrival must fit exactly one packet. It fits if
+    the delay lies in the range of delays of unique contents, widened by half the range on both
+    sides. Otherwise all packets of that content are unclear.
     """
     groups: dict[bytes, list[int]] = defaultdict(list)
     for number, (_, content) in enumerate(sent):
@@ -82,14 +82,15 @@ def match(sent: Sequence[tuple[float, bytes]], arrived: Mapping[bytes, list[floa
 def _by_delay(
     sent: Sequence[float], times: Sequence[float], delays: Sequence[float]
 ) -> dict[int, float] | None:
-    """Return the only way to match, as times of arrival by packet; None if there are others."""
+    """Return the unique match as arrival time by packet index; None if it is ambiguous."""
     if len(delays) < _ENOUGH:
         return None
     least, most = min(delays), max(delays)
     slack = (most - least) / 2 + _TICK_S
     ways: dict[int, float] = {}
     for time in times:
-        # Delays fall from each packet to the next: those that fit are segment stretch.
+        # For a given arrival the delay falls from packet to packet, so the packets that fit are
+        # adjacent.
         first = _first_below(sent, time, most + slack, equal=True)
         behind = _first_below(sent, time, least - slack, equal=False)
         if behind - first != 1 or first in ways:
@@ -99,7 +100,7 @@ def _by_delay(
 
 
 def _first_below(sent: Sequence[float], time: float, delay: float, *, equal: bool) -> int:
-    """Return the first packet that took less than `delay` until `time`, or as long if `equal`."""
+    """Return the first packet with a delay below `delay`, or equal to it if `equal`."""
 
     def below(sent_at: float) -> int:
         return int(time - sent_at < delay or (equal and time - sent_at == delay))

@@ -25,18 +25,18 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _LOST = ("", "lost", "nan", "none", "null", "na")
 _UNITS = {"": 1.0, "_s": 1.0, "_ms": 1e-3, "_us": 1e-6, "_ns": 1e-9}
 _MOST_UNCLEAR = 0.01
-"""Share of packets that may be left out because others have the same content."""
+"""Share of packets that may be left out as ambiguous, because others have the same content."""
 
 _REORDERED = 3
-"""Without a round trip, a hole that is filled before so many later segments was reordering."""
+"""Without an RTT, a hole filled within this number of later segments is reordering."""
 
 
 @dataclass(frozen=True)
 class Observed:
     """Packets in the order sent.
 
-    `lost` says of each whether it was lost. `sent` and `received` are their times
-    in seconds (`received` NaN if lost), None where the files do not tell them.
+    `lost` holds whether each packet was lost. `sent` and `received` are times in seconds
+    (`received` is NaN if lost), or None if the files have no times.
     """
 
     source: str
@@ -49,9 +49,9 @@ class Observed:
 def table(path: Path) -> Observed:
     """Read a CSV with a row per packet.
 
-    Columns `sent` and `received` are times in seconds (or `sent_ms`, `received_us`
-    and so on); `received` is empty or "lost" if the packet was lost. Or one column
-    `lost` of 0 and 1, in the order sent, `sent` beside it or not.
+    Columns `sent` and `received` are times in seconds (or `sent_ms`, `received_us` and so on).
+    `received` is empty or "lost" if the packet was lost. Alternatively, a column `lost` holds 0 or
+    1 in the order sent, and `sent` is optional.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -109,13 +109,14 @@ def _numbers(
 
 
 def both_ends(sender: Path, receiver: Path, source: str | None) -> Observed:
-    """Match the packets of a capture before a channel with those of one behind it.
+    """Match the packets of a capture before a channel with those of a capture behind it.
 
-    A packet is known by its content, but for TTL, DSCP, ECN and header checksum. Packets
-    of the same content (`matching.match`) are matched in order if as many arrived as were
-    sent, or where the delays of the others leave one way; else they are left out, and too
-    many of them are an error. Packets sent before the first that arrived or after the last
-    are left out: the other capture may have begun later, and they may be under way.
+    Packets are identified by their content without TTL, DSCP, ECN and header checksum.
+    `matching.match` decides about packets of the same content. Ambiguous ones are left out, and
+    more than 1 % of them are an error.
+
+    Packets sent before the first one that arrived, or after the last, are left out. The second
+    capture may have started later, and the last packets may still be in flight.
     """
     before, after = list(packets(sender)), list(packets(receiver))
     for path, found_there in ((sender, before), (receiver, after)):
@@ -166,9 +167,9 @@ def _address(text: str) -> bytes:
 
 
 def _common_source(before: list[Packet], arrived: Mapping[bytes, list[float]]) -> bytes:
-    """Return the address that most bytes come from of what is in both captures.
+    """Return the address that sent most bytes among the packets in both captures.
 
-    Of packets in both, those are meant that were captured at the first earlier.
+    Only packets that the first capture has earlier are counted, if there are any.
     """
     volume: Counter[bytes] = Counter()
     for packet in before:
@@ -185,13 +186,12 @@ def _common_source(before: list[Packet], arrived: Mapping[bytes, list[float]]) -
 
 
 def one_end(receiver: Path) -> Observed:
-    """Find the losses before a receiver from the holes in what one TCP sender sent.
+    """Find the losses before a TCP receiver from the holes in the sender's data.
 
-    Of the connection with the most data: every segment that was sent for the
-    first time is one packet; one that is not there when later ones are was lost,
-    as long as it takes a round trip or more to be filled (less is reordering).
-    What was sent again tells nothing of the order sent, and is left out; so is
-    the delay, which one end does not know.
+    The connection with the most data is used. Each segment sent for the first time is one packet. A
+    segment that is missing when later ones arrive was lost, if the hole stays for a round trip or
+    longer; a shorter hole is reordering. Retransmissions are left out, because they are not in the
+    order sent. The delay is unknown with one capture.
     """
     by_flow: dict[tuple[bytes, bytes, int, int], list[Segment]] = defaultdict(list)
     for packet in packets(receiver):
@@ -231,11 +231,10 @@ def _refuse_senders_side(
     by_flow: dict[tuple[bytes, bytes, int, int], list[Segment]],
     flow: tuple[bytes, bytes, int, int],
 ) -> None:
-    """Raise `ScenarioError` if a capture was made where the data was sent.
+    """Raise `ScenarioError` if a capture was made at the sender of the data.
 
-    Of the handshake's two gaps, the one that the sender of the data ends is a round trip at
-    the receiver, and nothing at the sender. And what is sent again there was there before:
-    nothing is ever missing.
+    The gap of the handshake that ends with a packet of the data sender is a round trip at the
+    receiver, and close to 0 at the sender. At the sender there are retransmissions but never holes.
     """
     back = (flow[1], flow[0], flow[3], flow[2])
     ends = sorted(
@@ -267,7 +266,7 @@ def _refuse_senders_side(
 def _handshake(
     by_flow: dict[tuple[bytes, bytes, int, int], list[Segment]], flow: tuple[bytes, bytes, int, int]
 ) -> float | None:
-    """Return the time from SYN to SYN-ACK or from SYN-ACK to its answer, seen at the receiver."""
+    """Return the RTT of the handshake: from the receiver's SYN or SYN-ACK to the reply."""
     back = (flow[1], flow[0], flow[3], flow[2])
     own = [item for item in by_flow.get(back, []) if item.flags & SYN]
     theirs = by_flow[flow]
@@ -287,7 +286,7 @@ def _handshake(
 
 
 def _offsets(segments: list[Segment]) -> list[int]:
-    """Return where in the stream each begins; it may be longer than the sequence space."""
+    """Return each segment's offset in the stream, unwrapped modulo 2^32."""
     base, offsets, previous = segments[0].sequence, [], 0
     for segment in segments:
         previous += (segment.sequence - base - previous + 2**31) % 2**32 - 2**31

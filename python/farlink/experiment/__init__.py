@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Experiment", "Point", "Store"]
 
-# `farlink run` needs the executor alone, and must not wait for NumPy.
+# Imported on first use because `farlink run` needs only the executor and must not load NumPy.
 _LATER = {
     "Experiment": "farlink.experiment.experiment",
     "Point": "farlink.experiment.points",

@@ -1,4 +1,4 @@
-"""Damaged files of a store: their names, and the repair of the store."""
+"""Names of store files with their CRC-32, and detection of damaged files."""
 
 import json
 import zlib
@@ -18,11 +18,11 @@ from farlink.experiment.snapshot import Content, Snapshot
 __all__ = ["META", "content", "described", "name_file", "name_of", "read"]
 
 META = "farlink"
-"""Key of a footer under which a part names its runs."""
+"""Key of the Parquet footer whose value lists the runs in a part."""
 
 
 def name_of(kind: str, unique: str, data: bytes) -> str:
-    """Return the name of a file of a store, with the CRC-32 of its bytes."""
+    """Return the name of a store file: kind, unique text and CRC-32 of its bytes."""
     return f"{kind}-{unique}-{zlib.crc32(data):08x}.parquet"
 
 
@@ -39,9 +39,9 @@ def content(path: Path) -> Content:
     Raises
     ------
     FileNotFoundError
-        If it is gone.
+        If the file is gone.
     ScenarioError
-        If it is damaged.
+        If the file is damaged.
     """
     with _naming(path):
         rows, metadata, _ = _farlink.parquet_footer(_load(path))
@@ -51,7 +51,7 @@ def content(path: Path) -> Content:
 
 
 def described(path: Path) -> set[tuple[str, str]]:
-    """Read the experiments and keys of points that a file describes; errors as of `content`."""
+    """Read the (experiment, point key) pairs that a file describes; raises as `content` does."""
     with _naming(path):
         rows = columns.from_parquet(_load(path), ["experiment", "point"])
         names, keys = (columns.array(rows, name) for name in ("experiment", "point"))
@@ -61,20 +61,20 @@ def described(path: Path) -> set[tuple[str, str]]:
 
 
 def read(path: Path, filters: Mapping[str, Collection[str]] | None = None) -> table.Rows:
-    """Read rows of a part, by default all; errors as of `content`."""
+    """Read rows of a part, by default all of them; raises as `content` does."""
     with _naming(path):
         return table.read(_load(path), filters)
 
 
 def name_file(snapshot: Snapshot) -> None:
-    """Find the file that made a reading fail; returns if all of them are whole.
+    """Check all files of a snapshot, and raise an error that names the first bad one.
 
     Raises
     ------
     FileNotFoundError
-        If one is gone.
+        If a file is gone.
     ScenarioError
-        If one is damaged.
+        If a file is damaged.
     """
     for name in snapshot.points:
         described(snapshot.folder / name)
@@ -85,7 +85,10 @@ def name_file(snapshot: Snapshot) -> None:
 
 
 def _check(rows: table.Rows, part: Content) -> None:
-    """Raise `ValueError` unless a part has as many rows for each run of a point that it names."""
+    """Raise `ValueError` if the rows do not fit the footer.
+
+    They must cover its runs, with equally many rows for each run of a point.
+    """
     pairs, counts = np.unique(
         np.stack([rows.point.codes, rows.run], axis=1), axis=0, return_counts=True
     )
@@ -103,7 +106,7 @@ def _check(rows: table.Rows, part: Content) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Turn what a reader of Parquet raises of a damaged file into one line with its name."""
+    """Convert the errors that a Parquet reader raises for a damaged file into one that names it."""
     try:
         yield
     except (FileNotFoundError, MemoryError):

@@ -11,11 +11,11 @@ from farlink.extras import lacking
 __all__ = ["Combination", "grid", "sampled"]
 
 Combination = Mapping[str, Level]
-"""A level for each factor, by its name."""
+"""Chosen level of each factor, by the factor's name."""
 
 
 def grid(factors: Sequence[Factor], zipped: Sequence[Sequence[str]]) -> list[Combination]:
-    """Return every combination of levels; factors of a zip go through theirs together.
+    """Return all combinations of levels; zipped factors advance together.
 
     The last factor varies fastest. Zipped factors have the same number of levels.
     """
@@ -45,11 +45,11 @@ def _lock(group: Sequence[Factor]) -> list[tuple[Level, ...]]:
 def sampled(
     factors: Sequence[Factor], kind: str, points: int, seed: int
 ) -> tuple[list[Factor], list[Combination]]:
-    """Draw a level of each factor for each point; return the factors with what was drawn.
+    """Draw a level of each factor for each point; return the factors with the drawn levels.
 
-    "random" draws each independently and evenly over its levels or range; "sobol" takes
-    the points of a scrambled Sobol sequence, which fill the space more evenly (Owen 1998; its
-    balance is best with a power of two of points).
+    "random" draws each factor independently and uniformly over its levels or range. "sobol" takes
+    points of a scrambled Sobol sequence, which cover the space more evenly (Owen 1998). Its balance
+    is best if the number of points is a power of two.
     """
     if kind == "sobol":
         try:

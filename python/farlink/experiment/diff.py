@@ -1,4 +1,4 @@
-"""Two results, or two scenarios, side by side: what differs, and by how much, with intervals."""
+"""Differences between two results or two scenarios, with confidence intervals."""
 
 import json
 import math
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Diff", "Row", "diff", "side"]
 
 RUNS = 30
-"""Runs of a scenario, unless the other side is a result or said otherwise."""
+"""Default number of runs of a scenario that is compared with another scenario."""
 
 _USUAL = ("goodput", "duration", "segments_retransmitted", "timeouts", "rtt_mean")
 _UNNAMED = ("name", "description", "source", "resolved_tcp")
@@ -27,7 +27,7 @@ _UNNAMED = ("name", "description", "source", "resolved_tcp")
 
 @dataclass(frozen=True)
 class Row:
-    """A measure of both sides, over all flows: means, and B - A with its 95 % interval."""
+    """Means of a measure in A and B over all flows, and B - A with its 95 % interval."""
 
     tcp: str
     measure: str
@@ -60,7 +60,7 @@ class Diff:
         return f"<farlink.Diff {self.a.name} and {self.b.name}: {len(self.rows)} rows>"
 
     def _repr_html_(self) -> str:
-        """Show in notebooks what the command prints."""
+        """Return the HTML that notebooks show: the table that the command prints."""
         from farlink.views import page
         from farlink.views.diff import show
 
@@ -68,7 +68,7 @@ class Diff:
 
     @cached_property
     def pairs(self) -> list[tuple[str, str]]:
-        """TCPs of A and B that are compared: of the same name, or the one that each has."""
+        """Pairs of TCPs to compare: equal names, or the only TCP of A and the only TCP of B."""
         common = [(name, name) for name in self.a.tcp if name in self.b.tcp]
         if common:
             return common
@@ -80,12 +80,12 @@ class Diff:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """A row per TCP and measure.
+        """Rows of the comparison, one for each TCP and measure.
 
         Raises
         ------
         ScenarioError
-            If a measure is not there, or no TCP is on both sides.
+            If a result lacks a measure, or no TCP is on both sides.
         """
         several = self.a.goodput_to_add
         wanted = self._measures or [several if entry == "goodput" else entry for entry in _USUAL]
@@ -93,7 +93,7 @@ class Diff:
 
     @cached_property
     def settings(self) -> list[tuple[str, str, str]]:
-        """Keys of the resolved scenarios that differ, by path, with the values of A and B."""
+        """Keys that differ between the resolved scenarios: (path, value in A, value in B)."""
         entries = []
         for a, b in self.pairs:
             sides = [_flat(item.scenario(name)) for item, name in ((self.a, a), (self.b, b))]
@@ -105,7 +105,7 @@ class Diff:
 
     @cached_property
     def frame(self) -> "pd.DataFrame":
-        """The rows as a table: tcp, measure, unit, a, b, difference, bounds, percent, n."""
+        """Rows as a data frame: tcp, measure, unit, a, b, difference, bounds, percent, n."""
         import pandas as pd
 
         rows = [
@@ -150,26 +150,26 @@ def diff(
 ) -> Diff:
     """Compare two results, or two scenarios, run by run.
 
-    A scenario is simulated with as many runs, and the seed, of the result on the other side;
-    two scenarios with 30 runs, both with the seed of A. Run k of both has the same random
-    numbers, so the interval is that of paired differences. Results whose seeds differ are compared
-    by Welch's interval.
+    A scenario is simulated with the number of runs and the seed of the result on the other side.
+    Two scenarios are simulated with 30 runs and the seed of A. Run k of both sides uses the same
+    random numbers, so the interval is that of paired differences. Results with different seeds are
+    compared by Welch's interval.
 
     Parameters
     ----------
     a, b
-        A `Result`, a saved one (.json, or the folder it is in), or a scenario.
+        A `Result`, a saved result (its .json file or folder), or a scenario.
     tcp, runs, seed, jobs, progress
-        As for `run`, of the sides that are simulated.
+        As for `run`; used for the sides that are simulated.
     overrides_a, overrides_b
-        Values by path for one side.
+        Values by path for side A or side B.
     measures
-        Flow metrics, over all flows; by default the usual ones.
+        Flow metrics, over all flows; by default those of the command's table.
 
     Raises
     ------
     ScenarioError
-        If anything asked for is wrong, or the two have no TCP in common.
+        If an argument is wrong, or the two sides have no TCP in common.
     """
     sides = [side(item) for item in (a, b)]
     known = next((item for item in sides if isinstance(item, Result)), None)
@@ -199,7 +199,7 @@ def diff(
 
 
 def side(given: str | Path | Mapping[str, object] | Result) -> Any:  # noqa: ANN401
-    """Return a result if that is what was given or saved there, else what was given."""
+    """Load `given` if it is a result or a saved result; otherwise return it unchanged."""
     if isinstance(given, Result | Mapping):
         return given
     path = Path(given)
@@ -214,7 +214,7 @@ def side(given: str | Path | Mapping[str, object] | Result) -> Any:  # noqa: ANN
 
 
 def _welch(a: Sequence[float | None], b: Sequence[float | None]) -> Estimate:
-    """Estimate the mean of a - b of independent runs (Welch 1947)."""
+    """Estimate mean(a) - mean(b) of independent runs with Welch's interval (Welch 1947)."""
     ours, theirs = ([part for part in side if part is not None] for side in (a, b))
     n = min(len(ours), len(theirs))
     if not n:
@@ -238,7 +238,7 @@ def _welch(a: Sequence[float | None], b: Sequence[float | None]) -> Estimate:
 
 
 def _flat(tree: object, path: str = "") -> dict[str, Any]:
-    """Return the values of a scenario by path; links and flows by their names."""
+    """Return the values of a scenario by dotted path, with links and flows under their names."""
     if isinstance(tree, Mapping):
         table: dict[str, Any] = {}
         for key, node in tree.items():

@@ -1,6 +1,7 @@
-"""The file sweep.json: every point of a sweep, from which its numbers can be made again.
+"""The file sweep.json: all points of a sweep, enough to simulate its numbers again.
 
-The first point stands in full. Each other point has the values in which its scenario differs.
+The first point is stored in full. Every other point stores only the values that differ from the
+first.
 """
 
 import copy
@@ -24,7 +25,7 @@ _Path = tuple[str | int, ...]
 
 
 def of_result(result: "SweepResult") -> str:
-    """Return sweep.json of a sweep, as text."""
+    """Return the text of sweep.json for a sweep."""
     first = result.plan.points[0].scenario
     head = {
         "format": FORMAT,
@@ -43,12 +44,12 @@ def of_result(result: "SweepResult") -> str:
 
 
 def points(document: Mapping[str, Any]) -> list[tuple[Point, int]]:
-    """Return the points of a sweep.json, each with its number of runs.
+    """Return the points of a parsed sweep.json, each with its number of runs.
 
     Raises
     ------
     ScenarioError
-        If the document is not one.
+        If the document is not a sweep.json.
     """
     if document.get("format") != FORMAT:
         raise ScenarioError(f"format {document.get('format')!r} is not known; it is {FORMAT!r}")
@@ -79,7 +80,7 @@ def _point(first: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple[Point, i
 
 
 def _changes(a: Any, b: Any, path: _Path = ()) -> Iterator[list[Any]]:  # noqa: ANN401 (JSON)
-    """Yield [path, value] for what `b` has otherwise than `a`, and [path] for what it lacks."""
+    """Yield [path, value] for each changed value of `b`, and [path] for each that `b` lacks."""
     if isinstance(a, dict) and isinstance(b, dict):
         for key in {**a, **b}:
             if key not in b:

@@ -1,4 +1,4 @@
-"""Figures of a sweep: a measure over a factor, a colour per level, panels, intervals always."""
+"""Figures of a sweep: a measure over a factor, with colours, panels and 95 % intervals."""
 
 import math
 from collections.abc import Sequence
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 
 __all__ = ["draw"]
 
-# Told apart without colour, too.
+# Markers differ as well as colours, so that a series is recognised without colour.
 _MARKS = ("o", "s", "^", "D", "v", "P", "X")
 _STROKES = ("-", "--", "-.", ":")
 
 _ACROSS = 3
-"""Panels beside each other at most."""
+"""Largest number of panels in a row."""
 
 _HEIGHT = 2.5
-"""Height of a row of panels in inches."""
+"""Height of a row of panels (inches)."""
 
 
 @styled
 def draw(result: "SweepResult", plot: Plot) -> "Figure":
     """Draw a figure that a sweep file declares.
 
-    A mark is the mean over the runs of all points with the same levels of what is shown, and
-    the bar its 95 % interval. Factors that are not shown are averaged over, run by run, and the
-    figure says so.
+    A mark is the mean over the runs of all points that share the levels of x, colour and panel. The
+    bar is the 95 % interval of that mean. All other factors are averaged over, run by run, and the
+    figure names them.
     """
     factors = result.plan.factor
     x = factors[plot.x]
@@ -96,7 +96,7 @@ def _series(
         return None, 0.0
     joined = result.plan.factor[plot.x].is_number
     if not joined and count > 1:
-        # Names beside each other: marks of several colours would hide each other.
+        # Shift the marks of each colour sideways, because they would overlap at a named level.
         at = [item + (number - (count - 1) / 2) * min(0.14, 0.6 / count) for item in at]
     colour = PALETTE[number % len(PALETTE)]
     drawn = axes.errorbar(
@@ -130,7 +130,10 @@ def _points(result: "SweepResult", wanted: dict[str, Level | str | None]) -> lis
 def _pooled(
     result: "SweepResult", points: Sequence[Point], measure: str
 ) -> tuple[float, float] | None:
-    """Return mean and half its interval, averaged run by run where there are several points."""
+    """Return the mean of a measure over points, and half the width of its 95 % interval.
+
+    Several points are averaged run by run first. None if no run has the measure.
+    """
     from farlink.stats import mean_ci95
 
     if not points:
@@ -154,7 +157,7 @@ def _levels(factor: Factor | None) -> list[Level | None]:
 
 
 def _places(x: Factor) -> dict[str, float]:
-    """Return where each level of the abscissa stands: at its number, or beside the last."""
+    """Return the x coordinate of each level: its number, or 0, 1, 2, ... for names."""
     levels = {level.label: level for level in x.levels}
     if x.is_number:
         table = {label: float(x.shown(level)) for label, level in levels.items()}
@@ -192,7 +195,7 @@ def _scale(axes: "Axes", plot: Plot, values: Sequence[float], factor: float, acr
     if min(values) > 0:
         axes.set_xscale("log")
     else:
-        # Zero stands to the left of the least, where a logarithm has no place for it.
+        # A logarithmic axis has no zero: symlog draws 0 to the left of the smallest positive value.
         least = min((value for value in values if value > 0), default=1.0)
         axes.set_xscale("symlog", linthresh=least, linscale=0.5)
     if len(values) <= _TICKS:
@@ -205,7 +208,7 @@ def _scale(axes: "Axes", plot: Plot, values: Sequence[float], factor: float, acr
 
 
 def _apart(axes: "Axes", values: Sequence[float], across: int) -> set[float]:
-    """Return the values whose labels do not run into the one before."""
+    """Return the values whose tick labels do not overlap the label to their left."""
     low, high = axes.get_xlim()
     place = axes.transScale.transform
     ends = (place((low, 1.0))[0], place((high, 1.0))[0])
@@ -220,11 +223,11 @@ def _apart(axes: "Axes", values: Sequence[float], across: int) -> set[float]:
 
 
 _LABEL = 0.08
-"""Width of a label of a tick as a share of the width of a figure."""
+"""Width of a tick label as a share of the figure's width."""
 
 
 _TICKS = 7
-"""Levels up to which each has its tick."""
+"""Largest number of levels for which each level has its own tick."""
 
 
 def _y_axis(

@@ -1,4 +1,4 @@
-"""The executor: parts of work go to whoever has the interface of `concurrent.futures`."""
+"""Distribution of simulation tasks to threads or to a `concurrent.futures` executor."""
 
 import os
 import threading
@@ -26,35 +26,41 @@ from farlink.extras import lacking
 __all__ = ["Executor", "Team", "on_cluster"]
 
 _TASK_S = 0.5
-"""Seconds of work in a task: far above what a task costs, and short for who stops it."""
+"""Duration of a task (s): far above its overhead, and short enough for a quick Ctrl-C."""
 
 _ROUNDS = 3
-"""Tasks for each worker out of what is left, so that all of them end together."""
+"""Smallest number of tasks per worker into which the remaining work is cut.
+
+Workers then finish at nearly the same time.
+"""
 
 _BLOCK = 8
-"""Runs of a point in a row. A scenario is read once for each task that has runs of it."""
+"""Number of consecutive runs of a point that stay in one task if they fit.
+
+A task parses the scenario once for all its runs of a point.
+"""
 
 _LOOK_S = 0.2
 
 
 class Executor(Protocol):
-    """Executor as `concurrent.futures` defines it, as far as needed."""
+    """Part of the interface of `concurrent.futures.Executor` that farlink uses."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any) -> "Future[Any]":  # noqa: ANN401
-        """Call a function with these arguments, somewhere and soon."""
+        """Schedule `fn(*args)` on a worker and return its future."""
 
 
 @dataclass
 class Team:
-    """Workers: threads of this process, or an executor.
+    """Pool of workers: threads of this process, or an external executor.
 
     Parameters
     ----------
     jobs
-        Threads, if there is no executor.
+        Number of threads, used without an executor.
     executor
-        Anything with `submit`: a pool of processes, `client.get_executor()` of Dask. It is
-        not shut down.
+        Object with `submit`, such as a process pool or Dask's `client.get_executor()`. Team does
+        not shut it down.
     """
 
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
@@ -68,15 +74,15 @@ class Team:
         take: Callable[[Sequence[Numbers]], None],
         tell: Callable[[int], None] | None = None,
     ) -> None:
-        """Simulate parts and hand over their numbers as they come, in any order.
+        """Simulate parts, and pass the numbers of each finished task to `take`, in any order.
 
-        `tell` is told now and then how many runs are done. When it or `take` raises, and on
-        Ctrl-C, nothing new begins, and what is done has been handed over.
+        `tell` is called every 0.2 s with the number of finished runs. If `tell` or `take` raises,
+        or on Ctrl-C, no new task starts, and `take` has received all finished tasks.
 
         Raises
         ------
         RunError
-            If a run fails, or workers are lost and nobody takes their work.
+            If a run fails, or workers die and the executor does not restart their tasks.
         """
         if not parts:
             return
@@ -140,7 +146,7 @@ class _Shift:
         self.left = sum(len(block.runs) for block in self.blocks)
         try:
             while self.blocks or self.pending:
-                # One more for each worker than it can do now, so that none waits for us.
+                # Keep one task queued per worker beside the running one, so that no worker idles.
                 while self.blocks and len(self.pending) < 2 * self.workers:
                     self.pending.add(self.submit(self._task()))
                 ready, self.pending = wait(self.pending, _LOOK_S, FIRST_COMPLETED)
@@ -152,7 +158,7 @@ class _Shift:
             raise RunError(f"workers are gone: {str(error) or type(error).__name__}") from error
         finally:
             for task in self.pending:
-                # What is done while others stop is kept, too.
+                # Keep the results of tasks that finished while the others were cancelled.
                 if not task.cancel() and task.done():
                     with suppress(Exception, CancelledError):
                         self._take(task)
@@ -174,7 +180,7 @@ class _Shift:
             self.cost[number.point] = result.seconds / runs
 
     def _task(self) -> list[Part]:
-        """Cut a task off the front: of many short runs, or one that is long."""
+        """Remove blocks for one task from the queue: many short runs, or a single long one."""
         mean = self.seconds / self.done if self.done else None
         parts: list[Part] = []
         budget = 0.0
@@ -183,7 +189,7 @@ class _Shift:
         while self.blocks:
             block = self.blocks.popleft()
             cost = self.cost.get(block.point, mean)
-            # Until something is known, one run at a time tells how long it takes.
+            # Until a duration is measured, a task has one run.
             fits = 1 if cost is None or cost <= 0 else max(1, int(budget / cost))
             if fits < len(block.runs):
                 self.blocks.appendleft(Part(block.point, block.text, block.runs[fits:]))
@@ -199,9 +205,9 @@ class _Shift:
 
 
 def _blocks(parts: Sequence[Part]) -> Iterator[Part]:
-    """Cut parts into blocks of runs, the first block of every part first.
+    """Cut parts into blocks of runs, and yield the first block of every part first.
 
-    So what is done when somebody stops it is of every point.
+    After an early stop all points have about the same number of runs.
     """
     most = max(len(part.runs) for part in parts)
     for first in range(0, most, _BLOCK):
@@ -211,11 +217,11 @@ def _blocks(parts: Sequence[Part]) -> Iterator[Part]:
 
 
 class _StoppedError(Exception):
-    """Ends a run in a thread whose work nobody waits for any more."""
+    """Aborts a running simulation in a worker thread after the sweep was stopped."""
 
 
 def _workers(executor: object) -> int:
-    """Return how many tasks an executor does at a time, as far as it tells."""
+    """Return how many tasks an executor runs at once, or the number of CPUs if unknown."""
     most = getattr(executor, "_max_workers", None)
     if isinstance(most, int):
         return most
@@ -227,7 +233,7 @@ def _workers(executor: object) -> int:
 
 @contextmanager
 def on_cluster(address: str) -> Iterator[Executor | None]:
-    """Give the executor of a Dask cluster, from the address of its scheduler; none without one.
+    """Yield the executor of the Dask cluster whose scheduler is at `address`, or None if empty.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Experiments: points in, numbers out; what is known is not simulated again."""
+"""Experiments: simulate points, and reuse the numbers of runs that are already known."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,10 +19,10 @@ from farlink.experiment.work import Part
 __all__ = ["Experiment", "Tell"]
 
 Tell = Callable[[int, int], None]
-"""Told now and then how many of the missing runs are done, and how many are missing in all."""
+"""Progress callback: finished runs among the missing ones, and the number of missing runs."""
 
 _FLUSH_S = 2.0
-"""Seconds after which what is done is written: the most that a killed process loses."""
+"""Interval between writes to the store (s): the most work that a killed process loses."""
 
 _FLUSH_NUMBERS = 4_000_000
 
@@ -31,29 +31,29 @@ _MOST_JOBS = 1024
 
 @dataclass
 class Experiment:
-    """Simulates points, and knows what came out.
+    """Simulates points and holds the resulting numbers.
 
     Parameters
     ----------
     store
-        Where numbers are kept: a folder, or a `Store`; without one in memory alone.
+        Folder or `Store` that keeps the numbers; by default they are kept only in memory.
     name
-        What the points of the store are described as.
+        Name of the experiment under which the store describes the points.
     jobs
-        Threads, by default one per processor.
+        Number of threads; by default one per processor.
     executor
-        Who simulates instead of threads of this process: anything with the interface of
-        `concurrent.futures`.
+        Executor with the interface of `concurrent.futures`, used instead of threads of this
+        process.
     tell
-        Told of the progress.
+        Progress callback.
     keep
-        Whether what is in the store is held in memory, too, once it was asked for: for those who
-        ask for it again and again.
+        Whether numbers read from the store are also cached in memory, for repeated reads.
 
     Attributes
     ----------
     simulated_runs, events, worked_s
-        Runs that were simulated, not found; their events; and how long workers were at it.
+        Runs that were simulated (not found in the store), their events, and the time that all
+        workers spent (s).
     """
 
     store: Store | Path | str | None = None
@@ -73,16 +73,16 @@ class Experiment:
 
     @property
     def events(self) -> int:
-        """Events of all runs that were simulated."""
+        """Number of simulation events over all runs simulated by this object."""
         return self._team.events
 
     @property
     def worked_s(self) -> float:
-        """Seconds that workers simulated, all together."""
+        """Time that all workers together spent on simulation (s)."""
         return self._team.worked_s
 
     def missing(self, wanted: Iterable[tuple[Point, int]]) -> list[Part]:
-        """Return the runs that are not there yet, of so many of each point."""
+        """Return the runs still to simulate to have the wanted number of runs of each point."""
         counts: dict[str, int] = {}
         texts: dict[str, str] = {}
         for point, runs in wanted:
@@ -95,9 +95,9 @@ class Experiment:
         return [part for part in parts if part.runs]
 
     def simulate(self, wanted: Iterable[tuple[Point, int]]) -> None:
-        """Simulate what is missing of so many runs of each point.
+        """Simulate the missing runs, up to the wanted number of each point.
 
-        With a store, Ctrl-C leaves what is done in it.
+        With a store, runs that finished before Ctrl-C are kept.
 
         Raises
         ------
@@ -141,11 +141,11 @@ class Experiment:
         self.store.tidy()
 
     def values(self, point: Point, measure: str, runs: int | None = None) -> NDArray[np.float64]:
-        """Return a measure of a point, run by run, NaN where a run had none.
+        """Return a measure of a point, a value per run, NaN where a run has none.
 
-        Run k of all points has the same random numbers, so values of two points are pairs.
-        With `runs` what is missing of so many runs is simulated first, otherwise it is of
-        the runs that there are.
+        Run k of all points uses the same random numbers, so the values of two points are pairs.
+        With `runs`, missing runs up to that number are simulated first. Without it, the values of
+        all existing runs are returned.
 
         Raises
         ------
@@ -177,9 +177,9 @@ class Experiment:
         return held.numbers(point.key)
 
     def read(self, points: Iterable[Point], measures: Sequence[str]) -> dict[str, Numbers]:
-        """Return numbers of points that were simulated, by their keys.
+        """Return the numbers of simulated points, by key.
 
-        They have these measures at least, and what sums over flows need.
+        They contain at least the named measures and the columns needed for sums over flows.
         """
         keys = list(dict.fromkeys(point.key for point in points))
         if isinstance(self.store, Store):
@@ -187,7 +187,7 @@ class Experiment:
         return {key: self._held[key].numbers(key) for key in keys}
 
     def _there(self, counts: Mapping[str, int]) -> Mapping[str, Ranges]:
-        """Return which runs of these points there are: so many from the first at least, or all."""
+        """Return the existing runs by point key; memory is enough if it has all `counts` runs."""
         held: dict[str, Ranges] = {}
         if self.keep or self.store is None:
             held = {key: self._held[key].runs for key in counts.keys() & self._held.keys()}
@@ -207,7 +207,7 @@ class Experiment:
 
 @dataclass
 class _Held:
-    """Numbers of a point in memory."""
+    """Numbers of one point, held in memory."""
 
     layout: Layout
     parts: list[Numbers] = field(default_factory=list)
@@ -233,7 +233,7 @@ class _Held:
 
 
 class _Writer:
-    """Puts numbers into a store, many at a time."""
+    """Buffer that writes numbers to a store in large parts."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

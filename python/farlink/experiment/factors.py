@@ -1,4 +1,4 @@
-"""Factors: what a sweep varies, and the levels of each."""
+"""Factors that a sweep varies, and the levels of each."""
 
 import re
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"\s*([-+]?[0-9._]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z/%]*)\s*
 
 @dataclass(frozen=True)
 class Level:
-    """A level: how it is called, and what it sets, by path ("tcp" is the name of a TCP)."""
+    """Level of a factor: its label, and the values that it sets by path ("tcp" selects a TCP)."""
 
     label: str
     value: Value
@@ -34,7 +34,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Range:
-    """Levels between two ends, for designs that draw them."""
+    """Interval from which a design draws levels."""
 
     low: float
     high: float
@@ -43,9 +43,9 @@ class Range:
     whole: bool
 
     def at(self, share: float) -> int | float | str:
-        """Return the level at a share of the range, as scenarios write it."""
+        """Return the level at fraction `share` of the range, as a scenario writes the value."""
         if self.whole:
-            # Each whole number has the same room.
+            # Each whole number gets an interval of equal length.
             ends = (self.low, self.high + 1)
             return min(int(np.floor(self._between(share, *ends))), int(self.high))
         value = float(f"{self._between(share, self.low, self.high):.6g}")
@@ -59,7 +59,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Factor:
-    """Factor of a sweep, with its levels or the range that they are drawn from."""
+    """Factor of a sweep, with its levels or the range from which levels are drawn."""
 
     name: str
     levels: tuple[Level, ...] = ()
@@ -69,20 +69,20 @@ class Factor:
 
     @cached_property
     def unit(self) -> str:
-        """Unit that all levels have in common; empty if they are names or bare numbers."""
+        """Common unit of all levels; empty if they are names or plain numbers."""
         table = {_measured(level.value)[1] for level in self.levels}
         return table.pop() if len(table) == 1 else ""
 
     @cached_property
     def is_number(self) -> bool:
-        """Whether levels can be placed on an axis."""
+        """Whether all levels are numbers, so that they can be placed on an axis."""
         several = {_measured(level.value)[1] for level in self.levels}
         return len(several) == 1 and all(
             isinstance(self.shown(level), int | float) for level in self.levels
         )
 
     def shown(self, level: Level) -> Value:
-        """Return a level as tables show it: a number in `unit` where all are numbers."""
+        """Return the value of a level for tables: a number in `unit` if all levels are numbers."""
         number, unit = _measured(level.value)
         if number is None or unit != self.unit or isinstance(level.value, bool):
             return level.label
@@ -91,7 +91,7 @@ class Factor:
         return number
 
     def with_levels(self, shares: "np.typing.NDArray[np.float64]") -> "Factor":
-        """Return the factor with as many levels as there are shares, drawn by them."""
+        """Return the factor with one level for each share, taken from its range or list."""
         if self.range is not None:
             drawn = [self.range.at(float(share)) for share in shares]
             levels = tuple(_level(draw, self.paths) for draw in drawn)
@@ -107,7 +107,7 @@ def read_factor(name: str, value: object, reading: Reading) -> Factor:
     Raises
     ------
     ScenarioError
-        If it is none.
+        If the value is not a valid factor.
     """
     at = reading.at("factors", name)
     if isinstance(value, list):
@@ -179,7 +179,7 @@ def level_label(value: object) -> str:
 
 
 def settings(spec: object, at: Reading) -> dict[str, Any]:
-    """Read values by path; tables under a name without a dot are paths written in parts."""
+    """Flatten a table to values by dotted path; nested tables are joined with dots."""
     if not isinstance(spec, Mapping):
         at.wrong(f'{spec!r} is no table of settings; write {{ "tcp.initial_window" = 10 }}')
     table: dict[str, Any] = {}
@@ -224,7 +224,7 @@ def _split(value: object, end: str, at: Reading) -> tuple[float, str]:
 
 
 def _measured(value: Value) -> tuple[float | int | None, str]:
-    """Return a value as a number in its basic unit, and that unit."""
+    """Return a value as a number in its base unit, and that unit."""
     if isinstance(value, bool):
         return None, ""
     if isinstance(value, int | float):

@@ -1,4 +1,4 @@
-"""Numbers of runs: a row per run, with the meaning of each column."""
+"""Matrix of measured numbers: a row for each run, and a description of each column."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,11 +13,14 @@ from farlink.errors import ScenarioError
 __all__ = ["OF_DATAGRAMS", "Column", "Layout", "Numbers", "columns_of", "of_run"]
 
 Column = tuple[str, str, str]
-"""What a number is: its scope ("flow", "link", "run", "agent"), the flow, the direction of a
-link ("satellite.down") or agent that it is of, and its measure."""
+"""Description of a column: (scope, name, measure).
+
+The scope is "flow", "link", "run" or "agent". The name is that of the flow, the direction of a link
+("satellite.down") or the agent.
+"""
 
 OF_DATAGRAMS = ("datagrams_sent", "datagrams_lost", "datagrams_received")
-"""Measures that only flows of datagrams have, and their loss rate."""
+"""Counts from which the loss rate of a datagram flow follows; TCP flows lack them."""
 
 Layout = tuple[Column, ...]
 
@@ -31,9 +34,9 @@ class Numbers:
     point
         Key of the point.
     layout
-        What each column of `values` is.
+        Description of each column of `values`.
     runs
-        Numbers of the runs, rising.
+        Run numbers, ascending.
     values
         A row per run; NaN where a run had nothing to measure.
     """
@@ -45,16 +48,16 @@ class Numbers:
 
 
 def columns_of(layout: Layout, measure: str) -> list[int]:
-    """Return the columns that a measure is made of.
+    """Return the columns from which a measure is computed.
 
-    "goodput" is of all flows over TCP (of datagrams, if there are only those), or of the
-    run; "download.goodput" of a flow, "satellite.down.utilisation" of a direction of a link,
-    "snoop.base.radio.retransmitted" of an agent.
+    "goodput" covers all TCP flows (the datagram flows, if there are no others), or the run.
+    "download.goodput" is that of a flow, "satellite.down.utilisation" that of a link's direction,
+    and "snoop.base.radio.retransmitted" that of an agent.
 
     Raises
     ------
     ScenarioError
-        If there is no such measure.
+        If the runs lack the measure.
     """
     places = _places(layout)
     whole, dot, last = measure.rpartition(".")
@@ -63,7 +66,7 @@ def columns_of(layout: Layout, measure: str) -> list[int]:
         entry = places.get(("", measure))
     if entry is None:
         raise ScenarioError(f"measure {measure!r} is not there; {_known(layout, last, whole)}")
-    # By name, so that sums over flows are the same bits wherever their numbers come from.
+    # Sorted by name, so that a sum over flows adds in the same order whatever the column order.
     return sorted(entry, key=lambda place: layout[place])
 
 
@@ -93,10 +96,10 @@ def _known(layout: Layout, last: str, whole: str) -> str:
 
 
 def of_run(numbers: Numbers, measure: str) -> NDArray[np.float64]:
-    """Return a measure run by run; NaN where a run had none.
+    """Return a measure, a value per run, NaN where a run has none.
 
-    Over several flows goodput, bytes and counts are summed, other measures averaged,
-    and a loss rate is that of all datagrams together, as `Result.total` does it.
+    Over several flows, goodput, bytes and counts are summed. The loss rate is that of all datagrams
+    together, and other measures are averaged, as in `Result.total`.
     """
     columns = columns_of(numbers.layout, measure)
     if len(columns) == 1:
@@ -124,5 +127,5 @@ def of_run(numbers: Numbers, measure: str) -> NDArray[np.float64]:
 
 
 def _values(numbers: Numbers, columns: Sequence[int]) -> NDArray[np.float64]:
-    # The order in memory decides in which order numbers are added.
+    # NumPy's order of addition depends on the memory layout, so the layout is fixed.
     return np.ascontiguousarray(numbers.values[:, list(columns)])

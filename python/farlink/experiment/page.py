@@ -1,4 +1,4 @@
-"""The page of a sweep, and its numbers as files."""
+"""HTML page of a sweep, and the files with its numbers."""
 
 import base64
 import math
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["cell", "cells", "changes", "verdict", "write"]
 
 _MOST_ROWS = 2000
-"""Rows of a table of the page; the CSV has all."""
+"""Largest number of rows of a table on the page; the CSV file has all rows."""
 
 
 def write(result: "SweepResult", directory: Path, final: Path) -> list[Path]:
-    """Write everything of a result; see `SweepResult.save`."""
-    # Matplotlib takes its time, and the command's table needs none.
+    """Write all files of a sweep's result; see `SweepResult.save`."""
+    # Imported late because Matplotlib loads slowly and the command's table does not need it.
     from farlink.plot.style import save
 
     written: list[Path] = []
@@ -84,7 +84,7 @@ def _render(
 
 
 def cells(result: "SweepResult") -> tuple[list[str], list[list[str]]]:
-    """Return the head and the rows of a table: a row per point, mean and half its interval."""
+    """Return the header and rows of the table of means: a row per point, mean ± half interval."""
     scales = {}
     for measure in result.measures:
         means = [result.estimate(item, measure).mean or 0.0 for item in result.plan.points]
@@ -106,7 +106,7 @@ def cells(result: "SweepResult") -> tuple[list[str], list[list[str]]]:
 
 
 def changes(result: "SweepResult", table: "pd.DataFrame") -> tuple[list[str], list[list[str]]]:
-    """Return the head and the rows of a table of differences, with what their interval says."""
+    """Return the header and rows of a table of differences, with a verdict for each."""
     head = [*result.factors, "measure", "difference", "%", "95 % interval (%)", ""]
     rows = []
     labels = [
@@ -135,7 +135,7 @@ def changes(result: "SweepResult", table: "pd.DataFrame") -> tuple[list[str], li
 
 
 def is_random(result: "SweepResult") -> bool:
-    """Return whether the runs of a point differ in a measure of the table; true of single runs."""
+    """Return whether any measure of the table varies between runs; true for a single run."""
     return max(result.runs) < 2 or any(
         result.estimate(point, measure).has_spread
         for point in result.plan.points
@@ -144,7 +144,7 @@ def is_random(result: "SweepResult") -> bool:
 
 
 def verdict(low: float, high: float) -> str:
-    """Return the verdict from the interval of a difference."""
+    """Return the verdict that a difference's 95 % interval allows."""
     if math.isnan(low):
         return "one run: no interval"
     if low > 0:
@@ -157,7 +157,7 @@ def _signed(value: float) -> str:
 
 
 def cell(mean: float | None, half: float | None, factor: float) -> str:
-    """Write a mean and half its interval, both divided by a factor, with digits that count."""
+    """Format a mean ± half its interval, both divided by `factor`, to the significant digits."""
     if mean is None or math.isnan(mean):
         return "-"
     if not half or math.isnan(half):  # one run, or runs that are the same

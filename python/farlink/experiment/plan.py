@@ -1,4 +1,4 @@
-"""Plan of a sweep: its file, read and checked, and the resulting points."""
+"""Plan of a sweep: reads and checks the sweep file, and builds its points."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from farlink.experiment.sequential import Precision, Rule, read_precision
 __all__ = ["Against", "Plan", "Plot", "read"]
 
 RUNS = 30
-"""Runs of a point, unless said otherwise."""
+"""Default number of runs of each point."""
 
 _KEYS = ("name", "description", "scenario", "runs", "seed", "precision", "measures", "set",
          "factors", "design", "against", "plots")  # fmt: skip
@@ -42,7 +42,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Against:
-    """A factor whose levels are compared with one of them, run by run."""
+    """Comparison of all levels of a factor with one of them, run by run."""
 
     factor: str
     level: str
@@ -50,20 +50,20 @@ class Against:
 
 @dataclass(frozen=True)
 class Plan:
-    """A sweep, ready to run.
+    """Sweep that is ready to run.
 
     Attributes
     ----------
     factors
-        What is varied; of drawn designs with the levels that were drawn.
+        Factors that are varied; for a drawn design, with the drawn levels.
     combinations, points
-        The level of each factor, and the resolved scenario, of each point.
+        For each point, the level of each factor, and the resolved scenario.
     runs
-        Runs of a point; with `precision` as many as `rule` has most.
+        Runs of a point; with `precision`, the largest number that `rule` allows.
     measures
-        What tables show; empty for the usual ones.
+        Measures of the tables; empty for the default ones.
     text
-        The file, if there is one.
+        Text of the sweep file, if there is one.
     """
 
     name: str
@@ -93,12 +93,12 @@ def read(
     precision: Mapping[str, Any] | None = None,
     seed: int | None = None,
 ) -> Plan:
-    """Read a sweep from a file or a mapping like one; the arguments stand before what it says.
+    """Read a sweep from a file or a mapping; arguments override the values of the file.
 
     Raises
     ------
     ScenarioError
-        If anything in it is wrong, of any of its points.
+        If the file or any of its points is invalid.
     """
     tree, origin, directory, text = _tree(what)
     at = Reading(origin)
@@ -259,7 +259,7 @@ def _points(
 
 
 def _beside(scenario: str | Mapping[str, Any], directory: Path) -> str | Path | Mapping[str, Any]:
-    """Return a file beside the sweep's, where there is one, or what was given."""
+    """Return the scenario's path beside the sweep file if it exists, else `scenario` itself."""
     if isinstance(scenario, str) and files.is_file(directory / scenario):
         return directory / scenario
     return scenario

@@ -13,22 +13,22 @@ from farlink import _farlink, source
 __all__ = ["Factor", "Point"]
 
 Factor = str | int | float | bool
-"""Level of a factor, as people read it."""
+"""Label of a factor's level, for tables and figures."""
 
 _SAYS_NOTHING = ("name", "description")
-"""Keys of a scenario without effect on its numbers."""
+"""Keys of a scenario that do not affect its numbers, and are left out of the hash."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A resolved scenario with named factors.
+    """Resolved scenario with named factors.
 
     Attributes
     ----------
     text
         The resolved scenario, as JSON.
     factors
-        What was set to make it, by name: ``{"tcp": "cubic", "loss": 0.01}``.
+        Values set to make the scenario, by name: ``{"tcp": "cubic", "loss": 0.01}``.
     """
 
     text: str
@@ -49,7 +49,7 @@ class Point:
         Raises
         ------
         ScenarioError
-            If anything asked for is wrong.
+            If an argument is wrong.
         """
         where = source.find(scenario)
         texts = where.resolve(None if tcp is None else [tcp], source.changes(overrides, seed))
@@ -63,10 +63,9 @@ class Point:
 
     @cached_property
     def key(self) -> str:
-        """Hash of the scenario with its seed, and of the engine.
+        """Hash of the engine version and the scenario with its seed.
 
-        With the number of a run it names that run's numbers: whoever simulates the same
-        again gets the same bits.
+        Key and run number identify a run's numbers: simulating them again yields the same bits.
         """
         table = {key: item for key, item in self.scenario.items() if key not in _SAYS_NOTHING}
         text = json.dumps([_farlink.engine(), table], sort_keys=True)
@@ -74,5 +73,5 @@ class Point:
 
     @property
     def label(self) -> str:
-        """Factors in a line."""
+        """All factors in one line of text."""
         return ", ".join(f"{name} {level}" for name, level in self.factors.items())

@@ -1,4 +1,4 @@
-"""Sets of run numbers, as ranges: a million runs are one."""
+"""Sets of run numbers, stored as ranges so that a million consecutive runs are one entry."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -6,7 +6,7 @@ __all__ = ["Ranges"]
 
 
 class Ranges:
-    """Whole numbers as disjoint rising ranges from a first to before a last."""
+    """Set of integers as disjoint ascending half-open ranges [first, end)."""
 
     def __init__(self, pairs: Iterable[Sequence[int]] = ()) -> None:
         self._pairs: list[tuple[int, int]] = []
@@ -40,7 +40,7 @@ class Ranges:
         self._pairs = joined
 
     def add_each(self, numbers: Iterable[int]) -> None:
-        """Add numbers one by one."""
+        """Add several numbers."""
         pairs: list[tuple[int, int]] = []
         for number in numbers:
             if pairs and pairs[-1][1] == number:
@@ -50,7 +50,7 @@ class Ranges:
         self.add(pairs)
 
     def common(self, other: "Ranges") -> "Ranges":
-        """Return what both have."""
+        """Return the intersection with another set."""
         pairs = (
             (max(a, c), min(b, d))
             for a, b in self._pairs
@@ -60,7 +60,7 @@ class Ranges:
         return Ranges(pairs)
 
     def missing(self, count: int) -> list[int]:
-        """Return the numbers below `count` that are not there."""
+        """Return the numbers in 0..count-1 that are not in the set."""
         lacks: list[int] = []
         at = 0
         for low, past in self._pairs:

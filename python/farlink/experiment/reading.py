@@ -1,4 +1,4 @@
-"""Reader of a tree of settings; errors name the place and the right form."""
+"""Reader of nested settings whose errors name the place and the expected form."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,13 @@ __all__ = ["Reading"]
 
 @dataclass(frozen=True)
 class Reading:
-    """A place in a file or mapping: its name, and the keys that lead to it."""
+    """Place in a file or mapping: the file's name, and the keys that lead to the value."""
 
     origin: str
     path: tuple[str, ...] = ()
 
     def at(self, *keys: str) -> "Reading":
-        """Return a place below."""
+        """Return the place below this one under `keys`."""
         return Reading(self.origin, (*self.path, *keys))
 
     def wrong(self, message: str) -> NoReturn:
@@ -27,7 +27,7 @@ class Reading:
         raise ScenarioError(f"{self.origin}: {where}{message}")
 
     def known(self, table: Mapping[str, Any], keys: Sequence[str]) -> None:
-        """Refuse a key that is not among these."""
+        """Raise `ScenarioError` if the table has a key that is not in `keys`."""
         for key in table:
             if key not in keys:
                 close = difflib.get_close_matches(str(key), keys, n=1)
@@ -37,7 +37,7 @@ class Reading:
     def text(
         self, table: Mapping[str, Any], key: str, *, default: str, of: Sequence[str] = ()
     ) -> str:
-        """Return a text, one of some if they are given."""
+        """Return a string; with `of`, the string must be one of these."""
         value = table.get(key, default)
         if not isinstance(value, str) or (of and value not in of):
             wanted = f"one of {', '.join(of)}" if of else "text"
@@ -45,7 +45,7 @@ class Reading:
         return value
 
     def whole(self, table: Mapping[str, Any], key: str, least: int, most: int) -> int | None:
-        """Return a whole number, or None if it is not there."""
+        """Return an integer between `least` and `most`, or None if the key is missing."""
         value = table.get(key)
         if value is None:
             return None
@@ -54,14 +54,14 @@ class Reading:
         return value
 
     def listed(self, table: Mapping[str, Any], key: str) -> list[Any]:
-        """Return a list that is not empty; an empty one without the key must be asked for."""
+        """Return a non-empty list; without the key, an empty list."""
         value = table.get(key)
         if not isinstance(value, list) or not value:
             self.at(key).wrong(f"{value!r} is no list of levels; write [one, another]")
         return value
 
     def table(self, table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-        """Return a table, empty if it is not there."""
+        """Return a nested table; an empty one if the key is missing."""
         value = table.get(key, {})
         if not isinstance(value, Mapping):
             self.at(key).wrong(f"{value!r} is no table; write [{key}] and its keys below")

@@ -1,10 +1,11 @@
-"""Number of runs for a precision, with the level of the interval kept.
+"""Sequential choice of the number of runs, with the confidence level kept at 95 %.
 
-Whoever looks after every run and stops when the interval is narrow enough stops too often when
-it is narrow by chance: his 95 % interval misses more than 5 %. Here one looks at a few numbers of
-runs that are fixed beforehand, and the interval of every look has the same higher level, so that
-all of them together hold the mean with 95 %: the constant of Pocock (1977), with Student's
-quantile at that level in place of the normal one (Jennison and Turnbull 2000, 4.4).
+Testing after every run, and stopping once the interval is narrow enough, stops too often on an
+interval that is narrow by chance. Its nominal 95 % interval then covers the mean in fewer than 95 %
+of cases. Here the interim analyses are at a few numbers of runs fixed in advance. All of them use
+the same higher confidence level, chosen so that all intervals together cover the mean with
+probability 95 % (constant of Pocock 1977). Student's quantile at that level replaces the normal one
+(Jennison and Turnbull 2000, 4.4).
 """
 
 import math
@@ -22,17 +23,19 @@ from farlink.stats import t_quantile
 __all__ = ["Precision", "Rule", "read_precision"]
 
 LEAST, MOST = 20, 1000
-"""Runs of the first look and of the last one, unless said otherwise. With fewer than the first
-Student's t is too far from skewed samples, and rare losses may not have come yet: so many equal
-runs are taken for a point without chance."""
+"""Default numbers of runs at the first and the last interim analysis.
+
+With fewer than 20 runs, Student's t fits skewed samples badly. Rare losses may be missing too, so
+that a point with random losses would look deterministic.
+"""
 
 _STEP = math.sqrt(2)
-"""Ratio of the runs of one look to those of the look before."""
+"""Ratio of the numbers of runs of two consecutive interim analyses."""
 
 
 @dataclass(frozen=True)
 class Precision:
-    """Limit of half the interval of a measure: a share of the mean, or in its unit."""
+    """Limit for half the width of a measure's interval: relative to the mean, or absolute."""
 
     measure: str
     share: float | None = None
@@ -52,12 +55,12 @@ class Precision:
 
 @dataclass(frozen=True)
 class Rule:
-    """Times of the looks, and the quantile of each.
+    """Schedule of interim analyses, and the confidence level of their intervals.
 
     Parameters
     ----------
     least, most
-        Runs of the first and the last look.
+        Numbers of runs at the first and the last interim analysis.
     """
 
     least: int = LEAST
@@ -65,7 +68,7 @@ class Rule:
 
     @cached_property
     def looks(self) -> list[int]:
-        """Numbers of runs of the looks."""
+        """Numbers of runs at which the interval is tested."""
         entries = [self.least]
         while entries[-1] < self.most:
             entries.append(min(self.most, math.ceil(entries[-1] * _STEP)))
@@ -73,15 +76,18 @@ class Rule:
 
     @cached_property
     def level(self) -> float:
-        """Level of each interval, of which all together have 95 %."""
+        """Confidence level of each interval, such that all together cover the mean with 95 %."""
         return _level(tuple(self.looks))
 
     def next_look(self, runs: int) -> int | None:
-        """Return the runs of the next look after `runs`; None after the last."""
+        """Return the number of runs of the next interim analysis after `runs`.
+
+        None after the last.
+        """
         return next((look for look in self.looks if look > runs), None)
 
     def half_width(self, deviation: float, runs: int) -> float:
-        """Return half the interval of a mean of so many runs with this standard deviation."""
+        """Return half the interval's width, t * deviation / sqrt(runs); infinite below two runs."""
         if runs < 2:
             return math.inf
         return t_quantile((1 + self.level) / 2, runs - 1) * deviation / math.sqrt(runs)
@@ -89,7 +95,7 @@ class Rule:
 
 @lru_cache(maxsize=32)
 def _level(looks: tuple[int, ...]) -> float:
-    """Find the two-sided level of each look with which all together have 95 %."""
+    """Solve for the two-sided level per interim analysis that gives 95 % for all together."""
     if len(looks) == 1:
         return 0.95
     return 2 * normal_cdf(root(lambda c: _stays(looks, c) - 0.95, 1.9, 5.0)) - 1
@@ -99,10 +105,10 @@ _GRID = 401
 
 
 def _stays(looks: Sequence[int], constant: float) -> float:
-    """Return the probability that a standardised mean is within +-constant at every look.
+    """Return P(|standardised mean| <= constant at every interim analysis).
 
-    The sum of n normal values is a random walk; its density inside the bounds is carried from
-    look to look (Armitage, McPherson and Rowe 1969), by Simpson's rule.
+    The sum of n normal values is a random walk. Its density inside the bounds is propagated from
+    one analysis to the next by Simpson's rule (Armitage, McPherson and Rowe 1969).
     """
     weights = np.ones(_GRID)
     weights[1:-1:2], weights[2:-1:2] = 4.0, 2.0
@@ -127,7 +133,7 @@ def _stays(looks: Sequence[int], constant: float) -> float:
 
 
 def read_precision(spec: object, at: Reading) -> tuple[list[Precision], Rule]:
-    """Read the table `precision`: measures with "2 %" or a number in their unit, least, most."""
+    """Read the table `precision`: measures with "2 %" or an absolute limit, `least` and `most`."""
     if not isinstance(spec, dict) or not spec:
         at.wrong(f'{spec!r} is no precision; write precision = {{ goodput = "2 %" }}')
     least = at.whole(spec, "least", 2, 1_000_000)

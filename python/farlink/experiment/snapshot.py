@@ -1,6 +1,6 @@
-"""Snapshot of a store: the parts that count at an instant, and views of their rows.
+"""Snapshot of a store: its valid parts at an instant, and views of their rows.
 
-A query and the runs that its rows belong to must come from the same snapshot, because another
+A query and the list of runs that it covers must come from the same snapshot, because another
 process may add or merge parts between two snapshots.
 """
 
@@ -20,16 +20,16 @@ __all__ = ["Content", "Snapshot", "repeated", "text"]
 
 @dataclass(frozen=True)
 class Content:
-    """Content of a part, from its footer.
+    """Footer of a part: its runs, and the parts that it replaces.
 
     Attributes
     ----------
     rows
         Number of rows.
     covers
-        Runs of which it has the numbers, by the key of their point.
+        Runs whose numbers the part contains, by the key of their point.
     replaces
-        Names of the parts that were merged into it.
+        Names of the parts that were merged into this part.
     """
 
     rows: int
@@ -39,7 +39,7 @@ class Content:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Files of a store that count at one instant.
+    """Valid files of a store at one instant.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Snapshot:
 
     @cached_property
     def covered(self) -> dict[str, Ranges]:
-        """Runs that have numbers, by the key of their point."""
+        """Stored runs, by the key of their point."""
         covered: dict[str, Ranges] = {}
         for part in self.parts.values():
             for key, ranges in part.covers.items():
@@ -70,7 +70,7 @@ class Snapshot:
         return [self.folder / name for name in (*self.parts, *self.points)]
 
     def add_views(self, duck: "duckdb.DuckDBPyConnection") -> None:
-        """Create the views `results` and `points` of a connection."""
+        """Create the views `results` and `points` in a DuckDB connection."""
         self._add_results(duck)
         self._add_points(duck)
 
@@ -116,7 +116,7 @@ class Snapshot:
 
 
 def repeated(parts: Mapping[str, Content]) -> dict[str, dict[str, Ranges]]:
-    """Return the runs of each part that an earlier part has, too, by the key of their point."""
+    """Return the runs of each part that an earlier part also contains, by point key."""
     seen: dict[str, Ranges] = {}
     twice: dict[str, dict[str, Ranges]] = {}
     for name, part in parts.items():
@@ -129,5 +129,5 @@ def repeated(parts: Mapping[str, Content]) -> dict[str, dict[str, Ranges]]:
 
 
 def text(value: str) -> str:
-    """Return a text as a literal of SQL."""
+    """Quote a string as an SQL literal."""
     return "'" + value.replace("'", "''") + "'"

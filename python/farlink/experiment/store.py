@@ -1,10 +1,11 @@
-"""The store: numbers of runs as Parquet files in a folder, queried with DuckDB.
+"""Store of run results: Parquet files in a folder, queried with DuckDB.
 
-A file, a *part*, is written whole or not at all, under a name that nobody else takes; it says
-in its footer which runs of which points it has. So a killed process loses what it had
-not yet written and harms nothing, two processes can write at once, and what both have
-simulated counts once. Now and then many small parts are merged into one, which names those that
-it replaces: they count no more from the moment it is there.
+A file is called a *part*. It is written atomically under a unique name, and its footer lists the
+runs of each point that it contains. A killed process therefore loses only unwritten runs and
+damages nothing. Two processes can write at once, and a run that both have simulated counts once.
+
+Many small parts are merged into one from time to time. The merged part lists the parts that it
+replaces, and these are ignored as soon as it exists.
 """
 
 import json
@@ -36,37 +37,37 @@ _HEAD = "farlink-store.json"
 _FORMAT = "farlink-store/2"
 _FILE = re.compile(r"(part|points)-.*\.parquet")
 _MERGE = 32
-"""Small parts from which on they are merged."""
+"""Number of small parts that triggers a merge."""
 
 _LARGE = 8_000_000
-"""Rows of a part that is not merged with others any more: some 30 MB."""
+"""Number of rows (some 30 MB) from which a part is no longer merged."""
 
 _TRIES = 5
-"""Attempts at a reading that merges may disturb; the next one keeps merges from starting."""
+"""Attempts to read while merges may interfere; the last attempt blocks merges."""
 
 
 T = TypeVar("T")
 
 
 class _MergedError(Exception):
-    """Files of a snapshot are gone, because another process merged them."""
+    """Raised when files of a snapshot are gone because another process merged them."""
 
 
 @dataclass
 class Store:
-    """A folder with numbers of runs.
+    """Folder with the numbers of runs.
 
     Parameters
     ----------
     path
-        The folder; it is made if it is not there.
+        The folder; created if missing.
 
     Raises
     ------
     ScenarioError
-        If the folder has something else in it.
+        If the folder contains other files.
     OutputError
-        If it cannot be made.
+        If the folder cannot be created.
     """
 
     path: Path
@@ -81,7 +82,7 @@ class Store:
         if self._is_there():
             return
         if self.path.exists() and not self._may_be_taken():
-            # Another process may have made the store since the first look.
+            # Another process may have created the store since the first check.
             if self._is_there():
                 return
             raise ScenarioError(
@@ -101,30 +102,30 @@ class Store:
         return True
 
     def _may_be_taken(self) -> bool:
-        """Return whether the folder holds only files that another process is about to write."""
+        """Return whether the folder is empty but for temporary files of another process."""
         return self.path.is_dir() and all(
             path.name.startswith(files.TEMPORARY) for path in self.path.iterdir()
         )
 
     @classmethod
     def there(cls, path: str | Path) -> "Store":
-        """Open a store that must be there.
+        """Open an existing store.
 
         Raises
         ------
         ScenarioError
-            If it is not.
+            If the folder is not a store.
         """
         if not (Path(path) / _HEAD).exists():
             raise ScenarioError(f"{path}: no store; `farlink sweep FILE` makes one")
         return cls(Path(path))
 
     def covered(self) -> dict[str, Ranges]:
-        """Return the stored runs by the key of their point, read-only."""
+        """Return the stored runs by point key, as a read-only view."""
         return self._look().covered
 
     def describe(self, experiment: str, points: Iterable[Point]) -> None:
-        """Write down what the points of an experiment are, where it is not yet."""
+        """Write the description of an experiment's points that are not described yet."""
         self._look()
         new = [point for point in points if (experiment, point.key) not in self._described]
         if new:
@@ -132,12 +133,12 @@ class Store:
             self._described |= {(experiment, point.key) for point in new}
 
     def add(self, numbers: Sequence[Numbers]) -> None:
-        """Write numbers as a new part.
+        """Write numbers as a new part, atomically.
 
         Raises
         ------
         OutputError
-            If it cannot be written; nothing of it is there then.
+            If the part cannot be written; no partial file is left.
         """
         if not numbers:
             return
@@ -149,9 +150,9 @@ class Store:
         self._parts[name] = Content(len(rows), covers, [])
 
     def numbers(self, keys: Iterable[str], measures: Sequence[str] | None = None) -> list[Numbers]:
-        """Read numbers of some points, a point at a time, runs rising.
+        """Read the numbers of some points, point by point, with ascending run numbers.
 
-        All, or those of `measures` and what sums over flows need.
+        Reads all measures, or only `measures` and the columns needed for sums over flows.
         """
         wanted = set(keys)
         filters: dict[str, set[str]] = {"point": wanted}
@@ -182,18 +183,18 @@ class Store:
         return self._between_merges(attempt)
 
     def query(self, sql: str, parameters: Sequence[object] | None = None) -> "pd.DataFrame":
-        """Ask DuckDB.
+        """Run an SQL query in DuckDB.
 
-        There is `results` (point, run, scope, name, measure, value), and `points`
-        (experiment, point, factors, engine, seed, scenario), with factors as a map of text.
+        The tables are `results` (point, run, scope, name, measure, value) and `points` (experiment,
+        point, factors, engine, seed, scenario). `factors` maps text to text.
         """
         return self.ask(lambda duck: duck.execute(sql, parameters).df())
 
     def ask(self, question: "Callable[[duckdb.DuckDBPyConnection], T]") -> T:
-        """Return the answer of a function to a connection that has the views of `query`.
+        """Call `question` with a connection that has the views of `query`, and return its result.
 
-        All rows that it sees are of one instant. It is called again if another process merged
-        parts in the meantime.
+        All rows come from one snapshot. `question` is called again if another process merged parts
+        in the meantime.
         """
         try:
             import duckdb
@@ -219,7 +220,7 @@ class Store:
         return self._between_merges(attempt)
 
     def _between_merges(self, attempt: "Callable[[], T]") -> T:
-        """Call a function until no merge disturbs it; the last call keeps merges from starting."""
+        """Call `attempt` until no merge interferes; the last attempt blocks merges."""
         for _ in range(_TRIES):
             with suppress(_MergedError):
                 return attempt()
@@ -227,21 +228,21 @@ class Store:
             return attempt()
 
     def tidy(self, *, at_least: int = _MERGE) -> None:
-        """Merge small parts if there are many, unless another process is at it."""
+        """Merge small parts if there are at least `at_least`, unless another process is merging."""
         if len(self._small(self._look())) < at_least:
             return
         with self._locked() as alone:
             if not alone:
                 return
             snapshot = self._look_once()
-            # Leftovers of a process that was stopped before it removed what it had merged.
+            # Remove merged parts that a process left because it was stopped before it removed them.
             self._remove(self._parts.keys() - snapshot.parts.keys())
             chosen = self._small(snapshot)
             if len(chosen) >= at_least:
                 self._merge({name: snapshot.parts[name] for name in chosen})
 
     def _small(self, snapshot: Snapshot) -> list[str]:
-        """Return the names of small parts, as many as make one large part."""
+        """Return the names of small parts, up to the rows of one large part."""
         small = sorted((part.rows, name) for name, part in snapshot.parts.items())
         chosen: list[str] = []
         rows = 0
@@ -282,17 +283,17 @@ class Store:
         return name
 
     def _look(self) -> Snapshot:
-        """Return a snapshot of the present files."""
+        """Read the current snapshot."""
         return self._between_merges(self._look_once)
 
     def _look_once(self) -> Snapshot:
-        """Read the footers of files that are new, and forget those that are gone.
+        """Read the footers of new files, and drop those of files that are gone.
 
         Raises
         ------
         _MergedError
-            If files went while they were listed or read. A file that another one replaces goes
-            after that one has come, so a listing may have missed both.
+            If files vanished while they were listed or read. A merge adds its part before it
+            removes the replaced ones, so a listing may have missed both.
         """
         before = self._listed()
         names = self._listed()
@@ -327,9 +328,10 @@ class Store:
 
     @contextmanager
     def _locked(self, *, shared: bool = False) -> Iterator[bool]:
-        """Hold the lock of those who merge, or a share of it, with which nobody merges.
+        """Hold the merge lock: exclusive to merge, or shared to keep others from merging.
 
-        False if another process merges or there are no locks; whoever wants a share waits.
+        Yields False if another process is merging, or if the file system has no locks. A shared
+        lock is waited for.
         """
         try:
             import fcntl

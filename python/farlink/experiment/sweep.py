@@ -1,4 +1,4 @@
-"""Sweeps: a plan simulated, and its result as tables, arrays and figures."""
+"""Sweeps: simulate a plan, and return the result as tables, arrays and figures."""
 
 import hashlib
 import json
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 __all__ = ["State", "SweepResult", "SweepStopped", "asked_of", "sweep", "sweep_plan"]
 
 _USUAL = ("goodput", "duration", "segments_retransmitted", "timeouts", "rtt_mean")
-"""What is shown of a sweep that names no measures, as far as its runs have it."""
+"""Default measures of a sweep's table; those that its runs lack are left out."""
 
 
 @dataclass(frozen=True)
 class State:
     """Progress of a sweep: finished points and runs, and their totals.
 
-    With a precision `runs_total` is what is known to be needed so far.
+    With a precision, `runs_total` is the number of runs known to be needed so far.
     """
 
     points: int
@@ -52,11 +52,11 @@ class State:
     runs: int
     runs_total: int
     stored: int
-    """Runs among those done that were there before."""
+    """Finished runs that were already in the store."""
 
 
 class SweepStopped(KeyboardInterrupt):
-    """Ctrl-C during a sweep with a store: what is done is in it, `state` says how much."""
+    """Raised on Ctrl-C during a sweep with a store; `state` counts the runs that were kept."""
 
     def __init__(self, state: State, store: Path | None) -> None:
         kept = f"; they are in {store}" if store is not None else ""
@@ -74,13 +74,13 @@ class SweepResult:
     Attributes
     ----------
     plan
-        What was asked for.
+        The simulated plan.
     runs
-        Runs of each point.
+        Number of runs of each point.
     reached
-        Whether each point has the precision that was asked for; all true without one.
+        Whether each point has reached the plan's precision; all true without a precision.
     simulated_runs, wall_s, worked_s
-        Runs that were not in the store before, and what they cost.
+        Runs that were not in the store before, the elapsed time, and the time of all workers (s).
     """
 
     plan: Plan
@@ -99,7 +99,7 @@ class SweepResult:
         )
 
     def _repr_html_(self) -> str:
-        """Show in notebooks what the command prints."""
+        """Return the HTML that notebooks show: the table that the command prints."""
         from farlink.views import page
         from farlink.views.sweep import show
 
@@ -130,23 +130,25 @@ class SweepResult:
         return registry.unit(scope, name) or {"simulated_s": "s"}.get(name, "")
 
     def values_of(self, point: Point, measure: str) -> NDArray[np.float64]:
-        """Return a measure of a point, run by run; NaN where a run had none."""
+        """Return a measure of a point, a value per run, NaN where a run has none."""
         place = self._places[point.key]
         return of_run(self._numbers[point.key], measure)[: self.runs[place]]
 
     def estimate(self, point: Point, measure: str) -> Estimate:
         """Estimate the mean of a measure of a point.
 
-        With a precision the interval is the wider one that holds its 95 % although it was
-        looked at before (see `sequential`).
+        With a precision, the interval is wider, so that it covers the mean with 95 % despite the
+        interim analyses (see `sequential`).
         """
         return mean_ci95(_listed(self.values_of(point, measure)), self.probability)
 
     @cached_property
     def frame(self) -> "pd.DataFrame":
-        """A row per point and measure: factors, measure, unit, mean, ci95_low, ci95_high, n.
+        """Means, a row per point and measure.
 
-        Levels with units are numbers, in the basic unit that `attrs["units"]` has.
+        Factors, measure, unit, mean, ci95_low, ci95_high, n.
+
+        Levels with a unit are numbers in the base unit given in `attrs["units"]`.
         """
         import pandas as pd
 
@@ -166,7 +168,7 @@ class SweepResult:
 
     @cached_property
     def values(self) -> "pd.DataFrame":
-        """A row per run: factors, run, and a column per measure."""
+        """Values of all runs, a row per run: factors, run, and a column for each measure."""
         import pandas as pd
 
         parts = []
@@ -181,15 +183,15 @@ class SweepResult:
     def differences(
         self, factor: str, level: Value, measures: Sequence[str] | None = None
     ) -> "pd.DataFrame":
-        """Return by how much other levels of a factor are above one, all else equal.
+        """Return the differences of all other levels of a factor from `level`, all else equal.
 
-        Run k of both has the same losses, so the interval is that of the paired
-        differences. `percent` and its bounds are of the mean of that level.
+        Run k of both levels has the same losses, so the interval is that of paired differences.
+        `percent` and its bounds are relative to the mean at `level`.
 
         Raises
         ------
         ScenarioError
-            If there is no such factor or level, or the design was drawn.
+            If the factor or level does not exist, or the design was drawn.
         """
         import pandas as pd
 
@@ -235,14 +237,14 @@ class SweepResult:
         return (*bounds[:3], *(share * bound for bound in bounds[:3]), bounds[3])
 
     def to_csv(self, path: str | Path) -> None:
-        """Write `frame` as CSV, whole or not at all."""
+        """Write `frame` to a CSV file, atomically."""
         files.write_text(Path(path), self.frame.to_csv(index=False))
 
     def to_xarray(self) -> "xr.Dataset":
         """Return means and bounds as arrays whose axes are the factors (needs xarray).
 
-        Each measure is a variable over the factors and `stat` ("mean", "ci95_low",
-        "ci95_high", "n"); combinations that the design does not have are NaN.
+        Each measure is a variable over the factors and `stat` ("mean", "ci95_low", "ci95_high",
+        "n"). Combinations that the design lacks are NaN.
 
         Raises
         ------
@@ -266,12 +268,14 @@ class SweepResult:
         return array
 
     def query(self, sql: str) -> "pd.DataFrame":
-        """Ask DuckDB: `runs` has the factors and run, scope, name, measure, value of every run.
+        """Run an SQL query in DuckDB over the table `runs`.
+
+        Its columns are the factors, run, scope, name, measure and value.
 
         Raises
         ------
         ScenarioError
-            If the sweep kept no store.
+            If the sweep has no store.
         """
         import pandas as pd
 
@@ -291,12 +295,12 @@ class SweepResult:
 
     @cached_property
     def figures(self) -> "dict[str, Figure]":
-        """The figures that the plan declares, by name."""
+        """Figures that the plan declares, by name."""
         return {name: make() for name, make in self.figure_makers.items()}
 
     @property
     def figure_makers(self) -> "dict[str, Callable[[], Figure]]":
-        """Functions that draw the figures, by name: one that fails does not cost the others."""
+        """Functions that draw the figures, by name; one failing figure does not stop the others."""
         from farlink.experiment.draw import draw
 
         return {
@@ -305,10 +309,10 @@ class SweepResult:
         }
 
     def save(self, directory: str | Path) -> list[Path]:
-        """Write the page (index.html, whole by itself), its numbers, sweep.json and plots.
+        """Write the page (a self-contained index.html), its numbers, sweep.json and the plots.
 
-        They come into the directory all together or not at all; what an earlier call put
-        there goes (`Result.save`). A page of the same numbers stays as it is.
+        All files are put in the directory atomically, and files of an earlier call are removed (see
+        `Result.save`). A page with the same numbers is left unchanged.
 
         Raises
         ------
@@ -328,7 +332,7 @@ class SweepResult:
 
     @cached_property
     def digest(self) -> str:
-        """Hash of what the page shows: of the plan and of all estimates."""
+        """Hash of the page's content: the plan and all estimates."""
         rows = [
             [point.key, runs, *(repr(self.estimate(point, measure)) for measure in self.measures)]
             for point, runs in zip(self.plan.points, self.runs, strict=True)
@@ -344,7 +348,7 @@ class SweepResult:
 
     @property
     def probability(self) -> float:
-        """Probability below the upper bound of an interval: 0.975, or more with a precision."""
+        """Probability below the interval's upper bound: 0.975, or more with a precision."""
         rule = self.plan.rule
         return 0.975 if rule is None else (1 + rule.level) / 2
 
@@ -395,9 +399,9 @@ def sweep(
     Raises
     ------
     ScenarioError
-        If an argument or a point is wrong; nothing has run then.
+        If an argument or a point is wrong; raised before the first run.
     RunError
-        If a run could not be finished.
+        If a run failed.
     SweepStopped
         On Ctrl-C: a `KeyboardInterrupt`. Finished runs are in the store.
 
@@ -450,7 +454,7 @@ def asked_of(plan: Plan) -> list[str]:
 
 
 class _Field:
-    """Points of a plan, with the runs that each still needs."""
+    """Executor of a plan: simulates its points, with more runs where the precision needs them."""
 
     def __init__(
         self, plan: Plan, lab: Experiment, progress: Callable[[State], None] | None
@@ -488,7 +492,7 @@ class _Field:
         return runs, reached
 
     def _check(self) -> None:
-        """Refuse an unknown measure as soon as one run shows the known ones."""
+        """Simulate one run of the first point, and raise an error for measures that it lacks."""
         first = self._plan.points[0]
         self._lab.simulate([(first, 1)])
         layout = self._lab.numbers(first).layout
@@ -504,7 +508,8 @@ class _Field:
         ready = over + sum(point.key not in lacking for point, _ in wanted)
 
         def tell(done: int, _missing: int) -> None:
-            # Points go on side by side: so many as these runs would fill.
+            # Points advance together, so finished points are estimated from the share of finished
+            # runs.
             points = ready + int((len(active) + over - ready) * done / max(lacks, 1))
             self._tell(before + done, min(points, len(runs)))
 

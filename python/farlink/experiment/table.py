@@ -1,4 +1,4 @@
-"""Rows of a store: numbers of runs in long form, to Parquet and back."""
+"""Rows of a store: numbers of runs in long form, written to and read from Parquet."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ _GROUP = 1 << 17
 
 
 class BrokenRowsError(ValueError):
-    """Rows of a point are not one for each of its runs and columns."""
+    """Raised if a point does not have one row for each run and column."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"rows of point {key} do not fit its runs")
@@ -40,12 +40,12 @@ class BrokenRowsError(ValueError):
 
 @dataclass(frozen=True)
 class Rows:
-    """Numbers of runs, a row per number.
+    """Numbers of runs in long form, one number per row.
 
     Attributes
     ----------
     point, scope, name, measure
-        Key of the point, and what was measured where.
+        Key of the point; scope, name and measure describe the column (see `numbers.Column`).
     run
         Number of the run.
     value
@@ -67,10 +67,10 @@ class Rows:
 
 
 def of_numbers(numbers: Sequence[Numbers]) -> Rows:
-    """Return a row per number, the rows of a measure together."""
+    """Return numbers as rows, grouped by measure."""
     keys: dict[str, int] = {}
     groups: dict[Layout, list[Numbers]] = {}
-    # Numbers of one task share their layout: it is hashed once.
+    # All numbers of a task share one layout object, so it is hashed once.
     by_layout: dict[int, list[Numbers]] = {}
     for number in numbers:
         keys.setdefault(number.point, len(keys))
@@ -78,7 +78,7 @@ def of_numbers(numbers: Sequence[Numbers]) -> Rows:
             by_layout[id(number.layout)] = groups.setdefault(number.layout, [])
         by_layout[id(number.layout)].append(number)
     blocks = [_block(layout, group, keys) for layout, group in groups.items()]
-    # Names in the order of the measures: what is asked for together stands together.
+    # Names are sorted by measure, so that rows queried together are stored together.
     names = sorted(
         {name for layout in groups for name in layout}, key=lambda name: (name[2], name[0], name[1])
     )
@@ -105,7 +105,7 @@ def of_numbers(numbers: Sequence[Numbers]) -> Rows:
 
 @dataclass(frozen=True)
 class _Block:
-    """Numbers of one layout below each other."""
+    """Numbers with the same layout, stacked."""
 
     points: "NDArray[np.int32]"
     runs: "NDArray[np.int32]"
@@ -140,7 +140,7 @@ def _rows(
 
 
 def joined(parts: Sequence[Rows]) -> Rows:
-    """Return the rows of several parts, those of a measure together."""
+    """Return the rows of several parts, grouped by measure."""
 
     def texts(column: str) -> Texts:
         unique: dict[str, int] = {}
@@ -164,7 +164,7 @@ def joined(parts: Sequence[Rows]) -> Rows:
 
 
 def _ranks(texts: Texts) -> "NDArray[np.int32]":
-    """Return numbers that sort as these texts do."""
+    """Return integers that sort in the same order as these texts."""
     order = np.argsort(np.array(texts.texts, dtype=object))
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
@@ -173,7 +173,7 @@ def _ranks(texts: Texts) -> "NDArray[np.int32]":
 
 
 def without(rows: Rows, runs: Mapping[str, Ranges]) -> Rows:
-    """Return the rows without those of these runs of points."""
+    """Return the rows except those of the given runs of points."""
     keep = np.ones(len(rows), bool)
     for key, ranges in runs.items():
         of_point = rows.point.equals(key)
@@ -183,7 +183,7 @@ def without(rows: Rows, runs: Mapping[str, Ranges]) -> Rows:
 
 
 def to_numbers(rows: Rows, covered: Mapping[str, Ranges]) -> list[Numbers]:
-    """Return the numbers in rows, a point at a time; `covered` says which runs there are.
+    """Convert rows to numbers, point by point; `covered` lists the runs of each point.
 
     Raises
     ------
@@ -206,7 +206,7 @@ def to_numbers(rows: Rows, covered: Mapping[str, Ranges]) -> list[Numbers]:
         ranges = covered.get(key, Ranges())
         runs = np.array([number for low, past in ranges for number in range(low, past)], np.int64)
         columns = len(part) // max(len(runs), 1)
-        # Every run has a row for each column, so they are a matrix.
+        # Each run has one row per column, so the values form a matrix.
         if not columns or not np.array_equal(rows.run[part], np.tile(runs, columns)):
             raise BrokenRowsError(key)
         first = part[:: len(runs)]
@@ -223,7 +223,7 @@ def to_numbers(rows: Rows, covered: Mapping[str, Ranges]) -> list[Numbers]:
 
 
 def of_points(experiment: str, points: Iterable[Point]) -> "dict[str, NDArray[Any] | Texts]":
-    """Return a row per point, with its factors (JSON) and scenario."""
+    """Return a row per point: its factors (JSON) and its scenario."""
     points = list(points)
 
     def texts(values: Iterable[str]) -> Texts:
@@ -251,10 +251,10 @@ def _level(value: object) -> str:
 def to_bytes(
     rows: "Rows | Mapping[str, NDArray[Any] | Texts]", metadata: Mapping[str, str]
 ) -> bytes:
-    """Return rows as a file of Parquet with key-value pairs in its footer.
+    """Return rows as a Parquet file with key-value pairs in its footer.
 
     Starts a new row group when the measure changes, once the group is large enough. A query for one
-    measure reads only its own groups then.
+    measure then reads only its own groups.
     """
     ends = []
     if isinstance(rows, Rows):
@@ -268,12 +268,12 @@ def to_bytes(
 
 
 def read(data: bytes, filters: Mapping[str, Collection[str]] | None = None) -> Rows:
-    """Read rows of numbers from a file of Parquet; `filters` are those of `from_parquet`.
+    """Read rows from a Parquet file; `filters` are those of `from_parquet`.
 
     Raises
     ------
     ValueError
-        If it is no such file, or has other columns.
+        If the data is not Parquet, or has other columns.
     """
     names = ("point", "run", "scope", "name", "measure", "value")
     table = columns.from_parquet(data, names, filters)

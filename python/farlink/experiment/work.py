@@ -1,4 +1,4 @@
-"""Work of a worker: simulate some runs and send back their numbers."""
+"""Worker function: simulates some runs and returns their numbers."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ __all__ = ["Done", "Part", "simulate"]
 
 @dataclass(frozen=True)
 class Part:
-    """Runs of a point: its key, its resolved scenario, and numbers of the runs."""
+    """Runs to simulate: the point's key, its resolved scenario, and the run numbers."""
 
     point: str
     text: str
@@ -22,7 +22,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Done:
-    """Results of some parts, with the seconds and events that they took."""
+    """Numbers of some parts, with the time (s) and events that they took."""
 
     numbers: Sequence[Numbers]
     seconds: float
@@ -54,7 +54,7 @@ def simulate(
     groups: object = None
     layout: Layout = ()
     for part, measures in zip(parts, outcome, strict=True):
-        # Runs with the same layout share it, so that it is read and sent once.
+        # Runs with the same layout share one object, so that it is read and pickled once.
         if measures.groups != groups:
             groups = measures.groups
             layout = _layout(measures.groups)

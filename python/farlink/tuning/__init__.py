@@ -1,4 +1,4 @@
-"""Best setting of a scenario for a goal, confirmed on fresh runs."""
+"""Search for the best setting of a scenario for a goal, confirmed on fresh runs."""
 
 import json
 import warnings
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 __all__ = ["Trial", "Tuned", "tune"]
 
 _FINALISTS = 5
-"""Settings that are told apart with twice as many runs before one is taken."""
+"""Number of best settings that get twice as many runs before one is chosen."""
 
 _BATCH = 2
-"""Runs of a trial between two looks at whether it is worth more."""
+"""Runs of a trial between two tests for pruning."""
 
 _PRUNE_AT = 0.1
-"""A trial ends that is worse than the best with this level (Wilcoxon's signed ranks, paired)."""
+"""Significance level at which a trial worse than the best is pruned (paired Wilcoxon test)."""
 
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Tried setting: its levels, its value run by run, and whether it was cut short."""
+    """Tried setting: its levels, its value in each run, and whether it was pruned."""
 
     levels: Mapping[str, Level]
     point: Point
@@ -48,13 +48,13 @@ class Trial:
 
     @property
     def mean(self) -> float:
-        """Mean over the runs."""
+        """Mean value over the runs."""
         return float(np.mean(self.values))
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """Result of a search."""
+    """Result of a search: all trials, and the best one with its gain over the default."""
 
     scenario: str
     seed: int
@@ -65,12 +65,12 @@ class Tuned:
     default: Mapping[str, Level]
     runs: int
     best_value: Estimate
-    """Value of the best setting over fresh runs, which had no part in its choice."""
+    """Value of the best setting over fresh runs, which were not used to choose it."""
     default_value: Estimate
     gain: Estimate
-    """Gain of the best over the default, paired over the same fresh runs."""
+    """Best minus default, paired over the same fresh runs."""
     front: tuple[Trial, ...] = ()
-    """With several goals: the settings that none beats in all of them."""
+    """With several goals: the Pareto front, settings that no other beats in all goals."""
     front_values: tuple[tuple[Estimate, ...], ...] = ()
     goals: tuple[str, ...] = ()
     _parts: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -80,7 +80,7 @@ class Tuned:
         return f"<farlink.Tuned {self.scenario}, {self.objective.name}: {text}>"
 
     def _repr_html_(self) -> str:
-        """Show in notebooks what the command prints."""
+        """Return the HTML that notebooks show: the table that the command prints."""
         from farlink.views import page
         from farlink.views.tune import show
 
@@ -88,12 +88,12 @@ class Tuned:
 
     @property
     def overrides(self) -> dict[str, Level]:
-        """The best setting, as `overrides` of `farlink.run`; its TCP is `tcp`."""
+        """Best setting, as `overrides` of `farlink.run`; its TCP is `tcp`."""
         return {path: level for path, level in self.best.levels.items() if path != TCP}
 
     @property
     def tcp(self) -> str | None:
-        """The best TCP, if several were tried."""
+        """Best TCP, if several were tried; else None."""
         return str(self.best.levels[TCP]) if TCP in self.best.levels else None
 
     @property
@@ -108,7 +108,10 @@ class Tuned:
 
     @cached_property
     def table(self) -> "pd.DataFrame":
-        """A row per trial: its levels, mean over its runs, their number, if it was cut short."""
+        """Table with a row per trial.
+
+        Levels, mean value, number of runs, and whether it was pruned.
+        """
         import pandas as pd
 
         return pd.DataFrame(
@@ -125,7 +128,7 @@ class Tuned:
 
     @property
     def data(self) -> dict[str, Any]:
-        """Data as JSON can hold it."""
+        """Return the result as JSON-compatible values."""
 
         def estimate(item: Estimate) -> dict[str, Any]:
             return {"mean": item.mean, "ci95": [item.low, item.high], "n": item.n}
@@ -166,7 +169,7 @@ class Tuned:
         }
 
     def plot(self) -> "Figure":
-        """Draw the response surface: all trials over each knob, and over the two that matter."""
+        """Draw all trials over each varied key, and over the two most influential keys together."""
         from farlink.plot.tune import draw_tuned
 
         return draw_tuned(self)
@@ -187,33 +190,33 @@ def tune(
     lab: Experiment | None = None,
     tell: Tell | None = None,
 ) -> Tuned:
-    """Search the setting that serves a goal best, and confirm it on fresh runs.
+    """Search for the best setting for a goal, and confirm it on fresh runs.
 
-    Optuna proposes settings; run k of each meets the same losses, and a setting ends early whose
-    runs are worse than those of the best so far (Wilcoxon's test on pairs). The best few get as
-    many runs again. Since the best of many is lucky too, what is reported of it and of
-    the default is from runs that had no part in the choice.
+    Optuna proposes settings. Run k of each setting has the same losses. A setting is pruned when
+    its runs are significantly worse than those of the best so far (paired Wilcoxon test). The best
+    five get twice as many runs. The best of many is partly lucky, so the reported values come from
+    runs that were not used to choose it.
 
     Parameters
     ----------
     scenario, overrides, seed
-        As for `run`. What they say is the default.
+        As for `run`. They define the default setting.
     vary
-        Ranges by the path that `--set` takes: ``{"tcp.receive_window": "64 kB..4 MB",
+        Ranges by path, as `--set` takes it: ``{"tcp.receive_window": "64 kB..4 MB",
         "tcp.initial_window": "2..64", "tcp.mss": "512 B|1460 B"}``.
     tcp
-        A TCP; or several, of which the best is chosen too.
+        A TCP; or several TCPs, among which the search chooses too.
     objective
         One of `goals.GOALS`, "max:MEASURE" or "min:MEASURE", or a weighted sum
-        ("goodput=1,delay=0.5") in parts of the default's values.
+        ("goodput=1,delay=0.5") of values relative to the default's.
     pareto
-        Two or three goals instead: the settings are searched that none beats in all.
+        Two or three goals instead of `objective`; the search then returns their Pareto front.
     trials, runs, confirm
-        Settings to try; runs of each; fresh runs of the best and the default.
+        Number of settings to try, runs of each, and fresh runs of the best and of the default.
     lab
-        Who simulates, and keeps the numbers.
+        Experiment that simulates and keeps the numbers.
     tell
-        Called with a line after each trial.
+        Callback that gets a line of text after each trial.
 
     Raises
     ------
@@ -432,7 +435,7 @@ class _Search:
         return str(self.base.scenario.get("name") or "scenario")
 
     def _default(self) -> dict[str, Level]:
-        """Return what the scenario says of each knob, as it is resolved."""
+        """Return the scenario's resolved value of each varied key."""
         tree = self.base.scenario
         table: dict[str, Level] = {}
         for knob in self.knobs:
@@ -461,11 +464,12 @@ class _Search:
 
 
 _FEW_KEYS = 2
-"""A table with more keys than this is no other form of the key that a knob names."""
+"""Most keys of a table that may be another form of the varied key, as queue.bytes of queue.packets.
+"""
 
 
 def _inline(table: Mapping[str, Any]) -> str:
-    """Write a table of a scenario in one line, as TOML has it."""
+    """Format a table of a scenario as an inline table of TOML."""
     pairs = (
         f"{key} = {_inline(value) if isinstance(value, Mapping) else json.dumps(value)}"
         for key, value in table.items()
@@ -474,10 +478,7 @@ def _inline(table: Mapping[str, Any]) -> str:
 
 
 def undominated(rows: "Mapping[str, np.ndarray[Any, Any]]") -> list[str]:
-    """Return the keys of rows that no other equals in every column and beats in one.
-
-    More is better in all columns.
-    """
+    """Return the keys of rows on the Pareto front; more is better in all columns."""
     return [
         key
         for key, row in rows.items()
@@ -534,16 +535,15 @@ def sensitivity(
 ) -> "pd.DataFrame":
     """Rank the varied keys by their influence over their whole ranges.
 
-    "morris": elementary effects; `mu_star`, the mean of their sizes, in the unit of the goal, and
-    `sigma`, their spread: above mu_star the effect depends on other keys. "sobol": shares of the
-    variance; `first` alone, `total` with others. Both with 95 % half widths (bootstrap).
-    All points have the same runs, so that they differ in the settings alone.
+    "morris": `mu_star` is the mean absolute elementary effect, in the unit of the goal, and `sigma`
+    its deviation; above mu_star the effect depends on other keys. "sobol": shares of the variance,
+    `first` for a key alone and `total` with its interactions. Both give 95 % half widths
+    (bootstrap). All points use the same random numbers.
 
     Parameters
     ----------
     samples
-        Morris: trajectories of a point per key and one; Sobol: a power of two, times
-        keys + 2 points.
+        Morris: trajectories of keys + 1 points. Sobol: a power of two, times keys + 2 points.
 
     Raises
     ------
@@ -592,7 +592,7 @@ def sensitivity(
 
 @dataclass(frozen=True)
 class _Analysis:
-    """A method of SALib: its points, its indices, and their names in the table and in SALib."""
+    """Method of SALib: its sampler, its analysis, and its column names here and in SALib."""
 
     sample: Callable[..., Any]
     analyze: Callable[..., Any]

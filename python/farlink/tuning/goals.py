@@ -1,4 +1,4 @@
-"""Goals of a setting."""
+"""Goals of a search for settings."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Goal:
-    """A measure and whether more of it is better."""
+    """Measure, and whether more of it is better."""
 
     name: str
     measure: str
@@ -35,37 +35,40 @@ GOALS = {
     "fairness": Goal("fairness", "jain", ""),
     "retransmitted": Goal("retransmitted", "retransmitted_share", "", more=False),
 }
-"""Goals by name: goodput of all flows, time of completion, mean round trip under the load (its
-queues and delayed ACKs included), Jain's index over the flows, share of data sent again."""
+"""Goals by name.
+
+goodput of all flows, completion time, mean RTT under load (with queues and delayed ACKs), Jain's
+index over the flows, and share of retransmitted data.
+"""
 
 
 @dataclass(frozen=True)
 class Objective:
-    """Goals with weights; of several each counts in parts of what the default has."""
+    """Weighted sum of goals; with several, each is divided by the default setting's mean."""
 
     goals: tuple[tuple[Goal, float], ...]
 
     @property
     def name(self) -> str:
-        """Goals and weights as they are written."""
+        """Goals and weights as the user writes them."""
         if len(self.goals) == 1:
             return self.goals[0][0].name
         return ",".join(f"{item.name}={weight:g}" for item, weight in self.goals)
 
     @property
     def unit(self) -> str:
-        """Unit of the value: that of a single goal; a sum has none."""
+        """Unit of the value: that of a single goal; empty for a sum."""
         return self.goals[0][0].unit if len(self.goals) == 1 else ""
 
     @property
     def more(self) -> bool:
-        """Whether more is better: of a sum always."""
+        """Whether more is better; always true for a sum."""
         return self.goals[0][0].more if len(self.goals) == 1 else True
 
     def values(self, lab: Experiment, point: Point, base: Point, runs: int) -> Array:
-        """Return the value of each run of a point; infinitely bad where it has none.
+        """Return the value of each run of a point, infinitely bad if the run has none.
 
-        A run that did not end has no time, for example.
+        A run that did not finish has no completion time, for example.
         """
         if len(self.goals) == 1:
             item = self.goals[0][0]
@@ -85,12 +88,12 @@ class Objective:
 
 
 def goal(text: str) -> Goal:
-    """Return a goal by its name; "max:MEASURE" and "min:MEASURE" take any measure.
+    """Return a goal by its name; "max:MEASURE" and "min:MEASURE" accept any measure.
 
     Raises
     ------
     ScenarioError
-        If there is no such goal.
+        If the goal is unknown.
     """
     if text in GOALS:
         return GOALS[text]
@@ -104,12 +107,12 @@ def goal(text: str) -> Goal:
 
 
 def objective(text: str) -> Objective:
-    """Read "goodput", or a weighted sum "goodput=1,delay=0.5".
+    """Parse "goodput", or a weighted sum "goodput=1,delay=0.5".
 
     Raises
     ------
     ScenarioError
-        If a goal is not known or a weight is no number above 0.
+        If a goal is unknown or a weight is not a number above 0.
     """
     goals = []
     for part in text.split(","):

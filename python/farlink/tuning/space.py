@@ -1,4 +1,4 @@
-"""Varied keys of a search, and their ranges."""
+"""Keys that a search varies, and their ranges."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,23 +11,23 @@ from farlink.errors import ScenarioError
 __all__ = ["TCP", "Knob", "Level", "knob", "knobs"]
 
 Level = str | int | float | bool
-"""A setting as scenarios write it."""
+"""Value of a key, as scenarios write it."""
 
 TCP = "tcp"
-"""The knob that chooses among TCPs by their names."""
+"""Name of the knob that selects one of several TCPs."""
 
 _NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*?)\s*")
 
 _WHOLE = ("B", "packets")
-"""Units that have no fractions."""
+"""Units whose values are whole numbers."""
 
 _DECADES = 8
-"""A range whose ends are so many times apart is searched evenly in its logarithm."""
+"""Ratio of a range's ends from which the search is uniform in the logarithm."""
 
 
 @dataclass(frozen=True)
 class Knob:
-    """A setting: the path that `--set` takes, and its levels or its range with a unit."""
+    """Varied key: the path that `--set` takes, and a list of levels or a range with a unit."""
 
     path: str
     levels: tuple[Level, ...] = ()
@@ -38,16 +38,16 @@ class Knob:
 
     @property
     def is_range(self) -> bool:
-        """Whether the space is a range, and not a list."""
+        """Whether the knob has a range instead of a list of levels."""
         return not self.levels
 
     @property
     def is_log(self) -> bool:
-        """Whether the range is searched in its logarithm."""
+        """Whether the search is uniform in the logarithm of the range."""
         return self.is_range and self.low > 0 and self.high >= _DECADES * self.low
 
     def write(self, number: float) -> Level:
-        """Return a number of the range as a scenario writes it."""
+        """Format a number of the range as a scenario writes it."""
         value: int | float = round(number) if self.whole else float(f"{number:.4g}")
         item = units.parse_size(f"1 {self.unit}") if self.unit else None
         if item is not None and not float(value * item).is_integer():
@@ -55,7 +55,7 @@ class Knob:
         return f"{value} {self.unit}" if self.unit else value
 
     def at(self, share: float) -> Level:
-        """Return the level at a share of the range or list, from 0 to 1."""
+        """Return the level at fraction `share` (0 to 1) of the range or list."""
         if not self.is_range:
             return self.levels[min(int(share * len(self.levels)), len(self.levels) - 1)]
         if self.is_log:
@@ -63,7 +63,7 @@ class Knob:
         return self.write(self.low + share * (self.high - self.low))
 
     def number(self, level: Level) -> float:
-        """Return where a level lies: its number in the unit, or its place in the list."""
+        """Return a level as a number: in the unit of the range, or its index in the list."""
         if not self.is_range:
             return float(self.levels.index(level))
         match = _NUMBER.fullmatch(str(level))
@@ -74,12 +74,12 @@ class Knob:
 
 
 def knob(path: str, value: object) -> Knob:
-    """Read "16 kB..128 kB", "512 B|1460 B", or a list of levels.
+    """Parse "16 kB..128 kB", "512 B|1460 B", or a list of levels.
 
     Raises
     ------
     ScenarioError
-        If it says neither a range nor two levels.
+        If the value is neither a range nor at least two levels.
     """
     if isinstance(value, Sequence) and not isinstance(value, str):
         return _of_levels(path, list(value))
@@ -101,7 +101,7 @@ def knob(path: str, value: object) -> Knob:
 
 
 def _in_unit_of(path: str, text: str, low: str, high: str) -> float:
-    """Return the lower end in parts of the upper, where both have units of the same kind."""
+    """Return the ratio of the lower end to the upper end; both need units of the same kind."""
     for parse in (units.parse_size, units.parse_rate, units.parse_time):
         first, last = parse(low.strip()), parse(high.strip())
         if first is not None and last:
@@ -131,12 +131,12 @@ def _level(text: str) -> Level:
 
 
 def knobs(vary: Mapping[str, object], tcp: Sequence[str] | None) -> list[Knob]:
-    """Return the knobs of a call; several TCPs are one more.
+    """Return the knobs of a search; several TCPs are one additional knob.
 
     Raises
     ------
     ScenarioError
-        If there is none, or one is wrong.
+        If there is no knob, or a range is wrong.
     """
     results = [knob(path, limits) for path, limits in vary.items()]
     if tcp is not None and len(tcp) > 1:
@@ -150,7 +150,7 @@ def knobs(vary: Mapping[str, object], tcp: Sequence[str] | None) -> list[Knob]:
 
 
 def shown(level: Level) -> str:
-    """Return a level as text for people."""
+    """Format a level for tables."""
     size = units.parse_size(level) if isinstance(level, str) else None
     if size is not None and size >= 1:
         factor, unit = units.prefixed(size, "B")

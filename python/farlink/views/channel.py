@@ -1,4 +1,4 @@
-"""Sampled channels as a table beside their closed form."""
+"""Table of a sampled channel next to its closed form."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ __all__ = ["show"]
 
 
 def show(sample: "ChannelSample", out: "Sink") -> None:
-    """Print the sample beside its closed form."""
+    """Print the sampled values next to the closed form."""
     from rich import box
     from rich.table import Table
 
@@ -23,7 +23,7 @@ def show(sample: "ChannelSample", out: "Sink") -> None:
         out.print(_path_text(sample.lost, min(out.width, 120)), soft_wrap=True)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("quantity", "sampled", "95 % interval", "closed form", ""):
-        # In a narrow terminal the words fold, never a number or a verdict.
+        # In a narrow terminal only columns of words are folded, never numbers or verdicts.
         table.add_column(
             name,
             justify="left" if name in ("quantity", "") else "right",
@@ -93,9 +93,9 @@ def _text(value: float) -> str:
 
 
 def _path_text(lost: "Sequence[bool] | np.ndarray[Any, Any]", width: int) -> str:
-    """Return a line of text for consecutive packets: # lost, . delivered.
+    """Return a line of text with a character per packet: # lost, . delivered.
 
-    It starts a little before the first loss, so that there is something to see.
+    It starts ten packets before the first loss.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Simulation beside emulation, or a capture, as tables."""
+"""Tables that compare a simulation with an emulation or a capture."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -56,7 +56,7 @@ def show(comparison: "comparison.Comparison", out: "Sink") -> None:
 
 
 def _sides(comparison: "comparison.Comparison") -> str:
-    """Return the settings of both sides as a line."""
+    """Return one line with the settings of both sides."""
     sides = comparison.sides
     ours = ", ".join(f"{key.removeprefix('tcp.')} {item}" for key, item in sides.simulated.items())
     theirs = ", ".join(f"{key} {item}" for key, item in sides.emulated.items())
@@ -72,7 +72,7 @@ def _sides(comparison: "comparison.Comparison") -> str:
 
 
 def show_overlay(overlay: "overlays.Overlay", out: "Sink") -> None:
-    """Print the path that was fitted, and what of the capture the simulation gives."""
+    """Print the fitted path, and measures of the capture next to those of the simulation."""
     from rich import box
     from rich.table import Table
 
@@ -126,9 +126,11 @@ _INTERVAL = "; mean ±half of the 95 % confidence interval (Student's t)"
 
 
 def goodputs(values: Sequence[float], factor: float) -> str:
-    """Write goodputs of runs divided by `factor`: the mean and its interval, or both of two runs.
+    """Format goodputs of runs, divided by `factor`.
 
-    The interval of two runs is 12.7 of their distances wide to each side, which tells nothing.
+    Mean and interval, or both values of two runs.
+
+    The 95 % interval of two runs is useless: half its width is 12.7 times half their difference.
     """
     estimate = mean_ci95(values)
     if len(values) == 2:

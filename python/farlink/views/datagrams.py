@@ -1,4 +1,4 @@
-"""What became of datagrams: a line for each flow of which some were under way at the end."""
+"""Balance of datagrams, for each flow with datagrams in flight at the end of the run."""
 
 from typing import TYPE_CHECKING
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 __all__ = ["balances"]
 
 _MOST_LINES = 8
-"""Lines of flows; one more line sums the rest."""
+"""Largest number of flows with their own line; one more line sums the others."""
 
 _CAUSE = "lost_"
 
 
 def balances(result: "Result") -> list[str]:
-    """Say what was sent, received, lost by cause and still under way, of all runs together."""
+    """Return the datagrams sent, received, lost by cause and in flight, summed over all runs."""
     flows = set(result.udp_flows())
     rows = [row for row in result.rows("results") if row["flow"] in flows]
     cut = [row for row in rows if _sum(row, "datagrams_under_way")]
@@ -46,7 +46,7 @@ def _balance(row: Row, *, beside: bool) -> str:
 
 
 def _sum(row: Row, name: str) -> int:
-    """Sum a count over the runs; 0 in results of before there was such a count."""
+    """Sum a count over the runs; 0 if the result is from a version without this count."""
     if name not in row["metrics"]:
         return 0
     return round(sum(value or 0 for value in values_of(row, name)))

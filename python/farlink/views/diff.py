@@ -1,4 +1,4 @@
-"""Differences of two results as a table."""
+"""Table of the differences between two results."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ _MOST_SETTINGS = 20
 
 
 def show(difference: "Diff", out: "Sink") -> None:
-    """Print what differs in the scenarios, and a row per TCP and measure."""
+    """Print the keys that differ in the scenarios, and a row per TCP and measure."""
     from rich import box
     from rich.table import Table
 

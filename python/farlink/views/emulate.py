@@ -61,7 +61,7 @@ def _links(links: "Sequence[Mapping[str, Any]]") -> "Table":
 
 
 def _hosts(data: "Mapping[str, Any]", out: "Sink") -> None:
-    """Print a line for each host, gateway, endpoint in user space and server that ended early."""
+    """Print a line for each host, gateway, user-space endpoint and server that exited early."""
     for row in data["hosts"]:
         odd = [
             f"{row[key]:,} {what}"
@@ -84,7 +84,7 @@ def _hosts(data: "Mapping[str, Any]", out: "Sink") -> None:
     for row in data["hosts"]:
         if "gateway" in row:
             out.print(gateway.line(row), soft_wrap=True, markup=False)
-    # Each gateway that joins is unproven once.
+    # Each joining gateway counts once as unproven, so that count is left out.
     counts = [item for item in data.get("strangers", {}).items() if item[0] != "unproven"]
     if any(count for _, count in counts):
         others = [f"{count:,} {name.replace('_', ' ')}" for name, count in counts if count]

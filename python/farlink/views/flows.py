@@ -1,4 +1,4 @@
-"""The table of several flows: a row for each, or how many flows are spread."""
+"""Table of several flows: a row per flow, or quantiles if there are many."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 __all__ = ["Column", "table"]
 
 _MOST_ROWS = 24
-"""Flows of all TCPs above which a row is a TCP, with the spread of its flows."""
+"""Number of flows (over all TCPs) above which the table has a row per TCP with quantiles."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table on the terminal: a measure of a flow."""
+    """Column of a terminal table: a measure of a flow."""
 
     title: str
     metric: str
     factor: float = 1.0
-    """What one of the column is of the measure's unit: 0.001 shows seconds as ms."""
+    """Size of the displayed unit in the measure's unit: 0.001 displays seconds as ms."""
 
     @property
     def unit(self) -> str:
-        """Unit that is shown, without a prefix for large values."""
+        """Displayed unit, without the prefix chosen for large values."""
         prefix = "m" if self.factor == 1e-3 else ""
         return prefix + registry.unit("flow", self.metric)
 
@@ -45,7 +45,7 @@ _QUARTERS = (("least", 0), ("quarter", 25), ("median", 50), ("3 quarters", 75), 
 
 
 def table(result: "Result") -> "Table":
-    """Return a row per TCP and flow over TCP, or per TCP the spread of its flows' goodputs."""
+    """Return a row for each TCP and its flow, or the quantiles of the goodput for each TCP."""
     datagrams = set(result.udp_flows())
     rows = [row for row in result.rows("results") if row["flow"] not in datagrams]
     return _each(rows) if len(rows) <= _MOST_ROWS else _spread(result.tcp, rows)
@@ -87,7 +87,7 @@ def _spread(tcp: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> "Table":
 
 
 def _percentile(ordered: Sequence[float], share: int) -> float:
-    """Interpolate between the two values beside that share of the way from first to last."""
+    """Return a percentile of sorted values, with linear interpolation."""
     whole, rest = divmod((len(ordered) - 1) * share, 100)
     above = ordered[min(whole + 1, len(ordered) - 1)]
     return ordered[whole] + (above - ordered[whole]) * rest / 100

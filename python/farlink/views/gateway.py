@@ -1,4 +1,4 @@
-"""Gateways of an emulation in a line each."""
+"""Status line of an emulation's gateway."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ __all__ = ["line"]
 
 
 def line(row: Mapping[str, Any]) -> str:
-    """Return a gateway's counters, and the delay that its tunnel adds to the scenario."""
+    """Return a gateway's counters, and the delay that its tunnel adds to the scenario's."""
     own = row["gateway"]
     if not own["joined"]:
         return f"gateway {row['host']} never joined; {own['away']:,} packets for it were lost"

@@ -10,29 +10,29 @@ if TYPE_CHECKING:
 __all__ = ["Sink", "as_html"]
 
 _WIDE = 200
-"""Characters of a page: browsers fold tables and lines themselves."""
+"""Width of the page (characters); wide, because browsers wrap text themselves."""
 
 _SPACE = "padding:.15em .8em .15em 0;vertical-align:top;"
 
 
 class Sink(Protocol):
-    """Destination of tables and lines: a console of rich, or a page."""
+    """Destination of tables and lines: a Rich console, or an HTML page."""
 
     @property
     def width(self) -> int:
-        """Characters of a line."""
+        """Width of a line (characters)."""
 
     def print(
         self, *objects: object, soft_wrap: bool | None = None, markup: bool | None = None
     ) -> None:
-        """Take a table or a line."""
+        """Output tables or lines."""
 
 
 def as_html(show: Callable[[Sink], None]) -> str:
-    """Return what a function prints as tables and paragraphs of HTML."""
+    """Return the tables and lines that `show` prints as HTML."""
     page = _Page()
     show(page)
-    # Wider than the notebook it scrolls, on a phone too.
+    # A table wider than the notebook scrolls.
     return f'<div style="overflow-x:auto">{"".join(page.parts)}</div>'
 
 
@@ -70,5 +70,5 @@ def _table(table: "Table") -> str:
 
 def _lines(cell: object) -> str:
     text = escape(str(cell))
-    # A word that was cut for a narrow column is one word here.
+    # Join words that were hyphenated for a narrow column of the terminal.
     return text.replace("-\n", "").replace("\n", "<br>")

@@ -10,7 +10,7 @@ __all__ = ["show"]
 
 
 def show(rain: "Rain", mapping: dict[str, object], out: "Sink") -> None:
-    """Print how much rain takes, and what was asked for."""
+    """Print the attenuation by rain, and the parameters of the request."""
     from rich import box
     from rich.table import Table
 

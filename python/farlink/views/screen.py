@@ -1,4 +1,4 @@
-"""Console of the command line: tables keep their numbers, and names steer no terminal."""
+"""Console of the command line: never cuts numbers, and escapes control characters."""
 
 from typing import IO, Any
 
@@ -13,17 +13,20 @@ __all__ = ["Screen"]
 
 
 class Screen(Console):
-    """A console of rich for texts that may hold anything: markup is printed as it is written."""
+    """Rich console that prints any text literally: markup is not interpreted."""
 
     def __init__(self, file: IO[str], **keywords: Any) -> None:  # noqa: ANN401 (as rich has it)
         super().__init__(file=file, highlight=False, markup=False, emoji=False, **keywords)
 
     def on_broken_pipe(self) -> None:
-        """Rich would end the process, and what is still to be written would not be."""
+        """Raise the caught error again; Rich would exit before other files are written."""
         raise  # what the caller has caught
 
     def print(self, *objects: Any, **keywords: Any) -> None:  # noqa: ANN401 (as rich has it)
-        """Print lines and tables; a table with no room for its numbers is wider than the screen."""
+        """Print lines and tables.
+
+        A table whose numbers do not fit is made wider than the screen.
+        """
         before = self._width
         shown = [self._safe(item) for item in objects]
         for item in shown:
@@ -35,7 +38,7 @@ class Screen(Console):
             self._width = before
 
     def _safe(self, item: Any) -> Any:  # noqa: ANN401 (whatever is printed)
-        """Make control characters visible, and spell what the encoding of the stream lacks."""
+        """Escape control characters, and transliterate characters that the encoding lacks."""
         if isinstance(item, str):
             return spelled(printable(item), self.encoding)
         if isinstance(item, Text):

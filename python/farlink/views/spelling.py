@@ -1,4 +1,4 @@
-"""Letters that a terminal can show: no control characters, ASCII where that is all there is."""
+"""Text that a terminal can display: without control characters, in its encoding."""
 
 import codecs
 import io
@@ -8,9 +8,9 @@ __all__ = ["printable", "spell_all", "spelled"]
 
 
 def printable(text: str) -> str:
-    """Replace what would steer a terminal, and halves of characters, by their escapes.
+    """Replace control characters and lone surrogates by escapes.
 
-    Names of files and keys may hold anything.
+    Names of files and keys may contain any character.
     """
     return "".join(
         item if item.isprintable() or item == "\n" else item.encode("unicode_escape").decode()
@@ -19,12 +19,12 @@ def printable(text: str) -> str:
 
 
 def spelled(text: str, encoding: str) -> str:
-    """Spell the characters that an encoding lacks in ASCII: +- for ±, u for µ, an escape else."""
+    """Transliterate characters that an encoding lacks: +- for ±, u for µ, otherwise an escape."""
     return text.encode(encoding, _SPELLED).decode(encoding)
 
 
 def spell_all() -> None:
-    """Let the standard streams spell what their encoding lacks: no output is a traceback."""
+    """Make the standard streams transliterate characters that their encoding lacks."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=_SPELLED)

@@ -1,4 +1,4 @@
-"""Lines about flows that starved: cut off with data under way, and nothing arrived for long."""
+"""Warnings about starved flows: data in flight to the end of the run, but no arrivals."""
 
 from typing import TYPE_CHECKING
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 __all__ = ["lines"]
 
 _MOST_LINES = 8
-"""Lines of flows; one more line sums the rest."""
+"""Largest number of flows with their own line; one more line counts the others."""
 
 
 def lines(result: "Result") -> list[str]:
-    """Return a line per starved flow: since when nothing arrived, and where most of it waits."""
+    """Return a warning for each starved flow: its last arrival, and where most data is queued."""
     rows = [row for row in result.rows("results") if _times(row)]
     if not rows:
         return []
@@ -44,7 +44,7 @@ def _line(row: Row, result: "Result") -> str:
 
 
 def _places(result: "Result", tcp: str) -> list[str]:
-    """Name the directions of links in front of which flows that starve wait."""
+    """Return the link directions in whose queues the data of starved flows waits."""
     places = []
     for row in result.rows("links"):
         if row["tcp"] != tcp or "stalled_flows" not in row["metrics"]:

@@ -44,11 +44,11 @@ def show(result: "StudyResult", out: "Sink") -> None:
 
 
 def _show_live(live: "Live", result: "StudyResult", out: "Sink") -> None:
-    """Print what real packets gave, and the verdicts on it beside the simulated ones."""
+    """Print the results of real packets, with their verdicts next to the simulated ones."""
     from rich.text import Text
 
     made = live.table
-    # Columns in the order that matters: text that does not fit in a narrow one is folded.
+    # Columns are in order of importance: in a narrow terminal the text is folded.
     table = _table(
         "point", "sender", "measure", "published", "simulated", "live", "live / simulated"
     )

@@ -10,11 +10,11 @@ __all__ = ["_table", "show"]
 
 
 _MOST_ROWS = 60
-"""Rows of the table on a terminal; results.csv has all."""
+"""Largest number of rows on a terminal; results.csv has all rows."""
 
 
 def show(result: "SweepResult", out: "Sink") -> None:
-    """Print a row per point, and what was run."""
+    """Print a row per point, and a summary of the runs."""
     from farlink.experiment.page import cells, is_random
 
     head, rows = cells(result)

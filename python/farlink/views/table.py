@@ -1,4 +1,4 @@
-"""The table that a run ends with: a row per TCP."""
+"""Main table of `farlink run`: a row per TCP."""
 
 import math
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["show"]
 
 _ONE_LINE_WIDTH = 110
-"""On narrower terminals intervals go below their means."""
+"""Terminal width below which intervals are printed under their means."""
 
 
 _FEWEST_FOR_MEDIAN = 6
-"""Fewest runs whose median has an interval."""
+"""Least number of runs for which a median has a 95 % interval."""
 
 
 _GOODPUT = Column("goodput", "goodput")
@@ -46,14 +46,16 @@ _DATAGRAMS = (
     Column("99 %\nbelow", "delay_p99", 1e-3),
     Column("jitter", "jitter", 1e-3),
 )
-"""Of the flows of datagrams, in a table of their own: they have no TCP. Each goodput is over its
-flow's own time, which no TCP makes longer."""
+"""Columns for datagram flows, which have no TCP and thus a table of their own.
+
+Each goodput is over the flow's own duration, which no TCP prolongs.
+"""
 
 _RESPONSE = Column("response\ntime", "response_time_mean")
 
 
 def show(result: "Result", out: "Sink") -> None:
-    """Print the tables of a result, and what their numbers are."""
+    """Print the tables of a result, and notes that explain their numbers."""
     between = " " if out.width >= _ONE_LINE_WIDTH else "\n"
     busiest = _busiest(result)
     used = [_utilisation(result, tcp, busiest) for tcp in result.tcp]
@@ -65,7 +67,7 @@ def show(result: "Result", out: "Sink") -> None:
     if over_tcp:
         out.print(_table(result, "tcp", _columns(result), utilisation, between, udp=False))
     if over_udp:
-        # Beside TCP it is a second table, and the link has been told of.
+        # Beside a table of TCP flows, the utilisation is already in that table.
         rest = None if over_tcp else utilisation
         out.print(_table(result, "datagrams", _DATAGRAMS, rest, between, udp=True))
     if len(result.tcp_flows()) > 1:
@@ -120,9 +122,9 @@ def _of_one_run(estimate: Estimate) -> Estimate:
 
 
 def _medians(result: "Result") -> Table:
-    """Tell the median goodput of each TCP, and by how much it is above that of the first.
+    """Return a table of each TCP's median goodput, and its difference from the first TCP.
 
-    It is that of the first table: of the flows over TCP.
+    The goodput is that of the first table: over all TCP flows.
     """
     first = result.tcp[0]
     runs = {tcp: result.per_run(result.goodput_to_add, tcp, udp=False) for tcp in result.tcp}
@@ -156,7 +158,7 @@ def _bracketed(median: Estimate, factor: float, sign: str = "") -> str:
 
 
 def _columns(result: "Result") -> list[Column]:
-    """Leave out the time of the whole transfer where it is answers that users wait for."""
+    """Return the columns, with the response time instead of the transfer time for request flows."""
     answers = any(result.total(_RESPONSE.metric, tcp).mean is not None for tcp in result.tcp)
     return [_RESPONSE if answers and column.metric == "duration" else column for column in _COLUMNS]
 
@@ -178,7 +180,7 @@ def _notes(result: "Result", busiest: tuple[str, str]) -> list[str]:
 
 
 def _of_flows(result: "Result") -> list[str]:
-    """Say what a row tells of several flows."""
+    """Return a note on how the values of several flows are combined in a row."""
     over_udp, over_tcp = len(result.udp_flows()), len(result.tcp_flows())
     count = over_udp + over_tcp
     if count == 1:
@@ -200,7 +202,7 @@ def _of_flows(result: "Result") -> list[str]:
 
 
 def _fairness(result: "Result") -> list[str]:
-    """Return the fairness among the flows of each TCP, as a line."""
+    """Return a line with Jain's fairness index among the flows of each TCP."""
     index = {row["tcp"]: mean_ci95(values_of(row, "jain")) for row in result.rows("fairness")}
     if result.runs_are_alike:
         index = {tcp: _of_one_run(estimate) for tcp, estimate in index.items()}
@@ -212,7 +214,7 @@ def _fairness(result: "Result") -> list[str]:
 
 
 def _incomplete(result: "Result") -> list[str]:
-    """Say which transfers did not come to their end: their times are not transfer times."""
+    """Return warnings about unfinished transfers, whose times are not transfer times."""
     notes = []
     for tcp in result.tcp:
         values = [
@@ -244,7 +246,7 @@ def _add(
     between: str,
 ) -> None:
     table.add_column(title, justify="right", no_wrap=True)
-    # All rows of a column have the decimals of the narrowest interval.
+    # All rows of a column have as many decimals as the narrowest interval needs.
     narrowest = min((item.half_width for item in estimates if item.half_width), default=None)
     for row, estimate in zip(cells, estimates, strict=True):
         row.append(_cell(estimate, factor, narrowest, between))

@@ -1,4 +1,4 @@
-"""Results of `farlink tune` as tables."""
+"""Tables of the results of `farlink tune`."""
 
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ def _level(level: object) -> str:
 
 
 def show(tuned: "Tuned", out: "Sink") -> None:
-    """Print the best setting beside the default, and the gain with its interval."""
+    """Print the best setting next to the default, and the gain with its interval."""
     from rich import box
     from rich.table import Table
 
@@ -113,7 +113,7 @@ def _front(tuned: "Tuned", out: "Sink") -> None:
 
 
 def cell(estimate: Estimate, factor: float) -> str:
-    """Write an estimate with half of its interval."""
+    """Format an estimate ± half its interval."""
     if estimate.mean is None:
         return "-"
     half = estimate.half_width
@@ -124,7 +124,7 @@ def cell(estimate: Estimate, factor: float) -> str:
 
 
 def show_sensitivity(table: "pd.DataFrame", out: "Sink") -> None:
-    """Print the knobs, the one that matters most first."""
+    """Print the sensitivity to each knob, the most influential first."""
     from rich import box
     from rich.table import Table
 

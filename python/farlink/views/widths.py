@@ -1,4 +1,4 @@
-"""Widths of the columns of a table: no number is cut, however narrow the terminal."""
+"""Column widths of a table: numbers are never cut, however narrow the terminal is."""
 
 import re
 from typing import TYPE_CHECKING
@@ -10,19 +10,19 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 _WIDEST = 10_000
-"""Characters in which any table has room."""
+"""Width (characters) at which no table is cut."""
 
 _LONGEST_WORD = 20
-"""Longer words that are no numbers are folded: they may be paths, or values of any length."""
+"""Length from which a word that is not a number may be folded, such as a path."""
 
 _NUMBER = re.compile(r"[-+±]?[\d,.:]*\d[\d,.:]*(e[-+]?\d+)?%?")
 
 
 def fit(table: "Table", console: "Console") -> int:
-    """Give each column its width; return that of the table, which may be wider than the console.
+    """Set the width of each column; return the table's, which may exceed the console's.
 
-    Columns of text are folded as far as their words allow. Others keep the width of their widest
-    cell: rich would cut them at the end.
+    Text columns are narrowed down to their longest word. Other columns keep the width of their
+    widest cell, because Rich would cut the text.
     """
     room = console.options.update(max_width=_WIDEST)
     padding = [table._get_padding_width(number) for number in range(len(table.columns))]
