@@ -67,7 +67,7 @@ def verdict(text: str) -> Verdict:
         "thr(*('rlp',)) / thr('none') < 0.84",
     ],
 )
-def test_what_holds(text: str) -> None:
+def test_true_statements_are_reproduced(text: str) -> None:
     """Each word of the language says what its name says."""
     assert verdict(text) is Verdict.REPRODUCED
 
@@ -93,7 +93,7 @@ def test_what_holds(text: str) -> None:
         "2 + 2 == 5",
     ],
 )
-def test_what_does_not(text: str) -> None:
+def test_false_statements_are_not_reproduced(text: str) -> None:
     """Each of them can be wrong."""
     assert verdict(text) is Verdict.NOT_REPRODUCED
 
@@ -122,14 +122,14 @@ def test_loops_bind_several_names_and_filter() -> None:
         ("", "there is nothing"),
     ],
 )
-def test_what_is_refused(text: str, message: str) -> None:
+def test_expressions_outside_the_language_are_refused(text: str, message: str) -> None:
     """Anything else of Python is refused when it is read, with the place and the words."""
     with pytest.raises(ScenarioError, match=message) as error:
         Expression(text, "claim c").check(NAMES)
     assert str(error.value).startswith("claim c: ")
 
 
-def test_a_name_that_is_not_known_is_told_before_anything_runs() -> None:
+def test_an_unknown_name_is_refused_before_any_run() -> None:
     """Names of loops and lambdas are its own; others have to be there."""
     Expression("all(thr('rlp', per=p) > 0 for p in P)", "c").check(NAMES)
     Expression("crossing(lambda p: thr('rlp', per=p), 0, P) > 0", "c").check(NAMES)
@@ -145,7 +145,7 @@ def test_a_value_is_no_statement() -> None:
 
 
 @pytest.mark.parametrize("text", ["ratio(a, b) > 1.9", "spread(a) > 5", "share(a, 0, 5) > 0.5"])
-def test_what_is_made_of_quantities_asks_for_more_runs_of_them(text: str) -> None:
+def test_derived_quantities_keep_the_cells_of_their_parts(text: str) -> None:
     """The parts of a statistic, also where one has more runs than the other, are still open."""
     names: Mapping[str, Any] = {
         "a": Quantity([1.0, 9.0, 1.0, 9.0, 5.0], "a", cells=["a"]),

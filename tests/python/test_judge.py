@@ -134,7 +134,7 @@ def test_a_statement_is_open_until_it_is_settled_either_way(
     assert Finding(item, None).open == expected
 
 
-def test_what_order_and_number_leave_open_is_open_together() -> None:
+def test_a_finding_is_open_where_order_or_number_is_open() -> None:
     order = Evidence(0.5, 0.5, ("x",), open=frozenset("ab"))
     number = Evidence(0.5, 0.5, ("y",), open=frozenset("bc"))
     assert Finding(order, number).open == {"a", "b", "c"}
@@ -166,7 +166,7 @@ def test_a_judgement_says_what_it_rests_on(
     assert item.ground is ground
 
 
-def test_what_was_not_judged_rests_on_nothing() -> None:
+def test_an_untested_claim_has_no_ground() -> None:
     assert judge(claim(untested="why"), {}, [2]).ground is None
 
 
@@ -180,7 +180,7 @@ def test_a_number_that_is_too_small_can_be_the_farthest_off() -> None:
     assert off.what == "low"
 
 
-def test_a_look_is_judged_at_its_own_level() -> None:
+def test_an_interim_analysis_is_judged_at_its_own_level() -> None:
     """What is enough for `LEVEL` alone is not for the first look of several."""
     evidence = Evidence(0.9 * LEVEL, 0.9, ("x",))
     assert Finding(evidence, None, level=LEVEL).verdict is Verdict.REPRODUCED
@@ -208,7 +208,7 @@ def judged(cells: Cells) -> str:
     return judge(claim(), {"x": InterimAnalyses(cells.find).analyse}, [10, 20, 40]).status
 
 
-def test_only_what_is_open_gets_more_runs() -> None:
+def test_only_open_cells_get_more_runs() -> None:
     """A part that is clear keeps its runs; the others get more, compared over what both have."""
     random = np.random.default_rng(1)
     noise = dict(zip("abcd", random.normal(0, 0.1, (4, 40)), strict=True))
@@ -228,7 +228,7 @@ def test_only_what_is_open_gets_more_runs() -> None:
     assert chosen.asked[-1]["c"] == 40
 
 
-def test_what_is_of_traces_gets_more_runs_as_a_whole() -> None:
+def test_values_from_traces_get_more_runs_of_all_cells() -> None:
     random = np.random.default_rng(1)
     seen = []
 
@@ -273,7 +273,7 @@ def test_interim_analyses_keep_the_level(name: str, samples: int) -> None:
 
 @pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize("samples", [60, pytest.param(1000, marks=pytest.mark.long)])
-def test_looks_at_the_best_of_equals_name_none(samples: int) -> None:
+def test_interim_analyses_of_equal_candidates_name_no_best(samples: int) -> None:
     """Four candidates with the same mean have a best one in few samples."""
     random = np.random.default_rng(4)
     entries = []
@@ -284,7 +284,7 @@ def test_looks_at_the_best_of_equals_name_none(samples: int) -> None:
     assert entries.count("not reproduced") / samples < most(samples)
 
 
-def test_the_first_reading_counts_and_the_others_are_kept() -> None:
+def test_the_first_reading_gives_the_verdict_and_the_others_are_kept() -> None:
     item = judge(claim(), {"chosen": told(NO), "other": told(YES), "third": told(OPEN)}, [2])
     assert item.status == Verdict.NOT_REPRODUCED.value
     assert item.first is not None
@@ -292,19 +292,19 @@ def test_the_first_reading_counts_and_the_others_are_kept() -> None:
     assert list(item.findings) == ["chosen", "other", "third"]
 
 
-def test_the_key_is_what_the_verdict_hangs_on_and_not_the_first_line() -> None:
+def test_the_key_is_the_deciding_comparison() -> None:
     evidence = Evidence(0.001, 0.9, ("first", "weakest"), key_for="weakest", key_against="first")
     assert judge(claim(), {"x": told(evidence)}, [2]).key == "weakest"
 
 
-def test_a_claim_that_is_not_to_be_judged_is_not_and_says_why() -> None:
+def test_an_untested_claim_is_not_judged_and_gives_the_reason() -> None:
     item = judge(claim(untested="no numbers"), {"x": fail}, [2])
     assert (item.status, item.key, item.findings) == (UNTESTED, "no numbers", {})
     assert judge(claim(), {}, [2]).status == UNTESTED
 
 
 @pytest.mark.parametrize("error", [KeyError("rtt"), ZeroDivisionError("x"), ValueError("y")])
-def test_whatever_goes_wrong_is_a_failure_of_the_claim(error: Exception) -> None:
+def test_an_exception_becomes_a_failure_of_the_claim(error: Exception) -> None:
     def broken(_: int) -> Finding:
         raise error
 
@@ -315,7 +315,7 @@ def test_whatever_goes_wrong_is_a_failure_of_the_claim(error: Exception) -> None
 
 
 @pytest.mark.parametrize(("evidence", "cause"), [(NO, "the cause"), (YES, ""), (OPEN, "the cause")])
-def test_a_cause_is_told_of_what_does_not_hold_alone(evidence: Evidence, cause: str) -> None:
+def test_only_claims_that_do_not_hold_have_a_cause(evidence: Evidence, cause: str) -> None:
     assert judge(claim(cause="the cause"), {"x": told(evidence)}, [2]).cause == cause
 
 

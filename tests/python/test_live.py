@@ -105,7 +105,7 @@ def test_live_runs_that_scatter_decide_nothing() -> None:
     assert item.status == "undecided"
 
 
-def test_a_live_lab_simulates_nothing() -> None:
+def test_a_live_cache_simulates_nothing() -> None:
     of = study()
     with pytest.raises(NotLiveError):
         of.model(cache(of)).measure("thr", 1)
@@ -129,12 +129,12 @@ def test_lists_of_a_point_are_all_combinations() -> None:
         ({"points": []}, "no points"),
     ],
 )
-def test_a_wrong_live_table_is_told(live: dict[str, Any], message: str) -> None:
+def test_a_wrong_live_table_is_refused(live: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Plan.of(study(**live))
 
 
-def test_who_sends_is_simulated_with_its_own_settings() -> None:
+def test_the_matched_simulation_has_the_settings_of_the_live_sender() -> None:
     """A kernel as the profile of Linux; what a kernel lacks is sent by the study's own TCP."""
     of = studies.find("west1997")
     model = of.model(SimulationCache(runs=2))

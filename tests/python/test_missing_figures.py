@@ -58,7 +58,7 @@ def test_a_queue_in_products_of_a_rate_trace_is_drawn(
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_figure_that_fails_costs_a_line_and_no_other_file(
+def test_a_failing_figure_is_a_warning_and_other_files_are_written(
     small: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -90,7 +90,7 @@ def test_in_python_it_is_a_warning(result: fl.Result, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "result.json") in written
 
 
-def test_a_picture_is_there_as_png_and_svg_or_not_at_all(
+def test_a_figure_is_written_as_png_and_svg_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usual = sheet.Picture.savefig

@@ -78,7 +78,7 @@ def test_sum_of_step_functions() -> None:
     assert np.array_equal(step_at(time, value, at), step_at(*item, at) + step_at(*other, at))
 
 
-def test_curves_that_cannot_be_told_apart() -> None:
+def test_overlapping_curves_are_grouped() -> None:
     """Equal but for half a percent of the height is the same; half as long is not."""
     time = np.linspace(0, 10, 50)
 

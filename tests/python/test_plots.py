@@ -48,7 +48,7 @@ def test_first_loss_shows_the_loss_and_its_repair(result: fl.Result) -> None:
     assert "small, sack (seed 7, run 0)" in figure.get_suptitle()
 
 
-def test_without_a_loss_there_is_no_such_figure(small: Path) -> None:
+def test_first_loss_is_none_without_a_loss(small: Path) -> None:
     clean = fl.run(small, overrides={"links.0.down.channel": {"loss": 0.0}, "flows.0.size": "9 kB"})
     assert clean.plot.first_loss() is None
     assert "retransmission" not in labels(clean.plot.sequence().axes[0])
@@ -124,7 +124,7 @@ def test_wrong_views(result: fl.Result, keywords: dict[str, float], message: str
         result.plot.cwnd("sack", **keywords)  # type: ignore[arg-type]
 
 
-def test_a_link_that_is_not_there(result: fl.Result) -> None:
+def test_an_unknown_link_is_refused(result: fl.Result) -> None:
     with pytest.raises(fl.ScenarioError, match="link 'moon' is not in this result"):
         result.plot.throughput(link="moon")
 
@@ -238,7 +238,7 @@ def test_flows_of_several_tcps_are_added_up(small: Path) -> None:
     assert ends == pytest.approx([600_002, 600_002], abs=2)
 
 
-def test_curves_on_each_other_are_all_seen_and_named(small: Path) -> None:
+def test_overlapping_curves_have_dashes_and_are_named(small: Path) -> None:
     """Without losses TCPs are equal: markers at different times, and a line that says so."""
     clean = {"links.0.down.channel": {"loss": 0.0}, "tcp.receive_window": "16 KiB"}
     same = fl.run(small, tcp=["reno", "newreno", "sack"], overrides=clean)
@@ -252,7 +252,7 @@ def test_curves_on_each_other_are_all_seen_and_named(small: Path) -> None:
         assert "-" not in gaps, "a solid line hides the others"
 
 
-def test_a_bin_suits_the_fastest(small: Path) -> None:
+def test_a_bin_fits_the_fastest_tcp(small: Path) -> None:
     """A TCP of 3 s beside one of 60 s keeps bins in which it can be seen."""
     slow = {"links.0.down.channel": {"loss": 0.05}}
     both = fl.run(small, tcp=["rfc793", "sack"], overrides=slow)
@@ -398,7 +398,7 @@ def test_many_retransmissions_and_drops_are_seen_in_lanes(small: Path) -> None:
     assert any(name.startswith(f"drops ({len(drops):,}") for name in names)
 
 
-def test_progress_is_a_step_function_from_nothing(result: fl.Result) -> None:
+def test_progress_is_a_step_function_from_zero(result: fl.Result) -> None:
     """Each line begins at (0, 0), goes up only straight, and ends with the last byte."""
     figure = result.plot.sequence()
     axes = figure.axes[0]
@@ -424,7 +424,7 @@ def test_progress_of_one_byte_is_seen(small: Path) -> None:
     assert figure.get_supxlabel() == "on each other: reno, sack"
 
 
-def test_curves_with_other_peaks_are_not_on_each_other() -> None:
+def test_curves_with_other_peaks_are_not_grouped() -> None:
     """Both are zero most of the time, but they are seen to differ."""
     time = np.linspace(0, 10, 200)
     high, low = (np.where(np.abs(time - 5) < 0.3, peak, 0.0) for peak in (40.0, 30.0))
@@ -550,7 +550,7 @@ def test_the_width_of_a_sheet_is_that_of_its_figures(result: fl.Result) -> None:
         ({"fonts": "serif"}, "fonts is 'serif'; write sans or tex"),
     ],
 )
-def test_sheets_that_are_not_there(
+def test_unknown_sizes_of_a_sheet_are_refused(
     result: fl.Result, keywords: dict[str, object], message: str
 ) -> None:
     with pytest.raises(fl.ScenarioError, match=re.escape(message)):

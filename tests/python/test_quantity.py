@@ -134,7 +134,7 @@ def test_rounding_is_no_difference() -> None:
     assert (a >= b).verdict is Verdict.REPRODUCED
 
 
-def test_runs_without_a_value_are_left_out_and_told_of() -> None:
+def test_runs_without_a_value_are_left_out_and_counted_in_the_text() -> None:
     a = q(2.0, math.nan, 2.2, 2.1, 1.9)
     result = a > 1.0
     assert result.p_for == pytest.approx(
@@ -160,11 +160,11 @@ def test_a_ratio_without_end_decides_nothing() -> None:
         ([math.inf, 1.0], "inf ± nan bit/s"),
     ],
 )
-def test_numbers_read_well(values: list[float], text: str) -> None:
+def test_short_formats_significant_digits_without_exponent(values: list[float], text: str) -> None:
     assert q(*values).text == text
 
 
-def test_the_other_way_round() -> None:
+def test_negation_exchanges_p_values_and_keys() -> None:
     result = ~(q(4.0, 4.1, 4.2, 3.9) > 3.0)
     assert result.verdict is Verdict.NOT_REPRODUCED
     assert result.details[0].startswith("not: a = 4.05")
@@ -214,14 +214,14 @@ def test_of_equals_none_is_the_best() -> None:
     assert best({**flat, 3: flat[3] * 0.9}, (2,)).verdict is Verdict.REPRODUCED
 
 
-def test_nothing_that_is_said_of_nothing_holds() -> None:
+def test_no_statement_about_nothing_holds() -> None:
     item = Quantity([1.0, 1.0], "one")
     for entry in (Nothing() > 1, item < Nothing(), Nothing() / 2 - item <= 3, Nothing()[2] >= item):
         assert isinstance(entry, Evidence)
         assert entry.verdict is Verdict.NOT_REPRODUCED
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_combining_no_evidence_is_refused() -> None:
     with pytest.raises(ValueError, match="nothing to combine"):
         every()
     with pytest.raises(ValueError, match="one that is not"):

@@ -74,7 +74,7 @@ def test_a_true_difference_is_found(name: str) -> None:
     assert np.mean(p < LEVEL) > 0.9
 
 
-def test_rare_counts_are_told_apart_from_none() -> None:
+def test_rare_counts_differ_significantly_from_none() -> None:
     """Twelve events in ten runs beside two are more; three beside two are not."""
     many = np.array([2.0, 1, 1, 0, 2, 1, 1, 2, 1, 1])
     few = np.array([0.0, 0, 1, 0, 0, 0, 0, 1, 0, 0])

@@ -216,7 +216,7 @@ def test_causes_name_readings_that_exist(name: str) -> None:
         assert set(claim.shown_by) <= study.plan.interpretations.keys(), claim.id
 
 
-def test_gaps_are_told() -> None:
+def test_gaps_lists_entries_without_code_and_code_without_entries() -> None:
     registry = Registry(functions=REGISTRY.functions)
     registry.figure("fig9")(_trace)
     rows = claims("loss_hurts", "moon", moon={"order": "1 < 2"})
@@ -367,7 +367,7 @@ def studies_without_sections() -> Study:
     return toy(claim=RECORD["claim"][:2], mutant=[])
 
 
-def test_a_quick_look_leaves_out_what_is_long() -> None:
+def test_quick_leaves_out_entries_marked_full() -> None:
     table = {"id": "table1.1", "title": "Rates", "where": "Table 1.1", "full": True}
     study = toy(table=[table])
     assert "table1.1" in [item.item.id for item in select(study, None)]
@@ -452,7 +452,7 @@ def _scenario() -> dict[str, Any]:
     return {"links": [link], "flows": [{"from": "a", "to": "b", "app": "file", "size": "50 kB"}]}
 
 
-def test_a_plan_goes_as_far_as_numbers_are_not_needed() -> None:
+def test_planned_cells_end_at_the_first_request_for_a_trace() -> None:
     cache = SimulationCache(runs=2)
 
     def needs_numbers(cache: SimulationCache) -> None:
@@ -465,7 +465,7 @@ def test_a_plan_goes_as_far_as_numbers_are_not_needed() -> None:
     assert cache.simulated_runs == 0
 
 
-def test_what_goes_wrong_is_told_and_the_rest_goes_on() -> None:
+def test_a_failing_claim_or_figure_is_reported_and_the_others_are_made() -> None:
     registry = Registry(
         figures={"fig1.10": _broken}, tables=REGISTRY.tables, functions={"rate": _broken}
     )
@@ -506,7 +506,7 @@ def test_an_undecided_claim_gets_more_runs() -> None:
     assert level_of(1, 0) == LEVEL
 
 
-def test_a_reading_can_be_the_one_that_counts() -> None:
+def test_a_chosen_reading_gives_the_verdicts() -> None:
     result = run_study(
         toy(), SimulationCache(runs=2), only=["sec2.twice"], reading="40 ms", readings=True
     )
@@ -516,7 +516,7 @@ def test_a_reading_can_be_the_one_that_counts() -> None:
         run_study(toy(), SimulationCache(runs=2), reading="4 ms")
 
 
-def test_wrong_models_show_what_a_claim_is_worth(tmp_path: Path) -> None:
+def test_negative_controls_refute_claims_that_hold(tmp_path: Path) -> None:
     cache = SimulationCache(runs=6, quick=True)
     result = run_study(toy(), cache, only=["fig1.1", "sec2"], mutants=True)
     clean, none = result.mutations
@@ -639,7 +639,7 @@ def test_the_page_is_whole_and_escaped(whole: StudyResult, tmp_path: Path) -> No
 # The command.
 
 
-def test_the_index_tells_orders_and_facts_from_printed_numbers(
+def test_the_index_counts_orders_facts_and_printed_numbers_apart(
     whole: StudyResult, tmp_path: Path
 ) -> None:
     rows = [

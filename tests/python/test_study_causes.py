@@ -69,7 +69,7 @@ def toy(*, causes: list[dict[str, str]] | None = None, **keys: object) -> Study:
     return Study.of({**RECORD, "cause": entries, "claim": [changed, second]}, Registry())
 
 
-def test_what_does_not_reproduce_is_judged_under_the_reading_that_shows_why(
+def test_claims_that_do_not_reproduce_are_judged_under_the_readings_of_shown_by(
     tmp_path: Path,
 ) -> None:
     result = run_study(toy(), SimulationCache(runs=6), causes=True)
@@ -118,7 +118,7 @@ def test_counterpart_compares_the_same_quantity_with_the_same_bound() -> None:
         ({"because": None}, "slow: shown_by, and no cause"),
     ],
 )
-def test_a_wrong_cause_is_told(keys: dict[str, Any], error: str) -> None:
+def test_a_wrong_cause_of_a_claim_is_refused(keys: dict[str, Any], error: str) -> None:
     with pytest.raises(ValueError, match=error):
         toy(**keys)
 
@@ -132,6 +132,6 @@ def test_a_wrong_cause_is_told(keys: dict[str, Any], error: str) -> None:
         ({"id": "far", "says": "So.", "why": "So."}, "cause far: why is no key of it"),
     ],
 )
-def test_a_wrong_entry_of_causes_is_told(cause: dict[str, str], error: str) -> None:
+def test_a_wrong_entry_of_causes_is_refused(cause: dict[str, str], error: str) -> None:
     with pytest.raises(ValueError, match=error):
         toy(causes=[*RECORD["cause"], cause])

@@ -63,7 +63,7 @@ def westwood(ahead: float) -> dict[str, Callable[..., Quantity]]:
 
 
 @pytest.mark.parametrize("id", FITTED)
-def test_what_a_value_was_fitted_to_is_no_evidence(id: str) -> None:  # noqa: A002
+def test_fitted_claims_are_calibration_checks(id: str) -> None:  # noqa: A002
     assert studies.find(id.partition(".")[0]).claims[id].calibration
 
 
@@ -85,7 +85,7 @@ def test_what_a_value_was_fitted_to_is_no_evidence(id: str) -> None:  # noqa: A0
         ("vatne2006.sec8.1.adhoc_newreno_considerably_better", westwood(9), Verdict.NOT_REPRODUCED),
     ],
 )
-def test_a_claim_asks_for_what_is_printed(
+def test_claims_state_the_printed_numbers(
     id: str,  # noqa: A002
     given: dict[str, Any],
     verdict: Verdict,

@@ -41,7 +41,9 @@ def test_losses_are_those_of_the_chain(model: Model) -> None:
     assert model.unique("newreno", 2, 0.03).mean == 26215
 
 
-def test_a_window_of_reno_is_halved_and_one(model: Model) -> None:
+def test_reno_halves_cwnd_after_duplicates_and_sets_one_segment_after_a_timeout(
+    model: Model,
+) -> None:
     assert FUNCTIONS["after_duplicates"](model) == 0.5
     assert FUNCTIONS["after_timeout"](model) == 1
     tahoe = STUDY.model(SimulationCache(runs=2), STUDY.plan.controls["Tahoe for Reno"])

@@ -76,7 +76,7 @@ def test_a_wrong_model_of_recovery_is_noticed(control: str, claim: str) -> None:
     assert order.evidence(model.names).p_against == 0.0
 
 
-def test_hooks_of_readings_and_wrong_models_change_what_they_say(west: Model) -> None:
+def test_hooks_of_readings_and_mutants_change_their_keys(west: Model) -> None:
     def cell(change: str, *args: str, **factors: object) -> dict[str, object]:
         known = {**STUDY.plan.interpretations, **STUDY.plan.controls}
         return dict(STUDY.model(west.cache, known[change]).cell(*args, **factors).scenario)
@@ -99,7 +99,7 @@ def test_hooks_of_readings_and_wrong_models_change_what_they_say(west: Model) ->
             west.cache.text(STUDY.model(west.cache).cell("reno", "none").__class__(change, item))
 
 
-def test_published_numbers_leave_open_what_twenty_runs_do() -> None:
+def test_bands_are_confidence_intervals_of_twenty_runs() -> None:
     assert bands("time", "mean", 20.878, 4.695, "bit64k") == pytest.approx((18.68, 23.08), abs=0.01)
     assert bands("timeouts", "mean", 7.5, 0, "bit64k") == pytest.approx((6.35, 8.80), abs=0.005)
     assert bands("timeouts", "mean", 0, 0, "bit64k") == pytest.approx((0, 0.184), abs=0.001)
@@ -107,7 +107,7 @@ def test_published_numbers_leave_open_what_twenty_runs_do() -> None:
     assert bands("wired", "mean", 97.4, 0, "bit64k") == pytest.approx((97.16, 97.64))
 
 
-def test_a_table_has_each_cell_beside_ours(west: Model) -> None:
+def test_tables_compare_each_printed_cell(west: Model) -> None:
     table = STUDY.registry.tables["t2"](west)
     assert isinstance(table, Table)
     assert len(table.rows) == 7 * 3

@@ -81,7 +81,7 @@ def test_data_from_the_mobile_go_up(wong: Model) -> None:
     assert other.frames_per_segment("none", 0.0, data="100 kB").mean == pytest.approx(5, abs=0.05)
 
 
-def test_everything_of_a_point_is_in_its_label(wong: Model) -> None:
+def test_labels_contain_all_factors_of_a_point(wong: Model) -> None:
     label = wong.cell("mdlp", 0.3, seq=False, fragments=False, t200=2, karn=False).label
     assert label == "mdlp, PER 0.3, in sequence False, fragments False, t200 2, karn False"
 
@@ -102,12 +102,12 @@ def test_scripted_claims_hold(wong: Model, claim: str) -> None:
     assert number.evidence(wong.names).verdict is Verdict.REPRODUCED
 
 
-def test_a_loss_of_what_is_not_sent_is_refused(wong: Model) -> None:
+def test_a_scripted_loss_of_a_missing_transmission_is_refused(wong: Model) -> None:
     with pytest.raises(ValueError, match="segment 3 is sent 1 times, not 2"):
         play(wong, Script(segments=5, losses=[(3, 2)]))
 
 
-def test_a_script_loses_what_it_says(wong: Model) -> None:
+def test_a_script_loses_the_named_transmissions(wong: Model) -> None:
     trace = play(wong, Script(segments=10, losses=[(4, 1)]))
     lost = trace.table("frames").query("direction == 'down' and lost")
     assert len(lost) == FRAGMENTS
@@ -153,7 +153,7 @@ def test_bursts() -> None:
     assert largest_burst(np.array([0.0, 1.0, 1.05, 1.1, 2.0]), 0.1) == 3
 
 
-def test_recovery_is_told_by_what_repaired_it() -> None:
+def test_recovery_delays_are_grouped_by_kind_of_repair() -> None:
     # Segment 0 needs a fast retransmit (2 s), segment 512 two time-outs (9 s).
     sent = pd.DataFrame(
         {

@@ -43,7 +43,7 @@ def test_tables_agree_row_by_row(id: str, wong: Model) -> None:  # noqa: A002
     assert len(table.rows) == len(STUDY.tables[id].data["published"])
 
 
-def test_a_row_that_differs_is_told(wong: Model) -> None:
+def test_a_row_that_differs_is_marked(wong: Model) -> None:
     change = Change("w", "", sets={"links.radio.arq.window": 12})
     table = REGISTRY.tables["table3.4"](STUDY.model(wong.cache, change))
     assert table.agrees == [True, True, False]
@@ -107,7 +107,7 @@ def test_chances_of_independent_runs() -> None:
     assert chances({"a": np.array([1.0]), "b": np.array([1.0, 3.0])}) == {"a": 0.25, "b": 0.75}
 
 
-def test_a_link_that_is_set_up_anew(wong: Model) -> None:
+def test_mdlp_resets_the_link_after_two_timeouts(wong: Model) -> None:
     """Figure 5.1: the original loses all that is queued, the modified one I(1) only."""
     drawing = REGISTRY.figures["fig5.1"](wong)
     assert isinstance(drawing, Drawing)

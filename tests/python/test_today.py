@@ -37,7 +37,7 @@ def test_the_stack_of_its_time_is_that_of_the_study() -> None:
     assert day.scenario == theirs.scenario
 
 
-def test_a_kernel_brings_nothing_of_the_study_but_its_segments() -> None:
+def test_a_kernel_stack_replaces_all_tcp_keys_but_the_segment_size() -> None:
     tcp = QUESTIONS["west1997"].cell("no errors", "none", "Linux cubic").scenario["tcp"]
     assert tcp == {"mss": "1460 B", "profile": "linux", "variant": "cubic"}
 
@@ -52,7 +52,7 @@ def test_gains_are_geometric_means_of_runs_of_the_same_number() -> None:
     assert gain.ratio.low == pytest.approx(math.exp(math.log(4) - 12.706 * math.log(2)), rel=1e-3)
 
 
-def test_one_question_from_the_command_line(
+def test_the_command_writes_tables_and_a_figure_for_a_question(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--only", "omueti2007-pages", "--runs", "2", "--out", str(tmp_path)]
@@ -65,7 +65,7 @@ def test_one_question_from_the_command_line(
         assert capsys.readouterr().err.startswith("farlink: ")
 
 
-def test_a_figure_that_fails_costs_a_line(
+def test_a_failing_figure_is_reported_in_a_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(today, "answer", lambda *_: None)
