@@ -41,7 +41,7 @@ def test_losses_are_those_of_the_chain(model: Model) -> None:
     assert model.unique("newreno", 2, 0.03).mean == 26215
 
 
-def test_reno_halves_cwnd_after_duplicates_and_sets_one_segment_after_a_timeout(
+def test_reno_halves_cwnd_after_duplicates_and_restarts_with_one_segment(
     model: Model,
 ) -> None:
     assert FUNCTIONS["after_duplicates"](model) == 0.5
