@@ -1,5 +1,5 @@
-//! Test bed: two ends, an agent between them, and links that lose, copy, damage, delay and reorder.
-//! Packets are simulated, or bytes.
+//! Test bed: two ends, an agent between them, and links that lose, duplicate, corrupt, delay and
+//! reorder packets. Packets are simulated or raw bytes.
 
 use super::crossing::Crossing;
 use super::middlebox::{Action, Agent, Out, Sent, Tag, Verdict};
@@ -23,7 +23,7 @@ pub(super) const FIXED: usize = 1;
 /// Impairments of the links.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Faults {
-    /// Shares of packets that are lost, duplicated, damaged and late.
+    /// Probabilities that a packet is lost, duplicated, corrupted or delayed.
     pub(super) loss: f64,
     pub(super) copies: f64,
     pub(super) damage: f64,
@@ -46,12 +46,12 @@ pub(super) struct End {
     pub(super) correct: bool,
     pub(super) closed: Option<CloseReason>,
     pub(super) peer_closed: bool,
-    /// Most bytes that a slow reader reads at a time.
+    /// Maximum number of bytes that a slow reader reads at a time.
     pub(super) reads: u64,
 }
 
-/// Returns a segment of an attacker and the end that it pretends to be. Ports allow 30 connections,
-/// and sequence numbers are close to each other.
+/// Returns a random segment of an attacker and the end that it claims to come from. Ports allow 30
+/// connections, and sequence numbers are close to each other.
 pub(super) fn enemy(stream: &mut Stream) -> (usize, Segment) {
     let mut any = |n: u64| stream.next_u64() % n;
     let end = any(2) as usize;
@@ -98,9 +98,9 @@ pub(super) struct Bed<A> {
     pub(super) ends: [End; 2],
     real: bool,
     faults: Faults,
-    /// End whose path to the agent loses and delays nothing.
+    /// End whose path to the agent has no losses and no extra delay.
     pub(super) clean: Option<usize>,
-    /// End that receives nothing any more.
+    /// End that receives no packets from now on.
     pub(super) gone: Option<usize>,
     stream: Stream,
     /// Data segments to lose on their way to the agent: end, and number of the segment.
@@ -237,7 +237,7 @@ impl<A: Agent> Bed<A> {
         self
     }
 
-    /// Runs until nothing is left to do, or until `until`.
+    /// Runs until no event is left, or until `until`.
     pub(super) fn run(&mut self, until: Instant) {
         self.serve();
         loop {
@@ -270,7 +270,7 @@ impl<A: Agent> Bed<A> {
         }
     }
 
-    /// Both ends work.
+    /// Lets both ends read, write and send.
     pub(super) fn serve(&mut self) {
         for end in [MOBILE, FIXED] {
             loop {
@@ -283,7 +283,7 @@ impl<A: Agent> Bed<A> {
         }
     }
 
-    /// A segment leaves an end.
+    /// Sends a segment of an end to the agent.
     pub(super) fn send(&mut self, end: usize, segment: Segment) {
         self.data[end] += u64::from(!segment.body.is_empty());
         if !segment.body.is_empty() && self.lose.contains(&(end, self.data[end])) {
@@ -361,7 +361,7 @@ impl<A: Agent> Bed<A> {
         }
     }
 
-    /// The link sends at once.
+    /// The wireless link sends each packet at once.
     fn follow(&mut self, tag: Tag) {
         let sent = Sent::Left(self.now);
         self.agent.on_sent(self.now, tag, sent, &mut Out::default());
@@ -451,7 +451,7 @@ pub(super) fn packet(end: usize, segment: Segment, real: bool) -> Packet {
     packet
 }
 
-/// Generates segments of hostile ends with sequence numbers close to each other, each with its end.
+/// Generates segments of hostile ends, each with its end. Sequence numbers are close to each other.
 pub(super) fn hostile() -> impl proptest::strategy::Strategy<Value = Vec<(usize, Segment)>> {
     use farlink_tcp::{Body, Options, RareOptions, SackBlock, Timestamps};
     use proptest::prelude::*;

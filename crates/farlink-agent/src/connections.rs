@@ -1,5 +1,5 @@
-//! State of an agent per connection. The number of connections is bounded, and state is removed at
-//! the end of a connection.
+//! Per-connection state of an agent. The number of connections is bounded, and state is removed
+//! when a connection ends.
 
 use super::crossing::{Crossing, Ends};
 use super::middlebox::{Leaving, Moved};
@@ -11,13 +11,13 @@ use std::fmt::Debug;
 /// Limits on the number and the age of connections with state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Most connections with state at once; the packets of others pass unread.
+    /// Maximum number of connections with state. Packets of further connections pass unread.
     pub connections: usize,
     /// Idle time after which a connection's state may be removed.
     pub idle: Interval,
-    /// Number of data segments towards the wireless side, from the start of a connection, without
-    /// any ACK after which the agent assumes that ACKs take another path. It then forwards the
-    /// connection unread until it sees an ACK.
+    /// Number of data segments towards the wireless side, counted from the start of a connection,
+    /// without any ACK, after which the agent assumes that ACKs take another path. It then forwards
+    /// the connection unread until it sees an ACK.
     pub blind_after: u32,
 }
 
@@ -38,14 +38,13 @@ impl Default for Limits {
 
 /// State of an agent for one connection.
 pub trait Kept: Default {
-    /// Bytes of packets among that.
+    /// Returns the bytes of cached packets in this state.
     fn bytes(&self) -> u64 {
         0
     }
 }
 
-/// Connections of an agent with their state. The slot of a connection stays the same as long as it
-/// has state.
+/// Connections of an agent with their state. A connection keeps its slot as long as it has state.
 #[derive(Debug)]
 pub struct Connections<S> {
     limits: Limits,
@@ -54,17 +53,18 @@ pub struct Connections<S> {
     by_ends: BTreeMap<Ends, u32>,
     /// Slot of the last lookup, because packets of one connection come in bursts.
     last: u32,
-    /// No connection is idle before.
+    /// No connection becomes idle before this time.
     idle_from: Instant,
     /// Bytes of cached packets.
     bytes: u64,
-    /// Number of connections that got state.
+    /// Number of connections for which state was created.
     opened: u64,
-    /// Number of packets of connections without room for state.
+    /// Number of packets (or transferred connections) that found no room for state.
     refused: u64,
-    /// Number of connections whose ACKs take another path.
+    /// Number of connections given up because `blind_after` data segments passed without an ACK:
+    /// ACKs take another path.
     blind: u64,
-    /// Switched off: nothing is kept.
+    /// Set while the agent is switched off; no state is created then.
     off: bool,
 }
 
@@ -73,13 +73,13 @@ struct Seen<S> {
     ends: Ends,
     state: S,
     last: Instant,
-    /// Sequence number behind the FIN of each side, and whether that FIN is acknowledged; index 0
-    /// is the wireless side.
+    /// For each side, the sequence number after its FIN, and whether that FIN is acknowledged.
+    /// Index 0 is the wireless side.
     fins: [Option<Seq>; 2],
     fins_acked: [bool; 2],
-    /// Whether an ACK from the wireless side was seen.
+    /// Set once an ACK from the wireless side was seen.
     answered: bool,
-    /// Number of data segments sent there before the first ACK.
+    /// Number of data segments sent to the wireless side before its first ACK.
     unanswered: u32,
 }
 
@@ -101,10 +101,11 @@ impl<S: Kept> Connections<S> {
         }
     }
 
-    /// Takes account of a segment, and lets the agent act on what it keeps of the
-    /// connection, at its place. It is kept from a SYN or the first data on, until a RST,
-    /// until both FINs are acknowledged, or until nothing was seen of it for long. `None`
-    /// if nothing is kept of it, or the acknowledgments take another way.
+    /// Updates the state of a connection with a segment, then calls `act` with its slot and state.
+    ///
+    /// A SYN or data creates the state. A RST, the ACKs of both FINs, or a long idle time removes
+    /// it. Returns `None` without calling `act` if the connection has no state, or if its ACKs take
+    /// another path.
     pub fn on_segment<T>(
         &mut self,
         now: Instant,
@@ -161,7 +162,7 @@ impl<S: Kept> Connections<S> {
         done
     }
 
-    /// Lets the agent act on the state in a slot.
+    /// Calls `act` with the state in a slot.
     pub fn at<T>(&mut self, place: u32, act: impl FnOnce(&mut S) -> T) -> Option<T> {
         let seen = self.all.get_mut(place as usize)?.as_mut()?;
         let before = seen.state.bytes();
@@ -241,9 +242,8 @@ impl<S: Kept> Connections<S> {
         })
     }
 
-    /// Keeps connections that another agent of the same kind kept, but for those of which
-    /// something is kept already or that find no room, and lets the agent act on each, at its
-    /// place.
+    /// Adds the connections that another agent of the same kind transferred, and calls `act` with
+    /// the slot and state of each. Connections that already have state or find no room are skipped.
     pub fn join(&mut self, now: Instant, moved: Moved, mut act: impl FnMut(u32, &mut S))
     where
         S: Debug + Send + 'static,
@@ -278,7 +278,7 @@ impl<S: Kept> Connections<S> {
         self.off
     }
 
-    /// Forgets all connections.
+    /// Removes all connections.
     pub fn forget(&mut self) {
         self.all.clear();
         self.free.clear();
@@ -307,7 +307,7 @@ impl<S: Kept> Connections<S> {
         self.by_ends.len() < self.limits.connections
     }
 
-    /// Connections at present.
+    /// Returns the number of connections with state.
     pub fn len(&self) -> usize {
         self.by_ends.len()
     }
@@ -450,7 +450,7 @@ mod tests {
         .map(|(time, port)| count(&mut all, (at(time), port), TO, &data))
         .into();
         assert_eq!(seen, [1, 1, 0, 2, 1, 0, 3]);
-        // A segment after a longer pause begins another connection.
+        // A segment after a pause longer than `idle` begins another connection.
         assert_eq!(count(&mut all, (at(241), 1), TO, &data), 1);
         assert_eq!(
             all.counters(),

@@ -8,11 +8,11 @@ use std::net::IpAddr;
 /// serves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Crossing {
-    /// To the wireless link.
+    /// Towards the wireless link.
     ToWireless,
     /// From the wireless link.
     FromWireless,
-    /// Between two other links.
+    /// Between two other links of the node.
     Beside,
 }
 
@@ -21,7 +21,7 @@ pub enum Crossing {
 pub struct Ends(pub [(IpAddr, u16); 2]);
 
 impl Ends {
-    /// Returns whether the end on the wireless side has an address of this node.
+    /// Returns whether the end on the wireless side has an address of node `host`.
     pub fn wireless_is(&self, host: NodeId) -> bool {
         node_of(self.0[0].0) == Some(host)
     }

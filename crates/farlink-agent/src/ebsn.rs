@@ -1,6 +1,7 @@
-//! Notices of a bad state on a link that retransmits by itself (west1997, 3.0). Each time that the
-//! protocol of the wireless link sends a data packet again, the agent notifies the packet's sender.
-//! The agent repairs nothing and keeps nothing from the sender.
+//! Explicit bad state notification for a link with its own retransmissions (west1997, 3.0).
+//!
+//! Each time that the protocol of the wireless link retransmits a data packet, the agent notifies
+//! the packet's sender. The agent retransmits nothing and suppresses no ACK.
 
 use super::connections::{Connections, Kept, Limits};
 use super::crossing::Crossing;
@@ -11,14 +12,14 @@ use farlink_wire::id::{NodeId, PacketId};
 use farlink_wire::packet::Packet;
 use std::collections::VecDeque;
 
-/// Number of packets in the record, more than a link sends again at a time.
+/// Number of packets in the record, more than a link retransmits at a time.
 const REMEMBERED: usize = 1024;
 
 /// The agent.
 #[derive(Debug)]
 pub struct Ebsn {
     connections: Connections<Nothing>,
-    /// Packets sent to the link, the latest last, each with its number and its sequence number.
+    /// Packets sent to the link, the newest last: packet number, sequence number and packet.
     recent: VecDeque<(u64, Seq, Packet)>,
     next: u64,
     notices: u64,

@@ -1,10 +1,10 @@
 //! Explicit loss notification by an agent (west1997, 2.3.3; Balakrishnan et al. 1996).
 //!
-//! The agent notes which data passed on to the wireless link. A duplicate ACK for data
-//! that did pass tells of a loss on that link: the agent sets the ELN option, whose
-//! meaning is "the segment at the acknowledgment number was damaged", and the sender
-//! sends it again with its window as it is. For what never came to the agent the
-//! duplicate goes on as it is: that was congestion.
+//! The agent records which data passed to the wireless link. A duplicate ACK for data that passed
+//! means a loss on that link. The agent then sets the ELN option ("the segment at the
+//! acknowledgment number was damaged"), and the sender retransmits without reducing its window. A
+//! duplicate ACK for data that never reached the agent means congestion, and is forwarded
+//! unchanged.
 
 use super::connections::{Connections, Kept, Limits};
 use super::crossing::Crossing;
@@ -14,8 +14,8 @@ use farlink_tcp::{Flags, Instant, SackBlocks, Segment, Seq};
 use farlink_wire::MAX_OPTIONS_LEN;
 use farlink_wire::id::{NodeId, PacketId};
 
-/// Most ranges of data recorded for a connection; each hole left by a loss in front of the agent
-/// begins another range. Data beyond this number counts as data that did not pass.
+/// Maximum number of recorded ranges per connection. Each hole left by a loss in front of the agent
+/// begins another range. Data beyond the limit counts as data that did not pass.
 const STRETCHES: usize = 1024;
 
 /// The agent.
@@ -25,11 +25,11 @@ pub struct Eln {
     marked: u64,
     unmarked: u64,
     no_room: u64,
-    /// Number of the last data packet, the slot of its connection, and its sequence range.
+    /// Last data packet: number, slot of its connection, and sequence range.
     latest: (u32, u32, (Seq, Seq)),
 }
 
-/// Data of a connection that passed and is not acknowledged.
+/// Data of a connection that passed and is not yet acknowledged.
 #[derive(Debug, Default)]
 struct Passed {
     /// Sequence ranges (start, end), disjoint and in order.
@@ -40,14 +40,14 @@ struct Passed {
     last: Option<(Seq, u16)>,
 }
 
-/// Meaning of an acknowledgment.
+/// Classification of an ACK by the loss that it reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Says {
-    /// Nothing about a loss.
+    /// No loss, or an ACK that cannot be classified.
     Nothing,
-    /// The data after the ACK was lost behind the agent.
+    /// Loss on the wireless link: the data after the ACK passed the agent.
     LostBehind,
-    /// The data after the ACK was lost in front of the agent.
+    /// Loss in front of the agent: the data after the ACK never reached it.
     LostBefore,
 }
 
@@ -146,7 +146,7 @@ impl Agent for Eln {
     }
 }
 
-/// Sets the option. If there is no room, it replaces the last SACK block.
+/// Sets the ELN option. If there is no room, the option replaces the last SACK block.
 pub(super) fn mark(segment: &mut Segment) {
     let options = &mut segment.options;
     options.eln = true;
@@ -160,8 +160,8 @@ pub(super) fn mark(segment: &mut Segment) {
 impl Kept for Passed {}
 
 impl Passed {
-    /// Records data that passes to the wireless side. Returns its range, unless it was acknowledged
-    /// before.
+    /// Records data that passes to the wireless side. Returns its range, unless the data is already
+    /// acknowledged.
     fn on_data(&mut self, segment: &Segment) -> Option<(Seq, Seq)> {
         let len = segment.body.len();
         if len == 0 {
@@ -177,9 +177,9 @@ impl Passed {
         Some((start, end))
     }
 
-    /// Notes data that pass.
+    /// Records a range of data.
     fn note(&mut self, (start, end): (Seq, Seq)) {
-        // Most data follows the data that passed last.
+        // Data usually follows the data that passed last.
         if let Some(last) = self.stretches.last_mut()
             && last.1 == start
         {
@@ -203,7 +203,7 @@ impl Passed {
             }
             return;
         }
-        // The new range touches these ranges, so all become one.
+        // The new range and all ranges that it touches are merged.
         let (first, last) = (self.stretches[from].0, self.stretches[to - 1].1);
         let start = if first.diff(start) < 0 { first } else { start };
         let end = if last.diff(end) > 0 { last } else { end };

@@ -1,10 +1,8 @@
-//! Agents at routers: machines between the ends of a connection that read, change, drop,
-//! hold and send packets.
+//! Agents at routers: middleboxes that read, change, drop, hold and send packets of a connection.
 //!
-//! An agent is told the time and each packet that crosses its node, and answers what
-//! becomes of it; it names the instant at which it wants to be called again. It sees a
-//! packet through a [`View`], and cannot tell whether the packet is simulated or bytes of
-//! a real program.
+//! The caller passes each packet that crosses the node and the time to the agent. The agent returns
+//! its verdict, and the time of its next deadline. It reads a packet through a [`View`], which
+//! hides whether the packet is simulated or the raw bytes of a real program.
 
 #[cfg(test)]
 mod bed;

@@ -41,29 +41,29 @@ pub struct Injection {
 /// Action of an agent in addition to its verdict; actions run in the order of the list.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// Sends a packet of the agent's own, which uses the queue of its link and its counters.
+    /// Sends a packet of the agent. It is queued and counted like any other packet of its link.
     Inject(Injection),
     /// Notifies the sender of this packet by ICMP that the wireless link is in a bad state
     /// (west1997, 3.0).
     Notify(Packet),
-    /// A held packet goes on.
+    /// Forwards a held packet.
     Release(PacketId),
-    /// A held packet is dropped.
+    /// Drops a held packet.
     Discard(PacketId),
 }
 
 /// Event of a followed packet at its link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sent {
-    /// Instant at which the last bit leaves the transmitter for the first time.
+    /// The packet was sent for the first time; its last bit leaves the transmitter at this time.
     Left(Instant),
-    /// Instant at which the last bit left after the protocol of the link sent the packet again.
+    /// The protocol of the link retransmitted the packet; its last bit left at this time.
     Again(Instant),
     /// The packet is not sent: the queue refused it, or it was dropped at the node.
     Refused,
 }
 
-/// Act of an agent, for its trace.
+/// Act of an agent, for the agent trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Act {
     /// Stored a copy of data, or recorded that it passed.
@@ -86,7 +86,7 @@ pub enum Act {
     Blind,
     /// Acknowledged data in the name of its receiver.
     Acknowledge,
-    /// Sent data of one half of a split connection over the other half, or to an end.
+    /// Sent data of one half of a split connection to the other half or to an end.
     Relay,
     /// Reset both ends of a connection.
     Reset,
@@ -95,7 +95,7 @@ pub enum Act {
 }
 
 impl Act {
-    /// Acts in the order of their numbers.
+    /// All acts in the order of their numeric codes.
     pub const ALL: [Self; 13] = [
         Self::Keep,
         Self::Resend,
@@ -112,7 +112,7 @@ impl Act {
         Self::Negative,
     ];
 
-    /// As it is written.
+    /// Returns the name of the act in traces.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Keep => "keep",
@@ -132,7 +132,7 @@ impl Act {
     }
 }
 
-/// Row of the trace of agents.
+/// Row of the agent trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Note {
     /// Act of the agent.
@@ -155,7 +155,7 @@ pub struct Out {
 }
 
 impl Out {
-    /// Sends a packet behind those that wait for the link.
+    /// Sends a packet behind the packets that wait for the link.
     pub fn inject(&mut self, packet: Packet) {
         self.actions.push(Action::Inject(Injection {
             packet,
@@ -172,7 +172,7 @@ impl Out {
         }
     }
 
-    /// Traces an act about a number that a packet acknowledges, if the trace is on.
+    /// Traces an act about the data that a packet acknowledges, if the trace is on.
     pub fn note_back(&mut self, view: &mut View<'_>, act: Act, seq: Seq) {
         if self.notes.is_some() {
             let path = view.path().reverse();
@@ -186,7 +186,7 @@ impl Out {
     }
 }
 
-/// Fate of an agent's state of a host's connections when the host leaves the wireless link.
+/// Fate of an agent's state for the connections of a host that leaves the wireless link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leaving {
     /// Lost. Connections that need the state are reset.
@@ -198,13 +198,13 @@ pub enum Leaving {
 /// State that moves from one agent to another of its kind.
 #[derive(Debug)]
 pub struct Moved {
-    /// Bytes of the ends' data in this state.
+    /// Bytes of user data in the state.
     pub bytes: u64,
-    /// State in the agent's own form.
+    /// State in the format of the agent's kind.
     pub state: Box<dyn Any + Send>,
 }
 
-/// Agent at a node. Packets that it sends do not meet other agents of the node.
+/// Agent at a node. Packets that an agent sends do not pass through other agents of the node.
 pub trait Agent: Debug + Send {
     /// Handles a packet that crosses the node. Packets that neither come from the wireless link nor
     /// go to it pass.
@@ -237,7 +237,7 @@ pub trait Agent: Debug + Send {
         false
     }
 
-    /// Returns whether the agent sends packets ahead of all that wait for its wireless link.
+    /// Returns whether the agent sends packets ahead of the queue of its wireless link.
     fn goes_ahead(&self) -> bool {
         false
     }

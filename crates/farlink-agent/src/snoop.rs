@@ -1,13 +1,15 @@
-//! Snoop and its relatives (west1997, 2.6, 3 and 7): an agent that knows what passed on
-//! to the wireless link, and repairs what is lost there.
+//! Snoop and its variants (west1997, 2.6, 3 and 7): an agent that retransmits data lost on the
+//! wireless link.
 //!
-//! It keeps copies of data until they are acknowledged. A duplicate ACK for what it has
-//! sends that again and goes no further; one for what never came is for the sender, since
-//! that was congestion. A timer much finer than the sender's does the same. On top of
-//! that it may tell the sender of its troubles by partial acknowledgments or notices of a
-//! bad state; or keep numbers instead of copies, and have the sender send again.
+//! The agent caches data packets until they are acknowledged. A duplicate ACK for a cached packet
+//! makes the agent retransmit the packet and suppress the ACK. A duplicate ACK for data that never
+//! reached the agent is forwarded, because that loss was congestion. A local timer, much finer than
+//! the sender's, also causes retransmissions.
 //!
-//! All that it keeps may be forgotten at any time: then the sender sees the losses.
+//! The agent may also notify the sender by partial acknowledgments or bad-state notices. In another
+//! variant it caches only sequence numbers, and has the sender retransmit.
+//!
+//! The state may be lost at any time. The sender then sees the losses itself.
 
 mod cache;
 mod config;
@@ -300,7 +302,7 @@ fn name_holes(flow: &mut Flow, now: Instant, config: &SnoopConfig, out: &mut Out
     sent
 }
 
-/// Handles an expired timer where only sequence numbers are kept: asks the sender to retransmit.
+/// Handles an expired timer when only sequence numbers are cached: asks the sender to retransmit.
 fn tell_again(flow: &mut Flow, now: Instant, seq: Seq, counts: &mut Counts, out: &mut Out) {
     // Whether or not the retransmission arrives, the restarted timer covers it.
     flow.repair(now, seq);
@@ -313,7 +315,7 @@ fn tell_again(flow: &mut Flow, now: Instant, seq: Seq, counts: &mut Counts, out:
     }
 }
 
-/// Notifies the sender of a failed try.
+/// Notifies the sender that a local retransmission is needed.
 fn tell(
     flow: &mut Flow,
     (config, counts): (&SnoopConfig, &mut Counts),

@@ -1,4 +1,4 @@
-//! Deadlines of an agent's connections.
+//! Timers of an agent's connections.
 
 use farlink_tcp::Instant;
 use std::cmp::Reverse;
@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     entries: BinaryHeap<Reverse<(Instant, u32)>>,
-    /// Earliest entry of each place.
+    /// Earliest entry of each slot.
     first: Vec<Instant>,
 }
 
@@ -28,7 +28,7 @@ impl Timers {
         }
     }
 
-    /// Returns the first deadline, which the connection may have moved since.
+    /// Returns the first entry, which may be earlier than the connection's real deadline.
     pub(super) fn next(&self) -> Option<Instant> {
         self.entries.peek().map(|entry| entry.0.0)
     }
@@ -41,7 +41,7 @@ impl Timers {
             }
             self.entries.pop();
             let first = &mut self.first[place as usize];
-            // Other entries belong to a deadline that was moved to earlier.
+            // An entry other than the earliest is stale.
             if *first == at {
                 *first = Instant::MAX;
                 return Some(place);

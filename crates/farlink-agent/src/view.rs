@@ -1,4 +1,5 @@
-//! View of a packet for agents: one TCP and IP header, whether the packet is simulated or bytes.
+//! View of a packet for agents: its IP and TCP headers, whether the packet is simulated or raw
+//! bytes.
 
 use super::crossing::{Crossing, Ends};
 use farlink_tcp::{IpVersion, Segment};
@@ -13,17 +14,17 @@ pub struct View<'a> {
     real: Real,
 }
 
-/// Decoded headers of a packet of bytes.
+/// Decoded headers of a raw packet.
 #[derive(Debug)]
 enum Real {
     NotRead,
-    /// Simulated packet, or one without a readable header.
+    /// The packet is simulated, or has no readable TCP header.
     Nothing,
     Headers(IpFields, Box<Segment>),
 }
 
 impl<'a> View<'a> {
-    /// The view of a packet.
+    /// Creates a view of a packet.
     pub fn new(packet: &'a mut Packet) -> Self {
         Self {
             packet,
@@ -31,8 +32,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns the packet's TCP segment; for bytes with the length of its body only. `None` if an
-    /// agent can read nothing: no TCP, a fragment, encrypted, or damaged.
+    /// Returns the packet's TCP segment. A segment of a raw packet has only the length of its body.
+    /// Returns `None` if the packet is unreadable: not TCP, fragmented, encrypted or corrupted.
     pub fn segment(&mut self) -> Option<&Segment> {
         self.read();
         match (&self.real, &self.packet.payload) {
@@ -53,7 +54,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The addresses of its header.
+    /// Returns the addresses of the IP header.
     pub fn addresses(&mut self) -> Addresses {
         self.read();
         match &self.real {
@@ -62,13 +63,13 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The ends of its connection.
+    /// Returns the ends of the packet's connection.
     pub fn ends(&mut self, crossing: Crossing) -> Option<Ends> {
         self.seen(crossing).map(|(ends, _)| ends)
     }
 
-    /// Returns the ends of the connection and the segment (see [`Self::segment`]) by reference,
-    /// because copying each packet that crosses would cost as much as most agents do.
+    /// Returns the ends of the connection and the segment (see [`Self::segment`]). The segment is
+    /// borrowed, because a copy per packet would cost as much as most agents.
     pub fn seen(&mut self, crossing: Crossing) -> Option<(Ends, &Segment)> {
         let addresses = self.addresses();
         let segment = self.segment()?;
@@ -91,7 +92,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns the form in which to send another packet like this one.
+    /// Returns the path of the packet, on which an agent can send further packets.
     pub fn path(&mut self) -> Path {
         Path {
             src: self.packet.src,
@@ -104,7 +105,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A copy of the packet.
+    /// Returns a copy of the packet.
     pub fn copy(&self) -> Packet {
         self.packet.clone()
     }
@@ -157,7 +158,7 @@ fn is_whole(packet: &Packet) -> bool {
     !packet.corrupt && packet.piece.is_none()
 }
 
-/// Sender, receiver and form of a packet, with which an agent sends in the name of an end.
+/// Source, destination and form of a packet. An agent sends packets on it in the name of an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Path {
     src: NodeId,
@@ -199,25 +200,25 @@ impl Path {
         self.version
     }
 
-    /// Returns whether the packets are bytes.
+    /// Returns whether the packets are raw bytes.
     pub fn is_real(self) -> bool {
         self.is_real
     }
 
     /// Builds a packet on this path, in the form of the connection's other packets.
     ///
-    /// # Errors
-    /// If the segment has no bytes: see [`farlink_wire::encode`].
+    /// // # Errors
+    /// // Fails if the segment cannot be encoded: see [`farlink_wire::encode`].
     pub fn packet(self, segment: Segment) -> Result<Packet, WireError> {
-        // The identification of a packet that may not be fragmented has no meaning (RFC 6864, 4.1).
+        // A packet that may not be fragmented needs no identification (RFC 6864, 4.1).
         self.form(segment, None)
     }
 
-    /// Builds a packet with an identification, which routers may fragment if it is IPv4. An agent
-    /// that sends in another's name does not learn that a packet is too long.
+    /// Builds a packet with an identification. Routers may fragment it if it is IPv4, because an
+    /// agent that sends in an end's name does not learn that a packet is too long.
     ///
-    /// # Errors
-    /// As [`Self::packet`].
+    /// // # Errors
+    /// // As [`Self::packet`].
     pub fn packet_to_cut(self, segment: Segment, ident: u16) -> Result<Packet, WireError> {
         self.form(segment, Some(ident))
     }

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 12))]
 
-    /// Segments of an attacker, with arbitrary reports of the link, also about packets that it
-    /// never had. Each segment passes unchanged, the state stays within its bounds, and a notice
+    /// Passes segments of an attacker, and arbitrary reports of the link, also about packets that
+    /// the link never had. Each segment passes unchanged, the state stays bounded, and each notice
     /// names data that passed.
     #[test]
     fn hostile_segments_find_bounds(seed: u64) {

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) start: Seq,
-    /// Sequence number behind the last byte; a FIN counts as a byte.
+    /// Sequence number after the last byte; a FIN counts as a byte.
     pub(super) end: Seq,
     /// Copy of the packet, if copies are kept.
     pub(super) packet: Option<Packet>,
@@ -22,25 +22,25 @@ pub(super) struct Entry {
     pub(super) tries: u32,
     /// Time of the last retransmission or loss notice.
     pub(super) repaired: Option<Instant>,
-    /// Whether the sender retransmits the data on its own, or the data filled a hole; ACKs of such
-    /// data are forwarded to the sender.
+    /// Set if the sender retransmitted the data itself, or the data filled a hole. ACKs of the data
+    /// are then forwarded to the sender.
     pub(super) from_sender_again: bool,
 }
 
 /// Result of caching arrived data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
-    /// Behind all others.
+    /// After all cached data.
     Last,
-    /// Into a hole.
+    /// Into a hole between cached data.
     Hole,
-    /// Replaces the entry at this place.
+    /// Covers cached entries completely and replaces them.
     Again,
-    /// Part of an entry; nothing is stored.
+    /// Overlaps a cached entry without covering it; nothing is stored.
     Within,
 }
 
-/// Entries in the order of sequence numbers, disjoint.
+/// Cached entries in sequence order, disjoint.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     entries: VecDeque<Entry>,
@@ -52,7 +52,7 @@ impl Cache {
         self.entries.len()
     }
 
-    /// Bytes of the copies.
+    /// Returns the bytes of all cached copies.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -77,14 +77,14 @@ impl Cache {
             .filter(|entry| entry.start.diff(seq) <= 0)
     }
 
-    /// Returns the number of packets behind the one at a sequence number.
+    /// Returns the number of cached packets after the one at a sequence number.
     pub(super) fn behind(&self, seq: Seq) -> u32 {
         (self.entries.len() - self.first_behind(seq)).saturating_sub(1) as u32
     }
 
-    /// Returns the index of the first entry that ends behind a number.
+    /// Returns the index of the first entry that ends after a sequence number.
     fn first_behind(&self, seq: Seq) -> usize {
-        // Nearly always it is the first entry (for an ACK) or none (for new data).
+        // The result is usually the first entry (for an ACK) or none (for new data).
         match (self.entries.front(), self.entries.back()) {
             (Some(first), _) if first.end.diff(seq) > 0 => 0,
             (_, Some(last)) if last.end.diff(seq) <= 0 => self.entries.len(),
@@ -111,7 +111,7 @@ impl Cache {
             .or_else(|| self.entries.iter().position(is_it))
     }
 
-    /// Classifies data by its place, and by whether the sender had sent any of it before.
+    /// Classifies data by its position in the cache.
     pub(super) fn place_of(&self, start: Seq, end: Seq) -> Place {
         match self.entries.back() {
             None => return Place::Last,
@@ -181,7 +181,7 @@ impl Cache {
         self.bytes -= entry.as_ref().map_or(0, size);
     }
 
-    /// Returns the end of the contiguous data that begins at a number, if there is any.
+    /// Returns the end of the contiguous cached data that begins at a sequence number, if any.
     pub(super) fn run_from(&self, start: Seq) -> Option<Seq> {
         let mut end = None;
         let from = self.first_behind(start);

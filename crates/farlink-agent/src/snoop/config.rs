@@ -8,7 +8,7 @@ use farlink_tcp::Interval;
 pub enum Repair {
     /// Keeps copies of packets and retransmits them (west1997, 2.6).
     Resend,
-    /// Keeps sequence numbers, and lets the sender retransmit without congestion measures
+    /// Caches sequence numbers only, and makes the sender retransmit without congestion control
     /// (west1997, 7.0).
     Mark,
 }
@@ -21,14 +21,14 @@ pub enum Tells {
     /// Partial acknowledgment when the local timer expires, either once for each range of data that
     /// has reached the agent, or at each expiry (west1997, 3.3).
     Partial {
-        /// Only for a sender whose SYN has the option.
+        /// Set if only senders that offered the option in their SYN are notified.
         negotiate: bool,
-        /// At each expiry.
+        /// Set to notify at each expiry.
         repeat: bool,
     },
     /// Partial acknowledgment for each data packet (west1997, 4.2).
     EachPacket {
-        /// Only for a sender whose SYN has the option.
+        /// Set if only senders that offered the option in their SYN are notified.
         negotiate: bool,
     },
     /// Notice of a bad state when the local timer expires (west1997, 3.0).
@@ -38,9 +38,9 @@ pub enum Tells {
 /// Treatment of selective acknowledgments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SackHandling {
-    /// Blocks pass unchanged.
+    /// SACK blocks pass unchanged.
     Pass,
-    /// Covers holes under local repair with a block, so that the sender sees other holes only.
+    /// Adds SACK blocks for holes under local repair, so that the sender sees only other holes.
     Mask,
     /// Removes SACK from the handshake.
     Off,
@@ -49,17 +49,17 @@ pub enum SackHandling {
 /// Parameters.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SnoopConfig {
-    /// Connections that are kept.
+    /// Limits on the connections with state.
     pub limits: Limits,
-    /// Repair of losses.
+    /// Action on lost data.
     pub repair: Repair,
     /// Notices to the sender.
     pub tells: Tells,
-    /// Most packets of a connection in the cache.
+    /// Maximum number of cached packets per connection.
     pub cache: usize,
-    /// Most bytes of packets of all connections in the cache.
+    /// Maximum number of cached bytes of all connections.
     pub memory: u64,
-    /// Least local time-out.
+    /// Minimum local time-out.
     pub tick: Interval,
     /// Smoothed round-trip time of the wireless side before the first sample.
     pub srtt: Interval,
@@ -71,12 +71,12 @@ pub struct SnoopConfig {
     pub ahead: bool,
     /// Selective acknowledgments.
     pub sack: SackHandling,
-    /// Whether a duplicate ACK with SACK blocks retransmits everything missing below the highest
+    /// Set if a duplicate ACK with SACK blocks retransmits all data missing below the highest
     /// block.
     pub sack_repair: bool,
     /// Whether the agent sends the mobile host negative acknowledgments for data lost on the radio.
     pub uploads: bool,
-    /// Most holes in a mobile host's data recorded for a connection.
+    /// Maximum number of recorded holes in the data of a mobile host, per connection.
     pub holes: usize,
 }
 

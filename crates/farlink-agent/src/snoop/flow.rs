@@ -12,31 +12,31 @@ use farlink_wire::packet::Packet;
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     pub(super) cache: Cache,
-    /// Sequence number behind the highest data that passed.
+    /// Sequence number after the highest data that passed.
     high: Option<Seq>,
     /// Last ACK with its window.
     pub(super) acked: Option<(Seq, u16)>,
-    /// Duplicates of it that came.
+    /// Number of duplicates received of the ACK in `acked`.
     dups: u32,
     /// Duplicate ACKs still expected from the packets cached behind a retransmitted one; the agent
     /// suppresses them.
     expected: u32,
-    /// Set if the sender retransmits acknowledged data, because the ACK was lost. The next
-    /// duplicate ACK is then forwarded.
+    /// Set when the sender resends data already acknowledged, because that ACK was lost. The next
+    /// duplicate ACK then passes.
     owed: bool,
     rtt: Option<Rtt>,
     /// Time at which the timer was restarted.
     restarted: Instant,
     pub(super) path: Option<Path>,
     pub(super) head: Head,
-    /// Last timestamps from the wireless side. An end that uses timestamps drops segments without
-    /// them (RFC 7323, 3.2).
+    /// Last timestamps from the wireless side. An end that negotiated timestamps drops segments
+    /// without them (RFC 7323, 3.2).
     pub(super) stamps: Option<Timestamps>,
-    /// Whether the sender's SYN offers partial acknowledgments.
+    /// Set if the sender's SYN offered partial acknowledgments.
     pub(super) knows_partial: bool,
-    /// Last partial acknowledgment, unless its data is acknowledged.
+    /// Number of the last partial acknowledgment, unless its data is acknowledged.
     pub(super) last_partial: Option<Seq>,
-    /// Data from the wireless side.
+    /// State of data sent by the mobile host.
     pub(super) upload: Upload,
 }
 
@@ -76,7 +76,7 @@ impl Rtt {
         (rtt.smoothed + rtt.variation * 4).max(config.tick)
     }
 
-    /// Takes a sample.
+    /// Updates the estimator with a sample.
     pub(super) fn sample(rtt: &mut Option<Self>, config: &SnoopConfig, sample: Interval) {
         let rtt = rtt.get_or_insert(Self::first(config));
         let error = sample.abs_diff(rtt.smoothed);
@@ -100,7 +100,7 @@ pub(super) enum OnData {
     },
 }
 
-/// Decision on an acknowledgment.
+/// Decision on an ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum OnAck {
     /// Forward.
@@ -109,13 +109,13 @@ pub(super) enum OnAck {
     PassDuplicate,
     /// Forward, and give up the requested data, because all retransmissions are used up.
     GiveUp,
-    /// Drop, because newer acknowledgments passed.
+    /// Drop, because a newer ACK has passed.
     Old,
-    /// Drop.
+    /// Drop a duplicate ACK.
     Suppress,
     /// Drop the ACK, and retransmit the requested data.
     Repair(Seq),
-    /// Forward with a mark.
+    /// Forward with the loss marked.
     Mark,
 }
 
@@ -202,7 +202,7 @@ impl Flow {
         }
     }
 
-    /// Keeps data that pass.
+    /// Caches data that passes.
     pub(super) fn keep(
         &mut self,
         (start, end): (Seq, Seq),
@@ -265,8 +265,8 @@ impl Flow {
     }
 
     fn on_new_ack(&mut self, now: Instant, config: &SnoopConfig, ack: Seq, window: u16) {
-        // The sample is that of the oldest packet, whose ACK may be delayed until the next packet:
-        // a sample of the newest one would be too short on a slow link.
+        // The sample uses the oldest packet. The ACK may have been delayed until a later packet
+        // arrived, so a sample of the newest one would be too short on a slow link.
         if let Some(oldest) = self.cache.front()
             && oldest.end.diff(ack) <= 0
             && !oldest.from_sender_again
@@ -278,7 +278,7 @@ impl Flow {
         }
         self.cache.free(ack);
         self.acked = Some((ack, window));
-        // An old value would seem to lie ahead after half of the sequence space.
+        // After half of the sequence space an old value would seem to lie ahead.
         self.last_partial = self.last_partial.filter(|last| last.diff(ack) > 0);
         (self.dups, self.expected, self.owed) = (0, 0, false);
         self.restarted = now;
@@ -288,8 +288,8 @@ impl Flow {
         let ack = segment.ack;
         let timeout = self.timeout(config);
         let behind = self.cache.behind(ack);
-        // A duplicated packet causes a duplicate ACK too. Only the arrival of a packet that left
-        // after the one in question shows that the latter is missing.
+        // A duplicated packet also causes a duplicate ACK. A packet is known missing only once a
+        // packet that left after it has arrived.
         let known =
             |entry: &Entry| entry.start.diff(ack) > 0 && entry.left.is_some_and(|at| at <= now);
         let twice = segment.options.sack.as_slice().first();
@@ -310,7 +310,7 @@ impl Flow {
             return OnAck::Suppress;
         }
         if config.repair == Repair::Mark {
-            // Nothing can be retransmitted: the sender was asked for the data, which is in flight.
+            // The sender was already asked for the data, which is in flight.
             let soon = lost.repaired.is_some_and(|at| now.since(at) < timeout);
             if soon {
                 return OnAck::Suppress;
@@ -386,7 +386,7 @@ impl Flow {
                     left = start;
                 }
             }
-            // Blocks that now touch become one.
+            // Merges blocks that now touch.
             while let Some(place) = out
                 .iter()
                 .position(|item| item.0.diff(right) <= 0 && left.diff(item.1) <= 0)
@@ -409,7 +409,8 @@ impl Flow {
         out.into_iter().map(block).collect()
     }
 
-    /// Records that the data at a number was retransmitted, or requested from the sender, now.
+    /// Records that the data at a sequence number was retransmitted, or requested from the sender,
+    /// at `now`.
     pub(super) fn repair(&mut self, now: Instant, seq: Seq) -> Option<&mut Entry> {
         self.restarted = now;
         let entry = self.cache.at(seq)?;
@@ -424,7 +425,7 @@ impl Flow {
         self.cache.front().map(|oldest| oldest.start)
     }
 
-    /// The oldest packet is given up, and the timer runs for the next one.
+    /// Gives up the oldest packet and restarts the timer for the next one.
     pub(super) fn give_up(&mut self, now: Instant) {
         let oldest = self.cache.front().map(|entry| entry.serial);
         if let Some(serial) = oldest {

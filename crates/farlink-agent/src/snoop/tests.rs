@@ -6,7 +6,7 @@ use farlink_tcp::{Body, Config, Interval, config};
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// Every kind of agent, with the TCP that its sender needs.
+/// Returns every variant of the agent, with the TCP that its sender needs.
 fn kinds() -> Vec<(SnoopConfig, Config)> {
     let base = SnoopConfig::DEFAULT;
     let small = SnoopConfig {
@@ -95,8 +95,8 @@ fn until(seconds: u64) -> Instant {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 12))]
 
-    /// No byte is lost or changed, whatever is dropped, copied, damaged and reordered, and whenever
-    /// the agent loses its state.
+    /// No byte is lost or changed, for any losses, duplicates, corruption and reordering, and
+    /// whenever the agent loses its state.
     #[test]
     fn no_byte_is_lost(
         kind in 0..8_usize,
@@ -121,8 +121,8 @@ proptest! {
         prop_assert!(bed.is_done(), "{:?} {:?}", bed.ends[FIXED], bed.ends[MOBILE]);
     }
 
-    /// The agent decides the same for simulated packets and for bytes: the packets that leave it,
-    /// and their times, are the same.
+    /// With simulated packets and with raw bytes the agent sends the same packets at the same
+    /// times.
     #[test]
     fn both_forms_get_the_same(kind in 0..8_usize, seed: u64, loss in 0.0..0.1) {
         let left = [false, true].map(|real| {
@@ -136,12 +136,12 @@ proptest! {
         });
         let [simulated, bytes] = left;
         prop_assert_eq!(simulated.0, bytes.0);
-        // Copies count with their length.
+        // Raw copies count the same bytes.
         prop_assert_eq!(simulated.1, bytes.1);
     }
 
-    /// Segments of an attacker in every state: the state stays within its bounds, and the agent
-    /// continues.
+    /// Passes segments of an attacker in every state. The state stays bounded and the agent
+    /// continues to work.
     #[test]
     fn hostile_segments_find_bounds(kind in 0..8_usize, seed: u64) {
         let (config, _) = kinds().swap_remove(kind);
@@ -175,7 +175,7 @@ proptest! {
     }
 }
 
-/// Of a hundred thousand connections as many have state as the limit allows; the others pass.
+/// Of 100,000 connections only as many have state as the limit allows; packets of the others pass.
 #[test]
 fn a_hundred_thousand_connections_are_bounded() {
     let mut agent = Snoop::new(SnoopConfig {
@@ -209,7 +209,7 @@ fn a_hundred_thousand_connections_are_bounded() {
     assert_eq!(refused.map(|item| item.1), Some(100_000.0 - 1024.0));
 }
 
-/// The agent that only marks loses no data either.
+/// The variant that only marks ACKs loses no data either.
 #[test]
 fn marks_alone_lose_nothing() {
     let tcp = Arc::new(Config {
@@ -230,7 +230,7 @@ fn marks_alone_lose_nothing() {
     assert!(bed.is_done());
 }
 
-/// Data of 100 bytes from the fixed host.
+/// Returns 100 bytes of data from the fixed host.
 fn data(seq: u32) -> Segment {
     Segment {
         seq: Seq(seq),
@@ -252,7 +252,7 @@ fn goes(agent: &mut Snoop, now: Instant, segment: Segment) -> Verdict {
     verdict
 }
 
-/// A dummy segment has no data worth a copy.
+/// A segment of dummy data is not cached.
 #[test]
 fn dummies_are_not_kept() {
     let mut agent = Snoop::new(SnoopConfig::DEFAULT);
@@ -294,14 +294,15 @@ fn switched_off_it_waits_for_nothing() {
     assert_eq!(agent.deadline(), None);
 }
 
-/// State from another station gets serial numbers of this agent, and its timer runs from then on.
+/// State transferred from another agent gets serial numbers of this agent, and its timer restarts
+/// at the transfer.
 #[test]
 fn what_comes_along_is_timed_from_then_on() {
     let [mut old, mut new] = [(); 2].map(|()| Snoop::new(SnoopConfig::DEFAULT));
     for seq in [1, 101, 201] {
         goes(&mut old, until(0), data(seq));
     }
-    // Another connection of the host has serial numbers of the new agent already.
+    // Another connection of the host already has serial numbers of the new agent.
     let other = Segment {
         src_port: 7,
         ..data(1)
@@ -320,7 +321,7 @@ fn what_comes_along_is_timed_from_then_on() {
     let (entries, due) = flow.expect("the connection");
     assert_eq!(entries, [2, 3, 4].map(|serial| (serial, Some(until(2)))));
     assert!(due.is_some_and(|due| due > until(2)));
-    // Without the other connection nothing else is due.
+    // With the other connection's data acknowledged, no further event is due.
     new.connections.at(0, |flow| flow.cache.free(Seq(101)));
     new.on_deadline(until(2), &mut out);
     assert_eq!(new.deadline(), due);

@@ -1,8 +1,8 @@
-//! Snoop for data from the mobile host (west1997, 2.6; Balakrishnan, Seshan, Amir, Katz 1995):
-//! the base station sees what the radio lost of it, and says so by negative acknowledgments.
+//! Snoop for data from the mobile host (west1997, 2.6; Balakrishnan, Seshan, Amir, Katz 1995): the
+//! base station detects radio losses and sends negative acknowledgments.
 //!
-//! The radio keeps order, so data behind a hole proves that the hole is lost. The mobile host
-//! sends it again at once, from its own buffer, and its window stays.
+//! The radio keeps packets in order, so data after a hole proves the hole lost. The mobile host
+//! retransmits it at once without reducing its window.
 
 use super::config::SnoopConfig;
 use super::flow::{Head, Rtt};
@@ -19,11 +19,11 @@ const BLOCKS_WITH_TIMESTAMPS: usize = 2;
 /// State of the data of one connection that a mobile host sends.
 #[derive(Debug, Default)]
 pub(super) struct Upload {
-    /// Whether the mobile host's SYN offers negative acknowledgments.
+    /// Set if the mobile host's SYN offered negative acknowledgments.
     knows: bool,
-    /// Sequence number behind the highest data received.
+    /// Sequence number after the highest data received.
     high: Option<Seq>,
-    /// Missing ranges, in order and disjoint.
+    /// Missing ranges, in sequence order and disjoint.
     holes: Vec<Hole>,
     /// Path of the data, and the header of the last data segment.
     path: Option<Path>,
@@ -34,7 +34,7 @@ pub(super) struct Upload {
     rtt: Option<Rtt>,
 }
 
-/// Data that the radio lost.
+/// Range of data lost on the radio.
 #[derive(Clone, Copy, Debug)]
 struct Hole {
     left: Seq,
@@ -77,7 +77,7 @@ impl Upload {
             ack: segment.ack,
         };
         if start.diff(high) > 0 {
-            // Further holes are left to the mobile host's own recovery.
+            // Holes beyond the limit are left to the mobile host's own loss recovery.
             if self.holes.len() < config.holes {
                 self.holes.push(Hole {
                     left: high,
@@ -111,7 +111,7 @@ impl Upload {
         }
     }
 
-    /// Data that arrives is no longer missing.
+    /// Removes received data from the holes.
     fn fill(&mut self, now: Instant, config: &SnoopConfig, start: Seq, end: Seq) {
         let mut left = Vec::with_capacity(self.holes.len() + 1);
         let mut sample = None;
@@ -143,14 +143,14 @@ impl Upload {
         Rtt::timeout(self.rtt, config)
     }
 
-    /// Returns the time after which a hole may be named again.
+    /// Returns the time at which the oldest named hole may be named again.
     pub(super) fn due(&self, config: &SnoopConfig) -> Option<Instant> {
         let oldest = self.holes.iter().filter_map(|hole| hole.told).min()?;
         Some(oldest + self.timeout(config))
     }
 
-    /// Builds a negative acknowledgment of the holes that were not named recently. The caller
-    /// repeats until it returns `None`, because a packet has room for few holes.
+    /// Builds a negative acknowledgment of holes that were not named recently. A packet has room
+    /// for few holes, so the caller repeats the call until it returns `None`.
     pub(super) fn next_nack(
         &mut self,
         now: Instant,

@@ -1,8 +1,8 @@
-//! Split connections (I-TCP: west1997, 2.5): the agent ends the connection from each
-//! side, and passes on what it is sent.
+//! Split connections (I-TCP: west1997, 2.5): the agent terminates the connection of each end, and
+//! relays the data.
 //!
-//! Each half is a TCP of its own, with the addresses and ports of the two ends, so that
-//! neither end knows. An acknowledgment says that the data is at the agent.
+//! Each half is a separate TCP connection with the addresses and ports of the two ends, so the
+//! agent is transparent to them. An acknowledgment means only that the agent has the data.
 
 mod relay;
 
@@ -18,27 +18,27 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Settings of a split connection.
+/// Settings of the agent.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// TCPs of the half on the wireless side and of the other half. The data that a TCP may have
-    /// written and not acknowledged is the buffer of what it relays.
+    /// TCP parameters of the half on the wireless side and of the other half. The send buffer of a
+    /// half limits the relayed data that it stores.
     pub tcp: [Arc<Config>; 2],
-    /// TCPs of the halves over IPv6, with shorter segments.
+    /// TCP parameters of the halves over IPv6, with shorter segments.
     pub tcp6: [Arc<Config>; 2],
-    /// Whether a SYN is answered at once, or when the other end has answered.
+    /// Set if a SYN is answered at once, rather than after the other end has answered.
     pub early: bool,
-    /// Time for which bytes wait to fill a segment of the other half; None to send them at once.
+    /// Time for which bytes wait to fill a segment of the other half; `None` to send them at once.
     pub linger: Option<Interval>,
-    /// Time that a packet takes through the stack, in each direction.
+    /// Time that a packet spends in the protocol stack, for each direction.
     pub stack_delay: Interval,
-    /// Limit of the number of connections, and the idle time after which one is removed if there is
-    /// no room for another.
+    /// Limits on connections. A connection that is idle for `idle` is removed when another needs
+    /// its room.
     pub limits: Limits,
 }
 
 impl Settings {
-    /// Returns the TCP of a half of a connection over this version of IP.
+    /// Returns the TCP parameters of a half over this IP version.
     fn tcp_over(&self, ip: IpVersion, half: usize) -> Arc<Config> {
         let both = match ip {
             IpVersion::V4 => &self.tcp,
@@ -52,14 +52,14 @@ impl Settings {
 #[derive(Debug)]
 pub struct Split {
     settings: Settings,
-    /// Whether new connections are split; if not, only open ones continue.
+    /// Set if new connections are split. Otherwise only existing ones continue.
     is_on: bool,
     relays: BTreeMap<Ends, Box<Relay>>,
-    /// Deadlines of the connections that have one.
+    /// Deadlines of the connections, in order.
     timers: BTreeSet<(Instant, Ends)>,
-    /// Relays that are finished and only wait; they make room for others.
+    /// Finished relays that only wait for old segments. New connections replace them.
     spent: BTreeSet<Ends>,
-    /// No relay is idle before.
+    /// No relay becomes idle before this time.
     idle_from: Instant,
     /// Packets in the stack, in the order in which they leave it.
     stack: VecDeque<(Instant, Passing)>,
@@ -68,7 +68,7 @@ pub struct Split {
     count: Count,
 }
 
-/// Connections that move from one agent to another.
+/// Connections transferred from one agent to another.
 type Leavers = Vec<(Ends, Box<Relay>)>;
 
 /// Packet in the stack.
@@ -91,15 +91,15 @@ struct Arrived {
 struct Count {
     opened: u64,
     refused: u64,
-    /// Counter of fragments, which pass unread.
+    /// Number of fragments, which pass unread.
     fragments: u64,
     blind: u64,
     failed: u64,
     lost: u64,
-    /// Bytes buffered now, and the most so far.
+    /// Bytes buffered at present, and their maximum.
     held: u64,
     held_max: u64,
-    /// Integral of the buffered bytes over time in byte nanoseconds up to `until`, since `began`.
+    /// Integral of the buffered bytes over time (byte ns) from `began` to `until`.
     held_sum: u128,
     began: Option<Instant>,
     until: Instant,
@@ -126,7 +126,7 @@ impl Split {
         }
     }
 
-    /// Handles a segment that has passed the stack. Returns whether it was for the agent.
+    /// Handles a segment that has left the stack. Returns whether the agent processed it.
     fn arrive(&mut self, now: Instant, arrived: Arrived, out: &mut Out) -> bool {
         let Arrived {
             ends,
@@ -167,7 +167,7 @@ impl Split {
         true
     }
 
-    /// Lets a relay work, and carries out its actions.
+    /// Lets a relay exchange data, and sends its packets.
     fn serve(&mut self, ends: Ends, now: Instant, out: &mut Out) {
         let Some(relay) = self.relays.get_mut(&ends) else {
             return;
@@ -198,7 +198,7 @@ impl Split {
         }
     }
 
-    /// A connection is gone.
+    /// Removes a connection and adds up its counters.
     fn forget(&mut self, ends: Ends, now: Instant) {
         if let Some(mut relay) = self.take_out(ends) {
             self.count.is_gone(now, &mut relay);
@@ -214,8 +214,7 @@ impl Split {
         Some(relay)
     }
 
-    /// Returns whether there is room for another connection, after finished and long idle ones are
-    /// removed.
+    /// Returns whether there is room for another connection, after removing finished and idle ones.
     fn has_room(&mut self, now: Instant, out: &mut Out) -> bool {
         let limits = self.settings.limits;
         if self.relays.len() < limits.connections {
@@ -312,7 +311,8 @@ impl Agent for Split {
                 }
             }
         }
-        // A relay that wants to continue at once waits for the next call.
+        // Collects the due relays first, so that a relay that is due again at once waits for the
+        // next call.
         let due = self.timers.iter().take_while(|(at, _)| *at <= now);
         let due: Vec<Ends> = due.map(|&(_, ends)| ends).collect();
         for ends in due {
@@ -357,7 +357,7 @@ impl Agent for Split {
             return;
         };
         for (ends, mut relay) in *joining {
-            // A connection that began here since then is newer.
+            // A newer connection with the same ends began here.
             if self.relays.contains_key(&ends) {
                 continue;
             }
@@ -415,8 +415,8 @@ fn opens(segment: &Segment) -> bool {
     flags.has(Flags::SYN) && !flags.has(Flags::ACK) && !flags.has(Flags::RST)
 }
 
-/// Returns an initial sequence number: a clock of 4 us plus a value for each pair of ends (RFC
-/// 9293, 3.4.1). It uses no secret, because nothing in a simulation is attacked.
+/// Returns an initial sequence number: a clock of 4 us plus a hash of the ends (RFC 9293, 3.4.1).
+/// The hash has no secret, because a simulation has no attackers.
 fn number(ends: Ends, now: Instant) -> Seq {
     let mix = |hash: u32, word: u32| (hash ^ word).wrapping_mul(0x0100_0193).rotate_left(13);
     let clock = (now.as_nanos() / 4_000) as u32;
@@ -449,7 +449,8 @@ impl Count {
         self.unconfirmed_max = self.unconfirmed_max.max(self.unconfirmed);
     }
 
-    /// Hands a relay over to another agent. Returns the bytes buffered in it.
+    /// Removes the bytes of a transferred relay from the counters. Returns the bytes buffered in
+    /// it.
     fn moves_away(&mut self, now: Instant, relay: &mut Relay) -> u64 {
         self.holds(now, relay);
         let held = std::mem::take(&mut relay.counted);

@@ -14,12 +14,12 @@ pub(super) struct Relay {
     halves: [Half; 2],
     /// Index of the half towards the end that opened the connection.
     opener: usize,
-    /// Initial sequence number of that end.
+    /// Initial sequence number of the opener.
     isn: Seq,
-    /// SYN of that end, if it is answered only after the other end has answered.
+    /// SYN of the opener, while its answer waits for the answer of the other end.
     unanswered: Option<Box<Segment>>,
-    /// Initial sequence number of the half that answers early for the other end, and the difference
-    /// to that end's own number.
+    /// Initial sequence number of the half that answers early in the other end's name; `shift` is
+    /// the difference to the number that this end chooses itself.
     early: Option<Seq>,
     shift: u64,
     /// Time of the last packet of the connection.
@@ -28,7 +28,7 @@ pub(super) struct Relay {
     pub(super) timer: Option<Instant>,
     /// Buffered bytes at the agent's last count.
     pub(super) counted: Held,
-    /// Bytes that were acknowledged and will not arrive.
+    /// Bytes that were acknowledged to their sender and will not arrive.
     pub(super) lost: u64,
     /// Identification of the next packet.
     ident: u16,
@@ -40,17 +40,17 @@ pub(super) struct Relay {
 #[derive(Debug)]
 struct Half {
     connection: Connection,
-    /// Path to its end host, as from the other end.
+    /// Path to the end host of this half, with the other end as source.
     path: Path,
-    /// Whether its end host has sent its FIN.
+    /// FIN received from this half's host.
     heard_end: bool,
-    /// Whether the FIN of the other end was relayed to its end host.
+    /// FIN of the other host relayed to this half.
     told_end: bool,
-    /// Reason of the end, once it has ended.
+    /// Reason for which the half's connection ended; `None` while it is open.
     ended: Option<CloseReason>,
-    /// Bytes acknowledged to its end host.
+    /// Bytes acknowledged to this half's host.
     acked: u64,
-    /// Time until which bytes of its end host wait for more, to fill a segment.
+    /// Time until which received bytes wait to fill a segment of the other half.
     lingers: Option<Instant>,
     /// Number of time-outs that caused a retransmission.
     timeouts: u64,
@@ -61,7 +61,7 @@ struct Half {
 pub(super) struct Held {
     /// Bytes received in order that the receiving end has not acknowledged.
     pub(super) bytes: u64,
-    /// Those of them that were acknowledged to the sending end.
+    /// Bytes among `bytes` that were acknowledged to the sending end.
     pub(super) unconfirmed: u64,
 }
 
@@ -78,8 +78,8 @@ pub(super) struct Opening {
 }
 
 impl Relay {
-    /// Handles a SYN. The other half sends a SYN to the receiving end whose number makes each byte
-    /// of the opener have the same sequence number on both sides.
+    /// Creates a relay from the opener's SYN. The agent sends a SYN to the other end, with a number
+    /// that gives each byte of the opener the same sequence number on both sides.
     pub(super) fn open(settings: &Settings, opening: Opening, now: Instant) -> Self {
         let Opening {
             from,
@@ -117,7 +117,7 @@ impl Relay {
         }
     }
 
-    /// Handles a segment from the end of half `from`. Returns false if it is not the relay's,
+    /// Handles a segment from the end of half `from`. Returns false if the relay cannot use it,
     /// because the answer to the SYN did not cross the agent.
     pub(super) fn take(
         &mut self,
@@ -132,7 +132,7 @@ impl Relay {
         {
             let (flags, again) = (segment.flags, segment.seq == syn.seq);
             if flags.has(Flags::RST) || flags.has(Flags::SYN) && !again {
-                // The attempt has failed; a new attempt sends another SYN.
+                // This attempt has failed. The opener's next attempt sends another SYN.
                 self.unanswered = None;
                 self.halves[1 - from].connection.abort(now);
             } else if !flags.has(Flags::SYN) {
@@ -160,7 +160,7 @@ impl Relay {
         true
     }
 
-    /// Returns whether a SYN opens another connection than this finished one.
+    /// Returns whether a SYN opens a new connection in place of this finished one.
     pub(super) fn gives_way_to(&self, syn: &Segment) -> bool {
         self.is_spent() && syn.seq != self.isn
     }
@@ -172,7 +172,7 @@ impl Relay {
         self.unanswered.is_none() && self.halves.iter().all(waits)
     }
 
-    /// Returns whether there is nothing left to do.
+    /// Returns whether the relay may be removed.
     pub(super) fn is_over(&self) -> bool {
         self.unanswered.is_none() && self.halves.iter().all(Half::is_over)
     }
@@ -255,7 +255,7 @@ impl Relay {
                     Event::Closed(reason) => self.ended(half, reason, now, out),
                 }
             }
-            // Reset before it was open.
+            // The half was reset before it opened.
             let listens = self.halves[half].connection.state() == State::Listen;
             if listens && self.unanswered.is_none() && self.halves[half].ended.is_none() {
                 news = true;
@@ -303,7 +303,7 @@ impl Relay {
         held
     }
 
-    /// Traces its acts, if the trace is on.
+    /// Traces the collected acts, if the trace is on.
     pub(super) fn tell(&mut self, out: &mut Out) {
         for (half, act, seq) in self.acts.drain(..) {
             let path = self.halves[half].path;
@@ -340,7 +340,8 @@ impl Half {
         matches!(self.connection.state(), State::Closed | State::Listen)
     }
 
-    /// Classifies a data segment that is sent, given the number of earlier retransmissions.
+    /// Returns whether the sent data was relayed, resent or resent after a time-out, given the
+    /// number of earlier retransmissions.
     fn act(&mut self, again_before: u64) -> Act {
         let stats = self.connection.stats();
         if stats.segments_retransmitted == again_before {
@@ -353,7 +354,7 @@ impl Half {
         }
     }
 
-    /// Moves data from its end host to the other half, as far as there is room.
+    /// Moves received data to the other half, up to the room in its send buffer.
     fn pass_on(&mut self, to: &mut Self, settings: &Settings, now: Instant, scratch: &mut Vec<u8>) {
         let len = self.passes(to, settings, now);
         if len > 0 {
@@ -368,7 +369,7 @@ impl Half {
                 debug_assert_eq!(written, Ok(len));
             }
         }
-        // A half that has not been answered yet would end at once.
+        // Closing a half whose SYN is unanswered would end its connection at once.
         let open = !matches!(to.connection.state(), State::SynSent | State::Listen);
         if self.heard_end && !to.told_end && open && self.connection.readable() == 0 {
             to.told_end = true;
@@ -376,8 +377,8 @@ impl Half {
         }
     }
 
-    /// Returns the bytes that go to the other half now. With resizing they fill segments there, or
-    /// have waited long enough.
+    /// Returns the number of bytes to move to the other half now. With resizing, only bytes that
+    /// fill segments or have waited long enough are moved.
     fn passes(&mut self, to: &Self, settings: &Settings, now: Instant) -> u64 {
         let readable = self.connection.readable();
         let fits = readable.min(to.connection.room());

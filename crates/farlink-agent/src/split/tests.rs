@@ -39,8 +39,8 @@ fn counter(agent: &Split, name: &str) -> u64 {
 
 const LONG: u64 = 3_600_000;
 
-/// With data in both directions, opened early and through, as simulated packets and as bytes: all
-/// data arrives, both ends close, and nothing is left.
+/// Data in both directions, with early and late answers to the SYN, simulated and raw: all data
+/// arrives, both ends close, and no state is left.
 #[test]
 fn both_directions_pass_whole() {
     for (early, real) in [(true, true), (true, false), (false, true), (false, false)] {
@@ -73,8 +73,8 @@ fn both_directions_pass_whole() {
     }
 }
 
-/// Early: the agent answers the SYN, 20 ms after it left, and sends a SYN to the other end at once.
-/// Through: the agent answers when the other end has answered, with its number.
+/// With `early` the agent answers the SYN 20 ms after it was sent, and sends a SYN to the other end
+/// at once. Otherwise it answers after the other end has answered, with that end's number.
 #[test]
 fn a_syn_is_answered_at_once_or_when_the_other_end_has_answered() {
     for (early, answered) in [(true, 10), (false, 30)] {
@@ -93,8 +93,8 @@ fn a_syn_is_answered_at_once_or_when_the_other_end_has_answered() {
     }
 }
 
-/// An end that reads nothing closes the window of its half. The buffer fills, and then the window
-/// of the other half closes: no more is held than the buffer and a window.
+/// An end that reads no data closes the window of its half. The buffer fills up, and then the
+/// window of the other half closes. The agent holds at most the buffer and a window.
 #[test]
 fn a_slow_reader_stops_the_sender() {
     let mut bed = bed(settings(), [0, 1_000_000], true);
@@ -111,7 +111,7 @@ fn a_slow_reader_stops_the_sender() {
     assert!(bed.is_done());
 }
 
-/// A reset of either end resets the other. Data acknowledged to the sender that had not arrived is
+/// A reset from either end resets the other. Data acknowledged to the sender that did not arrive is
 /// counted to the byte.
 #[test]
 fn a_reset_ends_both_halves_and_counts_what_is_lost() {
@@ -143,7 +143,8 @@ fn a_reset_ends_both_halves_and_counts_what_is_lost() {
     }
 }
 
-/// Nobody answers the SYN: through, the opener is refused; early, it is reset.
+/// The other end refuses the SYN. The opener is then refused, or reset if the agent has answered
+/// early.
 #[test]
 fn an_end_that_refuses_ends_the_connection_of_the_other() {
     for (early, reason) in [(false, CloseReason::Refused), (true, CloseReason::Reset)] {
@@ -152,7 +153,7 @@ fn an_end_that_refuses_ends_the_connection_of_the_other() {
             ..settings()
         };
         let mut bed = bed(settings, [0, 1000], false);
-        // Whoever listens there is gone.
+        // The listening end is gone.
         bed.ends[MOBILE].connection.abort(at(0));
         bed.run(at(LONG));
         assert_eq!(bed.ends[FIXED].closed, Some(reason), "early {early}");
@@ -160,7 +161,7 @@ fn an_end_that_refuses_ends_the_connection_of_the_other() {
     }
 }
 
-/// West1997, 2.5: each packet crosses the stack twice, and is delayed each time.
+/// Each packet crosses the stack twice and is delayed each time (west1997, 2.5).
 #[test]
 fn the_stack_takes_its_time() {
     let settings = Settings {
@@ -174,8 +175,8 @@ fn the_stack_takes_its_time() {
     assert_eq!(answer.0, at(10 + 3 + 3));
 }
 
-/// Vatne2006, 2: 1 MB in segments of 100 bytes are 10,000 segments, and behind the agent 695
-/// segments of 1440 bytes. A rest too small for a segment leaves after 200 ms.
+/// 1 MB in segments of 100 bytes are 10,000 segments in front of the agent and 695 segments of 1440
+/// bytes behind it (vatne2006, 2). A remainder smaller than a segment leaves after 200 ms.
 #[test]
 fn resizing_fills_the_segments_of_the_next_leg() {
     let mut settings = settings();
@@ -206,7 +207,7 @@ fn resizing_fills_the_segments_of_the_next_leg() {
     assert_eq!(came.count(), 10_000);
     assert_eq!(bed.data_to(MOBILE).count(), 695);
 
-    // Bytes that arrive one a second are sent when the waiting time is over.
+    // Bytes that arrive once a second are sent after the waiting time.
     let mut bed = Bed::new(Split::new(settings), &Arc::new(tcp("sack")), [0, 300], true);
     bed.ends[FIXED].writes(100, Interval::from_secs(1));
     bed.run(at(LONG));
@@ -224,7 +225,7 @@ fn resizing_fills_the_segments_of_the_next_leg() {
     assert_eq!(waits, [200, 200, 0], "the last comes with the end");
 }
 
-/// Simulated segments and the same segments as bytes get the same answers at the same times.
+/// Simulated and raw segments get the same answers at the same times.
 #[test]
 fn simulated_and_real_packets_are_the_same_to_it() {
     let faults = Faults {
@@ -244,8 +245,8 @@ fn simulated_and_real_packets_are_the_same_to_it() {
     assert_eq!(a, b);
 }
 
-/// The number of connections stays within its limit, whatever the number of SYNs. Further
-/// connections pass, and finished or idle ones make room.
+/// The number of connections stays within its limit for any number of SYNs. Packets of further
+/// connections pass, and finished or idle connections make room.
 #[test]
 fn what_is_kept_is_bounded() {
     let mut split = Split::new(Settings {
@@ -276,7 +277,7 @@ fn what_is_kept_is_bounded() {
     }
     assert_eq!(split.relays.len(), 100);
     assert_eq!(counter(&split, "connections_refused"), 99_900);
-    // All were idle for long.
+    // All connections were idle for long.
     assert_eq!(ask(&mut split, at(120_000), 100_000), Verdict::Absorb);
     assert_eq!(split.relays.len(), 1);
     assert_eq!(split.timers.len(), 1);
@@ -285,8 +286,8 @@ fn what_is_kept_is_bounded() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 12))]
 
-    /// Whatever is lost, copied, damaged and late on either side: each byte arrives once, in order,
-    /// in both directions.
+    /// For any loss, duplication, corruption and delay on both sides, each byte arrives once and in
+    /// order in both directions.
     #[test]
     fn each_byte_comes_once_and_in_order(
         loss in 0.0..0.15_f64,
@@ -311,7 +312,7 @@ proptest! {
         };
         let faults = Faults { loss, copies, damage, late };
         let mut bed = bed(settings, bytes, real).with_faults(faults, seed);
-        // With a buffer of one byte each byte goes alone, one in six with an RTO or more.
+        // With a buffer of one byte each byte is sent alone, and one in six needs an RTO or more.
         bed.run(at(40 * LONG));
         let failed = counter(&bed.agent, "connections_failed");
         prop_assert!(bed.is_done() || failed > 0, "{:?}", bed.ends);
@@ -322,7 +323,7 @@ proptest! {
         prop_assert!(bed.agent.relays.is_empty(), "{:?}", bed.agent);
     }
 
-    /// Whatever the ends send, the agent continues, and its state stays within its limits.
+    /// For any segments of the ends, the agent continues to work and its state stays bounded.
     #[test]
     fn hostile_segments_fill_no_memory(segments in super::super::bed::hostile(), real: bool) {
         let mut agent = Split::new(settings());

@@ -1,4 +1,4 @@
-//! State of the two ends of a connection: their SYNs, the far end's last ACK, their FINs.
+//! State of the two ends of a connection: SYNs, FINs and the far end's last ACK.
 
 use farlink_tcp::{Flags, Instant, Options, Segment, Seq};
 
@@ -9,7 +9,7 @@ pub(super) struct Handshake {
     pub(super) near: Option<(Seq, Options)>,
     /// Options of the far end's SYN.
     pub(super) far: Option<Options>,
-    /// Whether the sender has sent more than its SYN.
+    /// Set once the sender has sent more than its SYN.
     pub(super) established: bool,
     /// Time of the sender's SYN; `None` once the SYN was repeated (Karn's algorithm).
     pub(super) syn_at: Option<Instant>,
@@ -48,16 +48,16 @@ impl Handshake {
     }
 }
 
-/// State of the far end, as its segments show it.
+/// State of the far end, taken from its segments.
 #[derive(Debug)]
 pub(super) struct FarEnd {
-    /// Next sequence number.
+    /// Next sequence number of the far end.
     pub(super) next: Seq,
-    /// Last time stamp.
+    /// Last timestamp value of the far end.
     pub(super) clock: u32,
     /// Receive window, in bytes.
     pub(super) window: u64,
-    /// ECN flags of the ACKs.
+    /// ECN flags of the far end's ACKs.
     pub(super) marks: Flags,
     /// Time of the last ACK of new data.
     pub(super) moved: Instant,
@@ -74,7 +74,7 @@ impl FarEnd {
         }
     }
 
-    /// Stores the time stamp of a segment.
+    /// Stores the timestamp of a segment.
     pub(super) fn set_clock(&mut self, segment: &Segment) {
         if let Some(stamps) = segment.options.timestamps {
             self.clock = stamps.value;
@@ -85,7 +85,7 @@ impl FarEnd {
 /// FINs of the far end (0) and of the sender (1).
 #[derive(Default, Debug)]
 pub(super) struct Fins {
-    /// Sequence number behind the FIN.
+    /// Sequence number after the FIN of each end.
     end: [Option<Seq>; 2],
     acknowledged: [bool; 2],
 }

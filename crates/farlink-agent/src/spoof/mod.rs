@@ -1,9 +1,9 @@
-//! Spoofing (vatne2006, 1.1 and 2): the agent in front of a satellite acknowledges data in
-//! the far end's name, and answers for it.
+//! Spoofing (vatne2006, 1.1 and 2): the agent in front of a satellite link acknowledges data in the
+//! far end's name, and becomes responsible for its delivery.
 //!
-//! Numbers stay as they are: both ends have one connection. The agent keeps what the far
-//! end has not acknowledged, sends it again by itself, and keeps acknowledgments from the
-//! sender that it has already.
+//! Both ends share one connection, and sequence numbers are unchanged. The agent caches data until
+//! the far end acknowledges it, and retransmits lost data. It suppresses ACKs that the sender
+//! already has.
 
 mod ends;
 mod passed;
@@ -20,14 +20,14 @@ use farlink_wire::packet::Packet;
 use state::{Becomes, Count, Spoofed};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Limits of the buffer, and of the number of attempts.
+/// Settings of the agent.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Bytes of a connection that the agent may acknowledge ahead of the far end.
+    /// Maximum number of bytes per connection that the agent acknowledges before the far end does.
     pub buffer: u64,
-    /// Number of RTOs in a row after which the agent gives a connection up.
+    /// Number of consecutive RTOs after which the agent gives up a connection.
     pub tries: u32,
-    /// Limit of the number of connections, and the idle time after which one may be removed.
+    /// Limits on connections. An idle connection may be removed when another needs its room.
     pub limits: Limits,
 }
 
@@ -35,16 +35,16 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Spoof {
     settings: Settings,
-    /// Whether new connections are spoofed; if not, only known ones continue.
+    /// Set if new connections are spoofed. Otherwise only known ones continue.
     is_on: bool,
     all: BTreeMap<Ends, Box<Spoofed>>,
     timers: BTreeSet<(Instant, Ends)>,
-    /// No connection is idle before.
+    /// No connection becomes idle before this time.
     idle_from: Instant,
     packets: Vec<Packet>,
     opened: u64,
     refused: u64,
-    /// Counter of fragments, which pass unread.
+    /// Number of fragments, which pass unread.
     fragments: u64,
     failed: u64,
     lost: u64,
@@ -54,7 +54,7 @@ pub struct Spoof {
     count: Count,
 }
 
-/// Connections that move from one agent to another.
+/// Connections transferred from one agent to another.
 type Leavers = Vec<(Ends, Box<Spoofed>)>;
 
 impl Spoof {
@@ -78,7 +78,8 @@ impl Spoof {
         }
     }
 
-    /// Updates the buffer counter and the deadline of a connection, and sends its packets.
+    /// Sends the pending packets of a connection, and updates its buffer counter and deadline.
+    /// Removes the connection if it is over. `before` is the number of bytes that it held before.
     fn settle(&mut self, ends: Ends, before: u64, out: &mut Out) {
         for packet in self.packets.drain(..) {
             out.inject(packet);
@@ -100,7 +101,7 @@ impl Spoof {
         }
     }
 
-    /// A connection is gone.
+    /// Removes a connection and adds up its counters.
     fn forget(&mut self, ends: Ends) {
         if let Some(state) = self.take_out(ends) {
             self.count.add(&state.count);
@@ -116,7 +117,7 @@ impl Spoof {
         Some(state)
     }
 
-    /// Ends a connection before the far end has all data that was acknowledged in its name.
+    /// Removes a connection, and counts acknowledged data that the far end does not have as lost.
     fn fail(&mut self, ends: Ends) {
         let lost = self.all.get(&ends).map_or(0, |state| state.unconfirmed());
         self.failed += u64::from(lost > 0);
@@ -159,7 +160,7 @@ impl Spoof {
         }
     }
 
-    /// Returns whether there is room for another connection, after long idle ones are removed.
+    /// Returns whether there is room for another connection, after removing idle ones.
     fn has_room(&mut self, now: Instant, out: &mut Out) -> bool {
         let limits = self.settings.limits;
         if self.all.len() < limits.connections {
@@ -181,8 +182,7 @@ impl Spoof {
         self.all.len() < limits.connections
     }
 
-    /// Stops serving a connection. Data that was acknowledged and did not arrive resets the
-    /// connection.
+    /// Removes a connection. Both ends are reset if the far end lacks acknowledged data.
     fn give_up(&mut self, ends: Ends, out: &mut Out) {
         if let Some(state) = self.all.get_mut(&ends) {
             state.tell(out);

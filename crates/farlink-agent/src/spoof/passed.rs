@@ -1,12 +1,11 @@
-//! Data beyond a hole in front of the agent that passed without being kept.
+//! Ranges of data beyond a hole in front of the agent that passed without a copy.
 //!
-//! The far end has them, so that the place in order moves over them once the hole is filled.
-//! Without that record each later segment would look as if it lay behind a hole, and draw a
-//! duplicate ACK.
+//! The far end has this data. When the hole is filled, the in-order position skips these ranges.
+//! Without the record each later segment would seem to follow a hole, and cause a duplicate ACK.
 
 use farlink_tcp::Seq;
 
-/// Most ranges recorded for a connection.
+/// Maximum number of ranges recorded for a connection.
 const MOST: usize = 256;
 
 /// Sequence ranges, in order and disjoint.
@@ -16,7 +15,7 @@ pub(super) struct Passed {
 }
 
 impl Passed {
-    /// Adds a range, and joins it with the ranges that it touches.
+    /// Adds a range and merges it with the ranges that it touches.
     pub(super) fn add(&mut self, start: Seq, end: Seq) {
         let from = self.ranges.partition_point(|range| range.1.diff(start) < 0);
         let to = self.ranges.partition_point(|range| range.0.diff(end) <= 0);
@@ -35,7 +34,8 @@ impl Passed {
         self.ranges.drain(from + 1..to);
     }
 
-    /// Returns the end of the range that `place` is in, or `place`. Removes ranges below.
+    /// Returns the end of the range that contains `place`, or else `place`. Removes all ranges
+    /// below.
     pub(super) fn end_of_run(&mut self, place: Seq) -> Seq {
         let below = self
             .ranges

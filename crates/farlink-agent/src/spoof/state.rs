@@ -1,5 +1,5 @@
-//! State of one connection: what the agent acknowledged in the far end's name, and the segments
-//! that it must deliver.
+//! State of one connection: data acknowledged in the far end's name, and cached segments that the
+//! agent must deliver.
 
 use super::super::middlebox::{Act, Note, Out};
 use super::super::view::{Path, View};
@@ -12,33 +12,34 @@ use farlink_tcp::rto::RttEstimator;
 use farlink_tcp::{Flags, Instant, Options, SackBlock, SackBlocks, Segment, Seq, Timestamps};
 use farlink_wire::packet::Packet;
 
-/// Bytes of memory that a segment takes in addition to its data, so that the buffer also limits
-/// small segments.
+/// Memory (bytes) that a cached segment takes in addition to its data. It makes the buffer limit
+/// small segments too.
 const SEGMENT_COST: u64 = 128;
 
-/// Connection whose sender is on the side of the other links.
+/// Connection whose data flows to the wireless side.
 #[derive(Debug)]
 pub(super) struct Spoofed {
     /// Path from the far end to the sender.
     path: Path,
-    /// Ports of that way.
+    /// Source and destination port of `path`.
     ports: (u16, u16),
     handshake: Handshake,
-    /// Sequence number behind the data received in order.
+    /// Sequence number after the data received in order.
     next: Seq,
-    /// Sequence number behind the data acknowledged to the sender. Less than `next` if some data
+    /// Sequence number after the data acknowledged to the sender. It is below `next` if some data
     /// passed without a copy.
     acked: Seq,
-    /// Sequence number behind the data that the far end has acknowledged.
+    /// Sequence number after the data that the far end has acknowledged.
     confirmed: Seq,
     far: FarEnd,
-    /// Whether some cached data waits for the far end's window.
+    /// Set if some cached data waits for the far end's window.
     waits: bool,
-    /// Time stamp of the sender with the last data in order.
+    /// Timestamp of the sender with the last data in order.
     clock: u32,
-    /// Latest time stamp of the sender in any segment.
+    /// Latest timestamp of the sender in any segment.
     latest: Option<u32>,
-    /// Right edge of the widest window announced to the sender, and the last window field.
+    /// Right edge of the widest window announced to the sender, and the last announced window
+    /// field.
     edge: Seq,
     field: Option<u16>,
     /// Segments that the far end has not acknowledged.
@@ -52,7 +53,7 @@ pub(super) struct Spoofed {
     pub(super) deadline: Option<Instant>,
     tries: u32,
     fins: Fins,
-    /// Time of the last packet, and deadline in the list of timers.
+    /// Time of the last packet, and the deadline in the agent's list of timers.
     pub(super) last: Instant,
     pub(super) timer: Option<Instant>,
     pub(super) count: Count,
@@ -80,9 +81,9 @@ pub(super) enum Becomes {
     Rewritten,
     /// The agent has processed the segment and forwards nothing.
     Taken,
-    /// An ACK that the sender already has.
+    /// Drop an ACK that the sender already has.
     Suppressed,
-    /// Forward as a duplicate of the ACK that the sender has.
+    /// Forward as a duplicate of the ACK that the sender already has.
     Repeated,
 }
 
@@ -117,7 +118,7 @@ impl Spoofed {
         }
     }
 
-    /// Returns whether this SYN of the sender opens another connection.
+    /// Returns whether this SYN of the sender opens a new connection.
     pub(super) fn is_other(&self, syn: &Segment) -> bool {
         self.handshake
             .near
@@ -125,7 +126,7 @@ impl Spoofed {
             .is_some_and(|(isn, _)| *isn != syn.seq)
     }
 
-    /// The sender's SYN passes.
+    /// Records the sender's SYN.
     pub(super) fn near_syn(&mut self, syn: &Segment) {
         if self.handshake.near.is_some() {
             self.handshake.syn_at = None;
@@ -137,7 +138,7 @@ impl Spoofed {
         self.edge = first.at(self.far.window);
     }
 
-    /// The far end's SYN passes.
+    /// Records the far end's SYN.
     pub(super) fn far_syn(&mut self, syn: &Segment, now: Instant) {
         if self.handshake.far.is_some() {
             return;
@@ -152,7 +153,7 @@ impl Spoofed {
         self.far.set_clock(syn);
     }
 
-    /// Stores the sender's time stamp if it is later than the latest (RFC 7323, 5.2).
+    /// Stores the sender's timestamp if it is later than the latest (RFC 7323, 5.2).
     fn tick_near(&mut self, segment: &Segment) {
         if let Some(stamps) = segment.options.timestamps {
             let is_later = |latest: u32| stamps.value.wrapping_sub(latest) < 1 << 31;
@@ -167,7 +168,7 @@ impl Spoofed {
         u64::try_from(self.acked.diff(self.confirmed)).unwrap_or(0)
     }
 
-    /// Bytes that are kept.
+    /// Returns the bytes of cached data.
     pub(super) fn held(&self) -> u64 {
         self.cache.bytes()
     }
@@ -200,7 +201,7 @@ impl Spoofed {
         let fin = segment.flags.has(Flags::FIN);
         let taken = if fin { Becomes::Goes } else { Becomes::Taken };
         if end.diff(self.acked) <= 0 {
-            // The ACK of this data was lost. The far end has the data, or the agent does.
+            // The ACK of this data was lost. The far end or the agent has the data.
             self.acknowledge(settings, None, out);
             return taken;
         }
@@ -213,7 +214,7 @@ impl Spoofed {
             return Becomes::Taken;
         }
         if self.cache.covers(start, end) {
-            // The segment has passed once; the agent sends its copy again if necessary.
+            // The segment has already passed. The agent retransmits its copy if necessary.
             if self.acked == self.next {
                 self.acknowledge(settings, Some(start), out);
             }
@@ -247,8 +248,8 @@ impl Spoofed {
         self.cache.bytes() + u64::from(len) <= settings.buffer && (self.cache.len() as u64) < most
     }
 
-    /// Advances the data in order and the acknowledged data beyond new data (`kept`, or passed
-    /// without a copy), and answers the sender.
+    /// Advances `next` and `acked` over new data and answers the sender. `kept` tells whether the
+    /// data is cached or passed without a copy.
     fn advance(
         &mut self,
         settings: &Settings,
@@ -269,7 +270,7 @@ impl Spoofed {
             self.acked = acked;
             self.acknowledge(settings, None, out);
         } else if whole && !in_order {
-            // A hole in front of the agent is left for the sender to fill.
+            // The sender must fill a hole in front of the agent.
             self.acknowledge(settings, Some(start), out);
         }
     }
@@ -302,15 +303,15 @@ impl Spoofed {
         self.confirmed.at(self.far.window)
     }
 
-    /// Returns whether data would be dropped by the far end. While all data arrives, data may
-    /// exceed the last announced window, because the window moves until the data arrives. Behind a
-    /// loss the window does not move.
+    /// Returns whether the far end would drop data up to `end` that lies beyond its window. Without
+    /// a loss such data may be sent, because the window advances until the data arrives. After a
+    /// loss the window does not advance.
     fn has_to_wait(&self, end: Seq) -> bool {
         (self.recover.is_some() || self.waits) && end.diff(self.far_edge()) > 0
     }
 
-    /// Handles a loss at the far end: data beyond its window was dropped there. Returns the end of
-    /// the data that was not.
+    /// Marks cached data beyond the far end's window as waiting after a loss, because the far end
+    /// dropped it. Returns the end of the other data.
     fn hold_back(&mut self) -> Option<Seq> {
         let edge = self.far_edge();
         let mut last = None;
@@ -376,15 +377,15 @@ impl Spoofed {
             let opens = self.far.window == 0 && window > 0;
             self.far.window = window;
             if window == 0 {
-                // The far end is alive and has a closed window, so the tries start again (RFC 9293,
-                // 3.8.6.1).
+                // The far end is alive and its window is closed, so the number of tries restarts
+                // (RFC 9293, 3.8.6.1).
                 self.tries = 0;
             }
             self.far.marks = Flags(flags.0 & Flags::ECE.0);
             if ack != self.confirmed {
                 self.confirm(ack, now, out);
             } else if opens && !self.cache.is_empty() {
-                // The far end dropped only data that met its closed window.
+                // The far end dropped only data that arrived while its window was closed.
                 self.repeat_all(Act::Resend, false, now, out);
             } else if bare && same {
                 repeats = true;
@@ -392,13 +393,13 @@ impl Spoofed {
             }
             self.release(now, out);
         }
-        // The handshake of a far end that opens the connection ends with its ACK; a further ACK is
-        // forwarded in case that one was lost.
+        // The ACK that completes a handshake opened by the far end must pass. A further ACK passes
+        // too, in case that ACK was lost.
         if !bare || ack.diff(before) > 0 || !self.handshake.established {
             return Becomes::Rewritten;
         }
         if ack == before && self.acked != self.next {
-            // Data without a copy is the sender's responsibility.
+            // The sender is responsible for data without a copy.
             return if repeats {
                 Becomes::Repeated
             } else {
@@ -413,8 +414,8 @@ impl Spoofed {
         Becomes::Suppressed
     }
 
-    /// Returns whether to announce a wider window: the sender waits for it, or the window grew much
-    /// (RFC 1122, 4.2.3.3).
+    /// Returns whether a wider window must be announced: the sender is blocked by the window, or
+    /// the window grew much (RFC 1122, 4.2.3.3).
     fn is_worth_telling(&self, settings: &Settings) -> bool {
         let offer = self.offer(settings);
         let known = u64::try_from(self.edge.diff(self.acked)).unwrap_or(0);
@@ -442,7 +443,7 @@ impl Spoofed {
         (self.duplicates, self.tries) = (0, 0);
         self.set_timer(now);
         if confirmed.early || self.recover.is_some_and(|recover| ack.diff(recover) >= 0) {
-            // No further copy is needed, because all data has arrived.
+            // All data has arrived, so no retransmission is pending.
             self.recover = None;
             for kept in self.cache.iter_mut() {
                 kept.lost = false;
@@ -480,7 +481,7 @@ impl Spoofed {
             if answered && self.duplicates >= THRESHOLD + self.cache.excused() {
                 self.resend(Act::Resend, 0, now, out);
                 if !recovers {
-                    // From now on a single later duplicate ACK is enough.
+                    // After this loss a single duplicate ACK is enough.
                     return self.report_again(blocks, now, out);
                 }
             }
@@ -496,9 +497,9 @@ impl Spoofed {
         }
     }
 
-    /// Returns a cached segment for transmission, with the sender's latest time stamp.
+    /// Returns a cached segment for transmission, with the sender's latest timestamp.
     /// Retransmissions of the sender may have raised the far end's TS.Recent, and PAWS would drop
-    /// an older time stamp.
+    /// an older timestamp.
     fn copy(&mut self, number: usize, now: Instant) -> Packet {
         let mut packet = self.cache.send(number, now).clone();
         if let Some(latest) = self.latest {
@@ -541,7 +542,7 @@ impl Spoofed {
             return false;
         }
         self.rtt.back_off();
-        // A first segment that was SACKed was dropped by the far end later.
+        // A first segment that was SACKed was later dropped by the far end (reneging).
         let reneged = self.cache.iter().next().is_some_and(|first| first.told);
         if reneged || self.tries > 1 {
             for kept in self.cache.iter_mut() {
@@ -566,21 +567,21 @@ impl Spoofed {
         }
     }
 
-    /// Bytes that the sender may send beyond what it has an acknowledgment for: what is free in
-    /// the buffer, and no more than the far end would take. Where the far window is wider than
-    /// the buffer it is the far window, as without the agent, and what has no room passes.
+    /// Returns the window to announce to the sender in bytes: min(W, max(B, W) - U) with the far
+    /// end's window W, the buffer B and the unconfirmed bytes U. If W > B, data without room in the
+    /// buffer passes uncached.
     fn offer(&self, settings: &Settings) -> u64 {
         let room = settings.buffer.max(self.far.window);
         let free = room.saturating_sub(self.unconfirmed());
         free.min(self.far.window)
     }
 
-    /// Returns the window field for the sender. A window announced before stays allowed; rounding
-    /// down to the scale takes back less than one unit (RFC 7323, 2.4).
+    /// Returns the window field for the sender. A window announced before is not withdrawn;
+    /// rounding to the scale takes back less than one unit (RFC 7323, 2.4).
     pub(super) fn window(&mut self, settings: &Settings) -> u16 {
         let (offer, shift) = (self.offer(settings), self.handshake.shift());
         let known = u64::try_from(self.edge.diff(self.acked)).unwrap_or(0);
-        // A window that only the scale closes would not be opened by any event.
+        // If rounding to the scale gave 0, no later event would open the window.
         let least = u64::from(offer > 0 && self.cache.is_empty());
         let field = (offer.max(known) >> shift)
             .max(least)
@@ -598,13 +599,13 @@ impl Spoofed {
         self.field.unwrap_or_else(|| self.window(settings))
     }
 
-    /// Returns the number up to which the sender has an ACK.
+    /// Returns the sequence number after the data acknowledged to the sender.
     pub(super) fn acked(&self) -> Seq {
         self.acked
     }
 
-    /// Sends the sender an ACK in the far end's name. For data behind a hole it is a duplicate ACK,
-    /// with the same window and a SACK block.
+    /// Sends the sender an ACK in the far end's name. For data after a hole the ACK is a duplicate,
+    /// with an unchanged window and a SACK block.
     fn acknowledge(&mut self, settings: &Settings, hole: Option<Seq>, out: &mut Vec<Packet>) {
         let window = match hole {
             Some(_) => self.last_field(settings),
@@ -663,12 +664,12 @@ impl Spoofed {
         out.extend(self.path.reverse().packet(to_far));
     }
 
-    /// Returns the number behind the data that the far end has acknowledged.
+    /// Returns the sequence number after the data that the far end has acknowledged.
     pub(super) fn confirmed(&self) -> Seq {
         self.confirmed
     }
 
-    /// Traces its acts, if the trace is on.
+    /// Traces the collected acts, if the trace is on.
     pub(super) fn tell(&mut self, out: &mut Out) {
         let mut acts = std::mem::take(&mut self.acts);
         for (act, seq) in acts.drain(..) {

@@ -1,29 +1,28 @@
-//! Segments that the agent answers for, by sequence number, each with the place of its last
-//! transmission in the order of all.
+//! Cached segments in sequence order. Each has the number of its last transmission.
 //!
-//! The path to the far end keeps order. So a segment is lost if one that was sent *later*
-//! arrived and the segment did not. Duplicate ACKs for data sent *earlier* say nothing about it:
-//! they are those for a hole that the sender has filled since.
+//! The path to the far end keeps packets in order. A segment is therefore lost if a segment that
+//! was sent *later* has arrived. Duplicate ACKs caused by data sent *earlier* do not show a loss:
+//! they belong to a hole that the sender has filled since.
 
 use farlink_tcp::{Instant, Interval, SackBlock, Seq};
 use farlink_wire::packet::Packet;
 use std::collections::VecDeque;
 
-/// Number of later arrivals that mean a loss, like the duplicate ACKs of RFC 5681, 3.2.
+/// Number of later arrivals that indicate a loss, like the three duplicate ACKs of RFC 5681, 3.2.
 pub(super) const THRESHOLD: usize = 3;
 
-/// The kept segments.
+/// Cached segments of a connection.
 #[derive(Debug)]
 pub(super) struct Store {
     all: VecDeque<Kept>,
     bytes: u64,
     /// Number of the last transmission.
     order: u64,
-    /// Latest transmissions known to have arrived, newest first.
+    /// Highest transmission numbers known to have arrived, descending.
     arrived: [u64; THRESHOLD],
-    /// Transmission that last advanced the far end's ACK.
+    /// Number of the transmission that last advanced the far end's ACK.
     mover: u64,
-    /// Shortest round trip to the far end so far.
+    /// Shortest measured RTT to the far end.
     shortest: Option<Interval>,
 }
 
@@ -36,24 +35,27 @@ pub(super) struct Kept {
     /// Time and number of the last transmission.
     sent: Instant,
     order: u64,
-    /// Whether the agent retransmitted it, so that it gives no RTT sample (Karn).
+    /// Set if the agent retransmitted the segment, which then gives no RTT sample (Karn).
     pub(super) again: bool,
-    /// Whether the far end SACKed it (RFC 2018).
+    /// Set if the far end SACKed the segment (RFC 2018).
     pub(super) told: bool,
-    /// Whether ACKs release its retransmission, because an RTO marked it lost.
+    /// Set if an RTO marked the segment lost. ACKs then release its retransmission.
     pub(super) lost: bool,
-    /// Whether it waits for the far end's window: not sent yet, or dropped there.
+    /// Set if the segment waits for the far end's window, because it was not sent yet or was
+    /// dropped there.
     pub(super) waits: bool,
 }
 
 /// Effect of an ACK of new data.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Confirmed {
-    /// Number of its segments that the agent had retransmitted.
+    /// Number of acknowledged segments that the agent had retransmitted.
     pub(super) again: usize,
-    /// Whether the ACK came too soon to be for the agent's retransmissions: the originals arrived.
+    /// Set if the ACK came too early to be caused by the agent's retransmissions, so the originals
+    /// arrived.
     pub(super) early: bool,
-    /// Transmission time of a segment that was sent once and acknowledged alone or last.
+    /// Transmission time for an RTT sample: of a segment that was sent once and acknowledged alone
+    /// or last.
     pub(super) sample: Option<Instant>,
 }
 
@@ -69,7 +71,7 @@ impl Store {
         }
     }
 
-    /// Bytes of data.
+    /// Returns the bytes of cached data.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -94,26 +96,26 @@ impl Store {
         self.all.iter_mut()
     }
 
-    /// Records a sample of the round trip to the far end.
+    /// Records an RTT sample of the path to the far end.
     pub(super) fn round_trip(&mut self, time: Interval) {
         self.shortest = Some(self.shortest.map_or(time, |least| least.min(time)));
     }
 
-    /// Returns whether the far end waits for the first cached segment, instead of one that is
-    /// missing in front of the agent.
+    /// Returns whether the far end lacks the first cached segment, rather than data missing in
+    /// front of the agent.
     pub(super) fn is_due(&self, confirmed: Seq) -> bool {
         let first = self.all.front();
         first.is_some_and(|first| first.start.diff(confirmed) <= 0)
     }
 
-    /// Returns whether a cached segment has all of this data.
+    /// Returns whether a single cached segment contains all of this data.
     pub(super) fn covers(&self, start: Seq, end: Seq) -> bool {
         let after = self.all.partition_point(|kept| kept.start.diff(start) <= 0);
         let before = after.checked_sub(1).map(|at| &self.all[at]);
         before.is_some_and(|kept| kept.end.diff(end) >= 0)
     }
 
-    /// Stores a segment that is sent now, or waits.
+    /// Stores a segment that is sent now or waits.
     pub(super) fn insert(
         &mut self,
         (start, end): (Seq, Seq),
@@ -138,7 +140,7 @@ impl Store {
         self.all.insert(at, kept);
     }
 
-    /// Returns the end of the data without a hole from `place` on.
+    /// Returns the end of the contiguous cached data from `place` on.
     pub(super) fn end_of_run(&self, place: Seq) -> Seq {
         let at = self.all.partition_point(|kept| kept.start.diff(place) < 0);
         let mut end = place;
@@ -153,7 +155,7 @@ impl Store {
         end
     }
 
-    /// Returns the data behind a hole in which `place` is, of the data beyond `next`.
+    /// Returns the contiguous range beyond `next` that contains `place`, for a SACK block.
     pub(super) fn run(&self, next: Seq, place: Seq) -> Option<SackBlock> {
         let mut run: Option<SackBlock> = None;
         for kept in self.all.iter().filter(|kept| kept.start.diff(next) > 0) {
@@ -175,7 +177,7 @@ impl Store {
         run
     }
 
-    /// A segment goes at `now`.
+    /// Numbers a transmission at `now`. Returns the packet to send.
     pub(super) fn send(&mut self, number: usize, now: Instant) -> &Packet {
         self.order += 1;
         let kept = &mut self.all[number];
@@ -184,15 +186,15 @@ impl Store {
         &kept.packet
     }
 
-    /// Records a retransmission. Returns its number.
+    /// Records a retransmission. Returns its sequence number.
     pub(super) fn mark_again(&mut self, number: usize) -> Seq {
         let kept = &mut self.all[number];
         kept.again = true;
         kept.start
     }
 
-    /// Marks segments lost: after an RTO all that were not SACKed, otherwise those sent so long ago
-    /// that an answer is overdue.
+    /// Marks segments lost: all that were not SACKed after an RTO, otherwise those sent at least
+    /// the shortest RTT ago.
     pub(super) fn lose(&mut self, all: bool, now: Instant) {
         let time = self.shortest;
         for kept in &mut self.all {
@@ -201,12 +203,12 @@ impl Store {
         }
     }
 
-    /// Returns whether an answer at `now` can be for the last transmission of a segment.
+    /// Returns whether an ACK at `now` can be caused by the last transmission of a segment.
     fn answers(shortest: Option<Interval>, kept: &Kept, now: Instant) -> bool {
         !kept.again || shortest.is_none_or(|time| now >= kept.sent + time)
     }
 
-    /// Returns whether the answer to a segment would have arrived by now.
+    /// Returns whether the ACK of a segment would have arrived by now.
     pub(super) fn is_old(&self, kept: &Kept, now: Instant) -> bool {
         self.shortest.is_none_or(|time| now >= kept.sent + time)
     }
@@ -236,13 +238,15 @@ impl Store {
         confirmed
     }
 
-    /// Returns whether the first segment was sent before the one that last advanced the ACK.
+    /// Returns whether the first segment was sent before the transmission that last advanced the
+    /// ACK.
     pub(super) fn first_was_passed(&self) -> bool {
         let first = self.all.front();
         first.is_some_and(|first| first.order < self.mover && !first.told && !first.waits)
     }
 
-    /// Returns the number of duplicate ACKs at the first segment that data sent before it causes.
+    /// Returns the number of duplicate ACKs for the first segment that are caused by data sent
+    /// before it.
     pub(super) fn excused(&self) -> usize {
         let Some(first) = self.all.front() else {
             return 0;
@@ -252,8 +256,8 @@ impl Store {
         rest.filter(|kept| before.contains(&kept.order)).count()
     }
 
-    /// Handles SACKed data. Returns the numbers of lost segments, behind which enough transmissions
-    /// arrived: three, or one in a recovery.
+    /// Handles SACKed data. Returns the indices of lost segments: those followed by three later
+    /// arrivals, or by one during a recovery.
     pub(super) fn report(
         &mut self,
         blocks: &[SackBlock],
@@ -287,7 +291,7 @@ impl Store {
     }
 }
 
-/// A transmission has arrived.
+/// Records the arrival of a transmission.
 fn note(arrived: &mut [u64; THRESHOLD], order: u64) {
     let at = arrived.partition_point(|&other| other > order);
     if at < THRESHOLD {

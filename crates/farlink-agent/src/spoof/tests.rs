@@ -27,15 +27,15 @@ fn counter(agent: &Spoof, name: &str) -> u64 {
     counters.iter().find(|(n, _)| *n == name).unwrap().1 as u64
 }
 
-/// The far end is 250 ms away, the sender 10 ms.
+/// The far end is 250 ms from the agent, the sender 10 ms.
 fn bed(bytes: [u64; 2], real: bool, row: &str) -> Bed<Spoof> {
     let mut bed = Bed::new(spoof(), &tcp(row), bytes, real);
     bed.delays[MOBILE] = Interval::from_millis(250);
     bed
 }
 
-/// The sender gets ACKs after 20 ms instead of 520 ms, sees only the far end's numbers, and the far
-/// end's own ACKs end at the agent.
+/// The sender gets ACKs after 20 ms instead of 520 ms and sees only the far end's numbers. The
+/// agent absorbs the far end's own ACKs.
 #[test]
 fn data_is_acknowledged_at_the_agent() {
     for real in [false, true] {
@@ -49,12 +49,12 @@ fn data_is_acknowledged_at_the_agent() {
         assert_eq!(counter(&bed.agent, "bytes_unconfirmed"), 0);
         assert!(bed.agent.all.is_empty() && bed.agent.timers.is_empty());
         assert_eq!(bed.agent.held, 0);
-        // Exactly the 137 segments are sent.
+        // The agent sends exactly the 137 segments.
         assert_eq!(bed.data_to(MOBILE).count(), 137);
     }
 }
 
-/// The agent retransmits data lost on the satellite; the sender does not notice.
+/// The agent retransmits data lost on the satellite link, and the sender sees no loss.
 #[test]
 fn the_agent_repairs_what_is_lost_behind_it() {
     let faults = Faults {
@@ -71,7 +71,8 @@ fn the_agent_repairs_what_is_lost_behind_it() {
     }
 }
 
-/// The sender repairs data lost in front of the agent, because it gets duplicate ACKs for the hole.
+/// The sender retransmits data lost in front of the agent, because it gets duplicate ACKs for the
+/// hole.
 #[test]
 fn the_sender_repairs_what_is_lost_in_front() {
     let faults = Faults {
@@ -88,8 +89,8 @@ fn the_sender_repairs_what_is_lost_in_front() {
     }
 }
 
-/// After a loss in front of the agent, which the sender has repaired, the agent retransmits
-/// nothing: the duplicate ACKs of the far end are late.
+/// After a loss in front of the agent that the sender has repaired, the agent retransmits no data.
+/// The far end's duplicate ACKs are merely late.
 #[test]
 fn sends_nothing_twice_after_losses_in_front() {
     for (row, buffer) in [
@@ -117,7 +118,7 @@ fn sends_nothing_twice_after_losses_in_front() {
     }
 }
 
-/// A buffer of any size makes a connection no slower than without the agent.
+/// With any buffer size a connection is no slower than without the agent.
 #[test]
 fn is_never_slower_than_no_agent() {
     for row in ["sack", "cubic"] {
@@ -142,7 +143,7 @@ fn is_never_slower_than_no_agent() {
     }
 }
 
-/// The far end is gone: after the last try both ends are reset, and data that the sender took for
+/// The far end is gone. After the last try both ends are reset, and acknowledged data that was not
 /// delivered is counted.
 #[test]
 fn what_it_cannot_deliver_ends_the_connection() {
@@ -160,8 +161,8 @@ fn what_it_cannot_deliver_ends_the_connection() {
     assert!(lost >= arrived);
 }
 
-/// The state of a host's connections goes with the host to the agent of its next link, which then
-/// delivers the data; an agent that loses the state resets both ends.
+/// The state of a host's connections is transferred to the agent at its next link, which then
+/// delivers the data. An agent that loses the state resets both ends.
 #[test]
 fn transfers_or_resets_the_connections_of_a_host_that_leaves() {
     for how in [Leaving::Transfer, Leaving::Lose] {
@@ -191,7 +192,7 @@ fn transfers_or_resets_the_connections_of_a_host_that_leaves() {
     }
 }
 
-/// With one byte in each segment the state takes no more memory than the buffer.
+/// With one byte per segment the state needs no more memory than the buffer.
 #[test]
 fn small_segments_are_bounded_too() {
     let mut agent = spoof();
@@ -218,7 +219,7 @@ fn small_segments_are_bounded_too() {
         let (mut view, mut out) = (View::new(&mut packet), Out::default());
         agent.on_packet(at(0), PacketId(0), crossing, &mut view, &mut out);
     }
-    // 64 KiB of 128 bytes each.
+    // The buffer of 64 KiB has room for segments of 128 bytes each.
     assert_eq!(
         (counter(&agent, "cached"), counter(&agent, "no_room")),
         (512, 487)
@@ -228,8 +229,8 @@ fn small_segments_are_bounded_too() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 12))]
 
-    /// Whatever is lost, copied, damaged and late on either side: each byte arrives once, in order,
-    /// in both directions, and nothing is cached at the end.
+    /// For any loss, duplication, corruption and delay on both sides, each byte arrives once and in
+    /// order in both directions. No data is cached at the end.
     #[test]
     fn each_byte_comes_once_and_in_order(
         loss in 0.0..0.1_f64,
@@ -246,7 +247,7 @@ proptest! {
         let row = ["sack", "reno", "hybla", "cubic"][row];
         let mut bed = bed(bytes, real, row).with_faults(faults, seed);
         bed.agent.settings.buffer = buffer;
-        // With a buffer of one byte each byte goes alone, one in six with an RTO or more.
+        // With a buffer of one byte each byte is sent alone, and one in six needs an RTO or more.
         bed.run(at(40 * LONG));
         let failed = counter(&bed.agent, "connections_failed");
         prop_assert!(bed.is_done() || failed > 0, "{:?}", bed.ends);
@@ -254,7 +255,7 @@ proptest! {
         prop_assert!(bed.agent.timers.is_empty(), "{:?}", bed.agent);
     }
 
-    /// Whatever the ends send, the agent continues, and its state stays within its limits.
+    /// For any segments of the ends, the agent continues to work and its state stays bounded.
     #[test]
     fn hostile_segments_fill_no_memory(segments in super::super::bed::hostile(), real: bool) {
         let mut agent = spoof();
