@@ -416,7 +416,7 @@ fn read(packet: &Packet) -> Option<Segment> {
 }
 
 /// Formats a segment without its bytes.
-pub(super) fn says(segment: &Segment) -> String {
+pub(super) fn format_segment(segment: &Segment) -> String {
     let Segment {
         seq,
         ack,

@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_kept_until_both_fins_are_acknowledged() {
+    fn state_is_kept_until_both_fins_are_acknowledged() {
         let mut all = Connections::new(Limits::default());
         let mut see = |crossing, segment| count(&mut all, (at(0), 1), crossing, &segment);
         let (ack, fin) = (Flags::ACK, Flags::ACK.with(Flags::FIN));
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded_and_idle_connections_make_room() {
+    fn state_is_bounded_and_idle_connections_make_room() {
         let limits = Limits {
             connections: 2,
             ..Limits::default()
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn without_acknowledgments_it_is_blind_until_one_comes() {
+    fn connection_without_acks_is_forwarded_unread_until_one_arrives() {
         let mut all = Connections::new(Limits::default());
         let data = segment(Flags::ACK, 1, 1, 10);
         let mut see = |crossing, segment: &Segment| count(&mut all, (at(0), 1), crossing, segment);

@@ -16,7 +16,7 @@ use farlink_wire::id::{NodeId, PacketId};
 
 /// Maximum number of recorded ranges per connection. Each hole left by a loss in front of the agent
 /// begins another range. Data beyond the limit counts as data that did not pass.
-const STRETCHES: usize = 1024;
+const MAX_RANGES: usize = 1024;
 
 /// The agent.
 #[derive(Debug)]
@@ -33,22 +33,22 @@ pub struct Eln {
 #[derive(Debug, Default)]
 struct Passed {
     /// Sequence ranges (start, end), disjoint and in order.
-    stretches: Vec<(Seq, Seq)>,
+    ranges: Vec<(Seq, Seq)>,
     /// Ranges that passed after later data: they fill holes left by losses in front of the agent.
     filled: Vec<(Seq, Seq)>,
     /// Last ACK with its window.
     last: Option<(Seq, u16)>,
 }
 
-/// Classification of an ACK by the loss that it reports.
+/// Place of the loss that an ACK reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Says {
+enum ReportedLoss {
     /// No loss, or an ACK that cannot be classified.
-    Nothing,
+    None,
     /// Loss on the wireless link: the data after the ACK passed the agent.
-    LostBehind,
+    Wireless,
     /// Loss in front of the agent: the data after the ACK never reached it.
-    LostBefore,
+    Upstream,
 }
 
 impl Eln {
@@ -83,7 +83,7 @@ impl Agent for Eln {
             .on_segment(now, ends, crossing, segment, |place, passed| {
                 if crossing == Crossing::ToWireless {
                     noted = passed.on_data(segment).map(|range| (place, range));
-                    Says::Nothing
+                    ReportedLoss::None
                 } else {
                     passed.on_ack(segment)
                 }
@@ -94,13 +94,13 @@ impl Agent for Eln {
             return Verdict::Follow(Tag(u64::from(serial)));
         }
         match message {
-            None | Some(Says::Nothing) => {}
-            Some(Says::LostBefore) => self.unmarked += 1,
-            Some(Says::LostBehind) if view.rewrite(mark) => {
+            None | Some(ReportedLoss::None) => {}
+            Some(ReportedLoss::Upstream) => self.unmarked += 1,
+            Some(ReportedLoss::Wireless) if view.rewrite(mark) => {
                 self.marked += 1;
                 out.note_back(view, Act::Mark, asked);
             }
-            Some(Says::LostBehind) => self.no_room += 1,
+            Some(ReportedLoss::Wireless) => self.no_room += 1,
         }
         Verdict::Forward
     }
@@ -173,95 +173,95 @@ impl Passed {
         {
             return None; // it was there
         }
-        self.note((start, end));
+        self.record((start, end));
         Some((start, end))
     }
 
     /// Records a range of data.
-    fn note(&mut self, (start, end): (Seq, Seq)) {
+    fn record(&mut self, (start, end): (Seq, Seq)) {
         // Data usually follows the data that passed last.
-        if let Some(last) = self.stretches.last_mut()
+        if let Some(last) = self.ranges.last_mut()
             && last.1 == start
         {
             last.1 = end;
             return;
         }
-        if let Some(last) = self.stretches.last()
+        if let Some(last) = self.ranges.last()
             && start.diff(last.1) < 0
-            && self.filled.len() < STRETCHES
+            && self.filled.len() < MAX_RANGES
         {
             let covers = |s: &(Seq, Seq)| s.0.diff(start) <= 0 && s.1.diff(end) >= 0;
-            if !self.stretches.iter().any(covers) {
+            if !self.ranges.iter().any(covers) {
                 self.filled.push((start, end));
             }
         }
-        let from = self.stretches.partition_point(|s| s.1.diff(start) < 0);
-        let to = from + self.stretches[from..].partition_point(|s| s.0.diff(end) <= 0);
+        let from = self.ranges.partition_point(|s| s.1.diff(start) < 0);
+        let to = from + self.ranges[from..].partition_point(|s| s.0.diff(end) <= 0);
         if from == to {
-            if self.stretches.len() < STRETCHES {
-                self.stretches.insert(from, (start, end));
+            if self.ranges.len() < MAX_RANGES {
+                self.ranges.insert(from, (start, end));
             }
             return;
         }
         // The new range and all ranges that it touches are merged.
-        let (first, last) = (self.stretches[from].0, self.stretches[to - 1].1);
+        let (first, last) = (self.ranges[from].0, self.ranges[to - 1].1);
         let start = if first.diff(start) < 0 { first } else { start };
         let end = if last.diff(end) > 0 { last } else { end };
-        self.stretches[from] = (start, end);
-        self.stretches.drain(from + 1..to);
+        self.ranges[from] = (start, end);
+        self.ranges.drain(from + 1..to);
     }
 
     /// Removes data that the queue of the wireless link refused, because its loss is congestion.
     fn forget(&mut self, (start, end): (Seq, Seq)) {
         let apart = |s: &(Seq, Seq)| s.1.diff(start) <= 0 || s.0.diff(end) >= 0;
-        let Some(at) = self.stretches.iter().rposition(|s| !apart(s)) else {
+        let Some(at) = self.ranges.iter().rposition(|s| !apart(s)) else {
             return;
         };
-        let (left, right) = self.stretches.remove(at);
+        let (left, right) = self.ranges.remove(at);
         // Inserting in this order keeps the ranges in order.
         if right.diff(end) > 0 {
-            self.stretches.insert(at, (end, right));
+            self.ranges.insert(at, (end, right));
         }
-        if left.diff(start) < 0 && self.stretches.len() < STRETCHES {
-            self.stretches.insert(at, (left, start));
+        if left.diff(start) < 0 && self.ranges.len() < MAX_RANGES {
+            self.ranges.insert(at, (left, start));
         }
     }
 
     /// Classifies an ACK from the wireless side.
-    fn on_ack(&mut self, segment: &Segment) -> Says {
+    fn on_ack(&mut self, segment: &Segment) -> ReportedLoss {
         let flags = segment.flags;
         if !flags.has(Flags::ACK) || flags.has(Flags::RST) {
-            return Says::Nothing;
+            return ReportedLoss::None;
         }
         let (ack, window) = (segment.ack, segment.window);
         let (last, last_window) = match self.last {
             Some(last) if ack.diff(last.0) <= 0 => last,
             _ => {
                 self.last = Some((ack, window));
-                self.stretches.retain(|s| s.1.diff(ack) > 0);
+                self.ranges.retain(|s| s.1.diff(ack) > 0);
                 self.filled.retain(|s| s.1.diff(ack) > 0);
-                return Says::Nothing;
+                return ReportedLoss::None;
             }
         };
         if ack != last {
-            return Says::Nothing; // an old one
+            return ReportedLoss::None; // an old one
         }
         self.last = Some((ack, window));
         let bare = segment.body.is_empty() && !flags.has(Flags::FIN) && !flags.has(Flags::SYN);
         // A changed window makes the ACK a window update, unless it has SACK blocks.
         let repeats = window == last_window || !segment.options.sack.is_empty();
-        match self.stretches.first() {
+        match self.ranges.first() {
             Some(first) if bare && repeats => {
                 // Duplicate ACKs that were in flight when the sender filled the hole still mean
                 // congestion.
                 let has = |s: &(Seq, Seq)| s.0.diff(ack) <= 0 && s.1.diff(ack) > 0;
                 if first.0.diff(ack) <= 0 && !self.filled.iter().any(has) {
-                    Says::LostBehind
+                    ReportedLoss::Wireless
                 } else {
-                    Says::LostBefore
+                    ReportedLoss::Upstream
                 }
             }
-            _ => Says::Nothing,
+            _ => ReportedLoss::None,
         }
     }
 }

@@ -122,7 +122,7 @@ impl Snoop {
             flow.path = Some(path);
             flow.keep(span, again, serial, copy);
             let wanted = match tells {
-                Tells::EachPacket { negotiate } => !negotiate || flow.knows_partial,
+                Tells::EachPacket { negotiate } => !negotiate || flow.partial_offered,
                 _ => false,
             };
             wanted.then(|| from_far_end(flow, span.1, |options| options.ackp = true))
@@ -157,7 +157,7 @@ impl Snoop {
             let decided = flow.on_ack(now, config, segment);
             if let Some(path) = path {
                 flow.upload.on_data(now, config, segment, path);
-                counts.negative_acks += name_holes(flow, now, config, out);
+                counts.negative_acks += send_nacks(flow, now, config, out);
             }
             if let OnAck::Repair(seq) = decided {
                 counts.local_retransmissions +=
@@ -181,7 +181,7 @@ impl Snoop {
         let Some((decided, masked)) = decided else {
             return Verdict::Forward;
         };
-        let verdict = self.carry_out(decided, ack, view, out);
+        let verdict = self.apply_decision(decided, ack, view, out);
         if let (Verdict::Forward, Some(masked)) = (&verdict, masked) {
             view.rewrite(|segment| segment.options.sack = masked);
         }
@@ -189,7 +189,7 @@ impl Snoop {
     }
 
     /// Counts, traces and applies the decision on an ACK.
-    fn carry_out(
+    fn apply_decision(
         &mut self,
         decided: OnAck,
         ack: Seq,
@@ -234,7 +234,7 @@ impl Snoop {
             ..
         } = self;
         connections.at(place, |flow| {
-            counts.negative_acks += name_holes(flow, now, config, out);
+            counts.negative_acks += send_nacks(flow, now, config, out);
             if let Some(seq) = flow.on_timer(now, config) {
                 counts.local_timeouts += 1;
                 let about = flow.cache.front().and_then(|entry| entry.packet.clone());
@@ -244,11 +244,11 @@ impl Snoop {
                     note_of(out, flow, Act::GiveUp, seq);
                     flow.give_up(now);
                 } else if config.repair == Repair::Mark {
-                    tell_again(flow, now, seq, counts, out);
+                    request_retransmission(flow, now, seq, counts, out);
                 } else {
                     counts.local_retransmissions +=
                         resend(flow, now, config, place, (seq, Act::Timeout), out);
-                    tell(flow, (config, counts), about, out);
+                    notify_sender(flow, (config, counts), about, out);
                 }
             }
             timers.set(place, flow.deadline(config));
@@ -282,7 +282,7 @@ fn resend(
 }
 
 /// Sends the mobile host negative acknowledgments for data lost on the radio. Returns their number.
-fn name_holes(flow: &mut Flow, now: Instant, config: &SnoopConfig, out: &mut Out) -> u64 {
+fn send_nacks(flow: &mut Flow, now: Instant, config: &SnoopConfig, out: &mut Out) -> u64 {
     let mut sent = 0;
     while let Some((packet, seq)) = flow.upload.next_nack(now, config) {
         let (about, from_opener) = (packet.flow, !packet.from_opener);
@@ -303,7 +303,13 @@ fn name_holes(flow: &mut Flow, now: Instant, config: &SnoopConfig, out: &mut Out
 }
 
 /// Handles an expired timer when only sequence numbers are cached: asks the sender to retransmit.
-fn tell_again(flow: &mut Flow, now: Instant, seq: Seq, counts: &mut Counts, out: &mut Out) {
+fn request_retransmission(
+    flow: &mut Flow,
+    now: Instant,
+    seq: Seq,
+    counts: &mut Counts,
+    out: &mut Out,
+) {
     // Whether or not the retransmission arrives, the restarted timer covers it.
     flow.repair(now, seq);
     if let Some((acked, _)) = flow.acked
@@ -316,7 +322,7 @@ fn tell_again(flow: &mut Flow, now: Instant, seq: Seq, counts: &mut Counts, out:
 }
 
 /// Notifies the sender that a local retransmission is needed.
-fn tell(
+fn notify_sender(
     flow: &mut Flow,
     (config, counts): (&SnoopConfig, &mut Counts),
     about: Option<Packet>,
@@ -324,7 +330,7 @@ fn tell(
 ) {
     match config.tells {
         Tells::Partial { negotiate, repeat } => {
-            if (!negotiate || flow.knows_partial)
+            if (!negotiate || flow.partial_offered)
                 && let Some(end) = flow.partial(repeat)
                 && let Some(packet) = from_far_end(flow, end, |options| options.ackp = true)
             {

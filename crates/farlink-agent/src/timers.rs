@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_called_at_its_earliest_instant_and_may_ask_again() {
+    fn slot_fires_at_its_earliest_deadline_and_can_be_rearmed() {
         let at = Instant::from_nanos;
         let mut timers = Timers::default();
         timers.set(0, Some(at(5)));

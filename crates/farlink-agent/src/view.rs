@@ -207,8 +207,8 @@ impl Path {
 
     /// Builds a packet on this path, in the form of the connection's other packets.
     ///
-    /// // # Errors
-    /// // Fails if the segment cannot be encoded: see [`farlink_wire::encode`].
+    /// # Errors
+    /// Fails if the segment cannot be encoded: see [`farlink_wire::encode`].
     pub fn packet(self, segment: Segment) -> Result<Packet, WireError> {
         // A packet that may not be fragmented needs no identification (RFC 6864, 4.1).
         self.form(segment, None)
@@ -217,8 +217,8 @@ impl Path {
     /// Builds a packet with an identification. Routers may fragment it if it is IPv4, because an
     /// agent that sends in an end's name does not learn that a packet is too long.
     ///
-    /// // # Errors
-    /// // As [`Self::packet`].
+    /// # Errors
+    /// As [`Self::packet`].
     pub fn packet_to_cut(self, segment: Segment, ident: u16) -> Result<Packet, WireError> {
         self.form(segment, Some(ident))
     }

@@ -95,7 +95,13 @@ fn kinds() -> Vec<(&'static str, Box<dyn Agent>)> {
 }
 
 /// Passes a raw TCP segment of connection `number` through the agent.
-fn crosses(agent: &mut dyn Agent, now: Instant, number: u32, crossing: Crossing, segment: Segment) {
+fn pass_segment(
+    agent: &mut dyn Agent,
+    now: Instant,
+    number: u32,
+    crossing: Crossing,
+    segment: Segment,
+) {
     let fixed = NodeId(1 + (number >> 15));
     let mobile = NodeId(0);
     let far = (number & 0x7fff) as u16;
@@ -148,10 +154,10 @@ fn held(agent: &mut dyn Agent, connections: u32, pause: Interval) -> (i64, i64) 
         let answer = segment(Flags::SYN.with(Flags::ACK), 0, 1, 0);
         let data = |seq| segment(Flags::ACK, seq, 1, LONG);
         let (to, from) = (Crossing::ToWireless, Crossing::FromWireless);
-        crosses(agent, now, number, to, syn);
-        crosses(agent, now, number, from, answer);
-        crosses(agent, now, number, to, data(1));
-        crosses(agent, now, number, to, data(1 + 2 * LONG));
+        pass_segment(agent, now, number, to, syn);
+        pass_segment(agent, now, number, from, answer);
+        pass_segment(agent, now, number, to, data(1));
+        pass_segment(agent, now, number, to, data(1 + 2 * LONG));
         now += pause;
         if number % 64 == 0 {
             most = most.max(HELD.get() - before);

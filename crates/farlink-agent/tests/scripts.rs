@@ -65,7 +65,7 @@ struct Play {
     waiting: Option<VecDeque<Tag>>,
     /// Initial sequence number that each side of a connection sees for the other end. It differs
     /// from the host's own number if the agent answers the SYN itself.
-    shown: [[Seq; 2]; 2],
+    peer_isn: [[Seq; 2]; 2],
     numbers_itself: bool,
 }
 
@@ -76,7 +76,7 @@ impl Play {
             if side == at {
                 Seq(ISNS[side as usize])
             } else {
-                self.shown[connection][at as usize]
+                self.peer_isn[connection][at as usize]
             }
         };
         Numbering {
@@ -111,7 +111,7 @@ impl Play {
         packet
     }
 
-    fn leaves(&mut self, packet: &Packet) {
+    fn record_output(&mut self, packet: &Packet) {
         let from = if packet.src == NodeId(0) {
             Side::Fixed
         } else {
@@ -124,7 +124,7 @@ impl Play {
         };
         let connection = connection_of(&segment);
         if self.numbers_itself && segment.flags.has(Flags::SYN.with(Flags::ACK)) {
-            self.shown[connection][from.other() as usize] = segment.seq;
+            self.peer_isn[connection][from.other() as usize] = segment.seq;
         }
         self.left.push_back(Left::Segment(from, segment));
     }
@@ -144,7 +144,7 @@ impl Play {
         for action in out.actions {
             match action {
                 Action::Inject(injection) => {
-                    self.leaves(&injection.packet);
+                    self.record_output(&injection.packet);
                     if let Some(tag) = injection.follow {
                         self.follow(tag);
                     }
@@ -161,7 +161,7 @@ impl Play {
     }
 
     /// Sends the packet described by `words` from this side.
-    fn comes(&mut self, from: Side, connection: usize, words: &str) -> Result<(), String> {
+    fn send_from(&mut self, from: Side, connection: usize, words: &str) -> Result<(), String> {
         let (word, rest) = words.split_once(' ').unwrap_or((words, ""));
         let unread = matches!(word, "udp" | "esp" | "piece" | "damaged");
         let text = match (unread, rest) {
@@ -216,9 +216,9 @@ impl Play {
         match verdict {
             Verdict::Forward if unread && packet == came => self.left.push_back(Left::Same(from)),
             _ if unread => return Err(format!("{verdict:?} or changed")),
-            Verdict::Forward => self.leaves(&packet),
+            Verdict::Forward => self.record_output(&packet),
             Verdict::Follow(tag) => {
-                self.leaves(&packet);
+                self.record_output(&packet);
                 self.follow(tag);
             }
             Verdict::Drop | Verdict::Absorb => {}
@@ -282,8 +282,8 @@ impl Play {
             self.nothing_left()?;
         }
         match what {
-            "F>" => self.comes(Side::Fixed, connection, rest)?,
-            "M>" => self.comes(Side::Mobile, connection, rest)?,
+            "F>" => self.send_from(Side::Fixed, connection, rest)?,
+            "M>" => self.send_from(Side::Mobile, connection, rest)?,
             ">F" | ">M" => {
                 let to = if what == ">F" {
                     Side::Fixed
@@ -511,7 +511,7 @@ fn play(text: &str, real: bool) -> Result<(), String> {
                 now: Instant::ZERO,
                 left: VecDeque::new(),
                 waiting: queue.then(VecDeque::new),
-                shown: [[Seq(ISNS[1]), Seq(ISNS[0])]; 2],
+                peer_isn: [[Seq(ISNS[1]), Seq(ISNS[0])]; 2],
                 numbers_itself: options.contains("--agent split")
                     && !options.contains("open=through"),
             });
@@ -534,7 +534,7 @@ fn scripts(folder: &Path) -> Vec<PathBuf> {
 
 /// All scripts pass with simulated packets and with raw bytes.
 #[test]
-fn scripts_hold() {
+fn all_scripts_pass() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agents");
     let mut failed = Vec::new();
     let all = scripts(&folder);

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_behind_poisson_packets_is_that_of_m_d_1() {
+    fn wait_with_poisson_background_matches_m_d_1() {
         // 1000 bytes at 8 Mbit/s take S = 1 ms. The mean wait of an M/D/1 queue is rho S / (2 (1 -
         // rho)) (Pollaczek and Khinchine).
         for rho in [0.3, 0.7] {
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loss_of_poisson_packets_is_that_of_m_d_1_k() {
+    fn loss_of_poisson_background_matches_m_d_1_k() {
         // M/D/1/1 loses rho / (1 + rho) (Erlang's formula, for any service distribution).
         assert!((m_d_1_k(0.7, 1) - 0.7 / 1.7).abs() < 1e-12);
         for (rho, waiting) in [(0.8, 2), (1.2, 5)] {
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_loses_packets_of_flows_alike() {
+    fn full_queue_drops_flow_packets_at_the_same_rate() {
         let sources = [poisson(1.2 * 8e6, 1000)];
         let mut link = link(8_000_000, QueueLimit::Packets(5), &sources);
         let mut random = stream("probes");
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn loads_are_what_they_should_be_from_the_start() {
+    fn background_load_is_stationary_from_time_zero() {
         let base = Source {
             arrivals: 20.0,
             size: 50_000.0,
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn distributions_have_their_mean_and_pareto_its_tail() {
+    fn distributions_match_mean_and_pareto_tail() {
         let mut random = stream("laws");
         let n = 200_000;
         for distribution in [
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_come_in_order_and_sizes_add_up() {
+    fn background_packets_are_ordered_and_sizes_add_up() {
         let source = Source {
             arrivals: 5.0,
             size: 10_000.0,

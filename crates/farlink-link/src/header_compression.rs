@@ -39,7 +39,7 @@ pub struct CompressionStats {
 pub enum Restored {
     /// Forwarded with the decompressed headers. Wrong headers are detected by the packet's
     /// checksum; a simulated packet is marked corrupt.
-    GoesOn,
+    Forwarded,
     /// Discarded.
     Discarded,
 }
@@ -187,11 +187,11 @@ impl Compression {
             return Restored::Discarded;
         }
         let slot = match &sent.form {
-            Form::Ip => return Restored::GoesOn,
+            Form::Ip => return Restored::Forwarded,
             Form::Uncompressed(slot) => *slot,
             Form::Compressed(bytes) => {
                 if !headers(packet, &mut self.header) {
-                    return Restored::GoesOn; // it was compressed, so it has them
+                    return Restored::Forwarded; // it was compressed, so it has them
                 }
                 let data = packet.ip_len() - self.header.len() as u32;
                 return match self.decompressor.compressed(bytes, data) {
@@ -200,7 +200,7 @@ impl Compression {
                             self.stats.wrong += 1;
                             set_wrong(packet, &self.header, header);
                         }
-                        Restored::GoesOn
+                        Restored::Forwarded
                     }
                     Err(Discarded::Tossed | Discarded::Unknown) => {
                         self.stats.tossed += 1;
@@ -212,7 +212,7 @@ impl Compression {
         if headers(packet, &mut self.header) {
             self.decompressor.uncompressed(slot, &self.header);
         }
-        Restored::GoesOn
+        Restored::Forwarded
     }
 }
 

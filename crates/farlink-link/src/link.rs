@@ -411,8 +411,8 @@ impl Links {
 
     /// Restores the headers of a packet that arrives, if they were compressed.
     ///
-    /// // # Errors
-    /// // Returns the cause if the packet is lost at the far end: discarded by the decompressor, or
+    /// # Errors
+    /// Returns the cause if the packet is lost at the far end: discarded by the decompressor, or
     /// the link was disconnected.
     #[inline(never)]
     pub fn restore(
@@ -432,7 +432,7 @@ impl Links {
                 let restored =
                     packets.rewrite(number, |packet| compression.restore(now, number, packet));
                 match restored {
-                    Restored::GoesOn => Ok(()),
+                    Restored::Forwarded => Ok(()),
                     Restored::Discarded => Err(DropCause::Checksum),
                 }
             }

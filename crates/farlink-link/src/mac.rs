@@ -93,7 +93,7 @@ impl Mac {
             Access::Aloha(access) => {
                 let turn = access.turn(now, air, &mut self.stream);
                 let on_air = Interval::from_nanos(air.as_nanos() * u64::from(turn.attempts));
-                (turn.ends, on_air, turn.heard)
+                (turn.ends, on_air, turn.succeeded)
             }
         };
         self.sending = Some(Confirmed { frame, sent });
@@ -143,14 +143,14 @@ mod tests {
     }
 
     #[test]
-    fn the_delay_is_that_of_the_access_and_of_the_air() {
+    fn frame_takes_access_delay_plus_air_time() {
         assert_eq!(times(Access::None, 2), [10e6; 2]);
         let constant = Access::Constant(Interval::from_millis(5));
         assert_eq!(times(constant, 2), [15e6; 2]);
     }
 
     #[test]
-    fn an_exponential_delay_has_its_mean_and_its_deviation() {
+    fn exponential_delay_has_configured_mean_and_deviation() {
         let mean = 10e6;
         let times = times(Access::Exponential(Interval::from_millis(10)), 100_000);
         let n = times.len() as f64;

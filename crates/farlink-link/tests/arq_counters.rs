@@ -76,7 +76,7 @@ fn data(low: bool) -> Tag {
 /// Refuses windows of 0 or above the modulus' limit, other moduli and timers of 0. Accepts the
 /// largest window and the shortest timer.
 #[test]
-fn parameters_that_cannot_be_are_refused() {
+fn invalid_parameters_are_refused() {
     let item = Interval::from_nanos(1);
     let of = |protocol: &str, modulus, window, time| match protocol {
         "lapb" => Protocol::Lapb(LapbConfig {
@@ -129,7 +129,7 @@ fn parameters_that_cannot_be_are_refused() {
 /// The queue limit counts only packets that wait, neither those in the window nor at the MAC. A
 /// closed window makes the next packet wait although the MAC is idle.
 #[test]
-fn the_queue_counts_what_waits_for_the_window() {
+fn queue_limit_counts_packets_in_front_of_the_window() {
     for queue in [
         QueueLimit::Packets(2),
         QueueLimit::Bytes(2 * u64::from(LEN)),
@@ -164,7 +164,7 @@ fn the_queue_counts_what_waits_for_the_window() {
 
 /// An ECN-capable packet is to be marked if others wait and they exceed the marking limit.
 #[test]
-fn marks_begin_at_their_limit() {
+fn packets_are_marked_above_the_marking_limit() {
     let config = LinkConfig {
         mark: QueueLimit::Packets(1),
         ..link()
@@ -245,7 +245,7 @@ fn packets_frames_and_times_are_counted() {
 /// The second of three frames is lost, and the go-back-N receiver discards the third. Both are
 /// retransmitted; the third counts as discarded, not as duplicate.
 #[test]
-fn what_is_lost_goes_again_and_is_counted_once_as_a_packet() {
+fn retransmitted_packet_is_counted_once() {
     let second = Scripted::new(&[2], 0).unwrap();
     let mut arq = arq(lapb(3), link(), vec![second.into()], Access::None);
     arq.watch();
@@ -281,7 +281,7 @@ fn what_is_lost_goes_again_and_is_counted_once_as_a_packet() {
 /// Without a recovery protocol a lost packet is counted with the cause of the channel and a
 /// corrupted one with `Checksum`; low priority is counted too.
 #[test]
-fn a_frame_that_is_lost_for_good_is_counted_by_cause() {
+fn lost_packet_is_counted_by_cause() {
     let item = || Probability::ONE;
     let stream = || Streams::new(1, 0).stream("stage");
     for (stage, cause) in [
@@ -364,7 +364,7 @@ fn frames_have_their_lengths_on_the_wire() {
 
 /// Waiting and unacknowledged packets of an entity are reported.
 #[test]
-fn an_end_tells_what_it_holds() {
+fn entity_reports_waiting_and_unacknowledged_packets() {
     let mut end = Entity::new(&lapb(2)).unwrap();
     let item = |token| Item {
         token,
@@ -430,7 +430,7 @@ fn held(chosen: &[(u32, u64)]) -> Stage {
 /// Of six frames sent 10 ms apart, the first is delayed by 30 ms and arrives together with the
 /// fourth, before it. The second is delayed by 45 ms and arrives last.
 #[test]
-fn frames_that_are_held_arrive_behind_others() {
+fn delayed_frames_arrive_after_later_ones() {
     let stages = vec![held(&[(0, 30), (1, 45)])];
     let mut arq = arq(Protocol::Plain, link(), stages, Access::None);
     for packet in 0..6 {
@@ -442,7 +442,7 @@ fn frames_that_are_held_arrive_behind_others() {
 
 /// Duplicates of a received frame are discarded and counted.
 #[test]
-fn copies_are_counted() {
+fn duplicate_frames_are_discarded_and_counted() {
     let copies = Duplicate::new(Probability::ONE, Streams::new(1, 0).stream("copies"));
     let protocol = Protocol::Rlp(RlpConfig::default());
     let mut arq = arq(
@@ -465,7 +465,7 @@ fn copies_are_counted() {
 /// The first frame is delayed until its packet has been retransmitted and all eight numbers used.
 /// The receiver takes it for the ninth frame, but its packet is not delivered twice.
 #[test]
-fn a_frame_from_before_the_wrap_brings_nothing_twice() {
+fn frame_delayed_past_the_wrap_delivers_no_packet_twice() {
     let protocol = Protocol::Lapb(LapbConfig {
         modulus: 8,
         window: 7,
@@ -515,7 +515,7 @@ fn packets_with_a_byte_in_common_compete() {
 /// A SABME of the peer stops the timer of the frames that it invalidates. It does not stop the
 /// timer of an own SABME, whose loss nothing else would repair.
 #[test]
-fn a_sabme_of_the_peer_stops_the_timer_of_frames_alone() {
+fn sabme_of_peer_stops_frame_timer_but_not_sabme_timer() {
     let item = || {
         let mut end = Entity::new(&Protocol::Lapb(LapbConfig {
             give_up: GiveUp::Reset(1),

@@ -449,7 +449,7 @@ fn lapb_is_go_back_n_in_closed_form() {
 }
 
 #[test]
-fn a_frame_without_recovery_is_lost_with_the_cause_of_the_channel() {
+fn plain_protocol_reports_loss_cause_of_the_channel() {
     let mut arq = arq(Protocol::Plain, lossy(1.0), 1);
     let mut outputs = Vec::new();
     arq.offer(Instant::ZERO, 0, 7, LEN, Tag::default()).unwrap();
@@ -488,7 +488,7 @@ fn delay_and_occupancy_are_counted() {
 }
 
 #[test]
-fn a_transport_that_repeats_what_is_being_recovered_is_seen() {
+fn transport_retransmission_during_recovery_counts_as_competing() {
     let mut arq = arq(Protocol::Rlp(RlpConfig::default()), lossy(1.0), 1);
     let mut outputs = Vec::new();
     let tag = |seq: u32, len| Tag {

@@ -126,16 +126,16 @@ struct Station {
     frame_time: Interval,
     sending: Option<(Instant, Frame)>,
     packets: u32,
-    told: Vec<&'static str>,
+    listed: Vec<&'static str>,
     out: String,
 }
 
 impl Station {
-    fn say(&mut self, now: Instant, what: &str) {
+    fn record(&mut self, now: Instant, what: &str) {
         let _ = writeln!(self.out, "{} {what}", ms(now));
     }
 
-    fn settle(&mut self, now: Instant, outcomes: &mut Vec<Outcome>) {
+    fn record_outcomes(&mut self, now: Instant, outcomes: &mut Vec<Outcome>) {
         for outcome in outcomes.drain(..) {
             let (word, token) = match outcome {
                 Outcome::Accepted(_) => continue,
@@ -144,16 +144,16 @@ impl Station {
                 Outcome::Done(token) => ("done", Some(token)),
                 Outcome::Reset => ("reset", None),
             };
-            if word == "up" || self.told.contains(&word) {
+            if word == "up" || self.listed.contains(&word) {
                 let token = token.map_or(String::new(), |token| format!(" {token}"));
-                self.say(now, &format!("{word}{token}"));
+                self.record(now, &format!("{word}{token}"));
             }
         }
         if self.sending.is_none()
             && let Some(frame) = self.entity.poll_frame(outcomes)
         {
             self.sending = Some((now + self.frame_time, frame));
-            self.say(now, &format!("> {frame:?}"));
+            self.record(now, &format!("> {frame:?}"));
         }
     }
 
@@ -172,7 +172,7 @@ impl Station {
             } else {
                 self.entity.timeout(next, &mut outcomes);
             }
-            self.settle(next, &mut outcomes);
+            self.record_outcomes(next, &mut outcomes);
         }
     }
 
@@ -182,13 +182,13 @@ impl Station {
             self.packets += 1;
             self.entity.offer(Item { token, len: 128 });
         }
-        self.settle(now, &mut Vec::new());
+        self.record_outcomes(now, &mut Vec::new());
     }
 
     fn receive(&mut self, now: Instant, frame: &Frame) {
         let mut outcomes = Vec::new();
         self.entity.receive(now, frame, &mut outcomes);
-        self.settle(now, &mut outcomes);
+        self.record_outcomes(now, &mut outcomes);
     }
 }
 
@@ -221,7 +221,7 @@ fn run(script: &str) -> (String, String) {
                     frame_time,
                     sending: None,
                     packets: 0,
-                    told: report.clone(),
+                    listed: report.clone(),
                     out: String::new(),
                 });
                 station.advance(now);
@@ -263,7 +263,7 @@ fn scripts_of_frames() {
 }
 
 #[test]
-fn a_frame_reads_as_it_is_written() {
+fn frame_notation_round_trips() {
     for text in [
         "I(2,7)",
         "I(6,0,P)",

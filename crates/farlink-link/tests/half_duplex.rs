@@ -81,7 +81,7 @@ fn play(offers: &[Offer], room: u32) -> (Fates, Links) {
             return (fates, links);
         };
         let at = Instant::from_nanos(now);
-        let asked = if let Some((_, id)) = arrival.filter(|item| item.0 == now) {
+        let changed = if let Some((_, id)) = arrival.filter(|item| item.0 == now) {
             arrivals.pop_first();
             let Arrival {
                 packet, next: then, ..
@@ -104,9 +104,9 @@ fn play(offers: &[Offer], room: u32) -> (Fates, Links) {
             links.advance(at, id, Due::Low, &mut held, &mut outcomes);
             id
         };
-        if let Some((_, at)) = links.deadline(asked) {
+        if let Some((_, at)) = links.deadline(changed) {
             assert_eq!(due, None, "a call for both directions");
-            due = Some((at.as_nanos(), asked));
+            due = Some((at.as_nanos(), changed));
         }
         for outcome in outcomes.drain(..) {
             match outcome {
@@ -197,7 +197,7 @@ fn two_saturated_directions_take_turns() {
 
 /// Only packets that have left are counted, and the busy times of the directions do not overlap.
 #[test]
-fn it_counts_what_has_left() {
+fn only_departed_packets_are_counted() {
     let offers: Vec<_> = (0..10)
         .map(|number| Offer {
             at: number,
@@ -223,7 +223,7 @@ fn it_counts_what_has_left() {
 proptest! {
     /// Matches a model of one transmitter that alternates between the directions.
     #[test]
-    fn it_is_one_transmitter_that_takes_turns(
+    fn matches_model_of_one_alternating_transmitter(
         offers in proptest::collection::vec(
             (0..3000_u64, 0..2_usize, 40..1500_u32, any::<bool>(), any::<bool>()),
             1..100,

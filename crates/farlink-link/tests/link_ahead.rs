@@ -140,7 +140,7 @@ fn model(packets: &[(u64, u32, bool)], room: usize) -> Fates {
 }
 
 #[test]
-fn it_goes_before_what_waits_and_behind_what_is_being_sent() {
+fn packet_ahead_precedes_waiting_packets() {
     let packets = [
         (0, 1000, false),
         (0, 1000, false),
@@ -161,7 +161,7 @@ proptest! {
     /// Matches a model with two queues in front of one transmitter, whose limit counts both. If no
     /// packet is sent ahead, the link behaves like one without an agent.
     #[test]
-    fn it_is_a_queue_of_two_classes(
+    fn matches_model_with_packets_ahead(
         gaps in proptest::collection::vec((0..2000_u64, 40..1500_u32, any::<bool>()), 1..100),
         room in 1..20_u32,
     ) {

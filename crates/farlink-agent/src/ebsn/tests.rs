@@ -11,7 +11,7 @@ proptest! {
     /// the link never had. Each segment passes unchanged, the state stays bounded, and each notice
     /// names data that passed.
     #[test]
-    fn hostile_segments_find_bounds(seed: u64) {
+    fn state_is_bounded_under_hostile_segments(seed: u64) {
         let limits = Limits { connections: 20, blind_after: 50, ..Limits::DEFAULT };
         let mut agent = Ebsn::new(limits);
         let mut stream = Streams::new(seed, 0).stream("enemy");
@@ -49,7 +49,7 @@ proptest! {
 
 /// A dummy segment causes no notice.
 #[test]
-fn dummies_are_not_followed() {
+fn dummy_segments_cause_no_notice() {
     let mut agent = Ebsn::new(Limits::DEFAULT);
     for dummy in [true, false] {
         let segment = Segment {

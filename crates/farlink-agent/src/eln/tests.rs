@@ -91,7 +91,7 @@ use Step::{Ack, Data};
 
 /// Segment 100 passed and is requested twice, so it was lost behind the agent.
 #[test]
-fn a_duplicate_for_what_passed_is_marked() {
+fn duplicate_ack_for_passed_data_is_marked() {
     let steps = [
         Data(0, 100),
         Data(100, 200),
@@ -109,7 +109,7 @@ fn a_duplicate_for_what_passed_is_marked() {
 
 /// Each mark is traced with its sequence number and the direction of the data.
 #[test]
-fn marks_are_noted() {
+fn marks_are_traced() {
     let mut agent = Eln::new(Limits::default());
     let mut out = Out {
         notes: Some(vec![]),
@@ -129,7 +129,7 @@ fn marks_are_noted() {
 /// Segment 100 never reached the agent: congestion. Its retransmission passes and is lost behind
 /// the agent.
 #[test]
-fn a_duplicate_for_what_never_came_goes_on_as_it_is() {
+fn duplicate_ack_for_data_lost_upstream_passes_unmarked() {
     let steps = [
         Data(0, 100),
         Data(200, 300),
@@ -142,7 +142,7 @@ fn a_duplicate_for_what_never_came_goes_on_as_it_is() {
 }
 
 #[test]
-fn another_window_and_old_numbers_are_no_duplicates() {
+fn window_updates_and_old_acks_are_no_duplicates() {
     let steps = [
         Data(0, 100),
         Data(100, 200),
@@ -157,7 +157,7 @@ fn another_window_and_old_numbers_are_no_duplicates() {
 
 /// Time stamps and three SACK blocks fill the options, so the last block is removed.
 #[test]
-fn the_mark_finds_room() {
+fn mark_replaces_the_last_sack_block_if_options_are_full() {
     let mut agent = Eln::new(Limits::default());
     for step in [Data(0, 100), Data(100, 200), Ack(100, 9, 3)] {
         let (crossing, mut packet) = packet(step, 0);
@@ -177,7 +177,7 @@ fn the_mark_finds_room() {
 
 /// Damaged packets, fragments and packets that are not TCP pass unread and unchanged.
 #[test]
-fn what_cannot_be_read_passes() {
+fn unreadable_packets_pass_unchanged() {
     let (crossing, simulated) = packet(Data(0, 100), 0);
     let mut changed = vec![simulated.clone(), real(&simulated), real(&simulated)];
     changed[0].corrupt = true;
@@ -214,7 +214,7 @@ proptest! {
     /// The agent decides the same for simulated packets and for their bytes, and changes nothing
     /// else in what it forwards.
     #[test]
-    fn simulated_and_real_packets_get_the_same(
+    fn simulated_and_raw_packets_get_the_same_marks(
         isn: u32,
         steps in proptest::collection::vec(prop_oneof![
             (0..40u32, 1..4u32).prop_map(|(from, len)| Data(from * 100, (from + len) * 100)),
@@ -244,8 +244,8 @@ proptest! {
 /// Each hole in front of the agent begins another range. Data beyond the limit counts as data that
 /// did not pass, and filled holes join the ranges.
 #[test]
-fn stretches_are_bounded() {
-    let (mut passed, count) = (Passed::default(), STRETCHES as u32);
+fn ranges_are_bounded() {
+    let (mut passed, count) = (Passed::default(), MAX_RANGES as u32);
     let data = |from: u32| Segment {
         seq: Seq(from),
         body: Body::of_len(100),
@@ -254,18 +254,18 @@ fn stretches_are_bounded() {
     for hole in 0..2 * count {
         passed.on_data(&data(hole * 200));
     }
-    assert_eq!(passed.stretches.len(), STRETCHES);
+    assert_eq!(passed.ranges.len(), MAX_RANGES);
     for hole in 0..count {
         passed.on_data(&data(hole * 200 + 100));
     }
-    assert_eq!(passed.stretches, [(Seq(0), Seq(200 * count))]);
+    assert_eq!(passed.ranges, [(Seq(0), Seq(200 * count))]);
 }
 
 /// Data that a queue refuses is removed: in the middle of a range, at an end, and over several
 /// ranges.
 #[test]
-fn what_a_queue_refuses_is_forgotten() {
-    let stretches = |ranges: &[(u32, u32)]| -> Vec<(Seq, Seq)> {
+fn refused_data_is_removed() {
+    let ranges = |ranges: &[(u32, u32)]| -> Vec<(Seq, Seq)> {
         ranges.iter().map(|&(a, b)| (Seq(a), Seq(b))).collect()
     };
     for (refused, left) in [
@@ -276,10 +276,10 @@ fn what_a_queue_refuses_is_forgotten() {
         ((100, 200), vec![(0, 100), (200, 300)]),
     ] {
         let mut passed = Passed::default();
-        for range in stretches(&[(0, 100), (200, 300)]) {
+        for range in ranges(&[(0, 100), (200, 300)]) {
             passed.note(range);
         }
         passed.forget((Seq(refused.0), Seq(refused.1)));
-        assert_eq!(passed.stretches, stretches(&left), "{refused:?}");
+        assert_eq!(passed.ranges, ranges(&left), "{refused:?}");
     }
 }

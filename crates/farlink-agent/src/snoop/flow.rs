@@ -33,7 +33,7 @@ pub(super) struct Flow {
     /// without them (RFC 7323, 3.2).
     pub(super) stamps: Option<Timestamps>,
     /// Set if the sender's SYN offered partial acknowledgments.
-    pub(super) knows_partial: bool,
+    pub(super) partial_offered: bool,
     /// Number of the last partial acknowledgment, unless its data is acknowledged.
     pub(super) last_partial: Option<Seq>,
     /// State of data sent by the mobile host.
@@ -156,7 +156,7 @@ impl Flow {
             if !flags.has(Flags::ACK) {
                 *self = Self::default(); // another connection
             }
-            self.knows_partial |= segment.options.ackp;
+            self.partial_offered |= segment.options.ackp;
             return OnData::Pass;
         }
         let len = segment.seq_len();

@@ -1,5 +1,5 @@
 use super::*;
-use crate::bed::{Bed, FIXED, Faults, MOBILE, enemy, packet, says};
+use crate::bed::{Bed, FIXED, Faults, MOBILE, enemy, format_segment, packet};
 use crate::{Eln, Limits};
 use farlink_channel::rng::Streams;
 use farlink_tcp::{Body, Config, Interval, config};
@@ -124,14 +124,14 @@ proptest! {
     /// With simulated packets and with raw bytes the agent sends the same packets at the same
     /// times.
     #[test]
-    fn both_forms_get_the_same(kind in 0..8_usize, seed: u64, loss in 0.0..0.1) {
+    fn simulated_and_raw_packets_get_the_same_treatment(kind in 0..8_usize, seed: u64, loss in 0.0..0.1) {
         let left = [false, true].map(|real| {
             let (config, tcp) = kinds().swap_remove(kind);
             let faults = Faults { loss, late: 0.1, ..Faults::default() };
             let mut bed = Bed::new(Snoop::new(config), &Arc::new(tcp), [3000, 30_000], real)
                 .with_faults(faults, seed);
             bed.run(until(4000));
-            let left = bed.left.iter().map(|(at, end, segment)| (*at, *end, says(segment)));
+            let left = bed.left.iter().map(|(at, end, segment)| (*at, *end, format_segment(segment)));
             (left.collect::<Vec<_>>(), bed.agent.counters(bed.now))
         });
         let [simulated, bytes] = left;
@@ -143,7 +143,7 @@ proptest! {
     /// Passes segments of an attacker in every state. The state stays bounded and the agent
     /// continues to work.
     #[test]
-    fn hostile_segments_find_bounds(kind in 0..8_usize, seed: u64) {
+    fn state_is_bounded_under_hostile_segments(kind in 0..8_usize, seed: u64) {
         let (config, _) = kinds().swap_remove(kind);
         let limits = Limits { connections: 20, ..config.limits };
         let config = SnoopConfig { limits, memory: 20_000, cache: 10, ..config };
@@ -177,7 +177,7 @@ proptest! {
 
 /// Of 100,000 connections only as many have state as the limit allows; packets of the others pass.
 #[test]
-fn a_hundred_thousand_connections_are_bounded() {
+fn state_is_bounded_under_a_hundred_thousand_connections() {
     let mut agent = Snoop::new(SnoopConfig {
         memory: 100_000,
         ..SnoopConfig::DEFAULT
@@ -211,7 +211,7 @@ fn a_hundred_thousand_connections_are_bounded() {
 
 /// The variant that only marks ACKs loses no data either.
 #[test]
-fn marks_alone_lose_nothing() {
+fn marking_agent_loses_no_data() {
     let tcp = Arc::new(Config {
         notices: config::NoticeConfig {
             eln: config::Eln::Agent,
@@ -241,7 +241,7 @@ fn data(seq: u32) -> Segment {
 }
 
 /// Sends a segment to the wireless side; it leaves the transmitter at once.
-fn goes(agent: &mut Snoop, now: Instant, segment: Segment) -> Verdict {
+fn send_to_wireless(agent: &mut Snoop, now: Instant, segment: Segment) -> Verdict {
     let mut crosses = packet(FIXED, segment, false);
     let (mut view, mut out) = (View::new(&mut crosses), Out::default());
     let to = Crossing::ToWireless;
@@ -254,25 +254,28 @@ fn goes(agent: &mut Snoop, now: Instant, segment: Segment) -> Verdict {
 
 /// A segment of dummy data is not cached.
 #[test]
-fn dummies_are_not_kept() {
+fn dummy_segments_are_not_cached() {
     let mut agent = Snoop::new(SnoopConfig::DEFAULT);
     let dummy = Segment {
         dummy: true,
         ..data(1)
     };
-    assert_eq!(goes(&mut agent, until(0), dummy), Verdict::Forward);
+    assert_eq!(
+        send_to_wireless(&mut agent, until(0), dummy),
+        Verdict::Forward
+    );
     assert_eq!(agent.connections.bytes(), 0);
 }
 
 /// Retransmissions go ahead of the queue if configured.
 #[test]
-fn repairs_go_ahead_if_asked() {
+fn retransmissions_go_ahead_of_the_queue_if_configured() {
     for ahead in [true, false] {
         let mut agent = Snoop::new(SnoopConfig {
             ahead,
             ..SnoopConfig::DEFAULT
         });
-        goes(&mut agent, until(0), data(1));
+        send_to_wireless(&mut agent, until(0), data(1));
         let at = agent.deadline().expect("the local timer");
         let mut out = Out::default();
         agent.on_deadline(at, &mut out);
@@ -286,9 +289,9 @@ fn repairs_go_ahead_if_asked() {
 }
 
 #[test]
-fn switched_off_it_waits_for_nothing() {
+fn switched_off_agent_has_no_deadline() {
     let mut agent = Snoop::new(SnoopConfig::DEFAULT);
-    goes(&mut agent, until(0), data(1));
+    send_to_wireless(&mut agent, until(0), data(1));
     assert!(agent.deadline().is_some());
     agent.switch(until(0), false, &mut Out::default());
     assert_eq!(agent.deadline(), None);
@@ -297,17 +300,17 @@ fn switched_off_it_waits_for_nothing() {
 /// State transferred from another agent gets serial numbers of this agent, and its timer restarts
 /// at the transfer.
 #[test]
-fn what_comes_along_is_timed_from_then_on() {
+fn timers_of_transferred_connections_restart() {
     let [mut old, mut new] = [(); 2].map(|()| Snoop::new(SnoopConfig::DEFAULT));
     for seq in [1, 101, 201] {
-        goes(&mut old, until(0), data(seq));
+        send_to_wireless(&mut old, until(0), data(seq));
     }
     // Another connection of the host already has serial numbers of the new agent.
     let other = Segment {
         src_port: 7,
         ..data(1)
     };
-    goes(&mut new, until(0), other);
+    send_to_wireless(&mut new, until(0), other);
     assert!(new.deadline().is_some());
     new.on_deadline(until(1), &mut Out::default());
     let host = packet(MOBILE, data(1), false).src;

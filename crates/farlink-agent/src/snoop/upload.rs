@@ -20,7 +20,7 @@ const BLOCKS_WITH_TIMESTAMPS: usize = 2;
 #[derive(Debug, Default)]
 pub(super) struct Upload {
     /// Set if the mobile host's SYN offered negative acknowledgments.
-    knows: bool,
+    nack_offered: bool,
     /// Sequence number after the highest data received.
     high: Option<Seq>,
     /// Missing ranges, in sequence order and disjoint.
@@ -40,7 +40,7 @@ struct Hole {
     left: Seq,
     right: Seq,
     /// Time of the last negative acknowledgment that named the hole.
-    told: Option<Instant>,
+    last_nack: Option<Instant>,
     tries: u32,
 }
 
@@ -61,13 +61,13 @@ impl Upload {
                 return; // sent again
             }
             *self = Self {
-                knows: segment.options.nack,
+                nack_offered: segment.options.nack,
                 high: Some(end),
                 ..Self::default()
             };
             return;
         }
-        if !self.knows || len == 0 || flags.has(Flags::RST) || segment.dummy {
+        if !self.nack_offered || len == 0 || flags.has(Flags::RST) || segment.dummy {
             return;
         }
         let Some(high) = self.high else { return };
@@ -82,7 +82,7 @@ impl Upload {
                 self.holes.push(Hole {
                     left: high,
                     right: start,
-                    told: None,
+                    last_nack: None,
                     tries: 0,
                 });
             }
@@ -96,7 +96,7 @@ impl Upload {
 
     /// Handles a segment on its way to the mobile host.
     pub(super) fn on_ack(&mut self, segment: &Segment) {
-        if !self.knows || !segment.flags.has(Flags::ACK) || segment.flags.has(Flags::RST) {
+        if !self.nack_offered || !segment.flags.has(Flags::ACK) || segment.flags.has(Flags::RST) {
             return;
         }
         self.stamps = segment.options.timestamps;
@@ -121,7 +121,7 @@ impl Upload {
                 continue;
             }
             if hole.tries == 1 {
-                sample = hole.told; // Karn: only of what was told once
+                sample = hole.last_nack; // Karn: only from holes named once
             }
             if hole.left.diff(start) < 0 {
                 left.push(Hole {
@@ -145,7 +145,7 @@ impl Upload {
 
     /// Returns the time at which the oldest named hole may be named again.
     pub(super) fn due(&self, config: &SnoopConfig) -> Option<Instant> {
-        let oldest = self.holes.iter().filter_map(|hole| hole.told).min()?;
+        let oldest = self.holes.iter().filter_map(|hole| hole.last_nack).min()?;
         Some(oldest + self.timeout(config))
     }
 
@@ -158,7 +158,7 @@ impl Upload {
     ) -> Option<(Packet, Seq)> {
         let timeout = self.timeout(config);
         let tries = config.tries;
-        let is_due = |hole: &Hole| hole.told.is_none_or(|at| at + timeout <= now);
+        let is_due = |hole: &Hole| hole.last_nack.is_none_or(|at| at + timeout <= now);
         self.holes
             .retain(|hole| !is_due(hole) || hole.tries < tries);
         let most = match self.stamps {
@@ -169,7 +169,7 @@ impl Upload {
         let path = self.path?;
         let mut blocks = Vec::with_capacity(most);
         for hole in self.holes.iter_mut().filter(|hole| is_due(hole)).take(most) {
-            (hole.told, hole.tries) = (Some(now), hole.tries + 1);
+            (hole.last_nack, hole.tries) = (Some(now), hole.tries + 1);
             blocks.push(SackBlock {
                 left: hole.left,
                 right: hole.right,

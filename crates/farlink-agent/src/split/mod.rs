@@ -143,7 +143,7 @@ impl Split {
         }
         let settings = &self.settings;
         if let Some(relay) = self.relays.get_mut(&ends) {
-            if !relay.take(settings, from, &segment, now) {
+            if !relay.on_segment(settings, from, &segment, now) {
                 self.count.blind += 1;
                 self.forget(ends, now);
                 return false;
@@ -173,8 +173,8 @@ impl Split {
             return;
         };
         relay.serve(&self.settings, now, &mut self.scratch, &mut self.packets);
-        self.count.holds(now, relay);
-        relay.tell(out);
+        self.count.update_held(now, relay);
+        relay.emit_trace(out);
         for packet in self.packets.drain(..) {
             if self.settings.stack_delay.is_zero() {
                 out.inject(packet);
@@ -200,12 +200,12 @@ impl Split {
 
     /// Removes a connection and adds up its counters.
     fn forget(&mut self, ends: Ends, now: Instant) {
-        if let Some(mut relay) = self.take_out(ends) {
-            self.count.is_gone(now, &mut relay);
+        if let Some(mut relay) = self.detach(ends) {
+            self.count.drop_held(now, &mut relay);
         }
     }
 
-    fn take_out(&mut self, ends: Ends) -> Option<Box<Relay>> {
+    fn detach(&mut self, ends: Ends) -> Option<Box<Relay>> {
         let mut relay = self.relays.remove(&ends)?;
         if let Some(at) = relay.timer.take() {
             self.timers.remove(&(at, ends));
@@ -343,8 +343,8 @@ impl Agent for Split {
         }
         let (mut bytes, mut state) = (0, Leavers::new());
         for ends in leaving {
-            if let Some(mut relay) = self.take_out(ends) {
-                bytes += self.count.moves_away(now, &mut relay);
+            if let Some(mut relay) = self.detach(ends) {
+                bytes += self.count.transfer_held(now, &mut relay);
                 state.push((ends, relay));
             }
         }
@@ -436,7 +436,7 @@ fn number(ends: Ends, now: Instant) -> Seq {
 
 impl Count {
     /// Updates the counters after a relay's buffers changed.
-    fn holds(&mut self, now: Instant, relay: &mut Relay) {
+    fn update_held(&mut self, now: Instant, relay: &mut Relay) {
         let began = *self.began.get_or_insert(now);
         let span = now.since(self.until.max(began));
         self.held_sum += u128::from(self.held) * u128::from(span.as_nanos());
@@ -451,8 +451,8 @@ impl Count {
 
     /// Removes the bytes of a transferred relay from the counters. Returns the bytes buffered in
     /// it.
-    fn moves_away(&mut self, now: Instant, relay: &mut Relay) -> u64 {
-        self.holds(now, relay);
+    fn transfer_held(&mut self, now: Instant, relay: &mut Relay) -> u64 {
+        self.update_held(now, relay);
         let held = std::mem::take(&mut relay.counted);
         self.held -= held.bytes;
         self.unconfirmed -= held.unconfirmed;
@@ -460,8 +460,8 @@ impl Count {
     }
 
     /// Removes the bytes of a relay that has ended from the counters.
-    fn is_gone(&mut self, now: Instant, relay: &mut Relay) {
-        self.holds(now, relay);
+    fn drop_held(&mut self, now: Instant, relay: &mut Relay) {
+        self.update_held(now, relay);
         self.held -= relay.counted.bytes;
         self.unconfirmed -= relay.counted.unconfirmed;
         self.failed += u64::from(relay.has_failed());

@@ -32,7 +32,7 @@ pub(super) struct Relay {
     pub(super) lost: u64,
     /// Identification of the next packet.
     ident: u16,
-    /// Acts since the last call of [`Self::tell`], with the half that acted.
+    /// Acts since the last call of [`Self::emit_trace`], with the half that acted.
     acts: Vec<(usize, Act, Seq)>,
 }
 
@@ -43,9 +43,9 @@ struct Half {
     /// Path to the end host of this half, with the other end as source.
     path: Path,
     /// FIN received from this half's host.
-    heard_end: bool,
+    fin_received: bool,
     /// FIN of the other host relayed to this half.
-    told_end: bool,
+    fin_relayed: bool,
     /// Reason for which the half's connection ended; `None` while it is open.
     ended: Option<CloseReason>,
     /// Bytes acknowledged to this half's host.
@@ -119,7 +119,7 @@ impl Relay {
 
     /// Handles a segment from the end of half `from`. Returns false if the relay cannot use it,
     /// because the answer to the SYN did not cross the agent.
-    pub(super) fn take(
+    pub(super) fn on_segment(
         &mut self,
         settings: &Settings,
         from: usize,
@@ -211,13 +211,13 @@ impl Relay {
             for from in [0, 1] {
                 let [a, b] = &mut self.halves;
                 let (from, to) = if from == 0 { (a, b) } else { (b, a) };
-                from.pass_on(to, settings, now, scratch);
+                from.relay_data(to, settings, now, scratch);
             }
             let before = out.len();
             for half in [0, 1] {
                 self.send(half, now, out);
             }
-            if !self.hear(now, out) && out.len() == before {
+            if !self.process_events(now, out) && out.len() == before {
                 return;
             }
         }
@@ -244,14 +244,14 @@ impl Relay {
     }
 
     /// Handles events of the halves. Returns whether there were any.
-    fn hear(&mut self, now: Instant, out: &mut Vec<Packet>) -> bool {
+    fn process_events(&mut self, now: Instant, out: &mut Vec<Packet>) -> bool {
         let mut news = false;
         for half in [0, 1] {
             while let Some(event) = self.halves[half].connection.poll_event() {
                 news = true;
                 match event {
                     Event::Established => {}
-                    Event::PeerClosed => self.halves[half].heard_end = true,
+                    Event::PeerClosed => self.halves[half].fin_received = true,
                     Event::Closed(reason) => self.ended(half, reason, now, out),
                 }
             }
@@ -304,7 +304,7 @@ impl Relay {
     }
 
     /// Traces the collected acts, if the trace is on.
-    pub(super) fn tell(&mut self, out: &mut Out) {
+    pub(super) fn emit_trace(&mut self, out: &mut Out) {
         for (half, act, seq) in self.acts.drain(..) {
             let path = self.halves[half].path;
             out.note(|| Note {
@@ -327,8 +327,8 @@ impl Half {
         Self {
             connection,
             path,
-            heard_end: false,
-            told_end: false,
+            fin_received: false,
+            fin_relayed: false,
             ended: None,
             acked: 0,
             lingers: None,
@@ -355,8 +355,14 @@ impl Half {
     }
 
     /// Moves received data to the other half, up to the room in its send buffer.
-    fn pass_on(&mut self, to: &mut Self, settings: &Settings, now: Instant, scratch: &mut Vec<u8>) {
-        let len = self.passes(to, settings, now);
+    fn relay_data(
+        &mut self,
+        to: &mut Self,
+        settings: &Settings,
+        now: Instant,
+        scratch: &mut Vec<u8>,
+    ) {
+        let len = self.relayable(to, settings, now);
         if len > 0 {
             if self.path.is_real() {
                 scratch.clear();
@@ -371,21 +377,21 @@ impl Half {
         }
         // Closing a half whose SYN is unanswered would end its connection at once.
         let open = !matches!(to.connection.state(), State::SynSent | State::Listen);
-        if self.heard_end && !to.told_end && open && self.connection.readable() == 0 {
-            to.told_end = true;
+        if self.fin_received && !to.fin_relayed && open && self.connection.readable() == 0 {
+            to.fin_relayed = true;
             to.connection.shutdown(now);
         }
     }
 
     /// Returns the number of bytes to move to the other half now. With resizing, only bytes that
     /// fill segments or have waited long enough are moved.
-    fn passes(&mut self, to: &Self, settings: &Settings, now: Instant) -> u64 {
+    fn relayable(&mut self, to: &Self, settings: &Settings, now: Instant) -> u64 {
         let readable = self.connection.readable();
         let fits = readable.min(to.connection.room());
         let Some(linger) = settings.linger else {
             return fits;
         };
-        if readable == 0 || self.heard_end {
+        if readable == 0 || self.fin_received {
             self.lingers = None;
             return fits;
         }

@@ -1,4 +1,4 @@
-use super::super::bed::{Bed, FIXED, Faults, MOBILE, says};
+use super::super::bed::{Bed, FIXED, Faults, MOBILE, format_segment};
 use super::*;
 use farlink_tcp::{CloseReason, variant};
 use proptest::prelude::*;
@@ -42,7 +42,7 @@ const LONG: u64 = 3_600_000;
 /// Data in both directions, with early and late answers to the SYN, simulated and raw: all data
 /// arrives, both ends close, and no state is left.
 #[test]
-fn both_directions_pass_whole() {
+fn all_data_arrives_in_both_directions() {
     for (early, real) in [(true, true), (true, false), (false, true), (false, false)] {
         let settings = Settings {
             early,
@@ -76,7 +76,7 @@ fn both_directions_pass_whole() {
 /// With `early` the agent answers the SYN 20 ms after it was sent, and sends a SYN to the other end
 /// at once. Otherwise it answers after the other end has answered, with that end's number.
 #[test]
-fn a_syn_is_answered_at_once_or_when_the_other_end_has_answered() {
+fn syn_is_answered_early_or_after_the_other_end() {
     for (early, answered) in [(true, 10), (false, 30)] {
         let settings = Settings {
             early,
@@ -146,7 +146,7 @@ fn a_reset_ends_both_halves_and_counts_what_is_lost() {
 /// The other end refuses the SYN. The opener is then refused, or reset if the agent has answered
 /// early.
 #[test]
-fn an_end_that_refuses_ends_the_connection_of_the_other() {
+fn refused_syn_ends_the_half_of_the_opener() {
     for (early, reason) in [(false, CloseReason::Refused), (true, CloseReason::Reset)] {
         let settings = Settings {
             early,
@@ -163,7 +163,7 @@ fn an_end_that_refuses_ends_the_connection_of_the_other() {
 
 /// Each packet crosses the stack twice and is delayed each time (west1997, 2.5).
 #[test]
-fn the_stack_takes_its_time() {
+fn packets_are_delayed_twice_in_the_stack() {
     let settings = Settings {
         stack_delay: Interval::from_millis(3),
         ..settings()
@@ -178,7 +178,7 @@ fn the_stack_takes_its_time() {
 /// 1 MB in segments of 100 bytes are 10,000 segments in front of the agent and 695 segments of 1440
 /// bytes behind it (vatne2006, 2). A remainder smaller than a segment leaves after 200 ms.
 #[test]
-fn resizing_fills_the_segments_of_the_next_leg() {
+fn resizing_fills_segments_of_the_other_half() {
     let mut settings = settings();
     settings.linger = Some(Interval::from_millis(200));
     settings.tcp[0] = Arc::new(Config {
@@ -227,7 +227,7 @@ fn resizing_fills_the_segments_of_the_next_leg() {
 
 /// Simulated and raw segments get the same answers at the same times.
 #[test]
-fn simulated_and_real_packets_are_the_same_to_it() {
+fn simulated_and_raw_segments_get_the_same_answers() {
     let faults = Faults {
         loss: 0.02,
         copies: 0.02,
@@ -239,7 +239,7 @@ fn simulated_and_real_packets_are_the_same_to_it() {
         bed.run(at(LONG));
         assert!(bed.is_done());
         let left = bed.left.iter();
-        left.map(|(at, to, segment)| format!("{at:?} {to} {}", says(segment)))
+        left.map(|(at, to, segment)| format!("{at:?} {to} {}", format_segment(segment)))
             .collect::<Vec<_>>()
     });
     assert_eq!(a, b);
@@ -248,7 +248,7 @@ fn simulated_and_real_packets_are_the_same_to_it() {
 /// The number of connections stays within its limit for any number of SYNs. Packets of further
 /// connections pass, and finished or idle connections make room.
 #[test]
-fn what_is_kept_is_bounded() {
+fn number_of_relays_is_bounded() {
     let mut split = Split::new(Settings {
         limits: Limits {
             connections: 100,
@@ -289,7 +289,7 @@ proptest! {
     /// For any loss, duplication, corruption and delay on both sides, each byte arrives once and in
     /// order in both directions.
     #[test]
-    fn each_byte_comes_once_and_in_order(
+    fn every_byte_arrives_once_and_in_order(
         loss in 0.0..0.15_f64,
         copies in 0.0..0.2_f64,
         damage in 0.0..0.1_f64,
@@ -325,7 +325,7 @@ proptest! {
 
     /// For any segments of the ends, the agent continues to work and its state stays bounded.
     #[test]
-    fn hostile_segments_fill_no_memory(segments in super::super::bed::hostile(), real: bool) {
+    fn memory_is_bounded_under_hostile_segments(segments in super::super::bed::hostile(), real: bool) {
         let mut agent = Split::new(settings());
         let mut now = at(0);
         for (end, segment) in segments {

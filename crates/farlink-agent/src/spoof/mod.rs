@@ -17,7 +17,7 @@ use super::view::{Path, View};
 use farlink_tcp::{Flags, Instant, Segment};
 use farlink_wire::id::{NodeId, PacketId};
 use farlink_wire::packet::Packet;
-use state::{Becomes, Count, Spoofed};
+use state::{Count, Disposition, Spoofed};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Settings of the agent.
@@ -80,14 +80,14 @@ impl Spoof {
 
     /// Sends the pending packets of a connection, and updates its buffer counter and deadline.
     /// Removes the connection if it is over. `before` is the number of bytes that it held before.
-    fn settle(&mut self, ends: Ends, before: u64, out: &mut Out) {
+    fn flush_and_rearm(&mut self, ends: Ends, before: u64, out: &mut Out) {
         for packet in self.packets.drain(..) {
             out.inject(packet);
         }
         let Some(state) = self.all.get_mut(&ends) else {
             return;
         };
-        state.tell(out);
+        state.emit_trace(out);
         self.held = self.held - before + state.held();
         self.held_max = self.held_max.max(self.held);
         let timer = state.deadline;
@@ -103,12 +103,12 @@ impl Spoof {
 
     /// Removes a connection and adds up its counters.
     fn forget(&mut self, ends: Ends) {
-        if let Some(state) = self.take_out(ends) {
+        if let Some(state) = self.detach(ends) {
             self.count.add(&state.count);
         }
     }
 
-    fn take_out(&mut self, ends: Ends) -> Option<Box<Spoofed>> {
+    fn detach(&mut self, ends: Ends) -> Option<Box<Spoofed>> {
         let mut state = self.all.remove(&ends)?;
         if let Some(at) = state.timer.take() {
             self.timers.remove(&(at, ends));
@@ -185,9 +185,9 @@ impl Spoof {
     /// Removes a connection. Both ends are reset if the far end lacks acknowledged data.
     fn give_up(&mut self, ends: Ends, out: &mut Out) {
         if let Some(state) = self.all.get_mut(&ends) {
-            state.tell(out);
+            state.emit_trace(out);
             if state.unconfirmed() > 0 {
-                state.resets(&mut self.packets);
+                state.push_resets(&mut self.packets);
                 let (act, seq) = (Act::Reset, state.confirmed());
                 out.note(|| state.note(act, seq));
             }
@@ -230,25 +230,27 @@ impl Agent for Spoof {
         }
         let before = state.held();
         let (settings, packets) = (&self.settings, &mut self.packets);
-        let becomes = if from_sender {
+        let disposition = if from_sender {
             state.on_sender_segment(settings, &segment, || view.copy(), now, packets)
         } else {
             state.on_far_segment(settings, &segment, now, packets)
         };
-        let window = match becomes {
-            Becomes::Rewritten => Some(state.window(settings)),
-            Becomes::Repeated => Some(state.last_field(settings)),
+        let window = match disposition {
+            Disposition::ForwardRewritten => Some(state.window(settings)),
+            Disposition::ForwardDuplicate => Some(state.last_field(settings)),
             _ => None,
         };
         if let Some(window) = window {
             let ack = state.acked();
             view.rewrite(|segment| (segment.ack, segment.window) = (ack, window));
         }
-        self.settle(ends, before, out);
-        match becomes {
-            Becomes::Goes | Becomes::Rewritten | Becomes::Repeated => Verdict::Forward,
-            Becomes::Taken => Verdict::Absorb,
-            Becomes::Suppressed => Verdict::Drop,
+        self.flush_and_rearm(ends, before, out);
+        match disposition {
+            Disposition::Forward
+            | Disposition::ForwardRewritten
+            | Disposition::ForwardDuplicate => Verdict::Forward,
+            Disposition::Absorb => Verdict::Absorb,
+            Disposition::Suppress => Verdict::Drop,
         }
     }
 
@@ -265,7 +267,7 @@ impl Agent for Spoof {
             };
             let before = state.held();
             if state.expire(&self.settings, now, &mut self.packets) {
-                self.settle(ends, before, out);
+                self.flush_and_rearm(ends, before, out);
             } else {
                 self.give_up(ends, out);
             }
@@ -289,7 +291,7 @@ impl Agent for Spoof {
         }
         let (mut bytes, mut state) = (0, Leavers::new());
         for ends in leaving {
-            if let Some(spoofed) = self.take_out(ends) {
+            if let Some(spoofed) = self.detach(ends) {
                 bytes += spoofed.held();
                 state.push((ends, spoofed));
             }
@@ -307,7 +309,7 @@ impl Agent for Spoof {
                 continue;
             }
             self.all.insert(ends, spoofed);
-            self.settle(ends, 0, out);
+            self.flush_and_rearm(ends, 0, out);
         }
         self.on_deadline(now, out);
     }

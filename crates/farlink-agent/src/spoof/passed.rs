@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_that_touch_are_one() {
+    fn touching_ranges_are_merged() {
         let all = passed(&[(30, 40), (10, 20), (20, 25), (50, 60), (24, 31)]);
         assert_eq!(all.ranges, [(Seq(10), Seq(40)), (Seq(50), Seq(60))]);
         let all = passed(&[(30, 40), (10, 20), (5, 70), (6, 7)]);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_moves_to_the_end_of_its_range() {
+    fn position_moves_to_the_end_of_its_range() {
         let mut all = passed(&[(10, 20), (30, 40), (50, 60)]);
         assert_eq!(all.end_of_run(Seq(9)), Seq(9));
         assert_eq!(all.end_of_run(Seq(10)), Seq(20));
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_wrap_and_their_count_is_bounded() {
+    fn ranges_wrap_and_their_number_is_bounded() {
         let mut all = passed(&[(u32::MAX - 1, 3), (9, 12), (3, 5)]);
         assert_eq!(all.end_of_run(Seq(u32::MAX)), Seq(5));
         for place in 0..1000 {

@@ -57,7 +57,7 @@ pub(super) struct Spoofed {
     pub(super) last: Instant,
     pub(super) timer: Option<Instant>,
     pub(super) count: Count,
-    /// Acts since the last call of [`Self::tell`].
+    /// Acts since the last call of [`Self::emit_trace`].
     acts: Vec<(Act, Seq)>,
 }
 
@@ -74,17 +74,16 @@ pub(super) struct Count {
 
 /// Decision on a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Becomes {
-    /// Forward.
-    Goes,
+pub(super) enum Disposition {
+    Forward,
     /// Forward with the ACK number that the sender already has.
-    Rewritten,
+    ForwardRewritten,
     /// The agent has processed the segment and forwards nothing.
-    Taken,
+    Absorb,
     /// Drop an ACK that the sender already has.
-    Suppressed,
+    Suppress,
     /// Forward as a duplicate of the ACK that the sender already has.
-    Repeated,
+    ForwardDuplicate,
 }
 
 impl Spoofed {
@@ -181,25 +180,29 @@ impl Spoofed {
         packet: impl FnOnce() -> Packet,
         now: Instant,
         out: &mut Vec<Packet>,
-    ) -> Becomes {
+    ) -> Disposition {
         self.last = now;
         self.handshake.established = true;
         self.fins.on_segment(1, segment);
         self.tick_near(segment);
         let len = segment.body.len();
         if !self.handshake.is_complete() || segment.dummy {
-            return Becomes::Goes;
+            return Disposition::Forward;
         }
         if len == 0 {
             // A keep-alive probe gets an answer.
             if segment.seq_len() == 0 && segment.seq.diff(self.acked) < 0 {
                 self.acknowledge(settings, None, out);
             }
-            return Becomes::Goes;
+            return Disposition::Forward;
         }
         let (start, end) = (segment.seq, segment.seq.at(u64::from(len)));
         let fin = segment.flags.has(Flags::FIN);
-        let taken = if fin { Becomes::Goes } else { Becomes::Taken };
+        let taken = if fin {
+            Disposition::Forward
+        } else {
+            Disposition::Absorb
+        };
         if end.diff(self.acked) <= 0 {
             // The ACK of this data was lost. The far end or the agent has the data.
             self.acknowledge(settings, None, out);
@@ -211,7 +214,7 @@ impl Spoofed {
         if start.diff(self.edge) >= 0 {
             // A probe of a closed window.
             self.acknowledge(settings, None, out);
-            return Becomes::Taken;
+            return Disposition::Absorb;
         }
         if self.cache.covers(start, end) {
             // The segment has already passed. The agent retransmits its copy if necessary.
@@ -239,7 +242,7 @@ impl Spoofed {
         if waits || passed && !self.may_be_lost(now) {
             return taken;
         }
-        Becomes::Goes
+        Disposition::Forward
     }
 
     /// Returns whether the buffer has room for a segment with `len` bytes of data.
@@ -315,7 +318,7 @@ impl Spoofed {
     fn hold_back(&mut self) -> Option<Seq> {
         let edge = self.far_edge();
         let mut last = None;
-        for kept in self.cache.iter_mut().filter(|kept| !kept.told) {
+        for kept in self.cache.iter_mut().filter(|kept| !kept.sacked) {
             if kept.end.diff(edge) <= 0 {
                 last = Some(kept.end);
             } else if !kept.waits {
@@ -356,12 +359,12 @@ impl Spoofed {
         segment: &Segment,
         now: Instant,
         out: &mut Vec<Packet>,
-    ) -> Becomes {
+    ) -> Disposition {
         self.last = now;
         self.fins.on_segment(0, segment);
         let flags = segment.flags;
         if !flags.has(Flags::ACK) || !self.handshake.is_complete() {
-            return Becomes::Goes;
+            return Disposition::Forward;
         }
         let end = segment.seq.at(u64::from(segment.seq_len()));
         if end.diff(self.far.next) >= 0 {
@@ -396,27 +399,27 @@ impl Spoofed {
         // The ACK that completes a handshake opened by the far end must pass. A further ACK passes
         // too, in case that ACK was lost.
         if !bare || ack.diff(before) > 0 || !self.handshake.established {
-            return Becomes::Rewritten;
+            return Disposition::ForwardRewritten;
         }
         if ack == before && self.acked != self.next {
             // The sender is responsible for data without a copy.
             return if repeats {
-                Becomes::Repeated
+                Disposition::ForwardDuplicate
             } else {
-                Becomes::Rewritten
+                Disposition::ForwardRewritten
             };
         }
         self.count.suppressed += 1;
         self.acts.push((Act::Suppress, ack));
-        if self.is_worth_telling(settings) {
+        if self.should_announce_window(settings) {
             self.acknowledge(settings, None, out);
         }
-        Becomes::Suppressed
+        Disposition::Suppress
     }
 
     /// Returns whether a wider window must be announced: the sender is blocked by the window, or
     /// the window grew much (RFC 1122, 4.2.3.3).
-    fn is_worth_telling(&self, settings: &Settings) -> bool {
+    fn should_announce_window(&self, settings: &Settings) -> bool {
         let offer = self.offer(settings);
         let known = u64::try_from(self.edge.diff(self.acked)).unwrap_or(0);
         let segment = self.handshake.far_mss().min(settings.buffer / 2).max(1);
@@ -543,10 +546,10 @@ impl Spoofed {
         }
         self.rtt.back_off();
         // A first segment that was SACKed was later dropped by the far end (reneging).
-        let reneged = self.cache.iter().next().is_some_and(|first| first.told);
+        let reneged = self.cache.iter().next().is_some_and(|first| first.sacked);
         if reneged || self.tries > 1 {
             for kept in self.cache.iter_mut() {
-                kept.told = false;
+                kept.sacked = false;
             }
         }
         self.repeat_all(Act::Timeout, true, now, out);
@@ -560,7 +563,7 @@ impl Spoofed {
     fn repeat_all(&mut self, act: Act, timed_out: bool, now: Instant, out: &mut Vec<Packet>) {
         self.recover = self.hold_back();
         self.duplicates = 0;
-        self.cache.lose(timed_out, now);
+        self.cache.mark_lost(timed_out, now);
         let first = self.cache.iter().next();
         if first.is_some_and(|first| timed_out || first.lost) {
             self.resend(act, 0, now, out);
@@ -643,7 +646,7 @@ impl Spoofed {
     }
 
     /// Resets both ends, because the agent could not deliver acknowledged data.
-    pub(super) fn resets(&self, out: &mut Vec<Packet>) {
+    pub(super) fn push_resets(&self, out: &mut Vec<Packet>) {
         let (src_port, dst_port) = self.ports;
         let to_sender = Segment {
             src_port,
@@ -670,7 +673,7 @@ impl Spoofed {
     }
 
     /// Traces the collected acts, if the trace is on.
-    pub(super) fn tell(&mut self, out: &mut Out) {
+    pub(super) fn emit_trace(&mut self, out: &mut Out) {
         let mut acts = std::mem::take(&mut self.acts);
         for (act, seq) in acts.drain(..) {
             out.note(|| self.note(act, seq));

@@ -38,7 +38,7 @@ pub(super) struct Kept {
     /// Set if the agent retransmitted the segment, which then gives no RTT sample (Karn).
     pub(super) again: bool,
     /// Set if the far end SACKed the segment (RFC 2018).
-    pub(super) told: bool,
+    pub(super) sacked: bool,
     /// Set if an RTO marked the segment lost. ACKs then release its retransmission.
     pub(super) lost: bool,
     /// Set if the segment waits for the far end's window, because it was not sent yet or was
@@ -132,7 +132,7 @@ impl Store {
             sent: now,
             order: self.order,
             again,
-            told: false,
+            sacked: false,
             lost: false,
             waits,
         };
@@ -195,11 +195,11 @@ impl Store {
 
     /// Marks segments lost: all that were not SACKed after an RTO, otherwise those sent at least
     /// the shortest RTT ago.
-    pub(super) fn lose(&mut self, all: bool, now: Instant) {
+    pub(super) fn mark_lost(&mut self, all: bool, now: Instant) {
         let time = self.shortest;
         for kept in &mut self.all {
             let old = all || time.is_none_or(|time| now >= kept.sent + time);
-            kept.lost = old && !kept.told && !kept.waits;
+            kept.lost = old && !kept.sacked && !kept.waits;
         }
     }
 
@@ -219,14 +219,14 @@ impl Store {
         let mut mover = 0;
         while let Some(kept) = self.all.front().filter(|kept| kept.end.diff(ack) <= 0) {
             let answers = Self::answers(self.shortest, kept, now);
-            confirmed.early |= !answers && !kept.told;
+            confirmed.early |= !answers && !kept.sacked;
             confirmed.again += usize::from(kept.again);
             if !kept.again && kept.end == ack {
                 confirmed.sample = Some(kept.sent);
             }
-            if answers && !kept.told {
+            if answers && !kept.sacked {
                 mover = mover.max(kept.order);
-                note(&mut self.arrived, kept.order);
+                record_arrival(&mut self.arrived, kept.order);
             }
             self.bytes -= kept.len();
             self.all.pop_front();
@@ -242,7 +242,7 @@ impl Store {
     /// ACK.
     pub(super) fn first_was_passed(&self) -> bool {
         let first = self.all.front();
-        first.is_some_and(|first| first.order < self.mover && !first.told && !first.waits)
+        first.is_some_and(|first| first.order < self.mover && !first.sacked && !first.waits)
     }
 
     /// Returns the number of duplicate ACKs for the first segment that are caused by data sent
@@ -271,13 +271,13 @@ impl Store {
         let below = self
             .all
             .partition_point(|kept| kept.start.diff(highest) < 0);
-        for kept in self.all.range_mut(..below).filter(|kept| !kept.told) {
+        for kept in self.all.range_mut(..below).filter(|kept| !kept.sacked) {
             let has = |b: &SackBlock| kept.start.diff(b.left) >= 0 && kept.end.diff(b.right) <= 0;
-            kept.told = blocks.iter().any(has);
-            if kept.told {
+            kept.sacked = blocks.iter().any(has);
+            if kept.sacked {
                 kept.lost = false;
                 if Self::answers(self.shortest, kept, now) {
-                    note(&mut self.arrived, kept.order);
+                    record_arrival(&mut self.arrived, kept.order);
                 }
             }
         }
@@ -285,14 +285,14 @@ impl Store {
         let arrived = self.arrived[place];
         let reported = self.all.range(..below).enumerate();
         reported
-            .filter(|(_, kept)| !kept.told && !kept.waits && kept.order < arrived)
+            .filter(|(_, kept)| !kept.sacked && !kept.waits && kept.order < arrived)
             .map(|(number, _)| number)
             .collect()
     }
 }
 
 /// Records the arrival of a transmission.
-fn note(arrived: &mut [u64; THRESHOLD], order: u64) {
+fn record_arrival(arrived: &mut [u64; THRESHOLD], order: u64) {
     let at = arrived.partition_point(|&other| other > order);
     if at < THRESHOLD {
         arrived[at..].rotate_right(1);

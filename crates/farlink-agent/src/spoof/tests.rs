@@ -56,7 +56,7 @@ fn data_is_acknowledged_at_the_agent() {
 
 /// The agent retransmits data lost on the satellite link, and the sender sees no loss.
 #[test]
-fn the_agent_repairs_what_is_lost_behind_it() {
+fn agent_retransmits_losses_on_the_satellite_link() {
     let faults = Faults {
         loss: 0.02,
         ..Faults::default()
@@ -74,7 +74,7 @@ fn the_agent_repairs_what_is_lost_behind_it() {
 /// The sender retransmits data lost in front of the agent, because it gets duplicate ACKs for the
 /// hole.
 #[test]
-fn the_sender_repairs_what_is_lost_in_front() {
+fn sender_retransmits_losses_in_front_of_the_agent() {
     let faults = Faults {
         loss: 0.02,
         ..Faults::default()
@@ -92,7 +92,7 @@ fn the_sender_repairs_what_is_lost_in_front() {
 /// After a loss in front of the agent that the sender has repaired, the agent retransmits no data.
 /// The far end's duplicate ACKs are merely late.
 #[test]
-fn sends_nothing_twice_after_losses_in_front() {
+fn agent_retransmits_nothing_after_losses_in_front_of_it() {
     for (row, buffer) in [
         ("reno", 1 << 20),
         ("newreno", 1 << 20),
@@ -120,7 +120,7 @@ fn sends_nothing_twice_after_losses_in_front() {
 
 /// With any buffer size a connection is no slower than without the agent.
 #[test]
-fn is_never_slower_than_no_agent() {
+fn connection_is_not_slower_than_without_the_agent() {
     for row in ["sack", "cubic"] {
         let run = |buffer: Option<u64>| {
             let mut bed = bed([0, 1_000_000], false, row);
@@ -146,7 +146,7 @@ fn is_never_slower_than_no_agent() {
 /// The far end is gone. After the last try both ends are reset, and acknowledged data that was not
 /// delivered is counted.
 #[test]
-fn what_it_cannot_deliver_ends_the_connection() {
+fn undeliverable_data_resets_both_ends() {
     let mut bed = bed([0, 500_000], false, "sack");
     bed.run(at(2000));
     bed.gone = Some(MOBILE);
@@ -194,7 +194,7 @@ fn transfers_or_resets_the_connections_of_a_host_that_leaves() {
 
 /// With one byte per segment the state needs no more memory than the buffer.
 #[test]
-fn small_segments_are_bounded_too() {
+fn memory_is_bounded_with_one_byte_segments() {
     let mut agent = spoof();
     let segment = |seq: u32, flags, len| Segment {
         src_port: 5000,
@@ -232,7 +232,7 @@ proptest! {
     /// For any loss, duplication, corruption and delay on both sides, each byte arrives once and in
     /// order in both directions. No data is cached at the end.
     #[test]
-    fn each_byte_comes_once_and_in_order(
+    fn every_byte_arrives_once_and_in_order(
         loss in 0.0..0.1_f64,
         copies in 0.0..0.2_f64,
         damage in 0.0..0.1_f64,
@@ -257,7 +257,7 @@ proptest! {
 
     /// For any segments of the ends, the agent continues to work and its state stays bounded.
     #[test]
-    fn hostile_segments_fill_no_memory(segments in super::super::bed::hostile(), real: bool) {
+    fn memory_is_bounded_under_hostile_segments(segments in super::super::bed::hostile(), real: bool) {
         let mut agent = spoof();
         let mut now = at(0);
         for (end, segment) in segments {

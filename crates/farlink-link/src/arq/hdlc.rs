@@ -100,7 +100,7 @@ impl Station {
 
     /// Returns whether received frames must be ignored, because they use the numbering from before
     /// the reset.
-    pub(super) fn deaf(&self) -> bool {
+    pub(super) fn ignores_frames(&self) -> bool {
         self.awaiting_ua && !self.give_up.keeps_queue()
     }
 
@@ -124,7 +124,7 @@ impl Station {
             return Some(Frame::control(FrameKind::Sabme, 0, true));
         }
         if std::mem::take(&mut self.ua_due) {
-            self.acknowledged();
+            self.cancel_ack();
             return Some(Frame::control(FrameKind::Ua, nr, true));
         }
         None
@@ -140,14 +140,14 @@ impl Station {
     /// Builds an RR or REJ. The final bit is set if a received poll is unanswered.
     pub(super) fn response(&mut self, kind: FrameKind, nr: u8) -> Frame {
         let fin = std::mem::take(&mut self.final_due);
-        self.acknowledged();
+        self.cancel_ack();
         Frame::control(kind, nr, fin)
     }
 
     /// Builds the I frame with packet `number`.
     #[inline]
     pub(super) fn information(&mut self, number: u64, nr: u8, poll: bool) -> Frame {
-        self.acknowledged();
+        self.cancel_ack();
         if self.retry_from == RetryFrom::LastFrame {
             self.retry_at = Instant::MAX;
         }
@@ -162,7 +162,7 @@ impl Station {
     }
 
     /// Cancels the pending acknowledgment, because a frame for the MAC carries N(R).
-    fn acknowledged(&mut self) {
+    fn cancel_ack(&mut self) {
         self.ack_at = Instant::MAX;
         self.rr_due = false;
     }
@@ -170,7 +170,7 @@ impl Station {
     /// Schedules the acknowledgment of a received I frame: at once if the frame polls, otherwise
     /// after `ack_delay`.
     #[inline]
-    pub(super) fn owe_ack(&mut self, now: Instant, poll: bool) {
+    pub(super) fn schedule_ack(&mut self, now: Instant, poll: bool) {
         if poll {
             self.rr_due = true;
             self.final_due = true;
@@ -275,7 +275,7 @@ impl Station {
         if !self.give_up.keeps_queue() {
             self.send.reset(outcomes);
             self.final_due = false;
-            self.acknowledged();
+            self.cancel_ack();
         }
     }
 

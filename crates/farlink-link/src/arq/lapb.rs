@@ -106,7 +106,7 @@ impl Lapb {
     #[inline]
     pub(super) fn receive(&mut self, now: Instant, frame: &Frame, outcomes: &mut Vec<Outcome>) {
         match frame.kind {
-            FrameKind::Information if self.station.deaf() => {
+            FrameKind::Information if self.station.ignores_frames() => {
                 outcomes.push(Outcome::Discard(frame.item.token));
             }
             FrameKind::Information => {
@@ -143,13 +143,13 @@ impl Lapb {
             self.expected += 1;
             self.rejecting = false;
             self.reject_due = false;
-            self.station.owe_ack(now, frame.poll);
+            self.station.schedule_ack(now, frame.poll);
             return;
         }
         outcomes.push(Outcome::Discard(token));
         // An out-of-sequence frame is acknowledged too, because the peer may have lost the last
         // acknowledgment.
-        self.station.owe_ack(now, frame.poll);
+        self.station.schedule_ack(now, frame.poll);
         if !self.rejecting {
             self.rejecting = true;
             self.reject_due = true;
@@ -171,7 +171,7 @@ impl Lapb {
         if self.station.on_retry_timer(now, outcomes) {
             self.station.go_back();
             self.poll_due = self.poll;
-        } else if self.station.deaf() {
+        } else if self.station.ignores_frames() {
             self.renew();
         }
     }

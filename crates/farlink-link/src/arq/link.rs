@@ -240,8 +240,8 @@ pub struct ArqLink {
 impl ArqLink {
     /// Creates an idle link. Each direction has its parameters, a channel and a MAC.
     ///
-    /// // # Errors
-    /// // Fails if a parameter of the protocol is invalid.
+    /// # Errors
+    /// Fails if a parameter of the protocol is invalid.
     pub fn new(
         config: ArqConfig,
         halves: [(LinkConfig, Channel, Mac); 2],
@@ -357,8 +357,8 @@ impl ArqLink {
 
     /// Offers a packet of `ip_len` bytes.
     ///
-    /// // # Errors
-    /// // Fails if the queue is full; the caller keeps the packet.
+    /// # Errors
+    /// Fails if the queue is full; the caller keeps the packet.
     pub fn offer(
         &mut self,
         now: Instant,
@@ -389,7 +389,7 @@ impl ArqLink {
             ..CarriedPacket::default()
         });
         entity.offer(Item { token, len: ip_len });
-        self.feed(now, from);
+        self.feed_mac(now, from);
         let waits = u64::from(self.waiting(from).0);
         let stats = &mut self.halves[from].stats;
         stats.queue_max = stats.queue_max.max(waits);
@@ -402,7 +402,7 @@ impl ArqLink {
             for from in 0..2 {
                 while let Some(frame) = self.halves[from].arrived(now) {
                     self.entities[1 - from].receive(now, &frame, &mut self.outcomes);
-                    self.perform(now, 1 - from, outputs);
+                    self.apply_outcomes(now, 1 - from, outputs);
                 }
             }
             for from in 0..2 {
@@ -411,19 +411,19 @@ impl ArqLink {
                     if sent {
                         self.transmit(now, from, frame, outputs);
                     } else {
-                        self.halves[from].not_sent(from, &frame, outputs);
+                        self.halves[from].on_access_failure(from, &frame, outputs);
                     }
                 }
             }
             for end in 0..2 {
                 if self.entities[end].deadline() <= now {
                     self.entities[end].timeout(now, &mut self.outcomes);
-                    self.perform(now, end, outputs);
+                    self.apply_outcomes(now, end, outputs);
                 }
             }
             let first = self.sent_last.map_or(0, |last| 1 - last);
             for from in [first, 1 - first] {
-                self.feed(now, from);
+                self.feed_mac(now, from);
             }
         }
     }
@@ -437,7 +437,7 @@ impl ArqLink {
 
     /// Hands the next frame to the MAC if the MAC accepts one.
     #[inline]
-    fn feed(&mut self, now: Instant, from: usize) {
+    fn feed_mac(&mut self, now: Instant, from: usize) {
         let may_send = self.may_send(from);
         let half = &mut self.halves[from];
         if may_send && let Some(frame) = self.entities[from].poll_frame(&mut self.outcomes) {
@@ -501,7 +501,7 @@ impl ArqLink {
                     half.last_arrival = at;
                 }
                 for _ in 0..=passage.copies {
-                    half.fly(at, frame);
+                    half.push_in_flight(at, frame);
                 }
                 return;
             }
@@ -515,13 +515,13 @@ impl ArqLink {
                 Protocol::Plain => cause,
                 _ => DropCause::LinkGiveUp,
             };
-            half.let_go(from, frame.item.token, cause, outputs);
+            half.release(from, frame.item.token, cause, outputs);
         }
     }
 
-    /// Does what an entity said.
+    /// Applies the outcomes that an entity reported.
     #[inline]
-    fn perform(&mut self, now: Instant, end: usize, outputs: &mut Vec<Output>) {
+    fn apply_outcomes(&mut self, now: Instant, end: usize, outputs: &mut Vec<Output>) {
         let (sent, came) = (end, 1 - end);
         for outcome in self.outcomes.drain(..) {
             match outcome {
@@ -539,7 +539,7 @@ impl ArqLink {
                             packet: held.packet,
                         });
                     }
-                    half.let_go(came, token, DropCause::LinkGiveUp, outputs);
+                    half.release(came, token, DropCause::LinkGiveUp, outputs);
                 }
                 Outcome::Discard(token) => {
                     let half = &mut self.halves[came];
@@ -548,10 +548,10 @@ impl ArqLink {
                     } else {
                         half.frames.discarded += 1;
                     }
-                    half.let_go(came, token, DropCause::LinkGiveUp, outputs);
+                    half.release(came, token, DropCause::LinkGiveUp, outputs);
                 }
                 Outcome::Done(token) => {
-                    self.halves[sent].let_go(sent, token, DropCause::LinkGiveUp, outputs);
+                    self.halves[sent].release(sent, token, DropCause::LinkGiveUp, outputs);
                 }
                 Outcome::Reset => self.halves[sent].frames.resets += 1,
             }
@@ -574,7 +574,7 @@ impl Half {
 
     /// Drops one reference to a packet. When none is left, an undelivered packet is lost.
     #[inline]
-    fn let_go(&mut self, from: usize, token: u32, cause: DropCause, outputs: &mut Vec<Output>) {
+    fn release(&mut self, from: usize, token: u32, cause: DropCause, outputs: &mut Vec<Output>) {
         let held = &mut self.held[token as usize];
         held.holders -= 1;
         if held.holders > 0 {
@@ -594,10 +594,10 @@ impl Half {
 
     /// Handles a frame that the MAC gave up.
     #[cold]
-    fn not_sent(&mut self, from: usize, frame: &Frame, outputs: &mut Vec<Output>) {
+    fn on_access_failure(&mut self, from: usize, frame: &Frame, outputs: &mut Vec<Output>) {
         self.frames.access_failures += 1;
         if frame.carries() {
-            self.let_go(from, frame.item.token, DropCause::LinkGiveUp, outputs);
+            self.release(from, frame.item.token, DropCause::LinkGiveUp, outputs);
         }
     }
 
@@ -608,7 +608,7 @@ impl Half {
 
     /// Adds a frame to those in flight, sorted by arrival time.
     #[inline]
-    fn fly(&mut self, at: Instant, frame: Frame) {
+    fn push_in_flight(&mut self, at: Instant, frame: Frame) {
         let mut place = self.in_flight.len();
         while place > 0 && self.in_flight[place - 1].0 > at {
             place -= 1;

@@ -61,7 +61,7 @@ pub struct Mdlp {
     srej_due: VecDeque<u64>,
     srej_repeat: bool,
     /// For each number, the value of `srejs` at its latest SREJ; 0 if none was sent.
-    asked: Box<[u64]>,
+    last_srej: Box<[u64]>,
     srejs: u64,
     poll_due: bool,
     /// Set while a poll is unanswered. No new frame is sent then.
@@ -84,7 +84,7 @@ impl Mdlp {
             resend: VecDeque::new(),
             srej_due: VecDeque::new(),
             srej_repeat: config.srej_repeat,
-            asked: vec![0; usize::from(config.modulus)].into(),
+            last_srej: vec![0; usize::from(config.modulus)].into(),
             srejs: 0,
             poll_due: false,
             polling: false,
@@ -96,9 +96,9 @@ impl Mdlp {
         self.receiving.wire(self.receiving.expected)
     }
 
-    fn asked(&mut self, number: u64) -> &mut u64 {
+    fn last_srej(&mut self, number: u64) -> &mut u64 {
         let place = self.receiving.wire(number);
-        &mut self.asked[usize::from(place)]
+        &mut self.last_srej[usize::from(place)]
     }
 
     #[inline]
@@ -110,7 +110,7 @@ impl Mdlp {
         while let Some(number) = self.srej_due.pop_front() {
             if self.receiving.is_missing(number) {
                 self.srejs += 1;
-                *self.asked(number) = self.srejs;
+                *self.last_srej(number) = self.srejs;
                 let wire = self.receiving.wire(number);
                 return Some(Frame::control(FrameKind::SelectiveReject, wire, false));
             }
@@ -141,7 +141,7 @@ impl Mdlp {
     #[inline]
     pub(super) fn receive(&mut self, now: Instant, frame: &Frame, outcomes: &mut Vec<Outcome>) {
         match frame.kind {
-            FrameKind::Information if self.station.deaf() => {
+            FrameKind::Information if self.station.ignores_frames() => {
                 outcomes.push(Outcome::Discard(frame.item.token));
             }
             FrameKind::Information => {
@@ -210,7 +210,7 @@ impl Mdlp {
 
     #[inline]
     fn information(&mut self, now: Instant, frame: &Frame, outcomes: &mut Vec<Outcome>) {
-        self.station.owe_ack(now, frame.poll);
+        self.station.schedule_ack(now, frame.poll);
         let Some(number) = self.receiving.find_new(frame.ns) else {
             outcomes.push(Outcome::Discard(frame.item.token));
             return;
@@ -218,22 +218,22 @@ impl Mdlp {
         let seen = self.receiving.top;
         self.receiving.accept(number, frame.item.token, outcomes);
         for missing in seen..number {
-            *self.asked(missing) = 0;
+            *self.last_srej(missing) = 0;
             self.srej_due.push_back(missing);
         }
         if self.srej_repeat && number < seen {
-            self.repeat(number);
+            self.repeat_srejs(number);
         }
     }
 
     /// Handles the arrival of a requested frame. Frames that earlier SREJs requested are requested
     /// again, because those SREJs or their answers were lost.
-    fn repeat(&mut self, number: u64) {
-        let answered = *self.asked(number);
+    fn repeat_srejs(&mut self, number: u64) {
+        let answered = *self.last_srej(number);
         for open in self.receiving.expected..self.receiving.top {
-            let asked = *self.asked(open);
-            if asked != 0 && asked < answered && self.receiving.is_missing(open) {
-                *self.asked(open) = 0;
+            let srej = *self.last_srej(open);
+            if srej != 0 && srej < answered && self.receiving.is_missing(open) {
+                *self.last_srej(open) = 0;
                 self.srej_due.push_back(open);
             }
         }
@@ -257,7 +257,7 @@ impl Mdlp {
             self.poll_due = true;
         } else if self.station.awaiting_ua() {
             self.polling = false;
-            if self.station.deaf() {
+            if self.station.ignores_frames() {
                 self.renew(outcomes);
             }
         }

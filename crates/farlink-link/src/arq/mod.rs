@@ -60,8 +60,8 @@ pub enum Entity {
 impl Entity {
     /// Creates an entity that has sent nothing.
     ///
-    /// // # Errors
-    /// // Fails if a parameter is invalid.
+    /// # Errors
+    /// Fails if a parameter is invalid.
     pub fn new(protocol: &Protocol) -> Result<Self, ArqError> {
         Ok(match protocol {
             Protocol::Plain => Self::Plain(Plain::default()),
@@ -90,7 +90,7 @@ impl Entity {
             Self::Mdlp(entity) => &mut entity.station.send,
             Self::Rlp(entity) => &mut entity.send,
         };
-        send.wait(item);
+        send.enqueue(item);
     }
 
     /// Returns the number and bytes of packets that were never sent.

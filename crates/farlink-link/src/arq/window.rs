@@ -53,7 +53,7 @@ impl Sending {
 
     /// Appends a packet to the queue in front of the window.
     #[inline]
-    pub(super) fn wait(&mut self, item: Item) {
+    pub(super) fn enqueue(&mut self, item: Item) {
         self.waiting_bytes += u64::from(item.len);
         self.waiting.push_back(item);
     }
@@ -228,7 +228,7 @@ impl Receiving {
         if number == self.expected {
             outcomes.push(Outcome::Deliver(token));
             self.expected += 1;
-            self.run_on(outcomes);
+            self.deliver_in_sequence(outcomes);
         } else if self.in_sequence {
             *self.place(number) = Place::Held(token);
         } else {
@@ -238,7 +238,7 @@ impl Receiving {
     }
 
     /// Advances V(R) past received frames and delivers the buffered packets.
-    fn run_on(&mut self, outcomes: &mut Vec<Outcome>) {
+    fn deliver_in_sequence(&mut self, outcomes: &mut Vec<Outcome>) {
         while self.expected < self.top {
             let number = self.expected;
             match std::mem::take(self.place(number)) {
@@ -253,7 +253,7 @@ impl Receiving {
     /// Gives up the first missing frame.
     pub(super) fn skip(&mut self, outcomes: &mut Vec<Outcome>) {
         self.expected += 1;
-        self.run_on(outcomes);
+        self.deliver_in_sequence(outcomes);
     }
 
     /// Gives up all missing frames below the highest received one.

@@ -47,7 +47,7 @@ fn send(link: &mut Compression, number: u32, packet: &Packet) -> u32 {
 const NOW: Instant = Instant::from_nanos(50);
 
 #[test]
-fn packets_become_short_and_come_out_as_they_were() {
+fn headers_survive_compression_unchanged() {
     for make in [data as fn(u32) -> Packet, raw] {
         let mut link = direction();
         let mut lengths = Vec::new();
@@ -57,7 +57,7 @@ fn packets_become_short_and_come_out_as_they_were() {
             let mut came = sent.clone();
             assert_eq!(
                 link.restore(NOW, PacketId(number), &mut came),
-                Restored::GoesOn
+                Restored::Forwarded
             );
             assert_eq!(came, sent);
         }
@@ -69,7 +69,7 @@ fn packets_become_short_and_come_out_as_they_were() {
 }
 
 #[test]
-fn what_is_prepared_and_not_taken_changes_nothing() {
+fn prepare_without_commit_keeps_compressor_state() {
     let mut link = direction();
     send(&mut link, 0, &data(0));
     assert_eq!(link.prepare(&data(1), true), 103);
@@ -79,7 +79,7 @@ fn what_is_prepared_and_not_taken_changes_nothing() {
 }
 
 #[test]
-fn datagrams_fragments_and_what_is_out_of_turn_stay_as_they_are() {
+fn datagrams_fragments_and_packets_out_of_turn_stay_uncompressed() {
     let mut link = direction();
     let udp = packet(0, Payload::Udp(Datagram::default()));
     assert_eq!(send(&mut link, 0, &udp), udp.ip_len());
@@ -97,7 +97,7 @@ fn datagrams_fragments_and_what_is_out_of_turn_stay_as_they_are() {
         let mut came = data(2);
         assert_eq!(
             link.restore(NOW, PacketId(number), &mut came),
-            Restored::GoesOn
+            Restored::Forwarded
         );
         assert_eq!(came, data(2));
     }
@@ -106,7 +106,7 @@ fn datagrams_fragments_and_what_is_out_of_turn_stay_as_they_are() {
 /// After a loss the next packets of the connection get wrong headers: they show what the receiver
 /// would see, and the checksum fails.
 #[test]
-fn what_follows_a_loss_is_wrong() {
+fn packet_after_a_loss_has_wrong_headers() {
     let mut link = direction();
     for number in 0..3 {
         send(&mut link, number, &data(number));
@@ -115,7 +115,10 @@ fn what_follows_a_loss_is_wrong() {
     link.restore(NOW, PacketId(0), &mut first);
     link.lost(NOW, DropCause::Loss, NOW);
     let mut came = data(2);
-    assert_eq!(link.restore(NOW, PacketId(2), &mut came), Restored::GoesOn);
+    assert_eq!(
+        link.restore(NOW, PacketId(2), &mut came),
+        Restored::Forwarded
+    );
     assert!(came.corrupt);
     assert_eq!(came.tcp().map(|s| s.seq), Some(Seq(101)), "of the lost one");
     assert_eq!(came.ident, 1);
@@ -139,7 +142,7 @@ fn what_follows_a_loss_is_wrong() {
 /// If the sequence number rises by as much as the window shrinks, the checksum stays the same. The
 /// receiver then accepts the packet after the loss.
 #[test]
-fn a_loss_that_the_checksum_does_not_see_is_believed() {
+fn wrong_headers_are_accepted_if_the_checksum_still_matches() {
     let ack = |number: u32, ack: u32, window: u16| {
         let segment = Segment {
             flags: Flags::ACK,
@@ -167,7 +170,7 @@ fn a_loss_that_the_checksum_does_not_see_is_believed() {
 /// packet. If that packet is lost, the decompressor uses another connection, and the packet is
 /// marked corrupt.
 #[test]
-fn a_packet_may_come_out_as_that_of_another_connection() {
+fn lost_connection_number_makes_packets_corrupt() {
     let other = |number: u32| {
         let mut packet = data(number);
         if let Payload::Tcp(segment) = &mut packet.payload {
@@ -192,7 +195,7 @@ fn a_packet_may_come_out_as_that_of_another_connection() {
 /// without a connection number. A frame lost to bit errors has the same effect from its arrival
 /// time on.
 #[test]
-fn damaged_frames_make_the_far_end_careful() {
+fn packets_after_a_damaged_frame_are_discarded() {
     let at = Instant::from_nanos;
     let mut link = direction();
     for number in 0..6 {
@@ -218,7 +221,7 @@ fn damaged_frames_make_the_far_end_careful() {
         let mut came = data(number);
         assert_eq!(
             link.restore(at(time), PacketId(number), &mut came),
-            Restored::GoesOn
+            Restored::Forwarded
         );
         assert!(!came.corrupt);
     }
@@ -231,14 +234,14 @@ fn damaged_frames_make_the_far_end_careful() {
     let mut again = data(2);
     assert_eq!(
         link.restore(at(40), PacketId(7), &mut again),
-        Restored::GoesOn
+        Restored::Forwarded
     );
     assert_eq!(again, data(2));
     assert_eq!(link.stats().uncompressed, 2);
 }
 
 #[test]
-fn errors_that_nothing_follows_are_not_kept() {
+fn list_of_errors_stays_short_without_arrivals() {
     let mut link = direction();
     for n in 0..10_000_u64 {
         let now = Instant::from_nanos(n * 10);
@@ -249,7 +252,7 @@ fn errors_that_nothing_follows_are_not_kept() {
 
 /// A duplicated frame makes the decompressor apply its differences twice.
 #[test]
-fn a_copy_is_wrong_and_so_is_what_follows_it() {
+fn duplicate_and_following_packet_have_wrong_headers() {
     let mut link = direction();
     for number in 0..3 {
         send(&mut link, number, &data(number));
@@ -268,7 +271,7 @@ fn a_copy_is_wrong_and_so_is_what_follows_it() {
 /// An ECN mark or a change of options is sent with full headers. If that packet is lost, the
 /// decompressor's stale header makes the next packet corrupt.
 #[test]
-fn what_was_lost_whole_is_stale() {
+fn loss_of_full_headers_makes_next_packet_corrupt() {
     let mut link = direction();
     let marked = |number| {
         let mut packet = data(number);

@@ -92,7 +92,7 @@ pub(super) struct AlohaTurn {
     /// Number of transmissions.
     pub(super) attempts: u32,
     /// Set if the last transmission did not collide.
-    pub(super) heard: bool,
+    pub(super) succeeded: bool,
 }
 
 impl Aloha {
@@ -106,7 +106,7 @@ impl Aloha {
                 return AlohaTurn {
                     ends: Instant::from_nanos(starts * slot) + air,
                     attempts: attempt,
-                    heard: true,
+                    succeeded: true,
                 };
             }
             starts += slots;
@@ -117,7 +117,7 @@ impl Aloha {
         AlohaTurn {
             ends: Instant::from_nanos(starts * slot),
             attempts: self.attempts,
-            heard: false,
+            succeeded: false,
         }
     }
 }
@@ -234,7 +234,7 @@ mod tests {
 
     /// A frame is given up with probability `busy^(macMaxCSMABackoffs + 1)`.
     #[test]
-    fn access_fails_as_often_as_the_channel_is_busy_each_time() {
+    fn access_fails_if_the_channel_is_busy_at_every_attempt() {
         for (busy, max_backoffs, min_be) in [(0.5, 4, 3), (0.3, 1, 0), (0.8, 5, 2)] {
             let access = CsmaCa {
                 busy: p(busy),
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_silent_by_poisson_or_binomial() {
+    fn silence_probability_is_poisson_or_binomial() {
         let of = |load, stations| Others { load, stations }.silent().get();
         assert!((of(0.5, None) - (-0.5_f64).exp()).abs() < 1e-15);
         assert!((of(0.5, Some(10)) - 0.95_f64.powi(10)).abs() < 1e-12);
@@ -266,7 +266,7 @@ mod tests {
     /// A frame of m slots succeeds with p = e^(-m G). It needs a mean of 1 / p transmissions, and
     /// each collision costs m slots and a mean backoff of (K - 1) / 2 slots.
     #[test]
-    fn frames_of_aloha_collide_as_often_as_others_send() {
+    fn aloha_collision_rate_matches_load_of_other_stations() {
         for (slot_ms, slots, load) in [(10, 1.0, 1.0), (5, 2.0, 0.4), (16, 1.0, 0.2)] {
             let silent = Others {
                 load,
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn aloha_gives_up_after_its_attempts() {
+    fn aloha_gives_up_after_the_maximum_of_transmissions() {
         let access = Aloha {
             slot: Interval::from_millis(10),
             silent: p(0.6),

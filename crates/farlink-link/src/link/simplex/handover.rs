@@ -74,7 +74,7 @@ mod tests {
     /// Packets in flight at a disconnection are lost, to the nanosecond, and later packets arrive
     /// after them.
     #[test]
-    fn what_was_on_the_way_arrives_nowhere() {
+    fn packets_in_flight_are_lost_at_disconnection() {
         let mut link = link();
         link.push_in_flight(PacketId(0), at(11_000_000));
         assert!(link.close().is_empty(), "it has left the queue");
@@ -86,7 +86,7 @@ mod tests {
 
     /// A disconnection with no packet in flight loses no packet after the reconnection.
     #[test]
-    fn an_empty_link_cuts_nothing() {
+    fn disconnection_of_empty_link_loses_no_packet() {
         let mut link = link();
         link.close();
         assert!(link.is_cut(at(0)) && link.is_cut(at(1)));

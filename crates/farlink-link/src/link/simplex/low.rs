@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_low_packet_finds_an_idle_link_as_any_other() {
+    fn low_packet_is_sent_at_once_on_idle_link() {
         let mut link = link(QueueLimit::Packets(1));
         let Some(fate) = link.offer_low(at(0), 1500, PacketId(7)) else {
             panic!("it need not wait");
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn normal_packets_that_come_later_go_first() {
+    fn later_normal_packets_precede_waiting_low_packets() {
         let mut link = link(QueueLimit::Unlimited);
         assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 1);
         assert_eq!(link.offer_low(at(0), 1500, PacketId(7)), None);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_gives_up_its_latest_low_packets_first() {
+    fn full_queue_drops_latest_low_packets_first() {
         let mut link = link(QueueLimit::Packets(3));
         link.offer(at(0), 1500, Priority::Normal);
         link.offer(at(0), 1500, Priority::Normal);
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn in_bytes_as_many_go_as_are_needed_and_none_in_vain() {
+    fn byte_limit_drops_only_as_many_low_packets_as_needed() {
         let mut link = link(QueueLimit::Bytes(2000));
         link.offer(at(0), 1500, Priority::Normal);
         for packet in 0..4 {
@@ -339,7 +339,7 @@ mod tests {
         /// first normal packet, or else the first low one. The limit counts both queues, and low
         /// packets make room for normal ones.
         #[test]
-        fn it_is_a_queue_of_two_classes(
+        fn matches_model_of_two_classes(
             arrivals in proptest::collection::vec((0..800_000_u64, 1..=1500_u32, any::<bool>()), 1..200),
             limit in prop_oneof![
                 Just(QueueLimit::Unlimited),
@@ -471,7 +471,7 @@ mod tests {
     /// (rho + rho_low) 1 ms / 2, non-preemptive priority gives mean waits of R / (1 - rho) for the
     /// first class and R / ((1 - rho) (1 - rho - rho_low)) for the second (Cobham 1954).
     #[test]
-    fn waiting_times_are_those_of_two_classes() {
+    fn mean_waits_match_cobham_formula() {
         let (rho, rho_low) = (0.5, 0.3);
         let mut stream = Streams::new(1, 0).stream("low");
         let mut uniform = || (stream.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;

@@ -20,7 +20,7 @@ fn arrival(fate: Fate) -> Option<u64> {
 /// Limits the size of a direction. A pair of hosts has four directions, and a scenario may have
 /// 1000 pairs. Rare counters and inactive stages are therefore behind pointers.
 #[test]
-fn a_link_is_small() {
+fn direction_stays_below_size_limit() {
     let size = size_of::<Simplex>();
     assert!(size <= 448, "{size} bytes");
 }
@@ -28,7 +28,7 @@ fn a_link_is_small() {
 /// An arrival reads fields of the first cache line only, and an offered packet those of the first
 /// three.
 #[test]
-fn what_every_packet_asks_lies_together() {
+fn fields_of_the_packet_path_share_cache_lines() {
     assert!(offset_of!(Simplex, has_slow_path) < 64 && offset_of!(Simplex, queue) == 64);
     assert!(offset_of!(Simplex, counts) == 128 && offset_of!(Simplex, channel) <= 192);
 }
@@ -50,7 +50,7 @@ fn the_achieved_rate_is_the_configured_rate_at_geo_delay() {
 }
 
 #[test]
-fn drop_tail_counts_what_waits() {
+fn drop_tail_limit_counts_waiting_packets_only() {
     let mut link = geo(QueueLimit::Packets(3));
     let fates: Vec<_> = (0..6)
         .map(|_| arrival(link.offer(Instant::ZERO, 1500, Priority::Normal)))
@@ -68,7 +68,7 @@ fn drop_tail_counts_what_waits() {
 }
 
 #[test]
-fn marking_is_a_step() {
+fn packets_are_marked_above_the_limit_only() {
     for (mark, from) in [
         (QueueLimit::Packets(2), 3),
         (QueueLimit::Bytes(3000), 3),
@@ -93,7 +93,7 @@ fn marking_is_a_step() {
 /// After a change to a shorter delay or a clean channel, no packet overtakes those in flight. A
 /// packet offered before keeps its arrival time.
 #[test]
-fn a_change_holds_from_then_on_and_keeps_the_order() {
+fn new_parameters_apply_to_later_packets_and_keep_order() {
     let mut link = geo(QueueLimit::Unlimited);
     let first = arrival(link.offer(Instant::ZERO, 256, Priority::Normal)).unwrap();
     assert_eq!(first, 251_000_000);
@@ -114,7 +114,7 @@ fn a_change_holds_from_then_on_and_keeps_the_order() {
 }
 
 #[test]
-fn a_channel_is_switched_off_and_on() {
+fn switched_off_channel_passes_packets_unchanged() {
     use farlink_channel::rng::{Probability, Streams};
     use farlink_channel::{Loss, Stage};
     let stream = Streams::new(1, 0).stream("loss");
@@ -130,7 +130,7 @@ fn a_channel_is_switched_off_and_on() {
 }
 
 #[test]
-fn what_waits_for_an_opportunity_is_in_the_queue() {
+fn packet_waiting_for_an_opportunity_counts_as_queued() {
     // The trace sends one packet every 10 ms, so a packet waits even on an idle link.
     let trace = farlink_channel::trace::RateTrace::opportunities(vec![10]).unwrap();
     let pace = Pace::new(std::sync::Arc::new(trace), Interval::ZERO);
@@ -147,7 +147,7 @@ fn what_waits_for_an_opportunity_is_in_the_queue() {
 }
 
 #[test]
-fn the_check_symbols_of_a_code_take_time_and_no_queue_bytes() {
+fn check_symbols_take_time_and_no_queue_bytes() {
     let config = LinkConfig {
         overhead: 23,
         fec: Some(BlockCode::new(255, 223, 8, 16).unwrap()),
