@@ -30,14 +30,14 @@ pub(super) struct Faults {
     pub(super) late: f64,
 }
 
-/// An end of the connection.
+/// End host of the connection.
 #[derive(Debug)]
 pub(super) struct End {
     pub(super) connection: Connection,
     /// Bytes to send, and bytes written so far.
     to_send: u64,
     written: u64,
-    /// Most bytes written at once, and the time to the next write.
+    /// Maximum bytes per write, and the time to the next write.
     chunk: u64,
     pause: Interval,
     writes_at: Instant,
@@ -90,7 +90,7 @@ pub(super) fn enemy(stream: &mut Stream) -> (usize, Segment) {
     (end, segment)
 }
 
-/// The bed.
+/// Test bed with its state.
 #[derive(Debug)]
 pub(super) struct Bed<A> {
     pub(super) agent: A,

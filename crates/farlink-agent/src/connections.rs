@@ -51,11 +51,11 @@ pub struct Connections<S> {
     all: Vec<Option<Seen<S>>>,
     free: Vec<u32>,
     by_ends: BTreeMap<Ends, u32>,
-    /// Slot of the last lookup, because packets of one connection come in bursts.
+    /// Slot of the last lookup, cached because packets of a connection arrive in bursts.
     last: u32,
     /// No connection becomes idle before this time.
     idle_from: Instant,
-    /// Bytes of cached packets.
+    /// Bytes of cached packets of all connections.
     bytes: u64,
     /// Number of connections for which state was created.
     opened: u64,
@@ -84,7 +84,7 @@ struct Seen<S> {
 }
 
 impl<S: Kept> Connections<S> {
-    /// None yet.
+    /// Creates a table without connections.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,

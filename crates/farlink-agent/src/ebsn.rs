@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 /// Number of packets in the record, more than a link retransmits at a time.
 const REMEMBERED: usize = 1024;
 
-/// The agent.
+/// Agent that sends bad-state notices.
 #[derive(Debug)]
 pub struct Ebsn {
     connections: Connections<Nothing>,

@@ -18,7 +18,7 @@ use farlink_wire::id::{NodeId, PacketId};
 /// begins another range. Data beyond the limit counts as data that did not pass.
 const MAX_RANGES: usize = 1024;
 
-/// The agent.
+/// Agent for explicit loss notification.
 #[derive(Debug)]
 pub struct Eln {
     connections: Connections<Passed>,

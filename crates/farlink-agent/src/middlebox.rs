@@ -30,9 +30,9 @@ pub enum Verdict {
 /// A packet that an agent sends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Injection {
-    /// The packet.
+    /// Packet to send.
     pub packet: Packet,
-    /// Whether the packet precedes all packets that wait for its link, if the link allows it.
+    /// Set if the packet precedes all packets that wait for its link, if the link allows it.
     pub ahead: bool,
     /// Tag under which the packet's fate at the link is reported, if wanted.
     pub follow: Option<Tag>,
@@ -139,7 +139,7 @@ pub struct Note {
     pub act: Act,
     /// Flow of the packet.
     pub flow: FlowId,
-    /// Whether the numbered data goes from the flow's opener to its acceptor.
+    /// Set if the numbered data goes from the flow's opener to its acceptor.
     pub from_opener: bool,
     /// Sequence number of the act.
     pub seq: Seq,
@@ -250,7 +250,7 @@ pub trait Agent: Debug + Send {
         None
     }
 
-    /// Handles a deadline.
+    /// Handles the deadline that has come.
     fn on_deadline(&mut self, _now: Instant, _out: &mut Out) {}
 
     /// Reports that a host behind the wireless link leaves. Returns the state that moves with the

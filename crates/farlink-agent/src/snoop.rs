@@ -30,7 +30,7 @@ use farlink_wire::id::{NodeId, PacketId};
 use farlink_wire::packet::Packet;
 use flow::{Flow, OnAck, OnData};
 
-/// The agent.
+/// Snoop agent.
 #[derive(Debug)]
 pub struct Snoop {
     config: SnoopConfig,

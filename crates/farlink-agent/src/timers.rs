@@ -50,7 +50,7 @@ impl Timers {
         None
     }
 
-    /// Forgets all.
+    /// Removes all deadlines.
     pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.first.clear();
@@ -66,7 +66,7 @@ mod tests {
         let at = Instant::from_nanos;
         let mut timers = Timers::default();
         timers.set(0, Some(at(5)));
-        timers.set(0, Some(at(9))); // later: told when 5 comes
+        timers.set(0, Some(at(9))); // later: checked when the entry of 5 fires
         timers.set(3, Some(at(7)));
         timers.set(3, Some(at(4)));
         timers.set(1, None);

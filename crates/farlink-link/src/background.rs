@@ -12,9 +12,9 @@ use std::collections::BinaryHeap;
 /// Distribution of positive numbers with a given mean.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Distribution {
-    /// Always the mean.
+    /// Constant: every draw is the mean.
     Constant,
-    /// Exponential.
+    /// Exponential distribution.
     Exponential,
     /// Log-normal: the natural logarithm has standard deviation `sigma`.
     LogNormal {
@@ -29,7 +29,7 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// A draw with this mean.
+    /// Draws a value from the distribution with this mean.
     fn draw(self, mean: f64, stream: &mut Stream) -> f64 {
         match self {
             Self::Constant => mean,
@@ -61,14 +61,14 @@ fn pareto(least: f64, shape: f64, stream: &mut Stream) -> f64 {
     least * libm::exp(stream.exponential(1.0 / shape))
 }
 
-/// A kind of conversation.
+/// Source of conversations of one kind.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Source {
     /// Mean number of conversations that begin per second.
     pub arrivals: f64,
     /// Mean size of a conversation in IP bytes.
     pub size: f64,
-    /// Distribution of its bytes.
+    /// Distribution of the bytes of a conversation.
     pub size_distribution: Distribution,
     /// IP bytes of a packet. The last packet of a conversation carries the remainder.
     pub packet: u32,
@@ -109,7 +109,7 @@ struct Due {
     left: Option<u64>,
 }
 
-/// Sources at work.
+/// Background traffic of one direction: its sources and their next events.
 #[derive(Clone, Debug)]
 pub struct Background {
     sources: Vec<(Source, Stream)>,
@@ -207,7 +207,7 @@ fn bytes(bytes: f64) -> u64 {
 pub struct BackgroundStats {
     /// Packets that were sent.
     pub packets: u64,
-    /// Their IP bytes.
+    /// IP bytes of these packets.
     pub bytes: u64,
     /// Packets dropped because the queue was full.
     pub drops: u64,
@@ -308,8 +308,8 @@ mod tests {
         }
     }
 
-    /// Returns the loss rate of an M/D/1 queue with `places` packets including the one in service.
-    /// It follows from the Markov chain of the queue length at departures (Cooper 1981, chapter 5).
+    /// Returns the loss rate of an M/D/1 queue with `places` packets including the one in service,
+    /// from the Markov chain of the queue length at departures (Cooper 1981, chapter 5).
     fn m_d_1_k(rho: f64, places: usize) -> f64 {
         let arrivals = |k: usize| (1..=k).fold((-rho).exp(), |p, i| p * rho / i as f64);
         // Unnormalised stationary probabilities of the queue length after a departure, from the

@@ -15,7 +15,7 @@ use farlink_wire::rfc1144::{
 use farlink_wire::{Addresses, encode_prefix, write_headers};
 use std::collections::VecDeque;
 
-/// Counters of one direction.
+/// Counters of header compression in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CompressionStats {
     /// Packets sent with compressed headers.
@@ -40,11 +40,11 @@ pub enum Restored {
     /// Forwarded with the decompressed headers. Wrong headers are detected by the packet's
     /// checksum; a simulated packet is marked corrupt.
     Forwarded,
-    /// Discarded.
+    /// Discarded by the decompressor.
     Discarded,
 }
 
-/// A packet on the link.
+/// Compressed form of a packet on the link.
 #[derive(Clone, Debug)]
 struct Sent {
     form: Form,
@@ -100,7 +100,7 @@ impl Compression {
         }
     }
 
-    /// Counters.
+    /// Returns the counters.
     pub fn stats(&self) -> &CompressionStats {
         &self.stats
     }

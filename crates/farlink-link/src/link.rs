@@ -33,14 +33,14 @@ pub enum Offered {
     TooLong,
     /// The link has no far end at present. The caller keeps the packet.
     Closed,
-    /// The outcomes tell.
+    /// The fate is in the outcomes.
     Decided,
 }
 
 /// Arrival of the first packet in flight in a direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
-    /// The packet.
+    /// Packet that arrives.
     pub packet: PacketId,
     /// Node at the far end.
     pub to: NodeId,
@@ -64,7 +64,7 @@ pub enum Due {
     Arq,
 }
 
-/// A link.
+/// Link with its two directions.
 #[derive(Debug)]
 pub struct Link {
     simplex: [Simplex; 2],
@@ -99,7 +99,7 @@ impl Arq {
 }
 
 impl Link {
-    /// A link without a protocol.
+    /// Creates a link without a link-layer protocol.
     pub fn new(down: Simplex, up: Simplex) -> Self {
         Self {
             simplex: [down, up],

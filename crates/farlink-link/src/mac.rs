@@ -16,14 +16,14 @@ use farlink_tcp::{Instant, Interval};
 /// Method by which a frame gets access to the medium.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Access {
-    /// Not at all.
+    /// No delay.
     #[default]
     None,
-    /// Always so long.
+    /// Constant delay.
     Constant(Interval),
     /// Independent exponentially distributed delay with this mean for each frame.
     Exponential(Interval),
-    /// Until nobody else is heard.
+    /// CSMA/CA: waits until the channel is sensed idle.
     CsmaCa(CsmaCa),
     /// Slotted ALOHA: retransmits until no other station sends in the same slots.
     Aloha(Aloha),
@@ -32,7 +32,7 @@ pub enum Access {
 /// Frame that the MAC has sent or given up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Confirmed {
-    /// The frame.
+    /// Frame that was sent or given up.
     pub frame: Frame,
     /// Set if the frame was sent; otherwise the MAC gave it up because the medium was never free.
     pub sent: bool,

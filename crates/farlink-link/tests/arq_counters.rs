@@ -427,7 +427,7 @@ fn held(chosen: &[(u32, u64)]) -> Stage {
     }))
 }
 
-/// Of six frames sent 10 ms apart, the first is delayed by 30 ms and arrives together with the
+/// Six frames are sent 10 ms apart. The first is delayed by 30 ms and arrives together with the
 /// fourth, before it. The second is delayed by 45 ms and arrives last.
 #[test]
 fn delayed_frames_arrive_after_later_ones() {

@@ -27,7 +27,7 @@ fn links(queue: QueueLimit) -> Links {
     links
 }
 
-/// A packet that is offered.
+/// Packet to offer.
 #[derive(Clone, Copy, Debug)]
 struct Offer {
     at: u64,

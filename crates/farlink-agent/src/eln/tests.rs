@@ -277,7 +277,7 @@ fn refused_data_is_removed() {
     ] {
         let mut passed = Passed::default();
         for range in ranges(&[(0, 100), (200, 300)]) {
-            passed.note(range);
+            passed.record(range);
         }
         passed.forget((Seq(refused.0), Seq(refused.1)));
         assert_eq!(passed.ranges, ranges(&left), "{refused:?}");

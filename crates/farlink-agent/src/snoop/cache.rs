@@ -4,7 +4,7 @@ use farlink_tcp::{Instant, Seq};
 use farlink_wire::packet::Packet;
 use std::collections::VecDeque;
 
-/// Data packet that passed.
+/// Cached data packet.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) start: Seq,

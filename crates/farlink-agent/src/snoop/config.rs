@@ -16,7 +16,7 @@ pub enum Repair {
 /// Notices to the sender about the state of the wireless link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tells {
-    /// Nothing.
+    /// No notices.
     Nothing,
     /// Partial acknowledgment when the local timer expires, either once for each range of data that
     /// has reached the agent, or at each expiry (west1997, 3.3).
@@ -46,7 +46,7 @@ pub enum SackHandling {
     Off,
 }
 
-/// Parameters.
+/// Parameters of the snoop agent.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SnoopConfig {
     /// Limits on the connections with state.
@@ -67,14 +67,14 @@ pub struct SnoopConfig {
     pub rttvar: Interval,
     /// Number of local retransmissions after which a packet is given up.
     pub tries: u32,
-    /// Whether retransmissions precede the packets that wait for the wireless link.
+    /// Set if retransmissions precede the packets that wait for the wireless link.
     pub ahead: bool,
-    /// Selective acknowledgments.
+    /// Treatment of SACK blocks.
     pub sack: SackHandling,
     /// Set if a duplicate ACK with SACK blocks retransmits all data missing below the highest
     /// block.
     pub sack_repair: bool,
-    /// Whether the agent sends the mobile host negative acknowledgments for data lost on the radio.
+    /// Set if the agent sends the mobile host negative acknowledgments for data lost on the radio.
     pub uploads: bool,
     /// Maximum number of recorded holes in the data of a mobile host, per connection.
     pub holes: usize,

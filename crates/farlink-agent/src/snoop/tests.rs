@@ -124,7 +124,7 @@ proptest! {
     /// With simulated packets and with raw bytes the agent sends the same packets at the same
     /// times.
     #[test]
-    fn simulated_and_raw_packets_get_the_same_treatment(kind in 0..8_usize, seed: u64, loss in 0.0..0.1) {
+    fn simulated_and_raw_packets_are_handled_alike(kind in 0..8_usize, seed: u64, loss in 0.0..0.1) {
         let left = [false, true].map(|real| {
             let (config, tcp) = kinds().swap_remove(kind);
             let faults = Faults { loss, late: 0.1, ..Faults::default() };
@@ -175,7 +175,7 @@ proptest! {
     }
 }
 
-/// Of 100,000 connections only as many have state as the limit allows; packets of the others pass.
+/// State of 100,000 connections stays within the limit; packets of connections without state pass.
 #[test]
 fn state_is_bounded_under_a_hundred_thousand_connections() {
     let mut agent = Snoop::new(SnoopConfig {

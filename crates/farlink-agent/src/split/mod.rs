@@ -48,7 +48,7 @@ impl Settings {
     }
 }
 
-/// The agent.
+/// Agent that splits connections.
 #[derive(Debug)]
 pub struct Split {
     settings: Settings,
@@ -71,7 +71,7 @@ pub struct Split {
 /// Connections transferred from one agent to another.
 type Leavers = Vec<(Ends, Box<Relay>)>;
 
-/// Packet in the stack.
+/// Packet that crosses the protocol stack.
 #[derive(Debug)]
 enum Passing {
     Up(Arrived),
@@ -356,6 +356,7 @@ impl Agent for Split {
         let Ok(joining) = moved.state.downcast::<Leavers>() else {
             return;
         };
+        // Transferred connections are accepted even above `limits.connections`.
         for (ends, mut relay) in *joining {
             // A newer connection with the same ends began here.
             if self.relays.contains_key(&ends) {

@@ -325,7 +325,7 @@ proptest! {
 
     /// For any segments of the ends, the agent continues to work and its state stays bounded.
     #[test]
-    fn memory_is_bounded_under_hostile_segments(segments in super::super::bed::hostile(), real: bool) {
+    fn hostile_segments_keep_memory_bounded(segments in super::super::bed::hostile(), real: bool) {
         let mut agent = Split::new(settings());
         let mut now = at(0);
         for (end, segment) in segments {

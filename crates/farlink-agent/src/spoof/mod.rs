@@ -31,7 +31,7 @@ pub struct Settings {
     pub limits: Limits,
 }
 
-/// The agent.
+/// Agent that acknowledges data in the far end's name.
 #[derive(Debug)]
 pub struct Spoof {
     settings: Settings,
@@ -304,6 +304,7 @@ impl Agent for Spoof {
         let Ok(joining) = moved.state.downcast::<Leavers>() else {
             return;
         };
+        // Transferred connections are accepted even above `limits.connections`.
         for (ends, spoofed) in *joining {
             if self.all.contains_key(&ends) {
                 continue;

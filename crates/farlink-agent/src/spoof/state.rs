@@ -72,7 +72,7 @@ pub(super) struct Count {
     pub(super) no_room: u64,
 }
 
-/// Decision on a segment.
+/// Decision on a segment of either end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Disposition {
     Forward,

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Item {
     /// Number that the link gave to the packet.
     pub token: u32,
-    /// Bytes.
+    /// Length of the packet in bytes.
     pub len: u32,
 }
 
@@ -39,7 +39,7 @@ impl FrameKind {
     pub const NAMES: [&str; 8] = ["I", "UI", "RR", "REJ", "SREJ", "SABME", "UA", "STATUS"];
 }
 
-/// A frame.
+/// Frame of a link-layer protocol.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
     /// Kind of the frame.
@@ -57,7 +57,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// A frame without a packet.
+    /// Creates a frame without a packet.
     pub fn control(kind: FrameKind, nr: u8, poll: bool) -> Self {
         Self {
             kind,

@@ -9,7 +9,7 @@ use farlink_tcp::{Instant, Interval};
 /// the answer to a poll resets the count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GiveUp {
-    /// Retries for ever.
+    /// Retransmits without limit.
     Never,
     /// Exchanges SABME and UA. Both ends discard all queued packets and restart their numbering at
     /// 0.
@@ -48,7 +48,7 @@ pub enum RetryFrom {
 /// Effect of a UA on the receiving side of the station that gets it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
-    /// Nothing.
+    /// No effect.
     None,
     /// The peer restarted its numbering at 0.
     Renewed,
@@ -200,7 +200,7 @@ impl Station {
         }
     }
 
-    /// An N(R) came.
+    /// Handles a received N(R).
     #[inline]
     pub(super) fn on_ack(&mut self, now: Instant, nr: u8, outcomes: &mut Vec<Outcome>) {
         if self.awaiting_ua {
@@ -234,7 +234,7 @@ impl Station {
         }
     }
 
-    /// The peer answered a poll.
+    /// Resets the time-out count, because the peer answered a poll.
     pub(super) fn answered(&mut self) {
         self.retries = 0;
     }

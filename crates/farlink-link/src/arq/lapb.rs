@@ -24,7 +24,7 @@ pub struct LapbConfig {
     /// Set if the first frame after a T1 time-out sets the poll bit, so that the peer acknowledges
     /// it at once (X.25, 2.4.5.9).
     pub poll: bool,
-    /// From when T1 runs.
+    /// Start of timer T1.
     pub retry_from: RetryFrom,
     /// Action after N2 time-outs in a row.
     pub give_up: GiveUp,
@@ -156,7 +156,7 @@ impl Lapb {
         }
     }
 
-    /// The receiving side begins again.
+    /// Resets the receiving side.
     fn renew(&mut self) {
         self.rejecting = false;
         self.reject_due = false;

@@ -5,7 +5,7 @@ use farlink_tcp::Interval;
 /// Invalid parameter of a link-layer protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ArqError {
-    /// Not a modulus.
+    /// Modulus other than 8 and 128.
     #[error("sequence numbers modulo {0} cannot be: write 8 or 128")]
     Modulus(u8),
     /// Window too large for the modulus of the sequence numbers.
@@ -13,17 +13,17 @@ pub enum ArqError {
         "a window of {window} frames cannot be: with numbers modulo {modulus} write 1 to {most}"
     )]
     Window {
-        /// Window that was asked for.
+        /// Requested window.
         window: u8,
         /// Modulus that was asked for.
         modulus: u8,
         /// Largest window of this protocol.
         most: u8,
     },
-    /// No time.
+    /// Timer of 0 s; the value is the timer's name.
     #[error("{0} of 0 s cannot be: write a time above it")]
     NoTime(&'static str),
-    /// No try.
+    /// N2 of 0.
     #[error("N2 = 0 would never send again: write 1 or more")]
     NoTry,
 }

@@ -29,7 +29,7 @@ pub struct ArqConfig {
 }
 
 impl ArqConfig {
-    /// Length of a frame.
+    /// Returns the length of a frame in bytes.
     #[inline]
     fn bytes(&self, frame: &Frame) -> u32 {
         match frame.kind {
@@ -48,7 +48,7 @@ pub struct Full;
 /// of a transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tag {
-    /// Flow and direction.
+    /// Flow and direction of the data.
     pub stream: u32,
     /// First sequence number.
     pub seq: u32,
@@ -119,20 +119,20 @@ pub enum Output {
     /// A frame with the packet has left the transmitter. Reported only after
     /// [`ArqLink::report_departures`].
     Sent {
-        /// Direction.
+        /// Direction, 0 or 1: the end that sent the packet or frame.
         from: usize,
         /// Number of the packet.
         packet: u32,
         /// Set if an earlier frame with the packet had already left.
         again: bool,
     },
-    /// Lost.
+    /// Lost on the link.
     Lost {
-        /// Direction.
+        /// Direction, 0 or 1: the end that sent the packet or frame.
         from: usize,
         /// Number of the packet.
         packet: u32,
-        /// Why.
+        /// Cause of the loss.
         cause: DropCause,
     },
 }
@@ -160,25 +160,25 @@ pub struct ArqStats {
     pub competing: u64,
     /// Packets that arrived for the first time; `delay` sums their delays.
     pub accepted: u64,
-    /// Sum of these times.
+    /// Sum over `accepted` packets of the ns from handover to the MAC until arrival.
     pub delay: u64,
     /// Frames that the MAC gave up because the medium was never free.
     pub access_failures: u64,
-    /// Most frames unacknowledged at once.
+    /// Maximum number of unacknowledged frames.
     pub window_max: u64,
     /// Integral of the number of unacknowledged frames over time (frames times ns), up to its last
     /// change.
     window_area: u128,
 }
 
-/// A frame that was sent.
+/// Record of a frame that was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SentFrame {
     /// Time at which the last bit left the transmitter.
     pub at: Instant,
-    /// Direction.
+    /// Direction, 0 or 1: the end that sent the packet or frame.
     pub from: usize,
-    /// The frame.
+    /// Frame that was sent.
     pub frame: Frame,
     /// Length on the wire in bytes.
     pub bytes: u32,
@@ -222,7 +222,7 @@ struct Half {
     frames: ArqStats,
 }
 
-/// A link at work.
+/// Link with a link-layer protocol and the state of its directions.
 #[derive(Debug)]
 pub struct ArqLink {
     config: ArqConfig,
@@ -560,7 +560,7 @@ impl ArqLink {
 }
 
 impl Half {
-    /// Gives a packet a token.
+    /// Stores a packet. Returns its token.
     #[inline]
     fn store(&mut self, held: CarriedPacket) -> u32 {
         if let Some(token) = self.free.pop() {

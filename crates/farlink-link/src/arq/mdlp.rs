@@ -28,7 +28,7 @@ pub struct MdlpConfig {
     /// Set if an SREJ is repeated when the frame that a later SREJ requested arrives first. The
     /// loss of the last SREJ cannot be detected that way.
     pub srej_repeat: bool,
-    /// From when T200 runs.
+    /// Start of timer T200.
     pub retry_from: RetryFrom,
     /// Action after N2 time-outs in a row.
     pub give_up: GiveUp,

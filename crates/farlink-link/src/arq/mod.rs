@@ -162,7 +162,7 @@ impl Entity {
         }
     }
 
-    /// The deadline is there.
+    /// Handles the timers that are due.
     #[inline]
     pub fn timeout(&mut self, now: Instant, outcomes: &mut Vec<Outcome>) {
         match self {

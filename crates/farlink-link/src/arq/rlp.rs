@@ -177,7 +177,7 @@ impl Rlp {
         }
     }
 
-    /// A period is over.
+    /// Handles the end of a status period.
     pub(super) fn timeout(&mut self, now: Instant, outcomes: &mut Vec<Outcome>) {
         if self.status_at > now {
             return;

@@ -4,10 +4,10 @@ use farlink_channel::DropCause;
 use farlink_channel::fec::BlockCode;
 use farlink_tcp::Interval;
 
-/// Limit of a queue.
+/// Limit on the packets that wait in a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueueLimit {
-    /// Everything.
+    /// No limit.
     Unlimited,
     /// Number of packets.
     Packets(u32),
@@ -84,14 +84,14 @@ impl LinkConfig {
 pub struct LinkStats {
     /// Packets that left the transmitter.
     pub packets: u64,
-    /// Their IP bytes.
+    /// IP bytes of these packets.
     pub bytes: u64,
     /// Nanoseconds in which the transmitter was sending. With a rate trace, nanoseconds in which it
     /// had something to send.
     pub busy: u64,
     /// Maximum number of packets that waited at once.
     pub queue_max: u64,
-    /// Packets marked.
+    /// Number of packets with an ECN mark.
     pub marks: u64,
     /// Packets with data that left the transmitter.
     pub data: u64,

@@ -9,16 +9,16 @@ use farlink_wire::id::{LinkId, PacketId};
 pub enum Fate {
     /// Lost at time `at`.
     Lost {
-        /// Why.
+        /// Cause of the loss.
         cause: DropCause,
         /// Time of the loss.
         at: Instant,
     },
-    /// Arrives.
+    /// Arrives at the far end.
     Arrives {
         /// Time of arrival.
         at: Instant,
-        /// With changed bits.
+        /// Set if the channel changed bits.
         corrupt: bool,
         /// Number of duplicates that the channel made.
         copies: u8,

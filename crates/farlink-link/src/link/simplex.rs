@@ -27,7 +27,7 @@ use farlink_wire::packet::Packet;
 use queue::{DATA, LENGTH, LOW, OTHER, Queue, priority};
 use transmitter::{Propagation, Transmitter};
 
-/// A packet on its way.
+/// Packet in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct InFlight {
     /// Arrival time at the far end.
@@ -103,7 +103,7 @@ pub(super) struct Features {
 }
 
 impl Simplex {
-    /// An idle link.
+    /// Creates an idle direction.
     pub fn new(config: LinkConfig, channel: Channel) -> Self {
         Self {
             in_flight: Ring::new(),
@@ -235,7 +235,7 @@ impl Simplex {
         self.with_flags()
     }
 
-    /// Parameters.
+    /// Returns the parameters.
     pub fn config(&self) -> &LinkConfig {
         &self.config
     }

@@ -84,7 +84,7 @@ pub struct Aloha {
     pub attempts: u32,
 }
 
-/// Course of a frame.
+/// Result of the transmissions of one frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct AlohaTurn {
     /// Time at which the last bit left, or the end of the last slot if the MAC gave up the frame.

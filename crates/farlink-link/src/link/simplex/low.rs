@@ -26,7 +26,7 @@ struct Waiting {
     packed: u32,
 }
 
-/// The low class.
+/// Packets that wait in the low class.
 #[derive(Debug, Default)]
 pub(super) struct LowClass {
     waiting: VecDeque<Waiting>,

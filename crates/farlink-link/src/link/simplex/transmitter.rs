@@ -23,7 +23,7 @@ pub(super) struct Transmitter {
 /// Propagation from the transmitter to the far end.
 #[derive(Debug, Default)]
 pub(super) struct Propagation {
-    /// Delay of the parameters.
+    /// Copy of the configured delay.
     pub(super) delay: Interval,
     /// Earliest arrival time of later packets that keep the order.
     pub(super) last_arrival: Instant,

@@ -25,7 +25,7 @@ const FASTEST: u64 = 100_000_000_000;
 /// Set of packets that a direction forwards early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) enum EarlyForwarding {
-    /// None.
+    /// No packet is forwarded early.
     Off,
     /// Each packet whose next link admits it early.
     Each,
@@ -36,7 +36,7 @@ pub(in super::super) enum EarlyForwarding {
 /// Packet that was admitted before its arrival.
 #[derive(Clone, Copy, Debug)]
 struct EarlyPacket {
-    /// Arrival time.
+    /// Arrival time at this direction.
     comes: Instant,
     /// Time at which the packet will have left the transmitter.
     leaves: Instant,
