@@ -197,8 +197,7 @@ impl Spoofed {
             return Disposition::Forward;
         }
         let (start, end) = (segment.seq, segment.seq.at(u64::from(len)));
-        let fin = segment.flags.has(Flags::FIN);
-        let taken = if fin {
+        let disposition = if segment.flags.has(Flags::FIN) {
             Disposition::Forward
         } else {
             Disposition::Absorb
@@ -206,7 +205,7 @@ impl Spoofed {
         if end.diff(self.acked) <= 0 {
             // The ACK of this data was lost. The far end or the agent has the data.
             self.acknowledge(settings, None, out);
-            return taken;
+            return disposition;
         }
         if let (Some(stamps), true) = (segment.options.timestamps, start.diff(self.next) <= 0) {
             self.clock = stamps.value;
@@ -221,7 +220,7 @@ impl Spoofed {
             if self.acked == self.next {
                 self.acknowledge(settings, Some(start), out);
             }
-            return taken;
+            return disposition;
         }
         let fits = self.has_room(settings, len);
         let passed = end.diff(self.next) <= 0;
@@ -240,7 +239,7 @@ impl Spoofed {
             self.set_timer(now);
         }
         if waits || passed && !self.may_be_lost(now) {
-            return taken;
+            return disposition;
         }
         Disposition::Forward
     }
