@@ -86,10 +86,7 @@ class Advice:
     other: str
     """TCP of the transfer that shares the path."""
     delays: Mapping[str, tuple[Estimate, Estimate]]
-    """Mean and 99 % quantile of a call's delay beside each transfer.
-
-    "nothing else" is the idle link.
-    """
+    """Mean and 99 % delay of a call beside each transfer; "nothing else" is an idle link."""
     window: int
     """Advised receive window (bytes)."""
     initial_window: int

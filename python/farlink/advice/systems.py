@@ -6,10 +6,7 @@ from dataclasses import dataclass
 __all__ = ["Block", "systems"]
 
 _USUAL_MAX = 6 * 2**20
-"""Default of Linux for tcp_rmem[2], the largest receive buffer (net/ipv4/tcp.c, tcp_init.
-
-Bytes).
-"""
+"""Linux's default largest receive buffer, tcp_rmem[2] (bytes; net/ipv4/tcp.c, tcp_init)."""
 
 _SSH = 2 * 2**20
 """Window of an OpenSSH channel (channels.h, CHAN_SES_WINDOW_DEFAULT; bytes)."""

@@ -394,10 +394,7 @@ class Work:
         champions: Mapping[int, tuple[Setting, str]],
         extra: Sequence[tuple[str, Setting]],
     ) -> tuple[SizeResult, ...]:
-        """Report each size from fresh runs.
-
-        The present, the advised, and the best TCP of a size.
-        """
+        """Compare the present, the advised and the best TCPs at each size, over fresh runs."""
         rows: list[tuple[str, Setting]] = [("now", present)]
         is_end = not any(best is item for _, item in extra)
         if best is not present and is_end:

@@ -69,7 +69,7 @@ class Connection:
 
     @property
     def name(self) -> str:
-        """Number and ends."""
+        """Number of the connection, and the addresses of its ends."""
         return f"{self.number}: {self.opener} - {self.responder}"
 
     @property

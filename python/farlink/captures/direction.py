@@ -102,7 +102,7 @@ class Direction:
     acks: dict[str, Array]
     """Columns: time, ack, window (scaled, in bytes)."""
     sacks: dict[str, Array]
-    """time, left, right."""
+    """Columns: time, left, right (edges of SACK blocks)."""
     ahead: dict[str, Array]
     """Columns: time, rtt. Round trips from the capture point to the receiver and back (s)."""
     behind: dict[str, Array]

@@ -69,7 +69,7 @@ def advise(
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Say what limits a link, which TCP and settings help, and how sure that is.
+    """Report what limits a link, and which TCP and settings help, with intervals.
 
     Prints the page in Markdown.
     """

@@ -75,10 +75,10 @@ def compare(
 ) -> None:
     """Simulate and emulate the same transfer, side by side (Linux, root).
 
-    Both sides have the same buffers, segments one by one, and the scenario's jitter of hosts.
-    Exit code 1: the machine was too late for the path, and not all is judged.
+    Both sides have the same buffers, no segmentation offload, and the scenario's host jitter. Exit
+    code 1: packets were too late on this machine, so that some results are not judged.
 
-    With --capture: lay simulations of the fitted path over a connection that was captured.
+    With --capture: compare a captured connection with simulations of the path fitted to it.
     """
     names = text.names(tcp)
     if out is not None:

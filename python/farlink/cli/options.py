@@ -77,7 +77,7 @@ Cluster = Annotated[
     str, declare("--cluster", "Simulate on a Dask cluster instead: tcp://host:8786.", "URL")
 ]
 
-# Figures.
+# Options of figures.
 FigureSize = Annotated[
     str | None,
     declare("--figure-size", "Size of figures: page, column, slide, or inches as 3.4x2.5.", "SIZE"),
@@ -86,7 +86,7 @@ Fonts = Annotated[
     str | None, declare("--fonts", "Fonts of figures: sans, or tex (Computer Modern).", "NAME")
 ]
 
-# Emulation.
+# Options of the emulator.
 KernelTcp = Annotated[list[str], tcp("TCP of the hosts' kernels.", "NAME")]
 Endpoint = Annotated[
     list[str],

@@ -133,10 +133,7 @@ def write_json(path: Path, pieces: "Iterable[str]") -> None:
 
 @contextmanager
 def told_at_the_end(quiet: bool) -> "Iterator[Callable[[Callable[[], None]], None]]":
-    """Yield a function that calls a printer, and raise the first printing error at the end.
-
-    If `quiet`, the printer is not called.
-    """
+    """Yield a function that calls a printer unless `quiet`; raise its first error at the end."""
     failures: list[OSError] = []
 
     def tell(prints: Callable[[], None]) -> None:

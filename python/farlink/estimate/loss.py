@@ -38,10 +38,7 @@ class LossFit:
 
     @property
     def aic(self) -> float:
-        """Akaike's criterion, 2 free - 2 log_likelihood.
-
-        The model with the smaller value is better.
-        """
+        """Akaike's criterion, 2 free - 2 log_likelihood; the smaller value is better."""
         return 2 * self.free - 2 * self.log_likelihood
 
 

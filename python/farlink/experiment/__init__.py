@@ -1,8 +1,8 @@
-"""Experiments: design points, one executor, one store.
+"""Experiments: simulate design points, and keep their numbers in a store.
 
-A `Point` is a scenario with everything said, and named factors. An `Experiment` simulates
-points on threads, or on any executor with the interface of `concurrent.futures`, and keeps their
-numbers, in memory or in a `Store`: Parquet files in a folder, queried with DuckDB.
+A `Point` is a resolved scenario with named factors. An `Experiment` simulates points on threads or
+on a `concurrent.futures` executor. It keeps their numbers in memory or in a `Store`, a folder of
+Parquet files that DuckDB queries.
 
 >>> from farlink.experiment import Experiment, Point
 >>> lab = Experiment("results", jobs=2)  # doctest: +SKIP

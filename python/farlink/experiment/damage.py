@@ -85,10 +85,7 @@ def name_file(snapshot: Snapshot) -> None:
 
 
 def _check(rows: table.Rows, part: Content) -> None:
-    """Raise `ValueError` if the rows do not fit the footer.
-
-    They must cover its runs, with equally many rows for each run of a point.
-    """
+    """Raise `ValueError` unless the rows cover the runs of the footer, equally many per run."""
     pairs, counts = np.unique(
         np.stack([rows.point.codes, rows.run], axis=1), axis=0, return_counts=True
     )

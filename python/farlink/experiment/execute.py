@@ -29,16 +29,10 @@ _TASK_S = 0.5
 """Duration of a task (s): far above its overhead, and short enough for a quick Ctrl-C."""
 
 _ROUNDS = 3
-"""Smallest number of tasks per worker into which the remaining work is cut.
-
-Workers then finish at nearly the same time.
-"""
+"""Least tasks per worker for the remaining work, so that all workers finish together."""
 
 _BLOCK = 8
-"""Number of consecutive runs of a point that stay in one task if they fit.
-
-A task parses the scenario once for all its runs of a point.
-"""
+"""Consecutive runs of a point in a block; a task parses a scenario once for all of them."""
 
 _LOOK_S = 0.2
 
@@ -127,7 +121,7 @@ _Submit = Callable[[Sequence[Part]], "Future[Done]"]
 
 @dataclass
 class _Shift:
-    """Call of `Team.work`."""
+    """State of one call of `Team.work`."""
 
     blocks: "deque[Part]"
     submit: _Submit

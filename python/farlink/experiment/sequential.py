@@ -80,10 +80,7 @@ class Rule:
         return _level(tuple(self.looks))
 
     def next_look(self, runs: int) -> int | None:
-        """Return the number of runs of the next interim analysis after `runs`.
-
-        None after the last.
-        """
+        """Return the number of runs at the next interim analysis; None after the last."""
         return next((look for look in self.looks if look > runs), None)
 
     def half_width(self, deviation: float, runs: int) -> float:

@@ -108,10 +108,7 @@ class Tuned:
 
     @cached_property
     def table(self) -> "pd.DataFrame":
-        """Table with a row per trial.
-
-        Levels, mean value, number of runs, and whether it was pruned.
-        """
+        """Trials as a data frame: levels, mean value, number of runs, and whether pruned."""
         import pandas as pd
 
         return pd.DataFrame(

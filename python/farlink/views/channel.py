@@ -93,10 +93,7 @@ def _text(value: float) -> str:
 
 
 def _path_text(lost: "Sequence[bool] | np.ndarray[Any, Any]", width: int) -> str:
-    """Return a line of text with a character per packet: # lost, . delivered.
-
-    It starts ten packets before the first loss.
-    """
+    """Return a character per packet, from ten before the first loss: # lost, . delivered."""
     import numpy as np
 
     array = np.asarray(lost)

@@ -23,10 +23,7 @@ class Screen(Console):
         raise  # what the caller has caught
 
     def print(self, *objects: Any, **keywords: Any) -> None:  # noqa: ANN401 (as rich has it)
-        """Print lines and tables.
-
-        A table whose numbers do not fit is made wider than the screen.
-        """
+        """Print lines and tables; a table is wider than the screen if its numbers need it."""
         before = self._width
         shown = [self._safe(item) for item in objects]
         for item in shown:

@@ -8,10 +8,7 @@ __all__ = ["printable", "spell_all", "spelled"]
 
 
 def printable(text: str) -> str:
-    """Replace control characters and lone surrogates by escapes.
-
-    Names of files and keys may contain any character.
-    """
+    """Replace control characters and lone surrogates (of file names, say) by escapes."""
     return "".join(
         item if item.isprintable() or item == "\n" else item.encode("unicode_escape").decode()
         for item in text

@@ -1,4 +1,4 @@
-"""Sweeps as tables."""
+"""Table of the result of a sweep."""
 
 from typing import TYPE_CHECKING, Any
 
