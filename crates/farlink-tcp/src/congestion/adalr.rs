@@ -1,9 +1,8 @@
-//! TCP with adaptive delay and loss response: Omueti and Trajkovic 2007.
+//! TCP with adaptive delay and loss response (Omueti and Trajkovic 2007).
 //!
-//! Reno's window, with increases scaled by the round-trip time until the first
-//! loss, a peer's window taken for larger than advertised, and a gentler way
-//! with partial ACKs and time-outs. The printed algorithm has gaps and
-//! ambiguities; each is a parameter, and `docs/tcp/adalr-sack.md` has them all.
+//! Changes to Reno: growth scaled by the RTT until the first loss, a receive window taken larger
+//! than advertised, and milder reactions to partial ACKs and time-outs. The printed algorithm has
+//! gaps and ambiguities; each is a parameter, and `docs/tcp/adalr-sack.md` explains them.
 
 use super::counting::AckCounting;
 use super::extras::access;
@@ -23,16 +22,15 @@ pub struct Adalr {
     counting: AckCounting,
     cwnd: u64,
     ssthresh: u64,
-    /// The threshold follows the peer's window until a loss sets it.
+    /// Set while ssthresh follows the peer's window, which ends at the first loss.
     follow: bool,
     /// Scaling component, equation (1).
     rho: f64,
-    /// Position after the highest byte sent when the last loss was seen; zero
-    /// before the first loss (`snd_recover`).
+    /// SND.MAX at the last loss; zero before the first loss (`snd_recover`).
     recover: Offset,
     /// `follow` and `recover` before a loss, for undo.
     before: Option<(bool, Offset)>,
-    /// Window that the peer advertised last.
+    /// Last advertised receive window in bytes.
     advertised: u64,
 }
 
@@ -56,7 +54,7 @@ struct Settings {
     retransmit_limit: u32,
 }
 
-/// Form in which the peer's window is increased.
+/// Formula that enlarges the peer's window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Rwnd {
     MultSqrt,
@@ -73,7 +71,7 @@ enum Deflation {
     Rfc6582,
 }
 
-/// Form of Algorithm 2 with a scoreboard.
+/// Form of Algorithm 2 with a SACK scoreboard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum SackPartialAck {
     Room,
@@ -81,7 +79,7 @@ enum SackPartialAck {
     None,
 }
 
-/// Builds a parameter that takes one of some words; the first is the default.
+/// Builds a parameter with a choice of words; the first word is the default.
 const fn choice(name: &'static str, doc: &'static str, words: &'static [Word]) -> Parameter {
     Parameter {
         name,
@@ -285,7 +283,7 @@ impl Adalr {
         }
     }
 
-    /// Equation (1), for the RTT that the retransmission timer samples.
+    /// Updates rho by equation (1) from RTTs that the retransmission timer samples.
     fn sample(&mut self, ack: &Ack) {
         let Some(timer) = ack.rtt_sample else { return };
         let rtt = if self.settings.timer_clock {
@@ -299,8 +297,8 @@ impl Adalr {
             .max(s.rho_min);
     }
 
-    /// sqrt(rho)/n, or the other reading. The root is exact to the last bit on
-    /// every machine (IEEE 754 wants it so).
+    /// Returns sqrt(rho)/n, or sqrt(rho/n) as the other interpretation. IEEE 754 requires the exact
+    /// rounding of square roots, so results are equal on all machines.
     fn factor(&self, n: f64) -> f64 {
         if self.settings.root_of_quotient {
             (self.rho / n).sqrt()
@@ -309,12 +307,12 @@ impl Adalr {
         }
     }
 
-    /// No loss yet, and a long round trip.
+    /// Returns whether growth is scaled: no loss yet, and rho above the breakpoint.
     fn boosts(&self) -> bool {
         self.recover == 0 && self.rho >= self.settings.breakpoint
     }
 
-    /// The window of the conditions of Algorithm 1.
+    /// Returns the receive window used in the conditions of Algorithm 1.
     fn conditions_window(&self, mss: u64) -> u64 {
         if self.settings.increased_in_conditions {
             self.peer_window(self.advertised, mss)
@@ -323,7 +321,7 @@ impl Adalr {
         }
     }
 
-    /// Algorithm 1, below the threshold.
+    /// Grows cwnd below ssthresh by Algorithm 1.
     fn slow_start(&mut self, cx: &Context<'_>, bytes: u64) {
         let (ssthresh, wnd) = (self.ssthresh, self.conditions_window(cx.mss));
         let reno = self.counting.slow_start(self.cwnd, ssthresh, bytes, cx.mss);
@@ -354,11 +352,11 @@ impl Adalr {
         if !covered && !self.settings.gaps_hold {
             self.cwnd += reno;
         }
-        // As in the simulator that the authors changed.
+        // cwnd stops at ssthresh as in ns-2, which the authors extended.
         self.cwnd = self.cwnd.min(ssthresh);
     }
 
-    /// Algorithm 1, above the threshold.
+    /// Grows cwnd above ssthresh by Algorithm 1.
     fn avoid_congestion(&mut self, cx: &Context<'_>, bytes: u64) {
         let long = self.rho >= self.settings.breakpoint;
         let lost = long && self.recover != 0;
@@ -379,7 +377,8 @@ impl Adalr {
         window.saturating_sub(acked) + 2 * mss
     }
 
-    /// The threshold is the loss's from now on, and nothing is stretched any more.
+    /// Ends the phase before the first loss: ssthresh no longer follows the peer's window, and
+    /// growth is no longer scaled.
     fn lost(&mut self, cx: &Context<'_>) {
         self.follow = false;
         self.recover = cx.snd_max;
@@ -451,7 +450,7 @@ impl UndoReduction for Adalr {
         self.before = Some((self.follow, self.recover));
     }
 
-    /// Restores the state before the first loss, the stretched window included.
+    /// Restores the state before the first loss, including the scaled growth.
     fn on_spurious(&mut self, _cx: &Context<'_>, undone: &Undone) {
         self.cwnd = undone.window;
         self.ssthresh = undone.ssthresh;

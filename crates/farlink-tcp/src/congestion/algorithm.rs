@@ -1,26 +1,26 @@
 //! Description of an algorithm: name, parameters, constructor.
 //!
-//! Whoever reads scenarios, prints tables or writes the schema goes by these
-//! descriptions, so a new algorithm is its own file and its line in the list.
+//! The scenario reader, the printed tables and the schema are built from these descriptions. A new
+//! algorithm needs its own file and one line in the list.
 
 use super::{ByteCounting, CongestionControl, Extras, Metric};
 pub use crate::key::{Kind as Range, Value as Setting};
 use crate::time::Interval;
 use std::fmt;
 
-/// An algorithm of the congestion-control axis.
+/// A congestion-control algorithm.
 pub struct Algorithm {
-    /// Name in scenarios: a bare word.
+    /// Name in scenarios, in lower case without spaces.
     pub name: &'static str,
     /// Summary in one line.
     pub summary: &'static str,
     /// Parameters with their defaults.
     pub parameters: &'static [Parameter],
-    /// Metrics of its inner state.
+    /// Metrics of the algorithm's internal state.
     pub metrics: &'static [Metric],
     /// Parts of [`Config`](crate::Config) that the algorithm uses; it ignores the others.
     pub inputs: &'static [Input],
-    /// Owner of cwnd while losses are repaired, with these parameters.
+    /// Function from parameters to the owner of cwnd during recovery.
     pub recovery_window: fn(&Control) -> RecoveryWindow,
     /// Abilities beside its window.
     pub extras: Extras,
@@ -28,29 +28,33 @@ pub struct Algorithm {
     pub build: fn(&Control, Start) -> Box<dyn CongestionControl>,
 }
 
-/// A part of [`crate::config::Config`] that an algorithm may go by or not.
+/// A part of [`crate::config::Config`] that an algorithm may use or ignore.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Input {
-    /// Anything at all: it has a window.
+    /// Set by every algorithm that has a congestion window.
     Window,
     /// [`WindowConfig::initial`](crate::config::WindowConfig::initial).
     InitialWindow,
     /// [`WindowConfig::initial_ssthresh`](crate::config::WindowConfig::initial_ssthresh).
     InitialSsthresh,
-    /// [`WindowConfig::byte_counting`](crate::config::WindowConfig::byte_counting): it opens the window by ACKs.
+    /// [`WindowConfig::byte_counting`](crate::config::WindowConfig::byte_counting), for algorithms
+    /// whose window grows by ACKs.
     ByteCounting,
-    /// Use of the window ([`WindowConfig::cwnd_validation`](crate::config::WindowConfig::cwnd_validation),
+    /// Growth only while cwnd is used
+    /// ([`WindowConfig::cwnd_validation`](crate::config::WindowConfig::cwnd_validation),
     /// [`WindowConfig::cwnd_limit`](crate::config::WindowConfig::cwnd_limit)).
     WindowUse,
     /// [`WindowConfig::idle_restart`](crate::config::WindowConfig::idle_restart).
     IdleRestart,
-    /// [`WindowConfig::pacing`](crate::config::WindowConfig::pacing): it has no rate of its own.
+    /// [`WindowConfig::pacing`](crate::config::WindowConfig::pacing), for algorithms without a
+    /// pacing rate of their own.
     Pacing,
-    /// Data in flight when a loss is found ([`Config::reduce_from`](crate::Config::reduce_from)).
+    /// Bytes in flight when a loss is detected
+    /// ([`Config::reduce_from`](crate::Config::reduce_from)).
     FlightAtLoss,
-    /// Data in flight at a time-out.
+    /// Bytes in flight at a time-out.
     FlightAtTimeout,
-    /// The window that a recovery ends with ([`crate::config::NewRenoExit`]).
+    /// Window at the end of a recovery ([`crate::config::NewRenoExit`]).
     RecoveryExit,
 }
 
@@ -70,18 +74,18 @@ impl Input {
     ];
 }
 
-/// Owner of cwnd while losses are repaired.
+/// Owner of cwnd during loss recovery.
 ///
-/// PRR ([`Recovery::Sack`](crate::config::Recovery::Sack)) leads cwnd to the ssthresh that a loss
-/// set. Over a controller whose ssthresh means something else, PRR would hold cwnd at what each
-/// ACK lets out, and the window would never come back. The controller is the only one to answer:
-/// no profile and no key changes it.
+/// PRR ([`Recovery::Sack`](crate::config::Recovery::Sack)) brings cwnd down to the ssthresh that a
+/// loss set. For a controller whose ssthresh has another meaning, PRR would hold cwnd at what each
+/// ACK delivers, and cwnd would never recover. Only the algorithm decides; no profile or key
+/// changes the owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecoveryWindow {
-    /// Recovery reduces cwnd to the controller's ssthresh, by PRR where it is on.
+    /// Recovery reduces cwnd to the controller's ssthresh, with PRR if it is on.
     Ssthresh,
-    /// The controller alone sets cwnd. Linux: `tcp_cong_control` calls `cong_control` of the
-    /// controller in the place of `tcp_cwnd_reduction`.
+    /// Only the controller sets cwnd. Linux: `tcp_cong_control` calls the controller's
+    /// `cong_control` instead of `tcp_cwnd_reduction`.
     Controller,
 }
 
@@ -92,29 +96,29 @@ pub struct Parameter {
     pub name: &'static str,
     /// Meaning, with its source.
     pub doc: &'static str,
-    /// Value unless set; also says of what kind it is.
+    /// Default value, which also determines the kind of the parameter.
     pub default: Setting,
     /// Range of values.
     pub range: Range,
 }
 
-/// An algorithm with a value for each of its parameters.
+/// An algorithm with a value for each parameter.
 #[derive(Clone)]
 pub struct Control {
     algorithm: &'static Algorithm,
     settings: Vec<Setting>,
 }
 
-/// Initial values of an algorithm.
+/// Initial state of a controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Start {
     /// Initial window in bytes.
     pub window: u64,
     /// Initial slow-start threshold in bytes; `u64::MAX` is unlimited.
     pub ssthresh: u64,
-    /// Value of an ACK that opens the window.
+    /// Rule for the growth of the window per ACK.
     pub byte_counting: ByteCounting,
-    /// Segments leave spread over the round trip and not as ACKs let them
+    /// Set if segments are spread over the RTT instead of being clocked by ACKs
     /// ([`crate::config::WindowConfig::pacing`]).
     pub paced: bool,
 }
@@ -130,17 +134,17 @@ impl Default for Start {
     }
 }
 
-/// Why a setting was refused.
+/// Reason why a setting was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SettingError {
-    /// The algorithm has no such parameter.
+    /// The algorithm has no parameter of this name.
     Unknown,
     /// The value is of another kind or out of range.
     OutOfRange,
 }
 
 impl Control {
-    /// The algorithm with its defaults.
+    /// Returns the algorithm with default values.
     pub fn new(algorithm: &'static Algorithm) -> Self {
         let settings = algorithm.parameters.iter().map(|p| p.default).collect();
         Self {
@@ -149,11 +153,11 @@ impl Control {
         }
     }
 
-    /// With a parameter changed. For rows of the table of variants.
+    /// Returns the control with one parameter changed. For rows of the table of variants.
     ///
-    /// # Panics
-    /// If there is no such parameter or the value is out of range: rows are
-    /// fixed, and a test builds each.
+    /// // # Panics
+    /// // If there is no parameter `name` or the value is out of range. The rows are constants, and
+    /// a test builds each.
     #[must_use]
     pub fn with(mut self, name: &str, setting: Setting) -> Self {
         if let Err(error) = self.set(name, setting) {
@@ -193,8 +197,8 @@ impl Control {
         (self.algorithm.build)(self, start)
     }
 
-    /// Value of a number. Like the getters below it panics if the algorithm has
-    /// no such parameter, which is a mistake in its file.
+    /// Returns the value of a number parameter. This getter and those below panic if the algorithm
+    /// has no parameter `name` of that kind, which is an error in its file.
     pub fn number(&self, name: &str) -> f64 {
         match self.get(name) {
             Setting::Number(x) => x,
@@ -202,7 +206,7 @@ impl Control {
         }
     }
 
-    /// Value of a whole number.
+    /// Returns the value of a whole-number parameter.
     pub fn count(&self, name: &str) -> u32 {
         match self.get(name) {
             Setting::Count(n) => n,
@@ -319,7 +323,8 @@ mod tests {
         assert_ne!(reno, reno.clone().with("mss_over_8", Setting::Flag(true)));
     }
 
-    /// Byte counting belongs to algorithms that grow by ACKs, dummy segments to TCP Peach.
+    /// Only algorithms whose window grows by ACKs use byte counting; only TCP-Peach sends dummy
+    /// segments.
     #[test]
     fn byte_counting_and_dummy_segments_belong_to_some() {
         let those = |what: fn(&Control) -> bool| -> Vec<_> {

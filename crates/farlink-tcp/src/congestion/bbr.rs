@@ -1,10 +1,9 @@
-//! BBR, version 1: a model of the path instead of its losses
+//! BBR version 1: controls rate and window by a model of the path instead of by losses
 //! (draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al. 2016).
 //!
-//! The rate is that of the bottleneck as delivery-rate samples show it, the
-//! window a multiple of that rate times the least round trip. Section numbers
-//! are the draft's. The order of steps and what the draft leaves open follow
-//! Linux's tcp_bbr.c.
+//! The rate is the bottleneck bandwidth from delivery-rate samples. The window is a multiple of
+//! this bandwidth times the least RTT. Section numbers are those of the draft. The order of steps,
+//! and what the draft leaves open, follow Linux's tcp_bbr.c.
 
 mod aggregation;
 mod model;
@@ -27,21 +26,21 @@ use policer::{Finding, Policer, Totals};
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// `BBRMinPipeCwnd` in segments (4.2.3).
 const MIN_WINDOW: u64 = 4;
-/// Send quanta of headroom in what is wanted in flight (4.2.3.2).
+/// Number of send quanta added to the inflight target as headroom (4.2.3.2).
 const QUANTA: f64 = 3.0;
 
-/// The state machine (4.1.1, 4.3).
+/// State machine (4.1.1, 4.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Startup,
     Drain,
-    /// In this phase of [`CYCLE`].
+    /// Probing, in this phase of [`CYCLE`].
     ProbeBw(usize),
-    /// With the end of the least time in it, once the pipe is small enough.
+    /// `ProbeRTT`, with the earliest time of its end once in-flight data is small enough.
     ProbeRtt(Option<Instant>),
 }
 
-/// State of the repair of a loss.
+/// State of loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Repair {
     None,
@@ -51,16 +50,16 @@ enum Repair {
     Timeout(Offset),
 }
 
-/// Values of the parameters that several steps use.
+/// Values of parameters.
 #[derive(Debug)]
 struct Settings {
     startup_gain: f64,
     window_gain: f64,
     probe_rtt_time: Interval,
-    /// Share of the bandwidth at which a gain of one paces.
+    /// Pacing rate at a gain of one, as a share of the bandwidth.
     pace: f64,
     mixed_phase: bool,
-    /// Window in even numbers of segments, with two more in the probing phase.
+    /// Rounds cwnd to an even number of segments, with two more in the probing phase.
     even_window: bool,
     unpaced: u64,
 }
@@ -73,12 +72,13 @@ pub struct Bbr {
     cwnd: u64,
     initial_window: u64,
     ssthresh: u64,
-    /// Window before recovery or `ProbeRTT`.
+    /// cwnd before recovery or `ProbeRTT`.
     prior_cwnd: u64,
     repair: Repair,
-    /// `repair` as of the last ACK that delivered data (`prev_ca_state`).
+    /// `repair` at the last ACK that delivered data (`prev_ca_state`).
     prior_repair: Repair,
-    /// Send one byte for each delivered: the first round of recovery.
+    /// Packet conservation in the first round of recovery: each byte delivered allows one byte to
+    /// be sent.
     conserve: bool,
     bandwidth: BandwidthFilter,
     round: Round,
@@ -86,23 +86,24 @@ pub struct Bbr {
     full_pipe: FullPipe,
     probe_rtt_round_done: bool,
     idle_restart: bool,
-    /// Start of the phase of `ProbeBW`.
+    /// Start of the current phase of `ProbeBW`.
     phase_at: Instant,
     pacing_gain: f64,
     cwnd_gain: f64,
-    /// In bytes of sequence space per second.
+    /// Pacing rate in bytes of sequence space per second.
     pacing_rate: f64,
-    /// The rate was set from a round trip and not only for want of one.
+    /// Set once the pacing rate was initialized from an RTT sample and not from the default of 1
+    /// ms.
     has_seen_rtt: bool,
-    /// Bytes on the wire for each byte of sequence space in full segments.
+    /// Bytes on the wire per byte of sequence space, for full segments.
     wire: f64,
-    /// `None` if BBR does not look for policers.
+    /// Policer detection; `None` if off.
     policer: Option<Policer>,
     /// Time of the last delivery.
     delivered_at: Instant,
-    /// A time-out happened since the last ACK that delivered data.
+    /// Set if a time-out happened since the last ACK that delivered data.
     timed_out: bool,
-    /// `None` if the window makes no allowance for bursts of ACKs.
+    /// Allowance for aggregated ACKs; `None` if off.
     aggregation: Option<Aggregation>,
 }
 
@@ -240,9 +241,9 @@ impl Bbr {
                 |bbr: &Self, _: &Context<'_>| bbr.pacing_rate().map(|rate| rate as f64)
             ),
         ],
-        // The rest is in its model of the path.
+        // All other inputs come from BBR's path model.
         inputs: &[Input::Window, Input::InitialWindow],
-        // tcp_bbr.c: bbr_main is its `cong_control`. Its ssthresh is for show.
+        // tcp_bbr.c: bbr_main is its `cong_control`. BBR's ssthresh is informational only.
         recovery_window: |_| RecoveryWindow::Controller,
         extras: Extras {
             undo: access!(Self),
@@ -293,18 +294,18 @@ impl Bbr {
         }
     }
 
-    /// Bandwidth to send at: that of a policer, or BtlBw.
+    /// Returns the policer's rate if one was detected, else BtlBw.
     fn rate_in_use(&self) -> f64 {
         let policed = self.policer.as_ref().and_then(Policer::rate);
         policed.unwrap_or_else(|| self.bandwidth.max())
     }
 
-    /// `BBRInflight` (4.2.3.2): what is wanted in flight.
+    /// `BBRInflight` (4.2.3.2): target of the bytes in flight.
     fn inflight(&self, gain: f64, mss: u64) -> u64 {
         self.budget(self.bandwidth.max(), gain, 0, mss)
     }
 
-    /// Window for `gain` products at `rate` and `allowance` bytes.
+    /// Returns cwnd for `gain` BDPs at `rate`, plus `allowance` bytes.
     fn budget(&self, rate: f64, gain: f64, allowance: u64, mss: u64) -> u64 {
         let Some(min_rtt) = self.min_rtt.least else {
             return self.initial_window;
@@ -323,8 +324,8 @@ impl Bbr {
         (segments.next_multiple_of(2) + probing) * mss
     }
 
-    /// `BBRSetSendQuantum` (4.2.2). Segments leave one by one here, so that it
-    /// is headroom of the window only.
+    /// `BBRSetSendQuantum` (4.2.2). farlink sends segment by segment, so the quantum only adds
+    /// headroom to cwnd.
     fn send_quantum(&self, mss: u64) -> f64 {
         let mss = mss as f64;
         let wire_rate = self.pacing_rate * self.wire;
@@ -358,8 +359,8 @@ impl Bbr {
         self.check_probe_rtt(cx, sample);
     }
 
-    /// `BBRUpdateRound` and `BBRUpdateBtlBw` (4.1.1). A sample without an honest rate begins no
-    /// round (tcp_bbr.c: `bbr_update_bw`).
+    /// `BBRUpdateRound` and `BBRUpdateBtlBw` (4.1.1). A sample without a valid rate starts no round
+    /// (tcp_bbr.c: `bbr_update_bw`).
     fn update_bandwidth(&mut self, cx: &Context<'_>, sample: &RateSample) {
         self.round.delivered = sample.delivered;
         self.round.start = false;
@@ -393,8 +394,8 @@ impl Bbr {
         }
     }
 
-    /// Tells the policer's estimator of a time-out since the last sample, which counts as the end
-    /// of a round with a loss (tcp_bbr.c: `bbr_set_state`).
+    /// Reports a time-out since the last sample to policer detection, as the end of a round with a
+    /// loss (tcp_bbr.c: `bbr_set_state`).
     fn timeout_sampled(&mut self, cx: &Context<'_>, sample: &RateSample) {
         if !std::mem::take(&mut self.timed_out) {
             return;
@@ -453,7 +454,7 @@ impl Bbr {
     fn enter_probe_bw(&mut self, cx: &Context<'_>) {
         self.cwnd_gain = self.settings.window_gain;
         let phase = if self.settings.mixed_phase {
-            // Phases 2 to 7 or 0: never the draining one.
+            // Phases 2 to 7 or 0, but never the draining phase 1.
             (2 + (mix(cx.now.as_nanos() ^ cx.snd_max.rotate_left(32)) % 7) as usize) % CYCLE.len()
         } else {
             0
@@ -532,7 +533,7 @@ impl Bbr {
         if matches!(self.repair, Repair::Timeout(point) if cx.snd_una >= point) {
             self.repair = Repair::None;
         }
-        // A recovery that begins with the ACK that ended the last one goes on with it.
+        // A recovery that begins with the ACK that ends another one continues it.
         let before = std::mem::replace(&mut self.prior_repair, self.repair);
         if self.repair == Repair::Recovery && before != Repair::Recovery {
             self.conserve = true;
@@ -598,10 +599,11 @@ impl CongestionControl for Bbr {
         self.repair = Repair::Recovery;
     }
 
-    /// Version 1 has no use for marks.
+    /// Ignores ECN marks, as BBR version 1 does.
     fn on_congestion_mark(&mut self, _cx: &Context<'_>, _loss: &Loss) {}
 
-    /// The ACK's sample restores the window, unless another recovery begins with that ACK.
+    /// Ends recovery. The ACK's rate sample restores cwnd, unless the same ACK starts another
+    /// recovery.
     fn on_recovered(&mut self, _cx: &Context<'_>, _window: u64) {
         self.repair = Repair::None;
     }
@@ -611,7 +613,7 @@ impl CongestionControl for Bbr {
         self.repair = Repair::Timeout(cx.snd_max);
         self.prior_repair = self.repair;
         self.timed_out = true;
-        // As Linux does: the growth before it is no measure of what comes.
+        // As in Linux a time-out resets the growth reference of the full-pipe detection.
         self.full_pipe.forget_growth();
         self.collapse(cx.mss);
     }
@@ -640,8 +642,8 @@ impl CongestionControl for Bbr {
 }
 
 impl UndoReduction for Bbr {
-    /// The model has no part in a loss; what the repair held back is given back,
-    /// and whether the pipe is full is looked at anew (as Linux).
+    /// Restores cwnd from before the spurious recovery, and restarts the full-pipe detection, as in
+    /// Linux. The path model is unaffected by losses.
     fn on_spurious(&mut self, _cx: &Context<'_>, _undone: &Undone) {
         self.repair = Repair::None;
         self.prior_repair = Repair::None;
@@ -680,7 +682,7 @@ impl RateSampled for Bbr {
     }
 }
 
-/// Spreads a number over all bits (the finalizer of `SplitMix64`).
+/// Hashes a number (finalizer of `SplitMix64`).
 fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

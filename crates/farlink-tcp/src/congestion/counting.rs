@@ -1,30 +1,30 @@
-//! Value of an ACK: one segment, or the bytes that it acknowledges (RFC 3465).
+//! Growth of cwnd per ACK: by one segment, or by the bytes acknowledged (RFC 3465).
 
-/// Value of an ACK that opens the window.
+/// Rule for the growth of cwnd per ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum ByteCounting {
-    /// Itself, and at most a segment. In congestion avoidance it adds MSS * MSS / cwnd in whole
-    /// bytes, at least one (RFC 5681, equations 2 and 3).
+    /// In slow start the bytes acknowledged, at most one segment. In congestion avoidance MSS * MSS
+    /// / cwnd, rounded down to bytes, at least one (RFC 5681, equations 2 and 3).
     #[default]
     Off,
-    /// As [`Self::Off`], and fractions of a byte add up: a window of ACKs adds a segment.
+    /// As [`Self::Off`], but fractions of a byte add up, so that a window of ACKs adds one segment.
     Acks,
-    /// The bytes that it acknowledges; in slow start at most so many segments, L
-    /// of RFC 3465, and one in the slow start after a time-out (2.3).
+    /// The bytes acknowledged. In slow start at most this many segments (L of RFC 3465), and at
+    /// most one in the slow start after a time-out (2.3).
     Limit(u32),
-    /// The bytes that it acknowledges, in slow start up to ssthresh, as in Linux.
+    /// The bytes acknowledged, in slow start up to ssthresh, as in Linux.
     Unlimited,
 }
 
-/// Growth by ACKs as RFC 5681 has it, or by bytes as RFC 3465 has it.
+/// State of the growth by ACKs (RFC 5681) or by bytes (RFC 3465).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckCounting {
     how: ByteCounting,
-    /// Slow start follows a time-out: an ACK may then cover what arrived long
-    /// ago, and L is one segment (RFC 3465, 2.3).
+    /// Set in the slow start after a time-out, where L is one segment, because an ACK may cover
+    /// data that arrived long ago (RFC 3465, 2.3).
     restarted: bool,
-    /// Bytes acknowledged towards the next segment of congestion avoidance. By ACKs the remainder
-    /// of MSS * MSS / cwnd.
+    /// Bytes acknowledged towards the next segment of congestion avoidance. With
+    /// [`ByteCounting::Acks`] the remainder of MSS * MSS / cwnd.
     counted: u64,
 }
 
@@ -37,7 +37,7 @@ impl AckCounting {
         }
     }
 
-    /// Bytes that an ACK of `bytes` counts for, whatever the phase.
+    /// Returns the bytes that an ACK of `bytes` counts, in any phase.
     pub(super) fn limited(&self, bytes: u64, mss: u64) -> u64 {
         match self.how {
             ByteCounting::Off | ByteCounting::Acks => bytes.min(mss),
@@ -47,8 +47,8 @@ impl AckCounting {
         }
     }
 
-    /// Returns what slow start adds to `cwnd` for an ACK of `bytes`. The window stops at ssthresh,
-    /// as in Linux; otherwise one ACK would leap over it.
+    /// Returns the increase of `cwnd` in slow start for an ACK of `bytes`. As in Linux cwnd stops
+    /// at ssthresh, because one ACK could otherwise exceed ssthresh by far.
     pub(super) fn slow_start(&self, cwnd: u64, ssthresh: u64, bytes: u64, mss: u64) -> u64 {
         let step = self.limited(bytes, mss);
         if self.how == ByteCounting::Unlimited {
@@ -58,8 +58,9 @@ impl AckCounting {
         }
     }
 
-    /// Returns what congestion avoidance adds: a segment for a window of bytes (RFC 3465, 2.1), or
-    /// its share for each ACK (RFC 5681, equation 3): in whole bytes and at least one, or exactly.
+    /// Returns the increase of `cwnd` in congestion avoidance. By bytes (RFC 3465, 2.1) it is one
+    /// segment per window of bytes. By ACKs (RFC 5681, equation 3) it is MSS * MSS / cwnd, in whole
+    /// bytes and at least one, or with fractions kept.
     pub(super) fn avoidance(&mut self, cwnd: u64, bytes: u64, mss: u64) -> u64 {
         self.resumed();
         if self.how == ByteCounting::Off {
@@ -81,8 +82,8 @@ impl AckCounting {
         mss
     }
 
-    /// Bytes that an ACK of `bytes` counts for where congestion avoidance adds its
-    /// share of the window at each ACK.
+    /// Returns the bytes that an ACK of `bytes` counts in algorithms that increase cwnd at each ACK
+    /// of congestion avoidance.
     pub(super) fn share(&mut self, bytes: u64, mss: u64) -> u64 {
         self.resumed();
         match self.how {
@@ -96,18 +97,18 @@ impl AckCounting {
         self.restarted = false;
     }
 
-    /// The window was reduced: a window of bytes is counted anew.
+    /// Resets the count after a reduction of cwnd.
     pub(super) fn reduced(&mut self) {
         self.counted = 0;
     }
 
-    /// A time-out: slow start begins anew.
+    /// Resets the count at a time-out, and limits L to one segment.
     pub(super) fn timed_out(&mut self) {
         self.counted = 0;
         self.restarted = true;
     }
 
-    /// L in bytes where it is configured: `None` leaves it to the algorithm.
+    /// Returns L in bytes, or `None` where none is configured and the algorithm's own L applies.
     pub(super) fn limit(&self, mss: u64) -> Option<u64> {
         match self.how {
             ByteCounting::Off | ByteCounting::Acks => None,
@@ -137,8 +138,8 @@ mod tests {
         assert_eq!(step(ByteCounting::Unlimited, 9 * MSS), 5 * MSS); // to ssthresh
     }
 
-    /// RFC 3465, 2.3: L is one segment in the slow start after a time-out, until
-    /// congestion avoidance begins.
+    /// RFC 3465, 2.3: L is one segment in the slow start after a time-out, until congestion
+    /// avoidance begins.
     #[test]
     fn after_a_time_out_l_is_one_segment() {
         let mut counting = AckCounting::new(ByteCounting::Limit(2));
@@ -159,10 +160,10 @@ mod tests {
         assert_eq!(by_acks.avoidance(2_000_000, MSS, MSS), 1);
     }
 
-    /// Growth over a round trip of an ACK a segment, at a window of n segments of 1,460
-    /// bytes. It is a segment at any window where fractions add up, and by bytes. In whole bytes,
-    /// as RFC 5681, 3.1, has it, it is n max(1, floor(1460 / n)) bytes: too little up to 1,460
-    /// segments and n / 1,460 segments above.
+    /// Growth in one RTT with an ACK per segment, at a window of n segments of 1,460 bytes. It is
+    /// one segment at any window by bytes and with fractions kept. In whole bytes (RFC 5681, 3.1)
+    /// it is n max(1, floor(1460 / n)) bytes: less than a segment up to 1,460 segments, and n /
+    /// 1,460 segments above.
     #[test]
     fn a_window_of_acks_adds_a_segment_unless_bytes_are_whole() {
         for (n, whole) in [
@@ -186,8 +187,8 @@ mod tests {
         }
     }
 
-    /// A window that grows with each ACK has W^2 = n^2 + 2 k in segments after k ACKs
-    /// (dW/dk = 1/W). The terms that the integral leaves out are below ln(W / n) / W.
+    /// A window that grows at each ACK follows W^2 = n^2 + 2 k in segments after k ACKs (dW/dk =
+    /// 1/W). The error of the integral is below ln(W / n) / W.
     #[test]
     fn a_growing_window_keeps_to_the_closed_form() {
         for n in [10, 100, 1000, 3000, 10_000_u64] {
@@ -205,7 +206,7 @@ mod tests {
         }
     }
 
-    /// A remainder of a large window adds nothing to a small one.
+    /// After a reduction the remainder kept at a large window adds nothing.
     #[test]
     fn a_remainder_does_not_outlive_its_window() {
         let mut counting = AckCounting::new(ByteCounting::Acks);
@@ -213,7 +214,7 @@ mod tests {
         assert_eq!(counting.avoidance(10 * MSS, MSS, MSS), MSS / 10);
     }
 
-    /// An algorithm with a limit of its own takes L in bytes where there is one.
+    /// L is in units of the connection's MSS; without byte counting the algorithm's own L applies.
     #[test]
     fn l_is_in_segments_of_the_connection() {
         let limit = |how| AckCounting::new(how).limit(MSS);
@@ -223,8 +224,7 @@ mod tests {
         assert_eq!(limit(ByteCounting::Unlimited), Some(u64::MAX));
     }
 
-    /// A loss begins a window of bytes anew: what was counted towards a segment
-    /// before is gone.
+    /// A reduction discards the bytes counted towards the next segment.
     #[test]
     fn a_loss_begins_the_count_anew() {
         let mut counting = AckCounting::new(ByteCounting::Unlimited);
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(counting.avoidance(10 * MSS, MSS, MSS), MSS);
     }
 
-    /// An ACK that adds its share of the window is worth a segment, or its bytes.
+    /// With byte counting an ACK counts its bytes, otherwise one segment.
     #[test]
     fn a_share_is_of_acks_or_of_bytes() {
         for (how, share) in [

@@ -1,5 +1,5 @@
-//! CUBIC (RFC 9438): the window follows a cubic of the time since the last
-//! reduction, so that growth does not depend on the round-trip time.
+//! CUBIC (RFC 9438): cwnd is a cubic function of the time since the last reduction, so its growth
+//! does not depend on the RTT.
 
 mod linux;
 #[cfg(test)]
@@ -18,14 +18,13 @@ use super::{
 use crate::config::Ratio;
 use crate::time::{Instant, Interval, NANOS_PER_SEC};
 
-/// The CUBIC controller. Windows are in bytes; equations that the RFC states in
-/// segments are scaled by the MSS.
+/// The CUBIC controller. Windows are in bytes; equations that the RFC states in segments are scaled
+/// by the MSS.
 ///
-/// Growth is counted by bytes acknowledged, as `segments_acked` of RFC 9438,
-/// 4.1.2, also in the concave and convex regions: with delayed ACKs the window
-/// then still reaches the target one round-trip time later (4.2). Slow start
-/// grows by at most one segment per ACK (RFC 5681, equation 2), or as byte
-/// counting or HyStart++ say.
+/// Growth is proportional to the bytes acknowledged (`segments_acked` of RFC 9438, 4.1.2), also in
+/// the concave and convex regions. With delayed ACKs cwnd then still reaches the target within one
+/// RTT (4.2). Slow start grows by at most one segment per ACK (RFC 5681, equation 2), or by the
+/// rules of byte counting or HyStart++.
 #[derive(Clone, Debug)]
 pub struct Cubic {
     /// C in segments per second cubed.
@@ -36,30 +35,30 @@ pub struct Cubic {
     fast_convergence: bool,
     counting: AckCounting,
     cwnd: u64,
-    /// Growth below one byte that `cwnd` does not show yet.
+    /// Fraction of a byte of growth that is not in `cwnd` yet.
     carry: f64,
     ssthresh: u64,
-    /// `W_max` in bytes; `None` before the first loss and after a time-out,
-    /// where congestion avoidance starts at the plateau (4.8, 4.10).
+    /// `W_max` in bytes. `None` before the first loss and after a time-out; congestion avoidance
+    /// then starts with W_max = cwnd (4.8, 4.10).
     w_max: Option<f64>,
-    /// `cwnd_prior` in bytes: the window when ssthresh was last set.
+    /// `cwnd_prior` in bytes: cwnd when ssthresh was last set.
     cwnd_prior: Option<u64>,
-    /// The congestion-avoidance stage that is running.
+    /// Current congestion-avoidance stage.
     epoch: Option<Epoch>,
     hystart: Exit,
     /// Segments are paced.
     paced: bool,
-    /// State that the undo of a spurious reduction restores beside cwnd and ssthresh (4.9).
+    /// State besides cwnd and ssthresh that the undo of a spurious reduction restores (4.9).
     before: Option<Before>,
-    /// Congestion avoidance in whole segments, as Linux counts it.
+    /// Congestion avoidance in whole segments, as in Linux; `None` counts bytes.
     segments: Option<Segments>,
 }
 
-/// Exit from slow start before a loss.
+/// Rule that ends slow start before a loss.
 #[derive(Clone, Debug)]
 enum Exit {
     Nothing,
-    /// Only the first slow start (RFC 9406, 4.2).
+    /// HyStart++, in the first slow start only (RFC 9406, 4.2).
     Plus(HyStart),
     Classic(Classic),
 }
@@ -74,7 +73,7 @@ impl Exit {
     }
 }
 
-/// State that a reduction changes.
+/// State before a reduction.
 #[derive(Clone, Debug)]
 struct Before {
     w_max: Option<f64>,
@@ -86,18 +85,18 @@ struct Before {
 /// A congestion-avoidance stage.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
-    /// Time in the stage, without the time in which the application and not
-    /// the window was the limit (RFC 9438, 4.2 and 5.8).
+    /// Duration of the stage, without the time in which the sender was application-limited (RFC
+    /// 9438, 4.2 and 5.8).
     elapsed: Interval,
     /// Time of the last update of `elapsed`.
     updated: Instant,
-    /// Nothing was outstanding then: the sender may have been idle since.
+    /// Set if nothing was outstanding at `updated`, so the sender may have been idle since.
     drained: bool,
     /// K in seconds (equation 2).
     k: f64,
-    /// Height of the plateau in bytes.
+    /// `W_max` of the stage in bytes.
     w_max: f64,
-    /// `W_est` in bytes: the window that Reno would have (4.3).
+    /// `W_est` in bytes: window that Reno would have (4.3).
     w_est: f64,
 }
 
@@ -209,7 +208,7 @@ impl Cubic {
 
     fn slow_start(&mut self, cx: &Context<'_>, ack: &Ack) {
         if let Exit::Plus(hystart) = &mut self.hystart {
-            // L (RFC 9406, 4.3): no burst leaves a sender that paces.
+            // L of RFC 9406, 4.3; unlimited with pacing, which sends no bursts.
             let own = if self.paced {
                 u64::MAX
             } else {
@@ -225,7 +224,7 @@ impl Cubic {
         }
     }
 
-    /// Grows the window as HyStart++ asks.
+    /// Increases cwnd by the growth that HyStart++ returned, and ends slow start if told to.
     fn grow_conservatively(&mut self, growth: Growth) {
         match growth {
             Growth::Grow(bytes) => self.cwnd = self.cwnd.saturating_add(bytes),
@@ -254,12 +253,11 @@ impl Cubic {
         let since = cx.now.since(epoch.updated);
         epoch.updated = cx.now;
         if ack.cwnd_limited {
-            // What this ACK acknowledges left a round-trip time ago; idle time
-            // before that is not the stage's.
+            // After a pause count at most one RTT, because the data acknowledged now was sent one
+            // RTT ago.
             let counted = if epoch.drained { since.min(rtt) } else { since };
             epoch.elapsed = epoch.elapsed + counted;
-            // Share of the window that this ACK covers: the sum over a
-            // round-trip time is one.
+            // Share of cwnd that this ACK covers. The shares of one RTT sum to one.
             let share = (ack.bytes as f64 / cwnd).min(1.0);
             let reno_like = self
                 .cwnd_prior
@@ -297,7 +295,7 @@ impl Cubic {
         }
     }
 
-    /// A window as it is counted: in whole segments, or as it is.
+    /// Rounds `window` down to whole segments if cwnd is counted in segments.
     fn whole(&self, window: f64, mss: u64) -> f64 {
         match self.segments {
             Some(_) => (window as u64 / mss * mss) as f64,
@@ -305,7 +303,7 @@ impl Cubic {
         }
     }
 
-    /// Begins a congestion-avoidance stage at the window it has now.
+    /// Begins a congestion-avoidance stage at the current window.
     fn start_epoch(&self, cx: &Context<'_>, cwnd: f64) -> Epoch {
         let w_max = self.w_max.map_or(cwnd, |w_max| w_max.max(cwnd));
         Epoch {
@@ -318,19 +316,19 @@ impl Cubic {
         }
     }
 
-    /// Equation 1, in bytes, `t` seconds into the stage.
+    /// Returns `W_cubic` (equation 1) in bytes, `t` seconds into the stage.
     fn w_cubic(&self, epoch: &Epoch, t: f64, mss: f64) -> f64 {
         let d = t - epoch.k;
         self.c * mss * (d * d * d) + epoch.w_max
     }
 
-    /// Sets the window to a whole number of bytes and keeps the rest.
+    /// Sets cwnd to a whole number of bytes, and keeps the fraction in `carry`.
     fn set_window(&mut self, window: f64) {
         self.cwnd = window as u64;
         self.carry = window - self.cwnd as f64;
     }
 
-    /// ssthresh after a congestion event (4.6), and the window before it.
+    /// Sets ssthresh (4.6) and `cwnd_prior` at a congestion event.
     fn reduce_ssthresh(&mut self, cx: &Context<'_>) {
         let ssthresh = self.beta.of(cx.flight);
         let ssthresh = match &mut self.segments {
@@ -376,8 +374,8 @@ impl CongestionControl for Cubic {
 
     fn on_loss(&mut self, cx: &Context<'_>, _loss: &Loss) {
         let cwnd = self.cwnd as f64;
-        // A flow that did not get back to its last plateau leaves room for a
-        // new one (4.7).
+        // Fast convergence (4.7): if cwnd stayed below the last W_max, reduces W_max further to
+        // leave bandwidth to new flows.
         let w_max = match self.w_max {
             Some(w_max) if self.fast_convergence && cwnd < w_max => {
                 cwnd * (1.0 + self.beta.as_f64()) / 2.0
@@ -420,7 +418,8 @@ impl CongestionControl for Cubic {
         self.collapse(self.cwnd.min(initial_window));
     }
 
-    /// The stage in bytes leaves pauses out by itself, at the ACK after them.
+    /// Shifts the stage by the pause if cwnd is counted in segments. Counting in bytes excludes
+    /// pauses at the next ACK.
     fn on_pause(&mut self, cx: &Context<'_>, since_last: Interval) {
         if let Some(segments) = &mut self.segments {
             segments.paused(cx.now, since_last);
@@ -455,13 +454,13 @@ fn seconds(interval: Interval) -> f64 {
     interval.as_nanos() as f64 / NANOS_PER_SEC as f64
 }
 
-/// Cube root of `x >= 0` by basic operations alone, which every machine rounds
-/// alike; std's is the platform's. Within one or two units in the last place.
+/// Cube root of `x >= 0` to within two units in the last place. Uses basic operations only, because
+/// `f64::cbrt` may round differently on other platforms.
 fn cube_root(x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }
-    // A third of the exponent, within 6 %; each Halley step cubes the error.
+    // Dividing the exponent by three is within 6 %; each Halley step cubes the error.
     let mut y = f64::from_bits(x.to_bits() / 3 + 0x2a9f_7893_0000_0000);
     for _ in 0..4 {
         let cube = y * y * y;

@@ -1,26 +1,28 @@
-//! Interface of a controller that probes the path with dummy segments.
+//! Interface of a congestion controller that probes the path with dummy segments.
 
 use super::Context;
 use crate::time::Instant;
 use std::fmt::Debug;
 
-/// A source of dummy segments: copies of the data that left last, in the class of
-/// low priority, whose ACKs tell how much room the path has (Akyildiz, Morabito,
-/// Palazzo 2001). The connection sends them when they are due and something is
-/// still to be acknowledged, after all that the window lets out.
+/// A source of dummy segments (Akyildiz, Morabito, Palazzo 2001). A dummy is a low-priority copy of
+/// the data sent last, and its ACK shows that the path has room for another segment. The connection
+/// sends a dummy when [`Self::due`] has passed, data is outstanding, and the window allows no more
+/// data.
 pub trait DummySegments: Debug {
-    /// Returns when the next dummy is due; `None` for never. A past instant means now.
+    /// Returns the time at which the next dummy is due, or `None` if no dummy is left. A past
+    /// instant means now.
     fn due(&self) -> Option<Instant>;
 
-    /// Data left, sent before or not.
+    /// Handles the transmission of data, new or retransmitted.
     fn on_data_sent(&mut self, cx: &Context<'_>);
 
-    /// The one that was due left.
+    /// Handles the transmission of the dummy that was due.
     fn on_sent(&mut self, cx: &Context<'_>);
 
     /// The peer acknowledged one.
     fn on_ack(&mut self, cx: &Context<'_>);
 
-    /// The peer does not acknowledge them as such: none will leave any more.
+    /// Handles a peer that does not acknowledge dummies as such. The connection sends no further
+    /// dummy.
     fn on_refused(&mut self);
 }

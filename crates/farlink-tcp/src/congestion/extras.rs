@@ -1,18 +1,18 @@
-//! Abilities that only some algorithms have beside their window: a small trait for each, named in
+//! Abilities that only some algorithms have: one small trait per ability, listed in [`Extras`] of
 //! the algorithm's description.
 
 use super::{Ack, CongestionControl, Context, DummySegments, InForce, RateSample, Undone};
 use crate::time::Interval;
 use std::fmt;
 
-/// Abilities of an algorithm beside its window. An absent ability costs no call.
+/// Abilities of an algorithm beyond the window hooks. An absent ability costs no call.
 #[derive(Debug)]
 pub struct Extras {
-    /// Undo of a reduction of the window.
+    /// Undo of a spurious reduction of the window.
     pub undo: Access<dyn UndoReduction>,
-    /// Model of the path from delivery-rate samples.
+    /// Path model fed by delivery-rate samples.
     pub rate: Access<dyn RateSampled>,
-    /// Use of the window that the peer offers.
+    /// Use of the window that the peer advertises.
     pub peer_window: Access<dyn PeerWindow>,
     /// Own rules for retransmissions.
     pub repair: Access<dyn Repair>,
@@ -31,57 +31,57 @@ impl Extras {
     };
 }
 
-/// Reductions of the window that can be taken back.
+/// Undo of spurious reductions of the window.
 pub trait UndoReduction {
-    /// The window is about to be reduced, which may be taken back later: what is
-    /// needed for that beside cwnd and ssthresh is to be kept.
+    /// Saves the state (except cwnd and ssthresh) that an undo restores. The connection calls it
+    /// just before a reduction that may later be undone.
     fn remember(&mut self) {}
 
-    /// The reduction before which [`Self::remember`] was called, and those after
-    /// it, were not called for: there was no loss.
+    /// Undoes the reduction that followed the last [`Self::remember`], and all later ones, because
+    /// no segment was lost.
     fn on_spurious(&mut self, cx: &Context<'_>, undone: &Undone);
 }
 
-/// A model of the path made of delivery-rate samples.
+/// A path model fed by delivery-rate samples.
 pub trait RateSampled {
-    /// An ACK delivered something, cumulatively or selectively, in recovery or
-    /// not: called last, after the hooks of the window that the ACK may cause.
+    /// Processes the sample of an ACK that delivered data, cumulatively or by SACK, also in
+    /// recovery. Runs after all window hooks that the same ACK causes.
     fn on_rate_sample(&mut self, cx: &Context<'_>, sample: &RateSample);
 
-    /// Returns whether the window is kept small on purpose, so that the sending rate says nothing
-    /// about the path. Asked after each rate sample.
+    /// Returns whether the controller keeps the window small on purpose (as BBR in `ProbeRTT`). The
+    /// delivery rate then does not show the capacity of the path. Called after each rate sample.
     fn limits_itself(&self) -> bool;
 
-    /// New data is about to leave with nothing in flight, after the application
-    /// had nothing to send.
+    /// Handles the restart of an application-limited flow: new data is about to be sent and nothing
+    /// is in flight.
     fn on_transmit_start(&mut self, cx: &Context<'_>);
 }
 
-/// Effect of the peer's window on the algorithm.
+/// Influence of the peer's receive window on the algorithm.
 pub trait PeerWindow {
-    /// The peer advertised a window.
+    /// Processes a window of `advertised` bytes from the peer.
     fn on_peer_window(&mut self, advertised: u64, mss: u64);
 
-    /// Window that the peer is taken to have when it advertised this one.
+    /// Returns the receive window that the sender uses when the peer advertises `advertised` bytes.
     fn peer_window(&self, advertised: u64, _mss: u64) -> u64 {
         advertised
     }
 }
 
-/// Rules for sending lost data again.
+/// Rules for the retransmission of lost data.
 pub trait Repair {
-    /// The window in force until the next ACK of part of what is repaired;
-    /// `None` leaves it to recovery (RFC 6582, 3.2 step 3; RFC 6675).
+    /// Returns the window in force after a partial ACK, until the next one. `None` leaves the
+    /// choice to recovery (RFC 6582, 3.2, step 3; RFC 6675).
     fn partial_ack_window(&self, cx: &Context<'_>, ack: &Ack, now: InForce) -> Option<u64>;
 
-    /// Put on top of the time-out that a time-out starts.
+    /// Returns the time added to the RTO that a time-out starts.
     fn timeout_delay(&self) -> Interval;
 
-    /// Most segments that one ACK may let out again after a time-out, at least 1.
+    /// Maximum number of segments that one ACK may retransmit after a time-out, at least 1.
     fn retransmit_limit(&self) -> u32;
 }
 
-/// The way from a controller to one of its extras.
+/// Access to one ability: downcasts a controller to the trait of the ability.
 pub struct Access<T: ?Sized + 'static>(Option<Ways<T>>);
 
 struct Ways<T: ?Sized + 'static> {
@@ -125,7 +125,7 @@ impl<T: ?Sized> fmt::Debug for Access<T> {
     }
 }
 
-/// The extra that a type of controller implements.
+/// Access to an ability that the controller type `$controller` implements.
 macro_rules! access {
     ($controller:ty) => {
         $crate::congestion::Access::new(
@@ -152,8 +152,8 @@ pub(super) use access;
 mod tests {
     use super::super::{ALGORITHMS, Control, Start};
 
-    /// Each extra that an algorithm names is found in a controller that it builds, and
-    /// in none of another algorithm.
+    /// Each ability that an algorithm lists is reachable in a controller that it builds, and not in
+    /// a controller of another algorithm.
     #[test]
     fn extras_are_those_of_their_algorithm() {
         for algorithm in ALGORITHMS {

@@ -1,14 +1,14 @@
-//! Hooks of a congestion controller, and their inputs.
+//! Hooks of a congestion controller and their inputs.
 
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use std::any::Any;
 use std::fmt::Debug;
 
-/// Bytes of headers that a paced segment is reckoned with.
+/// Bytes of headers per segment in the computation of the pacing rate.
 pub(crate) const PACED_HEADERS: u32 = 40;
 
-/// Estimate of the round-trip time.
+/// RTT estimate that a controller reads.
 pub trait RoundTrip: Debug {
     /// Smoothed round-trip time.
     fn srtt(&self) -> Option<Interval>;
@@ -23,79 +23,77 @@ pub trait RoundTrip: Debug {
     fn rto(&self) -> Interval;
 }
 
-/// A window controller: what every algorithm has. All windows are in bytes. What only
-/// some have is in their
-/// [`Extras`](super::Extras).
+/// A congestion controller: hooks that every algorithm implements. Windows are in bytes. Abilities
+/// of only some algorithms are in their [`Extras`](super::Extras).
 pub trait CongestionControl: Any + Debug + Send {
     /// Congestion window.
     fn cwnd(&self) -> u64;
 
-    /// Slow-start threshold; `u64::MAX` while unlimited.
+    /// Returns the slow-start threshold; `u64::MAX` is unlimited.
     fn ssthresh(&self) -> u64;
 
-    /// Returns whether the window grows exponentially, to find the capacity of the path.
+    /// Returns whether the window grows exponentially.
     fn in_slow_start(&self) -> bool {
         self.cwnd() < self.ssthresh()
     }
 
-    /// The handshake is over; nothing was sent yet but the SYN.
+    /// Handles the end of the handshake, before any data is sent.
     fn on_established(&mut self, _cx: &Context<'_>) {}
 
-    /// New data was acknowledged, while a loss is repaired or not. Called
-    /// before the hook that says which: for whoever counts what is delivered.
+    /// Handles an ACK of new data, in recovery or not. Called before [`Self::on_ack`] or
+    /// [`Self::on_recovery_ack`], for estimators that count all delivered bytes.
     fn on_delivered(&mut self, _cx: &Context<'_>, _ack: &Ack) {}
 
-    /// New data was acknowledged outside of loss recovery.
+    /// Handles an ACK of new data outside of loss recovery.
     fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack);
 
-    /// A duplicate ACK arrived (in recovery or not).
+    /// Handles a duplicate ACK, in recovery or not.
     fn on_dup_ack(&mut self, _cx: &Context<'_>) {}
 
-    /// Recovery found a loss by duplicate ACKs or SACK and begins to repair it:
-    /// the window is to be reduced, once per window of data.
+    /// Reduces the window when recovery detects a loss by duplicate ACKs or SACK; once per window
+    /// of data.
     fn on_loss(&mut self, cx: &Context<'_>, loss: &Loss);
 
-    /// An ACK says that a queue marked data instead of dropping it: the window is
-    /// to be reduced as for a loss (RFC 3168, 5), once per window of data.
+    /// Reduces the window, as for a loss, when an ACK echoes an ECN mark (RFC 3168, 5); once per
+    /// window of data.
     fn on_congestion_mark(&mut self, cx: &Context<'_>, loss: &Loss) {
         self.on_loss(cx, loss);
     }
 
-    /// New data was acknowledged while a loss is repaired.
+    /// Handles an ACK of new data in loss recovery.
     fn on_recovery_ack(&mut self, _cx: &Context<'_>, _ack: &Ack) {}
 
-    /// The loss is repaired. `window` is what recovery allows to be in flight
-    /// at once (RFC 6582, 3.2 step 3), never more than `cwnd()` needs to be.
+    /// Handles the end of loss recovery. `window` is the exit window of RFC 6582, 3.2, step 3, at
+    /// most `cwnd()`.
     fn on_recovered(&mut self, _cx: &Context<'_>, _window: u64) {}
 
-    /// The retransmission timer went off. `first` is false for a further
-    /// time-out of the same segment (RFC 5681, 3.1: ssthresh is kept then).
+    /// Handles a retransmission time-out. `first` is false if the same segment timed out before,
+    /// and ssthresh stays (RFC 5681, 3.1).
     fn on_timeout(&mut self, cx: &Context<'_>, first: bool);
 
-    /// Sets the window to `window` bytes, leaving ssthresh.
+    /// Sets cwnd to `window` bytes; ssthresh stays.
     fn collapse(&mut self, window: u64);
 
-    /// The slow-start threshold is `least` bytes at least.
+    /// Raises ssthresh to at least `least` bytes.
     fn raise_ssthresh(&mut self, _least: u64) {}
 
-    /// Nothing was sent for a retransmission time-out (RFC 5681, 4.1): the window is
-    /// `initial_window` at most.
+    /// Restarts after an idle time of one RTO (RFC 5681, 4.1): cwnd becomes at most
+    /// `initial_window`.
     fn on_idle(&mut self, cx: &Context<'_>, initial_window: u64);
 
-    /// Rate in bit/s at which segments are to leave; `None` for as fast as the
-    /// window allows.
+    /// Returns the pacing rate in bit/s; `None` sends as fast as the window allows.
     fn pacing_rate(&self) -> Option<u64> {
         None
     }
 
-    /// Segments of new data at the start of a connection that leave without regard to
+    /// Returns the number of segments at the start of a connection that ignore
     /// [`Self::pacing_rate`].
     fn unpaced_segments(&self) -> u64 {
         0
     }
 
-    /// New data is about to leave with nothing in flight, so long after the last
-    /// segment: the pause is none of the window's making.
+    /// Handles an idle time: new data is about to be sent with nothing in flight, `since_last`
+    /// after the last segment. The controller must not count this time as growth.
     fn on_pause(&mut self, _cx: &Context<'_>, _since_last: Interval) {}
 }
 
@@ -106,58 +104,58 @@ pub struct Context<'a> {
     pub now: Instant,
     /// Sender maximum segment size in bytes.
     pub mss: u64,
-    /// Bytes sent and not yet acknowledged, before the event that is reported.
+    /// Bytes sent and not acknowledged (FlightSize), before the event.
     pub flight: u64,
-    /// First unacknowledged position, after the event that is reported.
+    /// First unacknowledged position (SND.UNA), after the event.
     pub snd_una: Offset,
-    /// Position after the last byte ever sent.
+    /// Position after the last byte ever sent (SND.MAX).
     pub snd_max: Offset,
-    /// The round-trip estimate.
+    /// RTT estimate.
     pub rtt: &'a dyn RoundTrip,
 }
 
 /// An acknowledgment of new data.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
-    /// Bytes it acknowledges for the first time.
+    /// Bytes acknowledged for the first time.
     pub bytes: u64,
-    /// Round-trip sample that the retransmission timer took from it, if any:
-    /// in ticks of the timer's clock, and perhaps one a round trip only.
+    /// RTT sample of the retransmission timer, if any. It is in ticks of the timer's clock, and
+    /// there may be only one per RTT.
     pub rtt_sample: Option<Interval>,
-    /// Exact round-trip time of the last segment it covers, unless that or
-    /// another that it covers was sent twice.
+    /// Exact RTT of the last segment that the ACK covers; `None` if any covered segment was
+    /// retransmitted.
     pub fine_rtt: Option<Interval>,
-    /// Set if the window is in use, so that it may grow
+    /// Set if cwnd limited the sender, so that cwnd may grow
     /// ([`WindowConfig::cwnd_validation`](crate::config::WindowConfig::cwnd_validation)).
     pub cwnd_limited: bool,
 }
 
-/// A loss that recovery found.
+/// A loss that recovery detected.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
     /// Time of the lost segment's last transmission.
     pub sent_at: Instant,
 }
 
-/// The window while a loss is repaired, at an ACK of part of it.
+/// Window in force at a partial ACK.
 #[derive(Clone, Copy, Debug)]
 pub struct InForce {
-    /// `cwnd()` with recovery's inflation, before the ACK.
+    /// `cwnd()` plus recovery's inflation, before the ACK.
     pub window: u64,
-    /// Bytes in the network after the ACK, where a scoreboard tells (RFC 6675).
+    /// Bytes in the network (pipe) after the ACK, with a scoreboard (RFC 6675).
     pub pipe: Option<u64>,
 }
 
-/// Values that replace those of an unneeded reduction of the window.
+/// Windows that an undo restores.
 #[derive(Clone, Copy, Debug)]
 pub struct Undone {
-    /// Congestion window to go on with.
+    /// Restored cwnd in bytes.
     pub window: u64,
-    /// Slow-start threshold to go on with; `u64::MAX` for unlimited.
+    /// Restored ssthresh in bytes; `u64::MAX` is unlimited.
     pub ssthresh: u64,
 }
 
-/// max(flight / 2, 2 MSS), equation (4) of RFC 5681.
+/// max(FlightSize / 2, 2 MSS), equation (4) of RFC 5681.
 pub(crate) fn half_flight(cx: &Context<'_>) -> u64 {
     (cx.flight / 2).max(2 * cx.mss)
 }

@@ -1,12 +1,10 @@
-//! TCP Hybla: a long round-trip time is not to cost throughput.
+//! TCP Hybla: throughput that does not depend on the RTT.
 //!
-//! Caini, Firrincieli, *TCP Hybla: a TCP enhancement for heterogeneous
-//! networks*, Int. J. Satell. Commun. Network. 22, 2004. With `rho = RTT /
-//! RTT0` the window that a reference connection with round-trip time `RTT0`
-//! would have at that time is multiplied by rho, so that both send at the same
-//! rate: `W(t) = rho 2^(t/RTT0)` in slow start and, in congestion avoidance,
-//! a growth of rho segments each `RTT0`. By ACK that is `2^rho - 1` and
-//! `rho^2 / W` segments.
+//! Caini, Firrincieli, *TCP Hybla: a TCP enhancement for heterogeneous networks*, Int. J. Satell.
+//! Commun. Network. 22, 2004. With `rho = RTT / RTT0`, cwnd is rho times that of a reference
+//! connection with round-trip time `RTT0`, so that both send at the same rate. In slow start `W(t)
+//! = rho 2^(t/RTT0)`; in congestion avoidance W grows by rho segments per `RTT0`. Per ACK the
+//! growth is `2^rho - 1` and `rho^2 / W` segments.
 
 use super::counting::AckCounting;
 use super::extras::access;
@@ -18,11 +16,11 @@ use super::{
 use crate::seq::Offset;
 use crate::time::{Instant, Interval, NANOS_PER_SEC};
 
-/// The largest window that a peer can offer (RFC 7323, 2.3). `2^rho` would soon
-/// take cwnd out of all proportion.
+/// Largest receive window of RFC 7323, 2.3, as the maximum of cwnd, because `2^rho` grows without
+/// bound.
 const MAX_WINDOW: u64 = 1 << 30;
 
-/// Headers that a paced segment is reckoned with.
+/// Bytes of headers per segment in the computation of the pacing rate.
 const HEADERS: u64 = 40;
 
 /// The Hybla controller.
@@ -35,26 +33,26 @@ pub struct Hybla {
     scale_ssthresh: bool,
     pacing: bool,
     reno_in_loss: bool,
-    /// End of the data in flight at a time-out, up to which the window grows as Reno's.
+    /// SND.MAX at a time-out. Until it is acknowledged cwnd grows as in Reno.
     reno_until: Option<Offset>,
     cwnd: u64,
-    /// Growth below one byte that `cwnd` does not show yet.
+    /// Fraction of a byte of growth that is not in `cwnd` yet.
     carry: f64,
     ssthresh: u64,
     rtt_min: Option<Interval>,
     srtt: Option<Interval>,
     mss: u64,
     probe: Probe,
-    /// A loss ended the estimate of the bandwidth, for undo.
+    /// Set if a loss ended the bandwidth estimate; an undo restarts it.
     probing: bool,
 }
 
-/// The estimate of the bandwidth from the spacing of the first ACKs (Hoe 1996).
+/// State of the bandwidth estimate from the spacing of the first ACKs (Hoe 1996).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Probe {
     /// No ACK yet.
     Waiting,
-    /// ACKs that follow each other since the first of them, and their bytes.
+    /// Number of ACKs since `first` with gaps of at most RTT / 2, and their bytes.
     Timing {
         first: Instant,
         last: Instant,
@@ -65,7 +63,7 @@ enum Probe {
     Done,
 }
 
-/// Closely spaced ACKs that the estimate takes.
+/// Number of closely spaced ACKs that the bandwidth estimate needs.
 const PROBE_ACKS: u32 = 3;
 
 impl Hybla {
@@ -164,7 +162,7 @@ impl Hybla {
         }
     }
 
-    /// rho, at least 1: shorter paths are left as they are.
+    /// Returns rho, at least 1, so that RTTs below RTT0 give Reno's growth.
     fn rho(&self, cx: &Context<'_>) -> f64 {
         let rtt = if self.smoothed {
             cx.rtt.srtt()
@@ -175,7 +173,7 @@ impl Hybla {
         (rtt / self.rtt0.as_nanos() as f64).max(1.0)
     }
 
-    /// Sets W(0) and gamma, which depend on the first round-trip time.
+    /// Multiplies the initial window and initial ssthresh by rho at the first RTT sample.
     fn scale_start(&mut self, cx: &Context<'_>) {
         let rho = self.rho(cx);
         if std::mem::take(&mut self.scale_window) {
@@ -186,12 +184,12 @@ impl Hybla {
         }
     }
 
-    /// Segments that an ACK counts for.
+    /// Returns the number of segments that an ACK counts.
     fn segments(&self, cx: &Context<'_>, ack: &Ack) -> f64 {
         self.counting.limited(ack.bytes, cx.mss) as f64 / cx.mss as f64
     }
 
-    /// Adds `segments`, not beyond `limit`.
+    /// Increases cwnd by `segments`, at most to `limit`.
     fn grow(&mut self, cx: &Context<'_>, segments: f64, limit: u64) {
         let window = self.cwnd as f64 + self.carry + segments * cx.mss as f64;
         let limit = limit.min(MAX_WINDOW).max(self.cwnd);
@@ -204,14 +202,14 @@ impl Hybla {
         }
     }
 
-    /// Returns whether data that was in flight at a time-out is not acknowledged yet, and Reno
-    /// takes over until then.
+    /// Returns whether data that was in flight at a time-out is still unacknowledged; cwnd then
+    /// grows as in Reno.
     fn repairs_timeout(&mut self, cx: &Context<'_>) -> bool {
         self.reno_until = self.reno_until.filter(|&end| cx.snd_una < end);
         self.reno_until.is_some()
     }
 
-    /// Grows by the bytes that an ACK covers, as Linux's Reno does.
+    /// Increases cwnd by the bytes acknowledged, as Linux's Reno does.
     fn grow_as_reno(&mut self, cx: &Context<'_>, ack: &Ack) {
         let segments = ack.bytes as f64 / cx.mss as f64;
         if self.cwnd < self.ssthresh {
@@ -227,7 +225,7 @@ impl Hybla {
         self.carry = 0.0;
     }
 
-    /// Another ACK for the estimate of the bandwidth.
+    /// Adds an ACK to the bandwidth estimate.
     fn probe(&mut self, cx: &Context<'_>, ack: &Ack) {
         let start = Probe::Timing {
             first: cx.now,
@@ -239,7 +237,7 @@ impl Hybla {
         match self.probe {
             Probe::Done => {}
             Probe::Waiting => self.probe = start,
-            // Half a round-trip time apart they are not of one flight.
+            // ACKs more than half an RTT apart belong to different flights.
             Probe::Timing { last, .. } if cx.now.since(last) * 2 > rtt => self.probe = start,
             Probe::Timing {
                 first, acks, bytes, ..
@@ -285,14 +283,15 @@ impl CongestionControl for Hybla {
             self.rtt_min = Some(self.rtt_min.map_or(rtt, |least| least.min(rtt)));
         }
         (self.srtt, self.mss) = (cx.rtt.srtt(), cx.mss);
-        // A handshake that was timed was not sent twice; otherwise rho is known now.
+        // rho is known here at the latest. (A retransmitted SYN gives no RTT sample, so
+        // `on_established` may not know rho.)
         self.scale_start(cx);
     }
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack) {
         self.probe(cx, ack);
-        // A paced sender is seldom stopped by its window: half of it in use is
-        // enough, as in the validated phase of RFC 7661 (4.3).
+        // Pacing seldom lets cwnd stop the sender, so half of cwnd in flight is enough, as in the
+        // validated phase of RFC 7661 (4.3).
         let limited = ack.cwnd_limited || (self.pacing && 2 * cx.flight >= self.cwnd);
         if !limited {
             return;
@@ -430,8 +429,8 @@ mod tests {
 
     const NO_ESTIMATE: (&str, Setting) = ("bandwidth_estimate", Setting::Flag(false));
 
-    /// 2^rho - 1 segments an ACK: 1, 3, 7 for 25, 50 and 75 ms; 1.828 for
-    /// 37.5 ms; a path shorter than RTT0 is Reno's.
+    /// 2^rho - 1 segments per ACK: 1, 3, 7 at 25, 50 and 75 ms; 1.828 at 37.5 ms. An RTT below RTT0
+    /// gives Reno's growth.
     #[test]
     fn slow_start() {
         for (rtt, step) in [(10, 1000), (25, 1000), (50, 3000), (75, 7000)] {
@@ -449,8 +448,8 @@ mod tests {
         assert_eq!(h.cwnd(), 11_828); // 2^1.5 - 1 = 1.8284
     }
 
-    /// rho^2 / W segments an ACK: at 100 ms, rho = 4, 16 segments in the time
-    /// of a window of ACKs, within what the growing W takes off.
+    /// rho^2 / W segments per ACK: at 100 ms, rho = 4, about 16 segments per window of ACKs, a
+    /// little less because W grows.
     #[test]
     fn congestion_avoidance() {
         let rtt = estimator(100);
@@ -470,8 +469,8 @@ mod tests {
         assert_eq!(h.cwnd(), 160 * MSS + 200);
     }
 
-    /// tcp_hybla.c, hybla_state: after a time-out Linux grows as Reno until all that was in
-    /// flight is acknowledged; Hybla goes on with the ACK that does.
+    /// tcp_hybla.c, hybla_state: after a time-out Linux grows cwnd as Reno until all data that was
+    /// in flight is acknowledged. The ACK that completes this already counts as Hybla's.
     #[test]
     fn reno_repairs_a_time_out_if_configured() {
         let rtt = estimator(50); // 2^rho - 1 = 3
@@ -492,7 +491,7 @@ mod tests {
                 h.on_ack(&after, &ack(segments));
                 assert_eq!(h.cwnd() - before, step * MSS, "{growth}");
             }
-            // A window at ssthresh grows by a share of what an ACK covers.
+            // At cwnd = ssthresh an ACK adds only its share of a segment.
             h.on_timeout(&cx(&rtt, 200), false);
             h.set_window(h.ssthresh());
             h.on_ack(&cx(&rtt, 300), &ack(2));
@@ -518,8 +517,8 @@ mod tests {
         assert_eq!(h.cwnd(), 1 << 30);
     }
 
-    /// W(0) = rho W and gamma = rho gamma, from the round-trip time of the
-    /// handshake: rho = 20 at 500 ms.
+    /// W(0) = rho W and initial ssthresh = rho gamma, with the RTT of the handshake: rho = 20 at
+    /// 500 ms.
     #[test]
     fn the_start_is_scaled() {
         let rtt = estimator(500);
@@ -541,8 +540,8 @@ mod tests {
         assert_eq!((h.cwnd(), h.ssthresh()), (2 * MSS, 64_000));
     }
 
-    /// RFC 5681, eq. 4: what a loss before the first round trip was known set is half of
-    /// what was in flight, and stays that.
+    /// An ssthresh that a loss set before the first RTT sample is FlightSize / 2 (RFC 5681,
+    /// equation 4), and is not multiplied by rho later.
     #[test]
     fn the_threshold_of_a_loss_is_not_scaled() {
         let rtt = estimator(500);
@@ -561,8 +560,8 @@ mod tests {
         }
     }
 
-    /// Three ACKs of 1,000 bytes 10 ms apart are 100,000 bytes/s, 50 segments
-    /// in 500 ms. ACKs of different flights do not count.
+    /// Three ACKs of 1,000 bytes 10 ms apart are 100,000 bytes/s: ssthresh is 50 segments at 500
+    /// ms. ACKs of different flights do not count together.
     #[test]
     fn the_first_acks_set_ssthresh() {
         let rtt = estimator(500);
@@ -575,7 +574,7 @@ mod tests {
         assert_eq!((h.cwnd(), h.ssthresh()), (50 * MSS, 50 * MSS));
     }
 
-    /// The least round-trip time makes rho, unless the smoothed one is asked for.
+    /// rho comes from the least RTT, or from SRTT if so configured.
     #[test]
     fn which_round_trip_time() {
         let rtt = estimator(100);
@@ -602,7 +601,7 @@ mod tests {
         assert_eq!((h.cwnd(), h.ssthresh()), (MSS, 20 * MSS));
     }
 
-    /// 50 segments and their headers in 500 ms: 832,000 bit/s.
+    /// 50 segments with headers in 500 ms: 832,000 bit/s.
     #[test]
     fn paced_segments_fill_the_round_trip_time() {
         let rtt = estimator(500);
@@ -616,8 +615,8 @@ mod tests {
         assert_eq!(waits.pacing_rate(), None);
     }
 
-    /// A paced sender grows a window of which half is in flight (RFC 7661, 4.3); one
-    /// that is not paced only a window that stopped it.
+    /// With pacing half of cwnd in flight is enough for growth (RFC 7661, 4.3). Without pacing cwnd
+    /// must have stopped the sender.
     #[test]
     fn half_a_window_in_use_is_enough_when_paced() {
         let rtt = estimator(25);
@@ -638,8 +637,8 @@ mod tests {
         }
     }
 
-    /// Three ACKs, each at most half a round trip after the one before, give the
-    /// share of the path; and ssthresh is two segments at least.
+    /// The bandwidth estimate needs three ACKs, each at most half an RTT after the previous one.
+    /// ssthresh is at least two segments.
     #[test]
     fn the_share_is_of_acks_within_half_a_round_trip_and_two_segments_at_least() {
         let rtt = estimator(100);
@@ -657,8 +656,8 @@ mod tests {
         }
     }
 
-    /// A loss ends the estimate of the bandwidth; one that was none begins it again,
-    /// if it had not been taken.
+    /// A loss ends the bandwidth estimate. The undo of a spurious loss restarts the estimate if it
+    /// was not complete.
     #[test]
     fn an_estimate_that_a_spurious_loss_ended_begins_again() {
         let rtt = estimator(100);

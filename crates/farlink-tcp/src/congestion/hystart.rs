@@ -1,11 +1,9 @@
-//! HyStart++ (RFC 9406): leaves slow start when the round-trip time grows,
-//! before the queue overflows.
+//! HyStart++ (RFC 9406): leaves slow start when the RTT grows, before the queue overflows.
 //!
-//! A round lasts until the data that was outstanding at its start is
-//! acknowledged. When the least round-trip time of a round exceeds that of the
-//! round before by a threshold, slow start continues at a quarter of its pace
-//! (conservative slow start, CSS) for five rounds; a lower round-trip time in
-//! between shows that the alarm was false.
+//! A round lasts until the data that was outstanding at its start is acknowledged. Conservative
+//! slow start (CSS) begins when the least RTT of a round exceeds that of the previous round by a
+//! threshold. The window then grows at a quarter of its pace for five rounds, after which slow
+//! start ends. If the least RTT falls below that at the start of CSS, normal slow start resumes.
 
 use super::{Ack, Context};
 use crate::seq::Offset;
@@ -17,26 +15,26 @@ const MIN_RTT_THRESH: Interval = Interval::from_millis(4);
 const MAX_RTT_THRESH: Interval = Interval::from_millis(16);
 /// `MIN_RTT_DIVISOR`.
 const MIN_RTT_DIVISOR: u64 = 8;
-/// `N_RTT_SAMPLE`: samples that a round needs before it is judged.
+/// `N_RTT_SAMPLE`: number of RTT samples of a round before its least RTT is compared.
 const N_RTT_SAMPLE: u32 = 8;
 /// `CSS_GROWTH_DIVISOR`.
 const CSS_GROWTH_DIVISOR: u64 = 4;
 /// `CSS_ROUNDS`.
 const CSS_ROUNDS: u32 = 5;
-/// L for a sender that does not pace: most segments one ACK may grow the window
-/// by, unless byte counting has an L of its own.
+/// L of a sender that does not pace: the most segments by which one ACK may grow the window.
+/// Replaced by L of RFC 3465 where byte counting sets one.
 pub(super) const GROWTH_LIMIT: u64 = 8;
 
-/// Effect of an ACK in slow start on the window.
+/// Effect of an ACK on the window in slow start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Growth {
-    /// Grows it by so many bytes.
+    /// Increases the window by this number of bytes.
     Grow(u64),
-    /// Grows it by so many bytes and ends slow start there.
+    /// Increases the window by this number of bytes and ends slow start.
     GrowAndExit(u64),
 }
 
-/// The state of one slow start.
+/// HyStart++ state of one slow start.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HyStart {
     /// `windowEnd`; `None` before the first ACK.
@@ -55,15 +53,16 @@ pub(super) struct HyStart {
 struct Css {
     /// `cssBaselineMinRtt`.
     baseline: Interval,
-    /// Rounds that have ended in it.
+    /// Number of CSS rounds that have ended.
     rounds: u32,
 }
 
 impl HyStart {
-    /// Takes an ACK of new data in slow start (RFC 9406, 4.2).
+    /// Processes an ACK of new data in slow start (RFC 9406, 4.2), and returns the growth of the
+    /// window.
     ///
-    /// The ACK that ends a round still belongs to it. Growth is zero unless the
-    /// window was the limit, and at most `limit` bytes.
+    /// Growth is at most `limit` bytes, and zero if the sender was not cwnd-limited. The ACK that
+    /// ends a round belongs to that round.
     pub(super) fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack, limit: u64) -> Growth {
         let window_end = *self.window_end.get_or_insert(cx.snd_max);
         if let Some(rtt) = ack.fine_rtt.or(ack.rtt_sample) {
@@ -85,7 +84,7 @@ impl HyStart {
         Growth::Grow(growth)
     }
 
-    /// Enters or leaves CSS once the round has enough samples.
+    /// Enters or leaves CSS once the round has `N_RTT_SAMPLE` samples.
     fn judge(&mut self) {
         let Some(current) = self.current_min else {
             return;
@@ -105,7 +104,7 @@ impl HyStart {
         }
     }
 
-    /// Starts the next round; whether CSS has lasted long enough.
+    /// Starts the next round. Returns whether CSS has lasted `CSS_ROUNDS` rounds.
     fn end_round(&mut self, snd_max: Offset) -> bool {
         self.window_end = Some(snd_max);
         self.last_min = self.current_min.take();
@@ -118,7 +117,7 @@ impl HyStart {
     }
 }
 
-/// `RttThresh`: the growth of the round-trip time that means a queue.
+/// `RttThresh`: increase of the least RTT between two rounds that starts CSS.
 fn threshold(last_min: Interval) -> Interval {
     (last_min / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
 }
@@ -132,8 +131,8 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// Acknowledges a round of `n` segments one by one, each with this sample;
-    /// returns the window growth, and whether slow start ended.
+    /// Acknowledges a round of `n` segments one by one, each with the RTT sample `rtt`. Returns the
+    /// growth of the window in bytes, and whether slow start ended.
     fn round(hystart: &mut HyStart, una: &mut Offset, n: u64, rtt: Interval) -> (u64, bool) {
         let rtt_state = RttEstimator::new(RtoConfig::default());
         let end = *una + n * MSS;
@@ -146,7 +145,7 @@ mod tests {
                 mss: MSS,
                 flight: n * MSS,
                 snd_una: *una,
-                // The last ACK of the round finds the next round outstanding.
+                // At the last ACK of a round the next round is already outstanding.
                 snd_max: if *una == end { end + n * MSS } else { end },
                 rtt: &rtt_state,
             };
@@ -171,7 +170,7 @@ mod tests {
         Interval::from_millis(n)
     }
 
-    /// An eighth of the least round-trip time, but 4 to 16 ms.
+    /// The threshold is an eighth of the least RTT, but between 4 and 16 ms.
     #[test]
     fn threshold_follows_rfc_9406() {
         assert_eq!(threshold(ms(10)), ms(4));
@@ -181,7 +180,7 @@ mod tests {
         assert_eq!(threshold(ms(500)), ms(16));
     }
 
-    /// 80 ms may grow to just under 90 ms.
+    /// At a least RTT of 80 ms CSS starts at 90 ms (80 ms plus an eighth).
     #[test]
     fn grows_by_the_bytes_acknowledged_until_the_threshold() {
         let (mut h, mut una) = (HyStart::default(), 1);
@@ -191,9 +190,9 @@ mod tests {
         assert!(h.css.is_none());
     }
 
-    /// The eighth sample decides: seven segments at full pace, the eighth too
-    /// (growth comes before the judgement), two at a quarter; then five rounds
-    /// in all, the one in which CSS began included.
+    /// The eighth RTT sample of a round starts CSS. Its segment still counts in full, because
+    /// growth is computed before the comparison; the two segments after it count a quarter. CSS
+    /// then lasts five rounds, the one in which it began included.
     #[test]
     fn delay_growth_enters_css_and_five_rounds_end_it() {
         let (mut h, mut una) = (HyStart::default(), 1);
@@ -222,7 +221,8 @@ mod tests {
         round(&mut h, &mut una, 10, ms(80));
         round(&mut h, &mut una, 10, ms(95));
         assert!(h.css.is_some());
-        // Seven ACKs and the eighth, whose sample ends CSS, at a quarter.
+        // Eight ACKs count a quarter, since only the eighth sample ends CSS; the last two ACKs
+        // count in full.
         let grown = round(&mut h, &mut una, 10, ms(94)).0;
         assert_eq!(grown, 8 * MSS / 4 + 2 * MSS);
         assert!(h.css.is_none());

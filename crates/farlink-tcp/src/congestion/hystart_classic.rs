@@ -1,47 +1,46 @@
-//! HyStart as it was first published and as Linux has it: leaves slow start for
-//! congestion avoidance when a round of ACKs arrives over half the least
-//! round-trip time (all of it where segments are paced), or when the round-trip
-//! time grows.
+//! HyStart as first published and as in Linux. Slow start ends when a train of closely spaced ACKs
+//! lasts longer than half the least RTT (the whole least RTT if segments are paced), or when the
+//! RTT of a round exceeds the least RTT by a threshold.
 //!
-//! S. Ha, I. Rhee, *Taming the elephants: New TCP slow start*, Computer Networks
-//! 55, 2011; constants and details as in Linux' `tcp_cubic.c`.
+//! S. Ha, I. Rhee, *Taming the elephants: New TCP slow start*, Computer Networks 55, 2011;
+//! constants and details as in Linux' `tcp_cubic.c`.
 
 use super::{Ack, Context};
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 
-/// `hystart_low_window`: least window, in segments, that is looked at.
+/// `hystart_low_window`: HyStart ignores ACKs while cwnd is below this number of segments.
 const LOW_WINDOW: u64 = 16;
-/// `hystart_ack_delta_us`: ACKs further apart are of no train.
+/// `hystart_ack_delta_us`: longest gap between two ACKs of one train.
 const ACK_SPACING: Interval = Interval::from_millis(2);
-/// `HYSTART_MIN_SAMPLES`: ACKs of a round before its delay is judged.
+/// `HYSTART_MIN_SAMPLES`: number of ACKs of a round before its RTT is compared.
 const MIN_SAMPLES: u32 = 8;
 /// `HYSTART_DELAY_MIN`.
 const DELAY_MIN: Interval = Interval::from_millis(4);
 /// `HYSTART_DELAY_MAX`.
 const DELAY_MAX: Interval = Interval::from_millis(16);
 
-/// The state of a connection.
+/// HyStart state of one connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Classic {
-    /// `delay_min`: the least round-trip time since the start or a time-out.
+    /// `delay_min`: least RTT since the start of the connection or the last time-out.
     least: Option<Interval>,
     round: Option<Round>,
     /// Segments are paced.
     paced: bool,
-    /// Slow start was left already.
+    /// Set once HyStart has ended slow start.
     found: bool,
 }
 
-/// A window of data and its ACKs.
+/// One window of data and its ACKs.
 #[derive(Clone, Copy, Debug)]
 struct Round {
-    /// Last position of the round.
+    /// SND.MAX at the start of the round; the first ACK above `end` starts the next round.
     end: Offset,
     began: Instant,
-    /// The last ACK of the train that began with the round.
+    /// Time of the last ACK of the train that began with the round.
     last: Instant,
-    /// Least round-trip time of the round.
+    /// Least RTT among the ACKs of the round.
     least: Option<Interval>,
     samples: u32,
 }
@@ -67,15 +66,15 @@ impl Classic {
         }
     }
 
-    /// Returns the length of the ACK train that ends slow start. Pacing alone spreads the data over
-    /// up to half a round trip.
+    /// Returns the length of the ACK train that ends slow start. It is doubled if segments are
+    /// paced, because pacing alone spreads a window over up to half a round trip.
     fn train(&self, least: Interval) -> Interval {
         if self.paced { least } else { least / 2 }
     }
 
-    /// Takes an ACK of new data with a window of `cwnd`; whether slow start is to
-    /// end here. Linux' allowance for segments that its sending offload hands out
-    /// in one piece is left out: here they leave one by one.
+    /// Processes an ACK of new data with a window of `cwnd` bytes. Returns whether slow start ends
+    /// with this ACK. Linux also allows for the bursts of segmentation offload; farlink sends
+    /// segment by segment and leaves the allowance out.
     pub(super) fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack, cwnd: u64) -> bool {
         let Some(rtt) = ack.fine_rtt.or(ack.rtt_sample) else {
             return false;
@@ -121,8 +120,8 @@ mod tests {
         Interval::from_micros(n)
     }
 
-    /// ACKs of a round of `n` segments that begins at `at`, `gap` apart, each with
-    /// this round-trip time; the ACK, from 1, that ends slow start.
+    /// Feeds the ACKs of a round of `n` segments that begins at `at`. ACKs are `gap` apart and each
+    /// measures `rtt`. Returns the number (from 1) of the ACK that ends slow start.
     fn round(
         classic: &mut Classic,
         (at, una): (&mut Instant, &mut Offset),
@@ -155,8 +154,8 @@ mod tests {
         None
     }
 
-    /// Paced, a train of 40 ms is as long as the round trip: the 42nd ACK of those
-    /// 1 ms apart is the first after more than that.
+    /// RTT 40 ms, ACKs 1 ms apart, paced: a train ends slow start once it is longer than 40 ms,
+    /// which is at the 42nd ACK.
     #[test]
     fn a_paced_train_is_a_whole_round_trip_long() {
         let (mut at, mut una) = (Instant::ZERO, 0);
@@ -170,8 +169,8 @@ mod tests {
         assert_eq!(end, Some(42));
     }
 
-    /// 40 ms: a train is over after more than 20 ms, so the 22nd ACK of those
-    /// 1 ms apart ends slow start.
+    /// RTT 40 ms, ACKs 1 ms apart: a train ends slow start once it is longer than 20 ms, which is
+    /// at the 22nd ACK.
     #[test]
     fn a_train_of_half_a_round_trip_ends_slow_start() {
         let (mut classic, mut at, mut una) = (Classic::default(), Instant::ZERO, 1);
@@ -187,7 +186,8 @@ mod tests {
         assert_eq!(round(&mut classic, (&mut at, &mut una), 60, path), None);
     }
 
-    /// 40 ms may grow by an eighth, 5 ms, and the ninth ACK of a round tells.
+    /// The least RTT is 40 ms. An increase of an eighth (5 ms) is tolerated, and a larger one ends
+    /// slow start at the ninth ACK of the round.
     #[test]
     fn a_delay_ends_slow_start() {
         for (rtt, ended) in [(45_000, None), (45_001, Some(9))] {
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// Thresholds lie between 4 and 16 ms.
+    /// The tolerated increase of the RTT is an eighth of the least RTT, but between 4 and 16 ms.
     #[test]
     fn the_threshold_is_bounded() {
         for (least, most) in [(8_000, 12_000), (500_000, 516_000)] {

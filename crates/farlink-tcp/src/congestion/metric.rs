@@ -1,29 +1,29 @@
-//! Metrics of an algorithm's inner state.
+//! Metrics of an algorithm's internal state.
 
 use super::{CongestionControl, Context};
 use std::fmt;
 
-/// A quantity of an algorithm's inner state, for traces: one entry in the
-/// algorithm's file is all that it needs to be traced.
+/// A traced quantity of an algorithm's internal state. An entry in the algorithm's file is enough
+/// to trace it.
 pub struct Metric {
     /// Name in traces, unique in its algorithm.
     pub name: &'static str,
     /// Unit of the value: "B", "s", "bit/s", "segments", or "" for a plain number.
     pub unit: &'static str,
-    /// Meaning, with its name in the algorithm's source.
+    /// Meaning, and the name in the paper or source of the algorithm.
     pub doc: &'static str,
     pub(super) read: fn(&dyn CongestionControl, &Context<'_>) -> Option<f64>,
 }
 
 impl Metric {
-    /// Returns the value for a controller of this algorithm; `None` while there is none, and for a
-    /// controller of another algorithm.
+    /// Returns the value for a controller of this algorithm; `None` while it has no value, and for
+    /// a controller of another algorithm.
     pub fn value(&self, control: &dyn CongestionControl, cx: &Context<'_>) -> Option<f64> {
         (self.read)(control, cx)
     }
 }
 
-/// Metrics are the same that have the same name: they are of the same algorithm.
+/// Metrics of one algorithm have unique names, so equal names mean equal metrics.
 impl PartialEq for Metric {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
@@ -36,8 +36,8 @@ impl fmt::Debug for Metric {
     }
 }
 
-/// The metric of a type of controller: name, unit, doc, and how it is read from the
-/// controller and the context.
+/// Metric of a controller type: name, unit, doc, and a function from controller and context to the
+/// value.
 macro_rules! metric {
     ($name:literal, $unit:literal, $doc:literal, $read:expr) => {
         $crate::congestion::Metric {
@@ -62,8 +62,8 @@ mod tests {
     use crate::rto::RttEstimator;
     use crate::time::Instant;
 
-    /// Names are unique and in the form of a column's, and each can be read from a
-    /// controller of its algorithm and from no other.
+    /// Names are unique valid column names. Each metric has a value for a controller of its
+    /// algorithm and none for another.
     #[test]
     fn metrics_are_those_of_their_algorithm() {
         let rtt = RttEstimator::new(RtoConfig::default());

@@ -1,10 +1,9 @@
-//! Congestion control: one file per algorithm, hooks named by their cause.
+//! Congestion control: one file per algorithm, hooks named after the event.
 //!
-//! A controller owns `cwnd` and `ssthresh` and nothing else. It sees the time,
-//! the flight size and the round-trip estimate through [`Context`]; it never
-//! sees the connection and never schedules anything. Recovery ([`crate::recovery`])
-//! decides *when* there was a loss; the controller decides what that does to the
-//! window.
+//! A controller owns `cwnd` and `ssthresh` only. It reads the time, the flight size and the RTT
+//! estimate from [`Context`], has no access to the connection, and schedules nothing. Recovery
+//! ([`crate::recovery`]) decides *when* a loss occurred; the controller decides how the loss
+//! changes the window.
 
 mod adalr;
 mod algorithm;
@@ -49,7 +48,7 @@ pub use westwood::{WESTWOOD, WESTWOOD_PLUS};
 
 pub use crate::rate::RateSample;
 
-/// Every algorithm, in the order of the documentation.
+/// All algorithms, in the order of the documentation.
 pub static ALGORITHMS: &[&Algorithm] = &[
     &Unlimited::ALGORITHM,
     &Reno::ALGORITHM,
@@ -63,12 +62,12 @@ pub static ALGORITHMS: &[&Algorithm] = &[
     &Bbr::ALGORITHM,
 ];
 
-/// The algorithm of this name.
+/// Returns the algorithm with this name.
 pub fn lookup(name: &str) -> Option<&'static Algorithm> {
     ALGORITHMS.iter().copied().find(|a| a.name == name)
 }
 
-/// Builds the controller that `config` asks for, with the MSS in use.
+/// Builds the controller that `config` selects, for the MSS in use.
 pub(crate) fn build(config: &Config, mss: u32) -> Box<dyn CongestionControl> {
     config.congestion.build(Start {
         window: config.window.initial.bytes(mss),
@@ -83,13 +82,12 @@ pub fn can_undo(control: &Control) -> bool {
     control.algorithm().extras.undo.is_some()
 }
 
-/// Returns whether the algorithm uses that part of [`Config`].
+/// Returns whether the algorithm uses the part `input` of [`Config`].
 pub fn uses_input(control: &Control, input: Input) -> bool {
     control.algorithm().inputs.contains(&input)
 }
 
-/// Returns whether the controller sets cwnd itself while losses are repaired, so that PRR has no
-/// part.
+/// Returns whether the controller sets cwnd itself during loss recovery; PRR is then off.
 pub fn owns_recovery_window(control: &Control) -> bool {
     (control.algorithm().recovery_window)(control) == RecoveryWindow::Controller
 }

@@ -1,11 +1,9 @@
-//! TCP-Peach: I. Akyildiz, G. Morabito, S. Palazzo, "TCP-Peach: A New Congestion
-//! Control Scheme for Satellite IP Networks", IEEE/ACM Transactions on Networking
-//! 9(3), 2001.
+//! TCP-Peach: I. Akyildiz, G. Morabito, S. Palazzo, "TCP-Peach: A New Congestion Control Scheme for
+//! Satellite IP Networks", IEEE/ACM Transactions on Networking 9(3), 2001.
 //!
-//! Dummy segments find out what the path has room for. Sudden Start sends a
-//! window of them in the first round trip, and Rapid Recovery as many as the
-//! window held when a segment was lost; each that is acknowledged is room for a
-//! segment more.
+//! Low-priority dummy segments probe the capacity of the path. Sudden Start sends a receive window
+//! of dummies in the first RTT. Rapid Recovery sends as many dummies as the window held when a
+//! segment was lost. Each acknowledged dummy adds one segment to cwnd.
 
 use super::counting::AckCounting;
 use super::extras::access;
@@ -21,27 +19,29 @@ use crate::time::{Instant, Interval};
 pub struct Peach {
     sudden_start: bool,
     rapid_recovery: bool,
-    /// Dummies that an ACK lets out in Rapid Recovery.
+    /// Number of dummies that an ACK releases in Rapid Recovery.
     per_ack: u64,
     counting: AckCounting,
     cwnd: u64,
     ssthresh: u64,
-    /// Window that the peer offers, in bytes.
+    /// Receive window of the peer in bytes.
     rwnd: u64,
     start: Beginning,
-    /// The train of Sudden Start, and when its answers are here.
+    /// Dummies of Sudden Start, and the time (two RTTs after its start) until which the flow counts
+    /// as opening.
     train: Train,
     opening_until: Option<Instant>,
-    /// A loss is being repaired: its ACKs let dummies out.
+    /// Set during Rapid Recovery, in which ACKs release dummies.
     recovering: bool,
-    /// Allowed dummy segments: how many Rapid Recovery may still send.
+    /// Allowed dummy segments: dummies of Rapid Recovery that no ACK has released yet.
     adsn: u64,
-    /// Dummies among them that ACKs have let out.
+    /// Dummies that ACKs have released and that are not sent yet.
     credit: u64,
-    /// Dummies whose ACKs mean no more than that the window was reduced.
+    /// Number of further dummy ACKs that do not open the window, because the halved window left the
+    /// path room for them.
     wdsn: u64,
-    /// Growth below ssthresh is that of slow start: to come back to it after a
-    /// recovery, and with a peer that does not know dummies.
+    /// Set if cwnd grows below ssthresh as in slow start: after a recovery that ended below
+    /// ssthresh, and with a peer that does not support dummies.
     slow_start: bool,
     refused: bool,
 }
@@ -51,25 +51,25 @@ pub struct Peach {
 enum Beginning {
     /// Not again.
     Never,
-    /// With the next data that leaves.
+    /// With the next data sent.
     Data,
-    /// With the next data that leaves after an ACK.
+    /// With the next data sent after an ACK.
     Ack,
 }
 
-/// Dummies a fixed time apart.
+/// A series of dummies at equal intervals.
 #[derive(Clone, Copy, Debug, Default)]
 struct Train {
     /// Number of dummies left to send.
     left: u64,
-    /// Time of the next dummy.
+    /// Time at which the next dummy is sent.
     due: Instant,
-    /// Time between two.
+    /// Interval between two dummies.
     gap: Interval,
-    /// Round-trip time and peer's window that it was made for.
+    /// RTT and receive window from which the series was computed.
     rtt: Interval,
     rwnd: u64,
-    /// Set if that window came with a SYN, which is never scaled.
+    /// Set if that window came with a SYN, whose window field is not scaled.
     unscaled: bool,
 }
 
@@ -152,7 +152,7 @@ impl Peach {
         }
     }
 
-    /// A window has to be found from nothing.
+    /// Starts to open the window anew, by Sudden Start or slow start.
     fn begin(&mut self, when: Beginning) {
         self.stop();
         self.wdsn = 0;
@@ -163,7 +163,7 @@ impl Peach {
         }
     }
 
-    /// No dummy leaves any more for what was before.
+    /// Cancels all dummies that are not sent yet.
     fn stop(&mut self) {
         self.start = Beginning::Never;
         self.opening_until = None;
@@ -174,7 +174,7 @@ impl Peach {
         self.credit = 0;
     }
 
-    /// Segments of a window, at least one.
+    /// Returns the number of segments in `window` bytes, at least one.
     fn segments(window: u64, mss: u64) -> u64 {
         (window / mss).max(1)
     }
@@ -252,13 +252,13 @@ impl CongestionControl for Peach {
         }
     }
 
-    /// Halves the window: a mark is certainly congestion, so there is nothing to probe.
+    /// Halves the window without Rapid Recovery, because a mark always means congestion.
     fn on_congestion_mark(&mut self, cx: &Context<'_>, _loss: &Loss) {
         self.reduce(cx);
     }
 
-    /// Rapid Recovery has set the window, and dummies that came back opened it:
-    /// what RFC 6582 allows at the end, which may be two segments, is not for it.
+    /// Keeps the window after Rapid Recovery, because acknowledged dummies have opened it.
+    /// Otherwise sets cwnd to `window`, the exit window of RFC 6582, which may be two segments.
     fn on_recovered(&mut self, _cx: &Context<'_>, window: u64) {
         self.adsn = 0;
         if std::mem::take(&mut self.recovering) {
@@ -275,7 +275,7 @@ impl CongestionControl for Peach {
         self.cwnd = cx.mss;
         self.counting.timed_out();
         self.slow_start = false;
-        // As long as nothing comes back there is no path to probe.
+        // After a repeated time-out probing waits for an ACK, because the path may be down.
         self.begin(if first {
             Beginning::Data
         } else {
@@ -303,8 +303,8 @@ impl PeerWindow for Peach {
     fn on_peer_window(&mut self, advertised: u64, mss: u64) {
         self.rwnd = advertised;
         let train = &mut self.train;
-        // The window of the SYN could not say how large it is: the rest of a
-        // larger one follows.
+        // The SYN's window is not scaled and at most 65,535 bytes. If the first scaled window is
+        // larger, Sudden Start sends the difference as well.
         if train.unscaled && train.rwnd > 0 {
             train.unscaled = false;
             let (had, has) = (train.rwnd / mss, advertised / mss);
@@ -326,14 +326,14 @@ impl DummySegments for Peach {
         (self.train.left > 0).then_some(self.train.due)
     }
 
-    /// Sudden Start: one segment of data, then rwnd - 1 dummies, RTT / rwnd apart.
+    /// Starts Sudden Start: a dummy every RTT / rwnd until data and dummies fill rwnd segments.
     fn on_data_sent(&mut self, cx: &Context<'_>) {
         if self.start != Beginning::Data {
             return;
         }
         self.start = Beginning::Never;
         self.slow_start = false;
-        // Without a sample (the SYN was lost) the time-out is all that is known.
+        // Without an RTT sample (the SYN was lost) the RTO is the only estimate.
         let rtt = cx.rtt.srtt().unwrap_or(cx.rtt.rto());
         let segments = Self::segments(self.rwnd, cx.mss);
         let gap = Self::gap(rtt, segments);
@@ -357,9 +357,9 @@ impl DummySegments for Peach {
         }
     }
 
-    /// Half of what Rapid Recovery sends fits into what the reduced window leaves
-    /// free, whatever took the segment. What is acknowledged beyond that has shown
-    /// that the path has room for it.
+    /// Ignores the first `wdsn` dummy ACKs, because the reduced window itself left the path room
+    /// for those dummies. Each further ACK shows room for one more segment and increases cwnd by
+    /// one.
     fn on_ack(&mut self, cx: &Context<'_>) {
         if self.wdsn > 0 {
             self.wdsn -= 1;
@@ -368,7 +368,7 @@ impl DummySegments for Peach {
         let grown = (self.cwnd + cx.mss).min(self.rwnd).max(self.cwnd);
         self.cwnd = grown;
         if self.recovering {
-            // What the recovery ends with.
+            // cwnd at the end of the recovery is ssthresh.
             self.ssthresh = self.ssthresh.max(grown);
         }
     }

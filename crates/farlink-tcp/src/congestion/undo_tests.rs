@@ -1,5 +1,5 @@
-//! A loss that was none leaves no trace: what is undone grows as what never was
-//! reduced.
+//! Undo of spurious reductions: afterwards the window grows as that of a flow without the
+//! reduction.
 
 use super::{
     ALGORITHMS, Ack, CongestionControl, Context, Control, Extras, Loss, Start, UndoReduction,
@@ -12,7 +12,7 @@ use crate::time::{Instant, Interval};
 const MSS: u64 = 1000;
 const RTT: Interval = Interval::from_millis(100);
 
-/// A sender that its window limits, on a path of 100 ms.
+/// A cwnd-limited sender on a path with an RTT of 100 ms.
 struct Flow {
     cc: Box<dyn CongestionControl>,
     extras: &'static Extras,
@@ -86,8 +86,9 @@ fn undo<'a>(extras: &Extras, cc: &'a mut dyn CongestionControl) -> &'a mut dyn U
     extras.undo.of_mut(cc).unwrap()
 }
 
-/// Every algorithm but BBR, whose window is not a matter of ACKs (its own tests
-/// have it), in slow start and after it, after a fast retransmit and a time-out.
+/// Tests undo of a fast retransmit and of a time-out, in slow start and in congestion avoidance,
+/// for every algorithm but BBR. BBR's window does not depend on ACK counts; `bbr/tests.rs` tests
+/// its undo.
 #[test]
 fn growth_goes_on_as_if_nothing_had_been() {
     for algorithm in ALGORITHMS {
@@ -115,7 +116,8 @@ fn growth_goes_on_as_if_nothing_had_been() {
                     }
                 });
                 let what = format!("{} {ssthresh} {timeout}", algorithm.name);
-                // Westwood knows the rate, so that its threshold may be no less.
+                // Only a time-out is sure to reduce the window. After a loss Westwood sets ssthresh
+                // from its bandwidth estimate, which may equal the old window.
                 if timeout {
                     assert!(hurt.cc.cwnd() <= 2 * MSS, "{what}");
                 }
@@ -138,14 +140,13 @@ fn all_but_two_can() {
         .filter(|a| !can_undo(&Control::new(a)))
         .map(|a| a.name)
         .collect();
-    // The one has a window that never moves, the other has dummies that open it again.
+    // `none` never changes its window. `peach` regains its window by dummy segments.
     assert_eq!(cannot, ["none", "peach"]);
 }
 
-/// RFC 5681, 4.1, and RFC 6582, 3.2 step 3: after silence, and at the end of a
-/// recovery, no window is larger than it may be. Those excepted take
-/// the window after a recovery from elsewhere: from the cut of Vegas, dummies, or the
-/// model of the path.
+/// RFC 5681, 4.1, and RFC 6582, 3.2, step 3: the window is at most the initial window after an idle
+/// time, and at most the exit window after a recovery. The algorithms listed choose the window
+/// themselves: Vegas by its cut, Peach by dummies, BBR by its model.
 #[test]
 fn no_window_outlives_silence_or_the_end_of_a_recovery() {
     let exceed = |hook: fn(&mut dyn CongestionControl, &Context<'_>)| -> Vec<_> {
@@ -168,7 +169,7 @@ fn no_window_outlives_silence_or_the_end_of_a_recovery() {
     );
 }
 
-/// A window that never moves is in no slow start, and has no threshold.
+/// A sender without congestion control is never in slow start and has no ssthresh.
 #[test]
 fn without_congestion_control_there_is_no_threshold() {
     let none = Control::new(ALGORITHMS[0]).build(Start::default());

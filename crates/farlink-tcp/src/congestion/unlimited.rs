@@ -1,4 +1,4 @@
-//! No congestion control: RFC 793, where the receiver's window is the only limit.
+//! No congestion control (RFC 793): only the receiver's window limits the sender.
 
 use super::{Ack, Algorithm, CongestionControl, Context, Extras, Loss, RecoveryWindow};
 
@@ -14,7 +14,7 @@ impl Unlimited {
         parameters: &[],
         metrics: &[],
         inputs: &[],
-        // There is no threshold to come down to.
+        // There is no ssthresh to which recovery could reduce cwnd.
         recovery_window: |_| RecoveryWindow::Controller,
         extras: Extras::NONE,
         build: |_, _| Box::new(Self),

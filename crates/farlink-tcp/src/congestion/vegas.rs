@@ -1,7 +1,6 @@
-//! Vegas: the window follows an estimate of what it keeps queued (Brakmo and
-//! Peterson 1995).
+//! Vegas: cwnd follows an estimate of the sender's own data in queues (Brakmo and Peterson 1995).
 //!
-//! The window of losses is here; when a loss is seen is [`crate::recovery`]'s.
+//! This file sets the window after a loss; [`crate::recovery`] detects the loss.
 
 use super::extras::access;
 use super::metric::metric;
@@ -12,18 +11,17 @@ use super::{
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 
-/// Least window after a reduction, in segments.
+/// Minimum cwnd after a reduction, in segments.
 const LEAST: u64 = 2;
-/// Slow start that is left for queueing gives back this part of the window.
+/// cwnd is reduced by 1/8 when Diff > gamma ends slow start.
 const EXIT_CUT: u64 = 8;
 
 /// The Vegas controller.
 ///
-/// Once a round trip it compares the rate that it expects, window / `BaseRTT`,
-/// with the rate that it has, bytes in transit / RTT of the segment whose ACK
-/// ends the round. Diff = (expected - actual) `BaseRTT` is what stands in
-/// queues. The window in both is what was in transit, which the paper takes
-/// for equal to the congestion window.
+/// Once per RTT it computes Expected = W / `BaseRTT` and Actual = W / RTT, where W is the flight
+/// size and RTT that of the segment whose ACK ends the round. (The paper takes cwnd for W.) Diff =
+/// (Expected - Actual) `BaseRTT` estimates the bytes in queues, and is compared with alpha, beta
+/// and gamma.
 #[derive(Clone, Debug)]
 pub struct Vegas {
     /// Thresholds in segments.
@@ -34,26 +32,29 @@ pub struct Vegas {
     per_ack: bool,
     timeout_window: u64,
     cwnd: u64,
-    /// Window that a reduction comes down to.
+    /// Slow-start threshold in bytes. With `LossCut::Reno` also the window to which recovery (PRR)
+    /// reduces cwnd.
     ssthresh: u64,
-    /// Slow start is over until a time-out, however small the window becomes.
+    /// Set when slow start ends; until the next time-out the sender stays in congestion avoidance,
+    /// even if cwnd < ssthresh.
     avoids: bool,
-    /// `BaseRTT`: the least round-trip time of a segment with data.
+    /// `BaseRTT`: least RTT of a data segment.
     base_rtt: Option<Interval>,
-    /// Difference compared at the end of the last round, in bytes.
+    /// Diff at the end of the last round, in bytes.
     diff: Option<f64>,
     phase: Phase,
-    /// The round ends when something from here on is acknowledged.
+    /// SND.MAX at the start of the round. An ACK above `mark` ends the round.
     mark: Offset,
     /// Start of the round.
     began: Instant,
-    /// Time of the last reduction for a loss.
+    /// Time of the last reduction for a loss or time-out.
     last_cut: Option<Instant>,
-    /// State that a loss changes beside the windows, for undo.
+    /// State before a loss, restored by an undo.
     before: Option<Before>,
 }
 
-/// Reduction of the window for a loss.
+/// Reduction of cwnd for a loss: half (`Reno` also sets ssthresh = cwnd), half, a quarter, or one
+/// MSS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum LossCut {
     Reno,
@@ -62,15 +63,15 @@ enum LossCut {
     Segment,
 }
 
-/// Change of the window in the current round.
+/// Growth of cwnd during the current round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// Stays.
+    /// cwnd is constant.
     Hold,
-    /// Grows by what is acknowledged, to twice this.
+    /// Slow start: cwnd grows by the bytes acknowledged, up to 2 `from`.
     Double { from: u64 },
-    /// Grows by a segment, spread over what was in transit, of which so much
-    /// is acknowledged.
+    /// Congestion avoidance: cwnd grows by one MSS while `from` bytes are acknowledged; `counted`
+    /// of them are acknowledged so far.
     Increase { from: u64, counted: u64 },
 }
 
@@ -152,7 +153,7 @@ impl Vegas {
                 |vegas: &Self, cx: &Context<'_>| vegas.diff.map(|bytes| bytes / cx.mss as f64)
             ),
         ],
-        // A loss takes a part of the window away, and recovery leaves it so.
+        // Losses do not use FlightSize, and the end of recovery leaves cwnd unchanged.
         inputs: &[
             Input::Window,
             Input::InitialWindow,
@@ -162,8 +163,8 @@ impl Vegas {
             Input::Pacing,
             Input::FlightAtTimeout,
         ],
-        // Except for "reno" a loss sets ssthresh to two segments, which end slow start for good
-        // and are not a window to come down to.
+        // Except with "reno" a loss sets ssthresh to 2 MSS, which only ends slow start. PRR must
+        // not reduce cwnd to this value.
         recovery_window: |control| match control.choice("loss_cut") {
             "reno" => RecoveryWindow::Ssthresh,
             _ => RecoveryWindow::Controller,
@@ -201,16 +202,17 @@ impl Vegas {
         }
     }
 
-    /// The ACK that ends a round says what the next one does.
+    /// Computes Diff at the ACK that ends a round, adjusts cwnd, and sets the growth for the next
+    /// round. Slow start doubles cwnd in every second round, and compares Diff with gamma after
+    /// each round in between.
     fn end_round(&mut self, cx: &Context<'_>, ack: &Ack) {
-        // While a time-out is repaired nothing is sent once: then the segment
-        // that the round began with is the one that was timed.
+        // Without an exact RTT (retransmitted segments) the duration of the round takes its place.
         let rtt = ack.fine_rtt.unwrap_or_else(|| cx.now.since(self.began));
         let diff = self.diff(cx, rtt);
         self.diff = Some(diff);
         let segments = |n: f64| n * cx.mss as f64;
         self.phase = if self.in_slow_start() {
-            // The round after growth is for comparing alone.
+            // The round after a doubling leaves cwnd constant, so that Diff can be measured.
             if matches!(self.phase, Phase::Double { .. }) {
                 Phase::Hold
             } else if diff > segments(self.gamma) {
@@ -231,13 +233,13 @@ impl Vegas {
         } else {
             Phase::Hold
         };
-        // What is sent next: after all that was, unless a time-out made it
-        // start over.
+        // The next round ends with the ACK of the first segment sent after this ACK (SND.MAX, or
+        // SND.NXT while go-back-N after a time-out resends).
         self.mark = cx.snd_una + cx.flight.saturating_sub(ack.bytes);
         self.began = cx.now;
     }
 
-    /// (Expected - actual) `BaseRTT`, in bytes.
+    /// Returns Diff = (Expected - Actual) `BaseRTT` in bytes.
     fn diff(&self, cx: &Context<'_>, rtt: Interval) -> f64 {
         match self.base_rtt {
             Some(base) if rtt > base => {
@@ -266,8 +268,8 @@ impl Vegas {
         }
     }
 
-    /// The authors' TCP sets ssthresh to two segments. Kernels have Reno's, which is what
-    /// PRR comes down to: the window after the cut.
+    /// Ends slow start until the next time-out. ssthresh becomes 2 MSS as in the authors' TCP; with
+    /// `LossCut::Reno` it becomes cwnd after the cut, as in Linux and FreeBSD, for PRR.
     fn leave_slow_start(&mut self, cx: &Context<'_>) {
         self.ssthresh = match self.loss_cut {
             LossCut::Reno => self.cwnd,
@@ -297,7 +299,7 @@ impl CongestionControl for Vegas {
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack) {
         if let Some(rtt) = ack.fine_rtt {
-            // Actual above expected is an RTT below BaseRTT, which takes its value.
+            // If Actual > Expected, the RTT was below BaseRTT, and BaseRTT is set to it.
             self.base_rtt = Some(self.base_rtt.map_or(rtt, |base| base.min(rtt)));
         }
         if cx.snd_una > self.mark {
@@ -308,8 +310,8 @@ impl CongestionControl for Vegas {
         }
     }
 
-    /// A segment that left before the last reduction says nothing of the
-    /// window since.
+    /// Reduces cwnd by `loss_cut`. A loss of a segment sent before the last reduction causes no
+    /// second reduction.
     fn on_loss(&mut self, cx: &Context<'_>, loss: &Loss) {
         self.phase = Phase::Hold;
         if self.last_cut.is_some_and(|cut| loss.sent_at <= cut) {
@@ -366,7 +368,7 @@ impl UndoReduction for Vegas {
         });
     }
 
-    /// The round goes on that there was.
+    /// Restores the windows and the round that was under way before the loss.
     fn on_spurious(&mut self, _cx: &Context<'_>, undone: &Undone) {
         self.cwnd = undone.window;
         self.ssthresh = undone.ssthresh;
@@ -392,8 +394,7 @@ mod tests {
         Interval::from_millis(n)
     }
 
-    /// A sender that is limited by its window on a path that delivers rounds
-    /// of whole windows.
+    /// A cwnd-limited sender; each round acknowledges a whole window.
     struct Flow {
         vegas: Vegas,
         now: Instant,
@@ -445,7 +446,7 @@ mod tests {
             self.at(flight, |vegas, cx| vegas.on_ack(cx, &ack));
         }
 
-        /// The ACKs of a window with this round-trip time; the window after it.
+        /// Acknowledges one window with an RTT of `rtt` ms; returns cwnd afterwards.
         fn round(&mut self, rtt: u64) -> u64 {
             self.now += ms(rtt);
             for _ in 0..self.vegas.cwnd() / MSS {
@@ -462,14 +463,14 @@ mod tests {
         }
     }
 
-    /// In congestion avoidance with a known `BaseRTT` of 90 ms.
+    /// Returns a flow in congestion avoidance with `BaseRTT` = 90 ms.
     fn avoiding(settings: &[(&str, Setting)], segments: u64) -> Flow {
         let mut flow = Flow::new(settings, segments, MSS);
         flow.vegas.base_rtt = Some(ms(90));
         flow
     }
 
-    /// Nine segments in 100 ms where 90 are enough: 0.9 segments stand in queues.
+    /// W = 9 segments at RTT 100 ms and BaseRTT 90 ms: Diff = 9 (1 - 90 / 100) = 0.9 segments.
     #[test]
     fn metrics_show_what_is_queued() {
         let mut flow = avoiding(&[], 9);
@@ -493,13 +494,13 @@ mod tests {
     fn slow_start_ends_at_ssthresh() {
         let mut flow = Flow::new(&[], 4, 7 * MSS);
         assert_eq!(flow.round(100), 7 * MSS);
-        // Then it is linear: nothing is queued.
+        // After slow start cwnd grows linearly, because Diff is 0.
         assert_eq!(flow.round(100), 8 * MSS);
     }
 
     #[test]
     fn gamma_ends_slow_start_and_costs_an_eighth() {
-        // Diff = 16 (1 - 100 / RTT): one segment at 106.67 ms.
+        // Diff = 16 (1 - 100 / RTT) segments reaches gamma = 1 at RTT 106.67 ms.
         for (rtt, after) in [(106, 32 * MSS), (107, 14 * MSS)] {
             let mut flow = Flow::new(&[], 8, u64::MAX);
             flow.round(100);
@@ -508,7 +509,7 @@ mod tests {
             let slow = flow.vegas.cwnd() < flow.vegas.ssthresh();
             assert_eq!(slow, rtt == 106);
         }
-        // A larger gamma bears more: 16 (1 - 100 / 107) = 1.05.
+        // With gamma = 1.1 slow start continues at Diff = 16 (1 - 100 / 107) = 1.05.
         let mut flow = Flow::new(&[("gamma", Setting::Number(1.1))], 8, u64::MAX);
         flow.round(100);
         flow.round(100);
@@ -519,14 +520,14 @@ mod tests {
     fn the_window_of_a_growing_round_is_not_compared() {
         let mut flow = Flow::new(&[], 8, u64::MAX);
         flow.round(100);
-        // The first ACK of the round that does not grow brings a long RTT.
+        // The first ACK of the round with constant cwnd measures a long RTT.
         assert_eq!(flow.round(200), 16 * MSS);
         assert!(flow.vegas.ssthresh() == u64::MAX);
     }
 
     #[test]
     fn alpha_and_beta_bound_what_is_queued() {
-        // Diff = W (1 - 90 / RTT) is exact at RTT 100 ms: W / 10.
+        // Diff = W (1 - 90 / RTT) is exactly W / 10 at RTT 100 ms.
         for (segments, after) in [(9, 10), (10, 10), (20, 20), (30, 30), (31, 30), (40, 39)] {
             let mut flow = avoiding(&[], segments);
             assert_eq!(flow.round(100) / MSS, after, "{segments} segments");
@@ -591,9 +592,9 @@ mod tests {
         }
     }
 
-    /// Half, as kernels have it, is where PRR comes down to; no slow start follows
-    /// from a window that queues make smaller, only from a time-out. A late loss of
-    /// the same round leaves nothing to come down by.
+    /// `LossCut::Reno`, as in kernels: ssthresh is half of cwnd, to which PRR reduces cwnd. Only a
+    /// time-out starts slow start, not Diff > beta with cwnd < ssthresh. A later loss of the same
+    /// round sets ssthresh = cwnd, so PRR reduces nothing.
     #[test]
     fn half_of_the_window_is_the_threshold_of_kernels() {
         let half = [("loss_cut", Setting::Choice("reno"))];
@@ -636,7 +637,8 @@ mod tests {
                 (flow.vegas.cwnd(), flow.vegas.ssthresh()),
                 (window, 8 * MSS)
             );
-            // Again: ssthresh stays, and what left before does not cut.
+            // A repeated time-out keeps ssthresh, and the loss of an older segment does not reduce
+            // cwnd.
             flow.at(MSS, |vegas, cx| vegas.on_timeout(cx, false));
             assert_eq!(flow.vegas.ssthresh(), 8 * MSS);
             assert_eq!(flow.loss(Instant::ZERO + ms(2000)), window);
@@ -654,12 +656,12 @@ mod tests {
         assert_eq!(flow.vegas.cwnd(), 4 * MSS);
     }
 
-    /// Queues of exactly alpha, beta and gamma segments are neither too short nor too
-    /// long: the window rests, and slow start goes on.
+    /// Diff equal to alpha or beta leaves cwnd unchanged; Diff equal to gamma does not end slow
+    /// start.
     #[test]
     fn the_bounds_themselves_are_within() {
         for segments in [10, 30] {
-            // 10 ms of 100: one segment of ten, three of thirty.
+            // 10 ms of 100 ms: Diff is one segment of ten, three of thirty.
             let mut flow = avoiding(&[], segments);
             for _ in 0..3 {
                 assert_eq!(flow.round(100), segments * MSS);

@@ -1,4 +1,4 @@
-//! TCP-ADaLR alone, against the numbers of its algorithms.
+//! Unit tests of TCP-ADaLR against the numbers of its algorithms.
 
 use super::*;
 use crate::config::RtoConfig;
@@ -27,8 +27,8 @@ fn word(name: &'static str, word: &'static str) -> (&'static str, Setting) {
     (name, Setting::Choice(word))
 }
 
-/// An ACK of a segment with a round trip of so many milliseconds, with
-/// `flight` bytes out and everything up to `una` acknowledged.
+/// Processes an ACK with an RTT of `rtt_ms`, `flight` bytes in flight and everything up to `una`
+/// acknowledged. Returns the growth of cwnd.
 fn ack(adalr: &mut Adalr, rtt_ms: u64, flight: u64, una: Offset) -> u64 {
     let rtt = RttEstimator::new(RtoConfig::default());
     let cx = Context {
@@ -95,7 +95,7 @@ fn rho_is_sixty_a_second_between_one_and_sixty() {
     let mut ticks = adalr(&[word("rho_clock", "timer")], 10 * MSS, MSS);
     ticks.sample(&both);
     assert!((ticks.rho - 30.0).abs() < 1e-12);
-    // Only what the retransmission timer samples counts.
+    // An ACK without an RTT sample of the retransmission timer leaves rho unchanged.
     a.sample(&Ack {
         rtt_sample: None,
         ..both
@@ -105,8 +105,8 @@ fn rho_is_sixty_a_second_between_one_and_sixty() {
 
 #[test]
 fn slow_start_adds_a_quarter_of_the_root_of_rho_in_each_subphase() {
-    // rho = 36: sqrt(36)/4 = 1.5. ssthresh 40: quarters are 10 and 20; the
-    // peer's window 64: 16 and 32.
+    // rho = 36: sqrt(36)/4 = 1.5. ssthresh is 40 segments, with bounds at 10 and 20; the peer's
+    // window is 64, with bounds at 16 and 32.
     for (cwnd, flight) in [(8, 8), (12, 12), (18, 18), (24, 20)] {
         let mut a = adalr(&[], cwnd * MSS, 40 * MSS);
         assert_eq!(ack(&mut a, 600, flight * MSS, 1), 3 * MSS / 2, "{cwnd}");
@@ -116,17 +116,17 @@ fn slow_start_adds_a_quarter_of_the_root_of_rho_in_each_subphase() {
         lossy.recover = 1;
         assert_eq!(ack(&mut lossy, 600, flight * MSS, 1), MSS, "{cwnd}");
     }
-    // The breakpoint itself: sqrt(15)/4 = 0.968.
+    // rho equal to the breakpoint scales the growth: sqrt(15)/4 = 0.968.
     let mut a = adalr(&[], 8 * MSS, 40 * MSS);
     assert_eq!(ack(&mut a, 250, 8 * MSS, 1), 968);
-    // The other reading: sqrt(36/4) = 3.
+    // The other interpretation: sqrt(36/4) = 3.
     let mut a = adalr(&[word("root", "of_quotient")], 8 * MSS, 40 * MSS);
     assert_eq!(ack(&mut a, 600, 8 * MSS, 1), 3 * MSS);
 }
 
 #[test]
 fn gaps_of_slow_start_are_renos_or_stand_still() {
-    // (a) small cwnd, flight a quarter or more; (b) large cwnd, small
+    // Gaps of Algorithm 1: (a) small cwnd, flight of a quarter or more; (b) large cwnd, small
     // flight; (c) flight of half the peer's window or more.
     for (cwnd, flight) in [(8, 16), (10, 16), (24, 8), (36, 32)] {
         let mut a = adalr(&[], cwnd * MSS, 40 * MSS);
@@ -143,7 +143,7 @@ fn overlapping_subphases_count_once_or_each() {
     assert_eq!(ack(&mut a, 600, 20 * MSS, 1), 3 * MSS);
     let mut a = adalr(all, 10 * MSS, 40 * MSS); // 1, and then 2
     assert_eq!(ack(&mut a, 600, 10 * MSS, 1), 3 * MSS);
-    // Not when the first step ends below the bound of the next, or on it.
+    // Only one subphase applies if its step leaves cwnd at or below the lower bound of the next.
     for (cwnd, flight) in [(4000, 4000), (8500, 8500), (18_500, 20_000)] {
         let mut a = adalr(all, cwnd, 40 * MSS);
         assert_eq!(ack(&mut a, 600, flight, 1), 3 * MSS / 2, "{cwnd}");
@@ -155,7 +155,7 @@ fn slow_start_ends_at_the_threshold() {
     let mut a = adalr(&[], 39 * MSS, 40 * MSS);
     assert_eq!(ack(&mut a, 600, 20 * MSS, 1), MSS);
     assert!(ack(&mut a, 600, 20 * MSS, 1) > 0);
-    // As printed neither phase covers it.
+    // As printed, neither phase of Algorithm 1 covers cwnd = ssthresh.
     let mut literal = adalr(&[word("at_threshold", "hold")], 40 * MSS, 40 * MSS);
     assert_eq!(ack(&mut literal, 600, 20 * MSS, 1), 0);
     literal.cwnd += 1;
@@ -164,7 +164,7 @@ fn slow_start_ends_at_the_threshold() {
 
 #[test]
 fn congestion_avoidance_adds_half_the_root_of_rho() {
-    // sqrt(36)/2 = 3 segments a window of 40: 75 bytes; Reno: 25.
+    // sqrt(36)/2 = 3 segments per window of 40 segments: 75 bytes per ACK; Reno: 25.
     let grown = |settings: &[_], ms, flight, recover, una| {
         let mut a = adalr(settings, 40 * MSS, 20 * MSS);
         a.recover = recover;
@@ -175,14 +175,14 @@ fn congestion_avoidance_adds_half_the_root_of_rho() {
     assert_eq!(grown(&[], 600, 31, 9, 9), 25); // branch 1, not past recover
     assert_eq!(grown(&[], 600, 31, 9, 10), 75); // branch 2, past it
     assert_eq!(grown(&[], 600, 32, 9, 10), 25);
-    // Below the breakpoint Reno, unless read as printed: rho = 1, 0.5 segments.
+    // Below the breakpoint growth is Reno's, or as printed: rho = 1 gives half of it.
     assert_eq!(grown(&[], 10, 31, 0, 1), 25);
     let literal = &[("boost_below_breakpoint", Setting::Flag(true))];
     assert_eq!(grown(literal, 10, 31, 0, 1), 12);
     assert_eq!(grown(literal, 10, 31, 9, 9), 12);
     let quotient = &[word("root", "of_quotient")];
     assert_eq!(grown(quotient, 600, 31, 0, 1), 106); // sqrt(36/2) = 4.243
-    // The conditions by the stretched window: half of 96,000.
+    // With the increased window in the conditions the bound is half of 96,000 bytes.
     let stretched = &[word("conditions_window", "increased")];
     assert_eq!(grown(stretched, 600, 32, 0, 1), 75);
 }
@@ -206,7 +206,7 @@ fn the_peers_window_is_stretched_until_a_loss() {
         lose(&mut a, 10 * MSS, 10_001);
         assert_eq!(a.peer_window(WND, MSS), WND);
     }
-    // Never less than advertised: sqrt(15)/4 < 1.
+    // The window is never smaller than advertised: sqrt(15)/4 < 1.
     let mut a = adalr(&[], 10 * MSS, MSS);
     ack(&mut a, 250, MSS, 1);
     assert_eq!(a.peer_window(WND, MSS), WND);
@@ -258,8 +258,8 @@ fn algorithm_2_takes_the_acknowledged_and_gives_two_segments() {
     assert_eq!(window(none, 10 * MSS, Some(9 * MSS)), None);
     let rfc = &[word("deflation", "rfc6582")];
     assert_eq!(window(rfc, 10 * MSS, None), None);
-    // As printed: at every ACK above the recovery point, on top of
-    // Algorithm 1. 40 + 0.075 - 1 + 2 segments.
+    // As printed, Algorithm 2 applies at every ACK above the recovery point, on top of Algorithm 1:
+    // 40 + 0.075 - 1 + 2 segments.
     let mut literal = adalr(&[word("deflation", "literal")], 40 * MSS, 20 * MSS);
     assert_eq!(window(&[word("deflation", "literal")], MSS, None), None);
     assert_eq!(ack(&mut literal, 600, 31 * MSS, 1), 75 + MSS);
@@ -267,8 +267,8 @@ fn algorithm_2_takes_the_acknowledged_and_gives_two_segments() {
     assert_eq!(ack(&mut literal, 600, 31 * MSS, 9), 24); // not above
 }
 
-/// A loss that was none leaves the threshold at the peer's window, if it followed
-/// that, and no recovery to be waited for.
+/// The undo of a spurious loss lets ssthresh follow the peer's window again if it did before, and
+/// resets the recovery point.
 #[test]
 fn what_a_spurious_loss_changed_is_there_again() {
     let rtt = RttEstimator::new(RtoConfig::default());
@@ -294,7 +294,7 @@ fn what_a_spurious_loss_changed_is_there_again() {
     assert_eq!((a.follow, a.recover), before);
 }
 
-/// The threshold is two segments at least, however little the peer takes.
+/// ssthresh is at least two segments, however small the peer's window.
 #[test]
 fn a_small_window_of_the_peer_leaves_two_segments() {
     let start = Start {
@@ -307,7 +307,7 @@ fn a_small_window_of_the_peer_leaves_two_segments() {
     assert_eq!(a.ssthresh(), 2 * MSS);
 }
 
-/// The round trip of an ACK in recovery is one like any other.
+/// rho is updated from RTT samples in recovery as well.
 #[test]
 fn rho_is_of_acks_in_recovery_too() {
     let rtt = RttEstimator::new(RtoConfig::default());

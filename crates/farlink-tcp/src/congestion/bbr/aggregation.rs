@@ -1,23 +1,24 @@
-//! Allowance for ACKs that arrive in bursts (Linux, tcp_bbr.c: `bbr_update_ack_aggregation`).
+//! Allowance for aggregated ACKs (Linux, tcp_bbr.c: `bbr_update_ack_aggregation`).
 //!
-//! What arrived above BtlBw times the time is added to the window, so that a sender is not idle
-//! in the silence between two bursts.
+//! The bytes acknowledged above BtlBw times the elapsed time are added to cwnd, so that the sender
+//! does not run dry between two bursts of ACKs.
 
 use crate::time::{Instant, Interval};
 
-/// `bbr_extra_acked_win_rtts`: rounds after which the older of two maxima is forgotten.
+/// `bbr_extra_acked_win_rtts`: length in rounds of each of the two windows of the maximum filter.
 const WINDOW_ROUNDS: u32 = 5;
-/// `bbr_extra_acked_max_us`: time at BtlBw that the allowance is worth at most.
+/// `bbr_extra_acked_max_us`: the allowance is at most BtlBw times this time.
 const MOST: Interval = Interval::from_millis(100);
 /// `bbr_ack_epoch_acked_reset_thresh` in segments.
 const LONGEST_EPOCH: u64 = 1 << 20;
 
-/// Maximum filter of the excess.
+/// Maximum filter of the excess over BtlBw.
 #[derive(Debug, Default)]
 pub(super) struct Aggregation {
     epoch_at: Instant,
     epoch_acked: u64,
-    /// Greatest excess in bytes of this window of rounds and of the one before.
+    /// Largest excess in bytes in the current and in the previous window of rounds; `index` is the
+    /// current one.
     extra: [u64; 2],
     index: usize,
     rounds: u32,
@@ -30,8 +31,8 @@ impl Aggregation {
         self.epoch_acked = 0;
     }
 
-    /// Processes an ACK of `acked` bytes, with an estimate of `rate` bytes per second and a
-    /// window of `cwnd`.
+    /// Processes an ACK of `acked` bytes at an estimated `rate` (bytes per second) and a window of
+    /// `cwnd` bytes.
     pub(super) fn on_ack(
         &mut self,
         now: Instant,
@@ -58,7 +59,7 @@ impl Aggregation {
         self.extra[self.index] = self.extra[self.index].max(excess);
     }
 
-    /// Returns the bytes to add to the window at `rate`.
+    /// Returns the bytes to add to cwnd at `rate`.
     pub(super) fn allowance(&self, rate: f64) -> u64 {
         let most = (rate * MOST.as_secs_f64()) as u64;
         self.extra[0].max(self.extra[1]).min(most)
@@ -80,12 +81,13 @@ mod tests {
     #[test]
     fn the_excess_over_the_rate_is_allowed_for() {
         let mut a = Aggregation::default();
-        // A segment each ms is the rate: no more than the segment that begins an epoch.
+        // A segment per ms is exactly the rate, so the only excess is the segment that starts an
+        // epoch.
         for ms in 1..10 {
             ack(&mut a, ms, false, MSS);
         }
         assert_eq!(a.allowance(RATE), MSS);
-        // Twenty in 2 ms are 18 too many.
+        // Twenty segments in 2 ms exceed the rate by 18.
         ack(&mut a, 20, false, 10 * MSS);
         ack(&mut a, 22, false, 10 * MSS);
         assert_eq!(a.allowance(RATE), 18 * MSS);

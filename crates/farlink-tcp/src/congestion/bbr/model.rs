@@ -1,26 +1,26 @@
-//! Model of the path: round trips, bandwidth, least round trip, full pipe (4.1, 4.3.2.2).
+//! Path model: rounds, bandwidth, least RTT, full pipe (4.1, 4.3.2.2).
 
 use crate::congestion::RateSample;
 use crate::time::{Instant, Interval};
 use std::collections::VecDeque;
 
-/// Growth of the bandwidth in a round of Startup that shows room for more, and
-/// rounds without it that show a full pipe (4.3.2.2).
+/// Startup goes on if the bandwidth grows by this factor in a round; this number of rounds without
+/// such growth shows a full pipe (4.3.2.2).
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
 
-/// Count of round trips (4.1.1.3).
+/// Counter of round trips (4.1.1.3).
 #[derive(Debug, Default)]
 pub(super) struct Round {
     pub(super) count: u64,
-    /// The sample at hand begins a round.
+    /// Set if the current sample starts a round.
     pub(super) start: bool,
     next_delivered: u64,
     pub(super) delivered: u64,
 }
 
 impl Round {
-    /// `BBRUpdateRound`, for a sample with an honest rate.
+    /// `BBRUpdateRound`, for a sample with a valid rate.
     pub(super) fn update(&mut self, sample: &RateSample) {
         self.start = sample.prior_delivered >= self.next_delivered;
         if self.start {
@@ -29,7 +29,7 @@ impl Round {
         }
     }
 
-    /// Makes the next round begin with the data that leaves from now on.
+    /// Lets the next round start with the data sent from now on.
     pub(super) fn restart(&mut self) {
         self.next_delivered = self.delivered;
     }
@@ -38,9 +38,9 @@ impl Round {
 /// Maximum filter of the bandwidth.
 #[derive(Debug)]
 pub(super) struct BandwidthFilter {
-    /// Rounds that a sample counts for.
+    /// Number of rounds for which a sample is kept.
     rounds: u64,
-    /// Round and rate, both falling from back to front.
+    /// Round and rate of each sample; both decrease from back to front.
     pub(super) samples: VecDeque<(u64, f64)>,
 }
 
@@ -85,7 +85,8 @@ pub(super) struct MinRtt {
 }
 
 impl MinRtt {
-    /// Least of a window of time, renewed by its equal if `equal_counts`.
+    /// Builds a minimum filter over `window`. With `equal_counts` a sample equal to the minimum
+    /// renews it.
     pub(super) fn new(window: Interval, equal_counts: bool) -> Self {
         Self {
             window,
@@ -112,7 +113,7 @@ impl MinRtt {
     }
 }
 
-/// Estimator of whether Startup has filled the pipe.
+/// Detector of a full pipe in Startup.
 #[derive(Debug, Default)]
 pub(super) struct FullPipe {
     bandwidth: f64,
@@ -132,12 +133,12 @@ impl FullPipe {
         self.filled = self.count >= FULL_ROUNDS;
     }
 
-    /// Forgets the growth so far.
+    /// Resets the reference bandwidth, so that growth is measured anew.
     pub(super) fn forget_growth(&mut self) {
         self.bandwidth = 0.0;
     }
 
-    /// Looks anew whether the pipe is full.
+    /// Starts the detection anew.
     pub(super) fn restart(&mut self) {
         self.bandwidth = 0.0;
         self.count = 0;

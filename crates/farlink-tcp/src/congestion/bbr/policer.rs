@@ -1,21 +1,21 @@
-//! Long-term bandwidth behind a policer (Linux, tcp_bbr.c: `bbr_lt_bw_sampling`).
+//! Long-term bandwidth behind a token-bucket policer (Linux, tcp_bbr.c: `bbr_lt_bw_sampling`).
 //!
-//! A token bucket lets bursts pass and then drops what is above its rate. Two intervals in a row
-//! with a fifth of the data lost and the same rate of delivery show one. BBR then paces at that
-//! rate, without probing, for 48 rounds.
+//! A policer lets bursts pass and then drops what exceeds its rate. BBR infers a policer from two
+//! consecutive intervals with lost / delivered >= 50/256 and about the same delivery rate. It then
+//! paces at that rate, without probing, for 48 rounds.
 
 use crate::time::{Instant, Interval};
 
-/// `bbr_lt_intvl_min_rtts`: least rounds of an interval. The longest has four times as many.
+/// `bbr_lt_intvl_min_rtts`: minimum rounds of an interval. The maximum is four times as many.
 const LEAST_ROUNDS: u32 = 4;
 const MOST_ROUNDS: u32 = 4 * LEAST_ROUNDS;
-/// `bbr_lt_loss_thresh`: lost over delivered, in 256ths, that make an interval lossy.
+/// `bbr_lt_loss_thresh`: least ratio lost / delivered of a lossy interval, in 256ths.
 const LOSSY_256: u64 = 50;
-/// `bbr_lt_bw_ratio` and `bbr_lt_bw_diff`: rates closer than an eighth or than 4 kbit/s are the
-/// same.
+/// `bbr_lt_bw_ratio` and `bbr_lt_bw_diff`: two rates count as equal if they differ by at most an
+/// eighth or 4 kbit/s.
 const SAME_SHARE: f64 = 0.125;
 const SAME_RATE: f64 = 4000.0 / 8.0;
-/// `bbr_lt_bw_max_rtts`: rounds that the rate of a policer is used for.
+/// `bbr_lt_bw_max_rtts`: number of rounds for which a policer's rate is used.
 const ROUNDS_IN_USE: u32 = 48;
 /// Shortest interval.
 const SHORTEST: Interval = Interval::from_millis(1);
@@ -25,12 +25,12 @@ const SHORTEST: Interval = Interval::from_millis(1);
 pub(super) struct Totals {
     /// Time of the last delivery.
     pub(super) at: Instant,
-    /// Bytes delivered and bytes found lost since the connection began.
+    /// Bytes delivered and bytes marked lost since the connection began.
     pub(super) delivered: u64,
     pub(super) lost: u64,
     /// A round trip begins.
     pub(super) round_start: bool,
-    /// The event showed a loss.
+    /// Set if the ACK or time-out showed a loss.
     pub(super) lossy: bool,
     pub(super) app_limited: bool,
 }
@@ -39,26 +39,26 @@ pub(super) struct Totals {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Finding {
     Nothing,
-    /// Two intervals agree: [`Policer::rate`] holds from now on.
+    /// Two consecutive intervals had the same rate: [`Policer::rate`] applies from now on.
     Policed,
-    /// The rate was used for long enough.
+    /// The rate was used for `ROUNDS_IN_USE` rounds and is dropped.
     Over,
 }
 
 /// Estimator of the rate of a policer.
 #[derive(Debug, Default)]
 pub(super) struct Policer {
-    /// An interval is under way, from `since` on.
+    /// Set while an interval that began at `since` is measured.
     pub(super) sampling: bool,
     since: Option<Totals>,
     rounds: u32,
-    /// Rate of the interval before, in bytes per second.
+    /// Delivery rate of the previous interval in bytes per second; the policer's rate if `in_use`.
     bandwidth: Option<f64>,
     in_use: bool,
 }
 
 impl Policer {
-    /// Returns the rate to pace at, if a policer was found.
+    /// Returns the rate to pace at if a policer was detected.
     pub(super) fn rate(&self) -> Option<f64> {
         self.bandwidth.filter(|_| self.in_use)
     }
@@ -68,8 +68,8 @@ impl Policer {
         *self = Self::default();
     }
 
-    /// Processes an event. `probing` is set in `ProbeBW`, the only state that ends the use of the
-    /// rate.
+    /// Processes an ACK or a time-out. Rounds of use are counted only if `probing` (`ProbeBW`) is
+    /// set.
     pub(super) fn on_event(&mut self, now: &Totals, probing: bool) -> Finding {
         if self.in_use {
             if probing && now.round_start {
@@ -82,7 +82,7 @@ impl Policer {
             return Finding::Nothing;
         }
         if !self.sampling {
-            // The first loss shows that the bucket is empty.
+            // Measuring starts at a loss, because the token bucket is empty then.
             if !now.lossy {
                 return Finding::Nothing;
             }
@@ -113,7 +113,7 @@ impl Policer {
         self.rounds = 0;
     }
 
-    /// Returns the rate of delivery in the interval, if that was lossy.
+    /// Returns the delivery rate since the start of the interval if the interval was lossy.
     fn interval_rate(&self, now: &Totals) -> Option<f64> {
         let since = self.since?;
         let delivered = now.delivered - since.delivered;
@@ -122,7 +122,7 @@ impl Policer {
         (delivered > 0 && lossy && time >= SHORTEST).then(|| delivered as f64 / time.as_secs_f64())
     }
 
-    /// Compares with the interval before (`bbr_lt_bw_interval_done`).
+    /// Compares the interval's rate with that of the previous interval (`bbr_lt_bw_interval_done`).
     fn interval_done(&mut self, now: &Totals, rate: f64) -> Finding {
         if let Some(before) = self.bandwidth {
             let difference = (rate - before).abs();
@@ -143,7 +143,7 @@ impl Policer {
 mod tests {
     use super::*;
 
-    /// An event `ms` after the start, at the end of a round.
+    /// Returns the counters of an ACK `ms` after the start that ends a round and shows a loss.
     fn totals(ms: u64, delivered: u64, lost: u64) -> Totals {
         Totals {
             at: Instant::ZERO + Interval::from_millis(ms),
@@ -155,7 +155,8 @@ mod tests {
         }
     }
 
-    /// Plays `rounds` rounds of 100 ms after `ms`, with 100 kB and `lost` each.
+    /// Plays rounds number `from` to `from + count - 1` of 100 ms, each with 100 kB delivered and
+    /// `lost` bytes lost.
     fn rounds(policer: &mut Policer, from: u64, count: u64, lost: u64) -> Finding {
         let mut last = Finding::Nothing;
         for i in from..from + count {
@@ -166,7 +167,7 @@ mod tests {
 
     #[test]
     fn two_lossy_intervals_of_the_same_rate_show_a_policer() {
-        // 20 of 100 lost is more than 50/256. The round of the first loss counts.
+        // Loss of 20 % exceeds 50/256 = 19.5 %. The round of the first loss counts.
         let mut policer = Policer::default();
         assert_eq!(rounds(&mut policer, 1, 4, 20_000), Finding::Nothing);
         assert_eq!(policer.bandwidth, Some(1e6));
@@ -185,7 +186,7 @@ mod tests {
         assert!(policer.sampling && policer.bandwidth.is_none());
         rounds(&mut policer, 17, 1, 19_000);
         assert!(!policer.sampling);
-        // The bound itself is lossy: 50 of 256.
+        // A loss of 50/256 or more makes the interval lossy.
         rounds(&mut policer, 18, 4, 19_532);
         assert!(policer.bandwidth.is_some());
     }
@@ -220,7 +221,8 @@ mod tests {
         };
         policer.on_event(&limited, true);
         assert!(!policer.sampling);
-        // An interval ends with a loss, and not outside of ProbeBW does its use.
+        // An interval without a loss at its end is not evaluated, and rounds outside ProbeBW do not
+        // count as use of the rate.
         rounds(&mut policer, 4, 3, 50_000);
         let end = Totals {
             lossy: false,

@@ -3,15 +3,14 @@ use crate::config::RtoConfig;
 use crate::rto::RttEstimator;
 
 const MSS: u64 = 1000;
-/// Rate of the path that most tests have, in bytes per second, and its round
-/// trip: a product of 100 segments.
+/// Bottleneck rate (bytes per second) and RTT of most tests: a BDP of 100 segments.
 const RATE: u64 = 1_000_000;
 const RTT: Interval = Interval::from_millis(100);
 const PRODUCT: u64 = 100 * MSS;
-/// Headroom at 8.32 Mbit/s on the wire: three quanta of two segments.
+/// Headroom in the inflight target: three send quanta of two segments (8.32 Mbit/s on the wire).
 const HEADROOM: u64 = 6 * MSS;
 
-/// A BBR and the path that it sees.
+/// A BBR controller and the path that it observes.
 struct Driver {
     bbr: Bbr,
     estimator: RttEstimator,
@@ -35,7 +34,7 @@ fn bbr(settings: &[(&str, Setting)]) -> Bbr {
 }
 
 impl Driver {
-    /// After a handshake of [`RTT`].
+    /// Builds a driver after a handshake with an RTT of [`RTT`].
     fn new(settings: &[(&str, Setting)]) -> Self {
         let mut estimator = RttEstimator::new(RtoConfig::default());
         estimator.sample(Instant::ZERO, Instant::ZERO + RTT);
@@ -63,8 +62,8 @@ impl Driver {
         call(&mut self.bbr, &cx);
     }
 
-    /// An ACK of `bytes` on a path that delivers at `rate`, its segment sent
-    /// `behind` bytes of delivery ago, with `flight` still out.
+    /// Returns the sample of an ACK of `bytes` at the delivery rate `rate`. Its segment was sent
+    /// `behind` delivered bytes ago, and `flight` bytes are still in flight.
     fn ack(&mut self, bytes: u64, rate: u64, behind: u64, flight: u64) -> RateSample {
         self.delivered += bytes;
         let prior = self.delivered.saturating_sub(behind + bytes);
@@ -87,14 +86,14 @@ impl Driver {
         self.hook(|bbr, cx| bbr.on_rate_sample(cx, sample));
     }
 
-    /// Plays one round of one ACK at `rate` with `flight` in flight, a round trip later.
+    /// Plays one round: one ACK at `rate`, one RTT later, with `flight` bytes in flight.
     fn round(&mut self, rate: u64, flight: u64) {
         self.now += RTT;
         let sample = self.ack(PRODUCT, rate, 0, flight);
         self.give(&sample);
     }
 
-    /// In `ProbeBW`, phase 0, at [`RATE`].
+    /// Returns a driver in `ProbeBW`, phase 0, at [`RATE`].
     fn probing(settings: &[(&str, Setting)]) -> Self {
         let mut driver = Self::new(settings);
         for _ in 0..4 {
@@ -111,18 +110,18 @@ impl Driver {
     }
 }
 
-/// The pacing rate in bytes of data per second, for a gain.
+/// Returns the pacing rate (bit/s on the wire) for a gain and a rate in bytes of data per second.
 fn paced(gain: f64, rate: f64) -> u64 {
     (gain * rate * 1.04 * 8.0 + 0.5) as u64
 }
 
 #[test]
 fn the_first_window_is_paced_over_a_share_of_the_round_trip() {
-    // 10 segments in 100 ms, times 2.885, with 40 bytes of headers on 1000.
+    // 10 segments in 100 ms, times 2.885; the wire has 40 bytes of headers per 1000 bytes.
     let driver = Driver::new(&[]);
     assert_eq!(driver.bbr.pacing_rate(), Some(paced(2.885, 100_000.0)));
     assert_eq!(driver.bbr.cwnd(), 10 * MSS);
-    // Without a round trip a millisecond stands for it, until there is one.
+    // Without an RTT sample BBR assumes 1 ms until the first sample.
     let mut blind = Driver::new(&[]);
     blind.bbr = bbr(&[]);
     let known = std::mem::replace(
@@ -133,7 +132,7 @@ fn the_first_window_is_paced_over_a_share_of_the_round_trip() {
     assert_eq!(blind.bbr.pacing_rate(), Some(paced(2.885, 10_000_000.0)));
     blind.estimator = known;
     blind.round(50_000, 0);
-    // The window is 10 + 100 segments only after the rate is set.
+    // With the RTT sample the rate is set anew from the initial window.
     assert_eq!(blind.bbr.pacing_rate(), Some(paced(2.885, 100_000.0)));
 }
 
@@ -152,7 +151,7 @@ fn startup_lasts_until_three_rounds_without_a_quarter_more() {
             (State::Startup, count)
         );
     }
-    // A round that the application limited does not count.
+    // An application-limited round does not count towards a full pipe.
     d.now += RTT;
     let mut limited = d.ack(PRODUCT, 1_000_000, 0, 4 * PRODUCT);
     limited.app_limited = true;
@@ -183,7 +182,8 @@ fn drain_ends_when_the_wanted_amount_is_in_flight() {
         d.round(RATE, 2 * PRODUCT);
     }
     assert_eq!(d.bbr.state, State::Drain);
-    // Three quanta of 1 ms at Startup's 24 Mbit/s, then of two segments.
+    // In Startup the quantum is 1 ms at 24 Mbit/s, in Drain and ProbeBW it is two segments; three
+    // quanta are added.
     assert_eq!(d.bbr.ssthresh(), PRODUCT + 9001);
     assert_eq!(d.bbr.inflight(1.0, MSS), PRODUCT + HEADROOM);
     d.round(RATE, PRODUCT + HEADROOM + 1);
@@ -217,7 +217,7 @@ fn quanta_by_rate_on_the_wire() {
     assert_eq!(quantum(23e6), 2000.0);
     assert_eq!(quantum(80e6), 10_000.0); // 1 ms
     assert_eq!(quantum(1e9), 65_536.0);
-    // Two segments at least, where a millisecond is less.
+    // The quantum is at least two segments where 1 ms at the pacing rate is less.
     bbr.pacing_rate = 24e6 / 8.0;
     assert_eq!(bbr.send_quantum(9000), 18_000.0);
 }
@@ -232,13 +232,13 @@ fn a_cycle_probes_drains_and_cruises() {
         d.bbr.state
     };
     let over = RTT + Interval::from_nanos(1);
-    // Probing lasts more than a round trip and until 1.25 products are out.
+    // Phase 0 lasts longer than one RTT and until 1.25 BDP are in flight.
     let high = PRODUCT * 5 / 4 + HEADROOM;
     assert_eq!(step(&mut d, RTT, high), State::ProbeBw(0));
     assert_eq!(step(&mut d, RTT, high - 1), State::ProbeBw(0));
     assert_eq!(step(&mut d, RTT, high), State::ProbeBw(1));
     assert_eq!(d.bbr.pacing_rate(), Some(paced(0.75, RATE as f64)));
-    // Draining lasts a round trip at most and until a product is out.
+    // Phase 1 lasts at most one RTT, and ends earlier once in-flight data is down to one BDP.
     let item = PRODUCT + HEADROOM;
     assert_eq!(step(&mut d, RTT, item + 1), State::ProbeBw(1));
     assert_eq!(step(&mut d, Interval::ZERO, item), State::ProbeBw(2));
@@ -249,7 +249,7 @@ fn a_cycle_probes_drains_and_cruises() {
         assert_eq!(next, State::ProbeBw(phase % 8));
     }
     assert_eq!(d.bbr.pacing_rate(), Some(paced(1.25, RATE as f64)));
-    // A loss ends probing, too.
+    // A loss also ends phase 0 after one RTT.
     d.now += over;
     let mut lossy = d.ack(MSS, RATE, PRODUCT, 0);
     lossy.newly_lost = MSS;
@@ -307,7 +307,8 @@ fn a_rate_that_the_application_limited_counts_only_if_it_is_greater() {
     }
 }
 
-/// 4.1.2.3: `<=`. Without equal ones an empty queue does not put `ProbeRTT` off.
+/// 4.1.2.3 compares with `<=`: an RTT equal to the least one renews it, which postpones `ProbeRTT`.
+/// Without renewal by equal samples an empty queue does not postpone it.
 #[test]
 fn the_least_round_trip_is_met_again_by_an_equal_one_unless_told_otherwise() {
     for (counts, met) in [(true, 11), (false, 1)] {
@@ -322,7 +323,7 @@ fn the_least_round_trip_is_met_again_by_an_equal_one_unless_told_otherwise() {
             d.give(&sample);
         }
         assert_eq!(d.bbr.min_rtt.at, Instant::ZERO + Interval::from_secs(met));
-        // Ten seconds and no more are not yet too long.
+        // Exactly ten seconds do not start `ProbeRTT`.
         assert!(!d.bbr.limits_itself());
     }
 }
@@ -348,7 +349,7 @@ fn after_ten_seconds_the_least_round_trip_is_probed_for() {
     assert_eq!(d.bbr.state, State::ProbeRtt(None));
     assert!(d.bbr.limits_itself());
     assert_eq!(d.bbr.cwnd(), 4 * MSS);
-    // Time counts from when four segments are out, and a round has to pass.
+    // The 200 ms of `ProbeRTT` start when four segments are in flight, and one round must pass too.
     longer(&mut d, 500, PRODUCT, 5 * MSS);
     assert_eq!(d.bbr.state, State::ProbeRtt(None));
     longer(&mut d, 1, PRODUCT, 4 * MSS);
@@ -379,13 +380,14 @@ fn the_first_round_of_recovery_sends_what_is_delivered() {
         d.round(RATE, PRODUCT);
     }
     let window = d.bbr.cwnd();
-    // The ACK that shows the loss: what is out, and what it delivered.
+    // At the ACK that shows the loss cwnd = bytes in flight + bytes delivered.
     d.loss();
     let mut first = d.ack(MSS, RATE, PRODUCT, 90 * MSS);
     first.newly_lost = 3 * MSS;
     d.give(&first);
     assert_eq!(d.bbr.cwnd(), 91 * MSS);
-    // Within the round each byte delivered lets a byte out.
+    // In the first round of recovery cwnd = bytes in flight + bytes delivered at each ACK (packet
+    // conservation).
     let second = d.ack(2 * MSS, RATE, PRODUCT, 89 * MSS);
     d.give(&second);
     assert_eq!(d.bbr.cwnd(), 91 * MSS);
@@ -395,17 +397,17 @@ fn the_first_round_of_recovery_sends_what_is_delivered() {
     };
     d.give(&lossy);
     assert_eq!(d.bbr.cwnd(), 87 * MSS);
-    // After it the window grows again by what is delivered.
+    // After that round cwnd grows by the bytes delivered.
     let later = d.ack(2 * MSS, RATE, 0, 87 * MSS);
     d.give(&later);
     assert_eq!(d.bbr.cwnd(), 89 * MSS);
-    // A recovery that begins with the ACK that ends this one goes on with it.
+    // A recovery that begins with the ACK that ends another one continues it.
     d.hook(|bbr, cx| bbr.on_recovered(cx, 1));
     d.loss();
     let again = d.ack(MSS, RATE, PRODUCT, 80 * MSS);
     d.give(&again);
     assert_eq!((d.bbr.cwnd(), d.bbr.conserve), (90 * MSS, false));
-    // At the end it is what it was.
+    // At the end of the recovery cwnd is what it was before.
     d.hook(|bbr, cx| bbr.on_recovered(cx, 1));
     assert_eq!(d.bbr.cwnd(), 90 * MSS);
     let last = d.ack(MSS, RATE, PRODUCT, 89 * MSS);
@@ -413,7 +415,7 @@ fn the_first_round_of_recovery_sends_what_is_delivered() {
     assert_eq!(d.bbr.cwnd(), window);
 }
 
-/// Linux: a sample without an honest rate begins no round and ends no conservation.
+/// Linux: a sample without a valid rate starts no round and does not end packet conservation.
 #[test]
 fn a_sample_without_a_rate_begins_no_round() {
     let mut d = Driver::probing(&[]);
@@ -468,14 +470,14 @@ fn a_timeout_leaves_one_segment_until_all_is_repaired() {
     assert_eq!(d.bbr.cwnd(), window);
 }
 
-/// The first output of `SplitMix64` from zero, as its authors publish it.
+/// First output of `SplitMix64` from seed zero, as its authors publish it.
 #[test]
 fn the_phase_is_drawn_by_splitmix64() {
     assert_eq!(mix(0), 0xE220_A839_7B1D_CDAF);
 }
 
-/// Draft, 4.2.2: a segment below 1.2 Mbit/s, two below 24 Mbit/s, and a millisecond's
-/// worth from there on, at most 64 KiB.
+/// Draft, 4.2.2: the quantum is one segment below 1.2 Mbit/s, two below 24 Mbit/s, and 1 ms at the
+/// pacing rate above, at most 64 KiB.
 #[test]
 fn the_send_quantum_has_three_ranges() {
     let mut b = bbr(&[]);
@@ -491,8 +493,8 @@ fn the_send_quantum_has_three_ranges() {
     }
 }
 
-/// 4.2.3.4: the first ACK leaves room for a segment at least, and within the round the
-/// window follows what is out where that is more.
+/// 4.2.3.4: the first ACK of a recovery leaves room for at least one segment. Within the round cwnd
+/// is at least bytes in flight + bytes delivered.
 #[test]
 fn a_recovery_lets_a_segment_out_and_all_that_is_delivered() {
     let mut d = Driver::probing(&[]);
@@ -505,8 +507,8 @@ fn a_recovery_lets_a_segment_out_and_all_that_is_delivered() {
     assert_eq!(d.bbr.cwnd(), 98 * MSS);
 }
 
-/// Linux, `bbr_lt_bw_sampling`: two lossy intervals of one rate replace BtlBw and the gains of
-/// the cycle for 48 rounds.
+/// Linux, `bbr_lt_bw_sampling`: two lossy intervals at the same rate replace BtlBw and the pacing
+/// gains for 48 rounds.
 #[test]
 fn a_policer_takes_the_place_of_the_model() {
     for detects in [true, false] {
@@ -537,7 +539,7 @@ fn a_policer_takes_the_place_of_the_model() {
     }
 }
 
-/// Linux, `bbr_set_state`: a time-out is the end of a round with a loss.
+/// Linux, `bbr_set_state`: a time-out counts as the end of a round with a loss.
 #[test]
 fn a_time_out_counts_as_a_lossy_round_for_the_policer() {
     let mut d = Driver::probing(&[]);
@@ -561,6 +563,7 @@ fn windows_are_even_and_allow_for_bursts_if_told() {
     for _ in 0..3 {
         d.round(RATE, PRODUCT);
     }
-    // A round's data in one ACK is a product more than the rate since the ACK before.
+    // All data of a round in one ACK exceeds BtlBw times the time since the previous ACK by one
+    // BDP.
     assert_eq!(d.bbr.cwnd(), 3 * PRODUCT + HEADROOM);
 }

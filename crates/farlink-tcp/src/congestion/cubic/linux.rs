@@ -1,31 +1,29 @@
-//! CUBIC's congestion avoidance as Linux counts it (`tcp_cubic.c`:
-//! `bictcp_update`, `tcp_cong.c`: `tcp_cong_avoid_ai`).
+//! CUBIC's congestion avoidance in whole segments, as in Linux (`tcp_cubic.c`: `bictcp_update`,
+//! `tcp_cong.c`: `tcp_cong_avoid_ai`).
 //!
-//! It differs from RFC 9438 in three ways that a window of ten segments feels:
-//! windows are whole segments, rounded down at each reduction; the window follows
-//! Reno's estimate at the pace of the acknowledged segments, up to a round trip
-//! later, and not at once; and the estimate never grows faster than `alpha_cubic`,
-//! where the RFC (4.3) lets it grow as Reno's once it is back at the window before
-//! the loss.
+//! Three differences from RFC 9438 matter at windows of about ten segments. Each reduction rounds
+//! cwnd down to a whole segment. cwnd follows Reno's estimate at the pace of the acknowledged
+//! segments, up to one RTT later. Reno's estimate always grows by `alpha_cubic`, while RFC 9438
+//! (4.3) lets it grow by one segment per RTT once it has reached the window before the loss.
 
 use super::cube_root;
 use crate::config::Ratio;
 use crate::congestion::Context;
 use crate::time::{Instant, Interval, NANOS_PER_SEC};
 
-/// Least time between two looks at the cubic while the window stays: HZ / 32.
+/// Minimum time between two evaluations of the cubic while cwnd does not change: HZ / 32.
 const PAUSE: Interval = Interval::from_nanos(NANOS_PER_SEC / 32);
 
 /// Counters in segments.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Segments {
-    /// Segments acknowledged for one more of window (`cnt`).
+    /// Number of segments acknowledged per increase of cwnd by one segment (`cnt`).
     per_step: u64,
-    /// Acknowledged towards it (`snd_cwnd_cnt`).
+    /// Segments acknowledged towards the next increase of cwnd (`snd_cwnd_cnt`).
     credit: u64,
-    /// Bytes acknowledged that are no whole segment yet.
+    /// Acknowledged bytes that do not make a whole segment yet.
     rest: u64,
-    /// Window at the last look at the cubic, and when that was.
+    /// Window and time of the last evaluation of the cubic.
     looked: Option<(u64, Instant)>,
     stage: Option<Stage>,
 }
@@ -38,18 +36,18 @@ struct Stage {
     k: u64,
     /// Height of the plateau.
     origin: u64,
-    /// Acknowledged towards the next segment of `reno`.
+    /// Segments acknowledged towards the next segment of `reno`.
     counted: u64,
-    /// The window that Reno would have (`tcp_cwnd`).
+    /// Window that Reno would have, in segments (`tcp_cwnd`).
     reno: u64,
 }
 
-/// Inputs from the controller, windows in segments.
+/// Inputs from the controller; windows in segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Curve {
     pub(super) c: f64,
     pub(super) beta: Ratio,
-    /// The window before the last reduction, after fast convergence; zero for none.
+    /// Window before the last reduction, after fast convergence; zero before any reduction.
     pub(super) w_max: u64,
 }
 
@@ -60,30 +58,30 @@ impl Segments {
         self.credit = 0;
     }
 
-    /// Nothing was sent for so long: the stage does not count it (`tcp_cubic.c`:
-    /// `cubictcp_cwnd_event`).
+    /// Moves the start of the epoch forward by the idle time `pause`, so that the cubic does not
+    /// count it (`tcp_cubic.c`: `cubictcp_cwnd_event`).
     pub(super) fn paused(&mut self, now: Instant, pause: Interval) {
         if let Some(stage) = &mut self.stage {
             stage.since = (stage.since + pause).min(now);
         }
     }
 
-    /// K of the stage in seconds.
+    /// Returns K of the epoch in seconds.
     pub(super) fn k(&self) -> Option<f64> {
         self.stage.map(|stage| stage.k as f64 / 1024.0)
     }
 
-    /// Returns how long the stage has lasted, in seconds.
+    /// Returns the duration of the epoch in seconds.
     pub(super) fn elapsed(&self, now: Instant) -> Option<f64> {
         self.stage.map(|stage| now.since(stage.since).as_secs_f64())
     }
 
-    /// The window that Reno would have, in segments.
+    /// Returns the window that Reno would have, in segments.
     pub(super) fn reno(&self) -> Option<u64> {
         self.stage.map(|stage| stage.reno)
     }
 
-    /// The window, in segments, after an ACK of so many bytes.
+    /// Returns the window, in segments, after an ACK of `bytes`.
     pub(super) fn avoid(&mut self, cx: &Context<'_>, curve: Curve, cwnd: u64, bytes: u64) -> u64 {
         self.rest += bytes;
         let acked = self.rest / cx.mss;
@@ -147,13 +145,13 @@ impl Stage {
         }
     }
 
-    /// Equation 1 of RFC 9438 a least round trip from now.
+    /// Evaluates equation 1 of RFC 9438 at one least RTT from now.
     fn target(&self, cx: &Context<'_>, c: f64) -> u64 {
         let ahead = cx.rtt.min().unwrap_or(Interval::ZERO);
         let nanos = cx.now.since(self.since) + ahead;
         let t = u128::from(nanos.as_nanos()) * 1024 / u128::from(NANOS_PER_SEC);
         let offset = t.abs_diff(u128::from(self.k));
-        // C is 410 / 1024 there.
+        // Linux stores C = 0.4 as 410 / 1024.
         let scale = (1024.0 * c + 0.5) as u128;
         let delta = (scale * offset * offset * offset) >> 40;
         let delta = u64::try_from(delta).unwrap_or(u64::MAX);
@@ -164,8 +162,8 @@ impl Stage {
         }
     }
 
-    /// The window of Reno gains a segment for `15 cwnd / 8` acknowledged: the
-    /// inverse of `alpha_cubic`, in eighths.
+    /// Increases Reno's window by one segment for each `15 cwnd / 8` segments acknowledged (at beta
+    /// = 0.7). Linux computes the factor 15/8 in eighths; it is the inverse of `alpha_cubic`.
     fn follow_reno(&mut self, beta: Ratio, cwnd: u64) {
         let (item, beta) = (u64::from(Ratio::ONE), u64::from(beta.millionths()));
         let eighths = 8 * (item + beta) / 3 / (item - beta);
@@ -186,8 +184,8 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// Numbers of the ACKs at which the window grew, one segment each: a window is
-    /// acknowledged evenly over each round trip.
+    /// Returns the numbers of the ACKs at which cwnd grew, once per segment of growth. Each RTT
+    /// acknowledges one window, evenly spaced.
     fn growth(w_max: u64, cwnd: u64, rtt: Interval, acks: usize) -> Vec<usize> {
         grown(&mut Segments::default(), w_max, cwnd, rtt, acks)
     }
@@ -228,8 +226,9 @@ mod tests {
         grew
     }
 
-    /// Windows after a short plateau, no plateau and a long one, as the C of `bictcp_update` and
-    /// `tcp_cong_avoid_ai`, transcribed with its integers, gives for the same ACKs.
+    /// Reference values: ACKs at which cwnd grows, from a transcription of `bictcp_update` and
+    /// `tcp_cong_avoid_ai` with its integers. Cases: cwnd a little below W_max, no W_max, and far
+    /// below W_max.
     #[test]
     fn windows_grow_where_those_of_the_kernel_do() {
         assert_eq!(
@@ -248,8 +247,8 @@ mod tests {
         );
     }
 
-    /// Windows of the same transcription where Reno's estimate leads, and on a plateau so wide that
-    /// neither estimate asks for a segment within 100 windows of ACKs.
+    /// Reference values of the same transcription for two cases: Reno's estimate is above the
+    /// cubic, and W_max is so far away that cwnd does not grow within 100 windows of ACKs.
     #[test]
     fn windows_follow_reno_and_rest_on_the_plateau_as_those_of_the_kernel_do() {
         let ms = Interval::from_millis;
@@ -260,8 +259,8 @@ mod tests {
         assert_eq!(growth(200, 200, ms(10), 800), [626]);
     }
 
-    /// `bictcp_update`: `tcp_cwnd` gains one for each 15/8 of a window beyond the
-    /// first, which alone gives none.
+    /// `bictcp_update`: `tcp_cwnd` gains one segment per 15/8 windows acknowledged. The comparison
+    /// is strict, so exactly 15/8 windows give no segment.
     #[test]
     fn reno_gains_a_segment_after_fifteen_eighths_of_a_window() {
         for (counted, gained, left) in [(15, 0, 15), (16, 1, 1), (30, 1, 15), (31, 2, 1)] {
@@ -277,7 +276,7 @@ mod tests {
         }
     }
 
-    /// A reduction ends the stage and forgets what was counted towards a segment.
+    /// A reduction ends the epoch and resets the count of segments acknowledged.
     #[test]
     fn after_a_reduction_the_count_is_that_of_a_new_flow() {
         let rtt = Interval::from_millis(100);
@@ -290,7 +289,7 @@ mod tests {
         );
     }
 
-    /// Parts of a segment count when they make one.
+    /// ACKs of less than a segment add up to whole segments.
     #[test]
     fn bytes_add_up_to_segments() {
         let estimator = RttEstimator::new(RtoConfig::default());
@@ -311,7 +310,7 @@ mod tests {
         let windows: Vec<_> = (0..40)
             .map(|_| segments.avoid(&cx, curve, 2, MSS / 2))
             .collect();
-        // A segment for twenty while no plateau is known.
+        // Without a W_max cwnd gains a segment for every twenty acknowledged.
         assert_eq!(windows.iter().position(|&window| window == 3), Some(39));
     }
 }

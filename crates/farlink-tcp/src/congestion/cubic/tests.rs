@@ -1,4 +1,4 @@
-//! CUBIC alone, against the numbers of its equations.
+//! Unit tests of CUBIC against its equations.
 
 use super::*;
 use crate::config::{ByteCounting, RtoConfig};
@@ -17,8 +17,8 @@ fn ms(n: u64) -> Interval {
     Interval::from_millis(n)
 }
 
-/// A sender that is always limited by its window: each round-trip time the
-/// window is acknowledged, evenly spread, `per_ack` segments at a time.
+/// A cwnd-limited sender. In each RTT its whole window is acknowledged, evenly spaced, by ACKs of
+/// `per_ack` segments.
 #[derive(Clone)]
 struct Path {
     now: Instant,
@@ -60,7 +60,7 @@ impl Path {
         cubic.on_ack(&self.cx(cubic.cwnd()), &ack);
     }
 
-    /// Lets `duration` pass in congestion avoidance.
+    /// Simulates `duration` of congestion avoidance.
     fn run(&mut self, cubic: &mut Cubic, duration: Interval) {
         let end = self.now + duration;
         while self.now < end {
@@ -104,8 +104,7 @@ fn lose(cubic: &mut Cubic, path: &Path) {
     cubic.on_recovered(&cx, u64::MAX);
 }
 
-/// RFC 9438, 4.9: after a loss that was none the window grows as if nothing
-/// had happened.
+/// RFC 9438, 4.9: after a spurious loss is undone, the window grows as if there had been no loss.
 #[test]
 fn a_spurious_loss_leaves_no_trace() {
     let mut path = Path::new(ms(100));
@@ -130,7 +129,8 @@ fn a_spurious_loss_leaves_no_trace() {
         let mut calm = calm.clone();
         item.run(&mut calm, ms(4000));
         other.run(&mut c, ms(4000));
-        // The part of a byte that cwnd does not show was dropped.
+        // The undo drops the fraction of a byte in `carry`, so the windows may differ by up to 2
+        // bytes.
         assert!(
             c.cwnd().abs_diff(calm.cwnd()) <= 2,
             "{} {}",
@@ -152,8 +152,8 @@ fn cube_roots() {
     }
 }
 
-/// W_max 100, window 70 segments: K = cbrt(30 / 0.4) s = 4.217 s, and
-/// equation 1 at 0, 1, 2, K and 10 s.
+/// W_max = 100 segments, cwnd = 70: K = cbrt(30 / 0.4) = 4.217 s (equation 2). Equation 1 is
+/// checked at 0, 1, 2, K and 10 s.
 #[test]
 fn equations_1_and_2() {
     let path = Path::new(ms(100));
@@ -185,9 +185,9 @@ fn alpha() {
     assert_eq!(cubic(10, half).alpha, 1.0);
 }
 
-/// Concave and convex: 1,000 segments lost once on a long path. K is
-/// cbrt(300 / 0.4) = 9.086 s; once it has climbed onto the curve, the window
-/// follows W_cubic within a segment, with and without delayed ACKs.
+/// Concave and convex regions of a long path after one loss at 1,000 segments: K = cbrt(300 / 0.4)
+/// = 9.086 s. Once cwnd has caught up with W_cubic it stays within a segment of W_cubic, with and
+/// without delayed ACKs.
 #[test]
 fn window_follows_the_cubic() {
     for per_ack in [1, 2] {
@@ -203,17 +203,16 @@ fn window_follows_the_cubic() {
             let d = t - 9.085_602_964_160_698;
             let expected = 0.4 * d * d * d + 1000.0;
             let window = c.cwnd() as f64 / MSS as f64;
-            // The lag behind W_cubic(t + RTT) dies out by 1/e per RTT; it
-            // starts at the slope 3 C K^2 = 99 segments/s times 0.1 s.
+            // cwnd starts behind W_cubic(t + RTT) by the slope 3 C K^2 = 99 segments/s times 0.1 s.
+            // This lag shrinks by 1/e per RTT.
             let tolerance = if t < 1.0 { 12.0 } else { 1.0 };
             close(window, expected, tolerance);
         }
     }
 }
 
-/// Short round-trip time and small window: the Reno-friendly region. From
-/// W_est = 7 segments, alpha 9/17 per round-trip time until 10 segments,
-/// one segment after that.
+/// Reno-friendly region at a short RTT and a small window: W_est grows from 7 segments by alpha =
+/// 9/17 per RTT up to 10 segments, and by one segment per RTT above.
 #[test]
 fn reno_friendly_region() {
     let mut path = Path::new(ms(10));
@@ -221,18 +220,17 @@ fn reno_friendly_region() {
     lose(&mut c, &path);
     assert_eq!(c.cwnd(), 7 * MSS);
     path.run(&mut c, ms(40));
-    // Four rounds: 7 + 4 * 9/17 = 9.118 (within a round).
+    // After four rounds W_est = 7 + 4 * 9/17 = 9.118 segments; cwnd may lag by one round.
     close(c.cwnd() as f64 / MSS as f64, 7.0 + 4.0 * 9.0 / 17.0, 0.55);
-    // The plateau is reached after 3 / (9/17) = 5.667 rounds; 20 rounds
-    // later Reno has grown by 20 segments, CUBIC by 0.4 (0.2567 - K)^3 < 0.
+    // W_est reaches W_max = 10 segments after 3 / (9/17) = 5.667 rounds. In the next 20 rounds Reno
+    // grows by 20 segments, while W_cubic - W_max = 0.4 (0.2567 - K)^3 is still negative.
     path.run(&mut c, ms(17));
     let at_plateau = c.cwnd() as f64 / MSS as f64;
     path.run(&mut c, ms(200));
     close(c.cwnd() as f64 / MSS as f64, at_plateau + 20.0, 1.1);
 }
 
-/// Equation of 4.2: the target is at most 1.5 windows, so the window grows
-/// by no more than half in a round-trip time.
+/// RFC 9438, 4.2: the target is at most 1.5 cwnd, so cwnd grows by at most half in one RTT.
 #[test]
 fn target_is_clamped() {
     let mut path = Path::new(Interval::from_secs(20));
@@ -248,7 +246,7 @@ fn target_is_clamped() {
     close((c.cwnd() - before) as f64, 0.5 * MSS as f64, 1.0);
 }
 
-/// 4.7: a second loss below the plateau gives W_max = cwnd (1 + beta) / 2.
+/// RFC 9438, 4.7: a second loss below W_max sets W_max = cwnd (1 + beta) / 2.
 #[test]
 fn fast_convergence() {
     let path = Path::new(ms(100));
@@ -263,8 +261,8 @@ fn fast_convergence() {
     }
 }
 
-/// 4.8: ssthresh by beta from what was in flight, slow start from one
-/// segment, then K = 0 and the plateau where slow start ended.
+/// RFC 9438, 4.8: a time-out sets ssthresh = beta FlightSize and cwnd = 1 segment. After slow start
+/// K = 0, and W_max is cwnd at the end of slow start.
 #[test]
 fn timeout() {
     let mut path = Path::new(ms(100));
@@ -281,7 +279,7 @@ fn timeout() {
     path.ack(&mut c, MSS, true);
     let epoch = c.epoch.unwrap();
     assert_eq!((epoch.k, epoch.w_max), (0.0, 28_000.0));
-    // The convex curve 0.4 t^3 adds 50 segments in 5 s.
+    // With K = 0, 0.4 t^3 adds 50 segments in 5 s.
     path.run(&mut c, Interval::from_secs(5));
     let t = 5.0;
     close(c.cwnd() as f64 / MSS as f64, 28.0 + 0.4 * t * t * t, 1.2);
@@ -295,8 +293,8 @@ fn ssthresh_is_at_least_two_segments() {
     assert_eq!((c.cwnd(), c.ssthresh()), (2 * MSS, 2 * MSS));
 }
 
-/// 4.2: the curve stands still while the application, not the window, is
-/// the limit, and over idle times.
+/// RFC 9438, 4.2: the time of the curve does not advance while the sender is application-limited or
+/// idle.
 #[test]
 fn the_epoch_stops_when_the_window_is_not_the_limit() {
     let mut path = Path::new(ms(100));
@@ -328,8 +326,8 @@ fn the_epoch_stops_when_the_window_is_not_the_limit() {
     assert!(c.cwnd() - window < MSS);
 }
 
-/// A window of 2,000 segments, one second before a plateau 400 bytes above:
-/// each of 40,000 ACKs adds a fraction of a byte, and it gets there.
+/// cwnd = 2,000 segments, one second before a W_max that is 400 bytes higher. Each of 40,000 ACKs
+/// adds a fraction of a byte, and together they reach W_max.
 #[test]
 fn fractions_of_a_byte_are_not_lost() {
     let mut path = Path::new(ms(50));
@@ -350,8 +348,8 @@ fn fractions_of_a_byte_are_not_lost() {
     close(c.cwnd() as f64, plateau, 1.5);
 }
 
-/// With no loss yet the curve starts on its plateau, 0.4 t^3; Reno's segment
-/// per round-trip time, 20 a second, is more for the first 7 s.
+/// Without a loss yet, K = 0 and W_cubic grows by 0.4 t^3 segments. Reno's 20 segments per second
+/// are more during the first 7 s.
 #[test]
 fn reno_is_faster_at_first_on_a_short_path() {
     let mut path = Path::new(ms(50));
@@ -373,10 +371,10 @@ fn idle_restart_keeps_ssthresh() {
     assert_eq!(c.cwnd(), 10 * MSS);
 }
 
-/// RFC 9438, 4.10: leaving slow start by HyStart++ sets ssthresh to the
-/// window and starts on the plateau. Rounds: 10 segments at 100 ms (20
-/// after it), 20 at 120 ms: eight ACKs in full, twelve at a quarter (31),
-/// then a quarter per round.
+/// RFC 9438, 4.10: when HyStart++ ends slow start, ssthresh = cwnd and W_max = cwnd. Round 1: 10
+/// segments at 100 ms (cwnd 20 afterwards). Round 2: 20 segments at 120 ms, of which eight ACKs
+/// count in full and twelve a quarter (cwnd 31). Later rounds add a quarter of the whole segments
+/// in flight.
 #[test]
 fn hystart_ends_slow_start_without_loss() {
     let mut path = Path::new(ms(100));
@@ -397,7 +395,7 @@ fn hystart_ends_slow_start_without_loss() {
         let end = una + c.cwnd() / MSS * MSS;
         while una < end {
             una += MSS;
-            // Whole segments of the window are outstanding when the round ends.
+            // At the end of a round as many whole segments as cwnd holds are outstanding.
             let snd_max = if una == end {
                 end + window / MSS * MSS
             } else {
@@ -424,8 +422,8 @@ fn hystart_ends_slow_start_without_loss() {
     assert_eq!(c.epoch.unwrap().k, 0.0);
 }
 
-/// Linux's windows are whole segments: as they grow, after a reduction, and at
-/// the plateau that a loss leaves.
+/// Linux counts cwnd in whole segments: during growth, after a reduction, and in the W_max that a
+/// loss sets.
 #[test]
 fn counted_as_linux_all_windows_are_whole_segments() {
     let linux = ("counting", Setting::Choice("linux"));
@@ -435,7 +433,8 @@ fn counted_as_linux_all_windows_are_whole_segments() {
         path.ack(&mut c, MSS, true);
     }
     assert_eq!(c.cwnd(), 10 * MSS);
-    // The twentieth, while no plateau is known; not one of an idle window.
+    // While no W_max is known the twentieth segment acknowledged adds a segment. An ACK that was
+    // not cwnd-limited does not count.
     path.ack(&mut c, MSS, false);
     assert_eq!(c.cwnd(), 10 * MSS);
     path.ack(&mut c, MSS, true);
@@ -446,8 +445,8 @@ fn counted_as_linux_all_windows_are_whole_segments() {
     assert_eq!((c.cwnd(), c.w_max), (4 * MSS, Some(5000.0))); // 4.9, 5.95
 }
 
-/// RFC 9406, 4.3: an ACK adds at most eight segments, where segments are paced as many
-/// as it covers, or the L of byte counting.
+/// RFC 9406, 4.3: in HyStart++ an ACK adds at most eight segments; if segments are paced, as many
+/// as it covers; with byte counting, at most L.
 #[test]
 fn conservative_slow_start_has_the_limit_of_byte_counting_or_its_own() {
     for (byte_counting, paced, grown) in [
@@ -468,8 +467,8 @@ fn conservative_slow_start_has_the_limit_of_byte_counting_or_its_own() {
     }
 }
 
-/// RFC 3465, 2.3: L is one segment in the slow start after a time-out, and no longer
-/// once congestion avoidance goes on, however that counts.
+/// RFC 3465, 2.3: L is one segment in the slow start after a time-out. Congestion avoidance ends
+/// this limit in each way of counting.
 #[test]
 fn congestion_avoidance_ends_the_limit_after_a_time_out() {
     for counting in ["rfc9438", "linux"] {
@@ -493,9 +492,9 @@ fn congestion_avoidance_ends_the_limit_after_a_time_out() {
     }
 }
 
-/// Metrics follow the equations: `W_max` of 100 segments, K = cbrt(30 / 0.4) s, a stage of 2 s,
-/// Reno's window half a segment a round trip on (9/17 for beta 0.7). The same holds for whole
-/// segments with K in 1/1024 s.
+/// Metrics follow the equations: W_max = 100 segments, K = cbrt(30 / 0.4) s, epoch time 2 s, and
+/// W_est half a round trip into the epoch (alpha = 9/17 per RTT). Whole segments give the same
+/// values, with K in units of 1/1024 s.
 #[test]
 fn metrics_show_the_epoch() {
     for (counting, k, w_est) in [

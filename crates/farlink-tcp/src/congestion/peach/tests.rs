@@ -4,8 +4,7 @@ use crate::rto::RttEstimator;
 
 const MSS: u64 = 1000;
 
-/// A controller with a peer's window of 64 segments and a round trip of 550 ms,
-/// the values of the paper.
+/// A controller with a receive window of 64 segments and an RTT of 550 ms, the values of the paper.
 struct Bench {
     peach: Peach,
     rtt: RttEstimator,
@@ -69,7 +68,7 @@ impl Bench {
         }
     }
 
-    /// Sends what is due until nothing is, and tells when each left.
+    /// Sends dummies until none is left; returns the time of each.
     fn drain(&mut self) -> Vec<u64> {
         let mut times = Vec::new();
         while let Some(due) = self.peach.due() {
@@ -81,8 +80,8 @@ impl Bench {
     }
 }
 
-/// rwnd - 1 dummies with the first data, one every RTT / rwnd: after one round
-/// trip rwnd segments have left.
+/// Sudden Start sends rwnd - 1 dummies after the first data, one every RTT / rwnd, so after one RTT
+/// rwnd segments have been sent.
 #[test]
 fn sudden_start_sends_a_window_in_a_round_trip() {
     let mut bench = Bench::new(&[], 1);
@@ -93,10 +92,10 @@ fn sudden_start_sends_a_window_in_a_round_trip() {
     let gap = 550_000_000 / 64;
     let expected: Vec<_> = (1..64).map(|i| start + i * gap).collect();
     assert_eq!(times, expected);
-    // Nothing more begins with the data after it.
+    // Later data does not start another Sudden Start.
     bench.with(1, Peach::on_data_sent);
     assert_eq!(bench.peach.due(), None);
-    // A segment for each ACK of a dummy: 64 of them, a round trip later.
+    // Each dummy ACK adds one segment: cwnd is 64 segments one RTT later.
     bench.dummy_acks(63);
     assert_eq!(bench.peach.cwnd(), 64 * MSS);
 }
@@ -108,7 +107,8 @@ fn a_larger_first_window_leaves_fewer_dummies() {
     assert_eq!(bench.drain().len(), 54);
 }
 
-/// In the place of slow start stands congestion avoidance: MSS²/cwnd for an ACK.
+/// ACKs of data increase cwnd as in congestion avoidance, by MSS²/cwnd, even where Reno is in slow
+/// start.
 #[test]
 fn data_is_worth_what_congestion_avoidance_gives() {
     let mut bench = Bench::new(&[], 1);
@@ -127,8 +127,8 @@ fn without_sudden_start_there_is_slow_start() {
     assert_eq!(bench.peach.cwnd(), 3 * MSS);
 }
 
-/// The window w of the loss: w/2 at once, w dummies, and w/2 + max(0, k - w/2)
-/// when k of them are acknowledged: w for all of them.
+/// A loss at window w sets cwnd to w/2 and releases w dummies. If k of them are acknowledged, cwnd
+/// becomes w/2 + max(0, k - w/2), so w if all are.
 #[test]
 fn rapid_recovery_gives_back_what_the_path_has_room_for() {
     for w in 4..=64 {
@@ -161,15 +161,15 @@ fn rapid_recovery_lasts_as_long_as_the_recovery() {
     bench.with(20, |p, cx| p.on_recovered(cx, 10 * MSS));
     bench.with(20, Peach::on_dup_ack);
     assert_eq!(bench.peach.due(), None);
-    // Three of the ten ACKs that tell nothing have come.
+    // The first ten dummy ACKs do not open the window; three of them have arrived.
     bench.dummy_acks(7);
     assert_eq!(bench.peach.cwnd(), 10 * MSS);
     bench.dummy_acks(1);
     assert_eq!(bench.peach.cwnd(), 11 * MSS);
 }
 
-/// Slow start makes up for what recovery leaves below ssthresh, and the end of recovery keeps what
-/// was regained meanwhile.
+/// After a recovery that ends below ssthresh, cwnd grows as in slow start. The end of Rapid
+/// Recovery keeps the window that dummies opened.
 #[test]
 fn the_end_of_a_recovery_keeps_what_was_regained() {
     let mut bench = Bench::new(&[], 8);
@@ -209,7 +209,7 @@ fn a_timeout_begins_anew() {
     assert_eq!((bench.peach.cwnd(), bench.peach.ssthresh()), (MSS, 5 * MSS));
     bench.with(1, Peach::on_data_sent);
     assert_eq!(bench.drain().len(), 63);
-    // What comes back is no longer half of a window that was reduced.
+    // After a time-out `wdsn` is zero, so the next dummy ACK opens the window.
     bench.dummy_acks(1);
     assert_eq!(bench.peach.cwnd(), 2 * MSS);
     bench.with(1, |p, cx| p.on_timeout(cx, false));
@@ -221,7 +221,7 @@ fn a_timeout_begins_anew() {
     assert_eq!(bench.drain().len(), 62);
 }
 
-/// With a peer that does not know dummies it is Reno (and says so in its windows).
+/// With a peer that does not support dummies Peach's windows equal Reno's.
 #[test]
 fn refused_it_is_reno() {
     let mut bench = Bench::new(&[], 1);
@@ -253,8 +253,8 @@ fn a_mark_is_congestion_for_certain() {
     assert_eq!((bench.peach.due(), bench.peach.cwnd()), (None, 10 * MSS));
 }
 
-/// Slow start is what opens the window, or what follows a recovery that ended below
-/// ssthresh; a window that has no more than ssthresh to reach is none.
+/// `in_slow_start` is true during Sudden Start and while cwnd returns to ssthresh after a recovery.
+/// It is false once cwnd has reached ssthresh.
 #[test]
 fn slow_start_is_the_opening_and_the_way_back_to_ssthresh() {
     let mut bench = Bench::new(&[], 4);

@@ -1,10 +1,10 @@
-//! The estimate of Westwood+ as Linux has it: bytes per jiffy in whole numbers
-//! (`net/ipv4/tcp_westwood.c`; before 2.6.13 a part of `tcp_input.c`).
+//! Bandwidth estimate of Westwood+ as in Linux: bytes per jiffy in integers
+//! (`net/ipv4/tcp_westwood.c`; before 2.6.13 part of `tcp_input.c`).
 //!
-//! A jiffy is 1/HZ of a second. Each division drops its remainder, and the filter
-//! `(7 a + b) >> 3` comes to rest 7 bytes per jiffy below a steady sample when it
-//! rises. The estimate is the output of two such filters in a row. At 250 kbit/s and
-//! HZ = 1000 a sample is 31 bytes per jiffy and the estimate comes to rest at 17.
+//! A jiffy is 1/HZ of a second. Each division drops its remainder, so the filter `(7 a + b) >> 3`
+//! stops 7 bytes per jiffy below a steady sample when it rises. The estimate is the output of two
+//! such filters in series. At 250 kbit/s and HZ = 1000 a sample is 31 bytes per jiffy, and the
+//! estimate rises only to 17.
 
 use super::estimator::{Estimator, Kernel};
 use crate::congestion::RoundTrip;
@@ -17,11 +17,11 @@ pub(super) struct Jiffies {
     hz: u64,
     /// Output of the first filter.
     bw_ns_est: u64,
-    /// Output of the second filter: the estimate.
+    /// Output of the second filter, which is the estimate.
     bw_est: u64,
-    /// Bytes acknowledged in the sample at hand.
+    /// Bytes acknowledged in the current sample.
     bk: u64,
-    /// Start of the sample.
+    /// Start of the current sample.
     rtt_win_sx: u64,
     rtt: u64,
     rtt_min: u64,
@@ -60,8 +60,8 @@ impl Jiffies {
         whole + u64::from(!exact)
     }
 
-    /// `westwood_update_window`: ends the sample once it is longer than the round-trip
-    /// time and than HZ / 20 (`TCP_WESTWOOD_RTT_MIN`, 50 ms).
+    /// `westwood_update_window`: ends the sample once it lasts longer than both the RTT and HZ / 20
+    /// (`TCP_WESTWOOD_RTT_MIN`, 50 ms).
     fn update_window(&mut self, now: u64) {
         let delta = now - self.rtt_win_sx;
         if delta <= self.rtt.max(self.hz / 20) {
@@ -88,7 +88,7 @@ impl Jiffies {
         }
     }
 
-    /// `update_rtt_min`, with the round-trip time known before the ACK at hand.
+    /// `update_rtt_min`, with the RTT known before the current ACK.
     fn update_rtt_min(&mut self) {
         if self.reset_rtt_min {
             self.reset_rtt_min = false;
@@ -111,10 +111,10 @@ impl Estimator for Jiffies {
         self.rtt_win_sx = self.jiffies(now.as_nanos());
     }
 
-    /// The kernel counts an ACK before it takes the round-trip time from the ACK.
+    /// The kernel counts the bytes of an ACK before it reads the ACK's RTT.
     fn delivered(&mut self, now: Instant, bytes: u64, _rtt: Option<Interval>) {
         self.update_window(self.jiffies(now.as_nanos()));
-        // The kernel sets its own SND.UNA to that of the first ACK.
+        // The kernel ignores the bytes of the first ACK, which only sets its copy of SND.UNA.
         if !std::mem::take(&mut self.first_ack) {
             self.bk += bytes;
         }
@@ -171,9 +171,9 @@ mod tests {
         Instant::ZERO + MS(ms)
     }
 
-    /// The filter number by number, for samples of 31 (250 kbit/s, HZ = 1000) from
-    /// zero: floor((7 * 0 + 31) / 8) = 3, floor((21 + 31) / 8) = 6, ... The first
-    /// filter comes to rest at 31 - 7, the second 7 below the first.
+    /// The filter step by step, for samples of 31 (250 kbit/s, HZ = 1000) from zero: floor((7 * 0 +
+    /// 31) / 8) = 3, floor((21 + 31) / 8) = 6, ... The first filter stops at 31 - 7, the second 7
+    /// below the first.
     #[test]
     fn filters_from_zero_come_to_rest_fourteen_below_the_sample() {
         let mut w = Jiffies::new(Kernel::First, 1000);
@@ -193,8 +193,8 @@ mod tests {
         assert_eq!((w.bw_ns_est, w.bw_est), (24, 17));
     }
 
-    /// A filter that falls loses the remainder too, and so reaches the sample: 24, 23,
-    /// 22, ... Below eight bytes per jiffy a filter that starts from zero stays there.
+    /// A falling filter also drops the remainder, so it reaches the sample: 24, 23, 22, ... A
+    /// filter that starts from zero stays at zero for samples below eight bytes per jiffy.
     #[test]
     fn filters_fall_all_the_way_and_do_not_rise_below_eight() {
         let mut w = Jiffies::new(Kernel::First, 1000);
@@ -216,7 +216,7 @@ mod tests {
         }
     }
 
-    /// Since 2.6.18 the first sample that is not zero fills both filters.
+    /// Since 2.6.18 the first sample that is not zero sets both filters.
     #[test]
     fn the_first_sample_fills_the_filters_of_later_kernels() {
         let mut w = Jiffies::new(Kernel::Current, 1000);
@@ -228,8 +228,8 @@ mod tests {
         assert_eq!((w.bw_ns_est, w.bw_est), (32, 31));
     }
 
-    /// 125 kB/s at each HZ: a sample of floor(125,000 / HZ), at rest 14 below, and
-    /// so an estimate of HZ times that. The share of 100 ms is in whole segments.
+    /// 125 kB/s at each HZ: the sample is floor(125,000 / HZ), the filter stops 14 below, and the
+    /// estimate is HZ times the result. BWE * RTTmin over 100 ms is rounded to whole segments.
     #[test]
     fn the_estimate_is_lower_where_jiffies_are_shorter() {
         for (hz, idle) in [(100, 1236), (250, 486), (512, 230), (1000, 111)] {
@@ -247,9 +247,9 @@ mod tests {
         assert_eq!(w.share(MS(0), 1000), 2000); // at least two segments
     }
 
-    /// A sample takes longer than the round-trip time and than HZ / 20, and the ACK
-    /// that ends a sample counts for the next. HZ = 250: 100 ms are 25 jiffies, HZ / 20
-    /// is 12, and an ACK at the very end of the round-trip time does not end it.
+    /// A sample lasts longer than the RTT and than HZ / 20, and the ACK that ends it counts for the
+    /// next sample. HZ = 250: 100 ms are 25 jiffies, HZ / 20 is 12, and an ACK exactly one RTT
+    /// after the start does not end the sample.
     #[test]
     fn a_sample_is_longer_than_the_round_trip_and_than_fifty_milliseconds() {
         let mut w = Jiffies::new(Kernel::Current, 250);
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!((w.bk, w.bw_ns_est), (1, 25)); // floor((182 + 23) / 8)
     }
 
-    /// A round-trip time is rounded up to jiffies since 2.6.18; before, SRTT is cut.
+    /// Since 2.6.18 an RTT is rounded up to jiffies; before, SRTT is rounded down.
     #[test]
     fn round_trip_times_are_whole_jiffies() {
         let mut estimator = RttEstimator::new(RtoConfig {
@@ -291,8 +291,8 @@ mod tests {
         }
     }
 
-    /// `rtt_min` follows the round-trip time known before an ACK. A time-out restarts
-    /// it since 2.6.18; before it never rose.
+    /// `rtt_min` uses the RTT known before an ACK. Since 2.6.18 a time-out restarts it; before, it
+    /// never rose.
     #[test]
     fn a_timeout_restarts_the_least_round_trip_of_later_kernels() {
         for (kernel, after) in [(Kernel::First, 20), (Kernel::Current, 50)] {
@@ -308,8 +308,8 @@ mod tests {
         }
     }
 
-    /// Without a round-trip time in whole jiffies there is no sample. The first kernels
-    /// forget what they counted.
+    /// An RTT of zero jiffies gives no sample. Kernels before 2.6.18 also discard the bytes
+    /// counted.
     #[test]
     fn a_round_trip_below_a_jiffy_gives_no_sample() {
         for (kernel, left) in [(Kernel::First, 0), (Kernel::Current, 500)] {

@@ -1,15 +1,12 @@
-//! TCP Westwood: after a loss the window is what the path was seen to deliver.
+//! TCP Westwood: a loss sets the window to the measured delivery rate times the least RTT.
 //!
-//! The sender estimates the bandwidth `BWE` of its connection from the rate of
-//! acknowledgments. A loss sets ssthresh to `BWE * RTTmin`, the data that keeps
-//! the path busy without queueing, instead of half of what was in flight. The
-//! window grows as Reno's. The two forms differ in how they estimate:
-//! [`WESTWOOD`] takes a sample at each ACK (Mascolo, Casetti, Gerla, Sanadidi,
-//! Wang, *TCP Westwood: Bandwidth Estimation for Enhanced Transport over
-//! Wireless Links*, MobiCom 2001), [`WESTWOOD_PLUS`] one in each round-trip
-//! time (Grieco, Mascolo, *Performance evaluation and comparison of Westwood+,
-//! New Reno, and Vegas TCP congestion control*, CCR 34(2), 2004), either as printed
-//! or in the whole numbers of Linux.
+//! The sender estimates its bandwidth `BWE` from the rate of acknowledgments. A loss sets ssthresh
+//! to `BWE * RTTmin` (the data that keeps the path busy without a queue) instead of FlightSize / 2.
+//! cwnd grows as in Reno. The two forms differ in the estimate. [`WESTWOOD`] takes a sample at each
+//! ACK (Mascolo, Casetti, Gerla, Sanadidi, Wang, *TCP Westwood: Bandwidth Estimation for Enhanced
+//! Transport over Wireless Links*, MobiCom 2001). [`WESTWOOD_PLUS`] takes one per RTT (Grieco,
+//! Mascolo, *Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion
+//! control*, CCR 34(2), 2004), either as printed or in the integers of Linux.
 
 mod estimator;
 mod linux;
@@ -133,7 +130,8 @@ pub static WESTWOOD_PLUS: Algorithm = Algorithm {
     },
 };
 
-/// Inputs of either form: after a loss ssthresh comes from the estimate alone.
+/// Inputs of both forms. FlightSize is not among them, because ssthresh after a loss comes from the
+/// estimate.
 const GOES_BY: &[Input] = &[
     Input::Window,
     Input::InitialWindow,
@@ -145,7 +143,7 @@ const GOES_BY: &[Input] = &[
     Input::RecoveryExit,
 ];
 
-/// Returns the metrics of either form.
+/// Returns the metrics of both forms.
 const fn metrics<E: Estimator + ?Sized>() -> &'static [Metric] {
     const {
         &[
@@ -171,7 +169,7 @@ const fn metrics<E: Estimator + ?Sized>() -> &'static [Metric] {
     }
 }
 
-/// The window of both forms.
+/// Window of both forms.
 #[derive(Debug)]
 struct Westwood<E: ?Sized> {
     estimator: Box<E>,
@@ -181,8 +179,7 @@ struct Westwood<E: ?Sized> {
     ssthresh: u64,
     rtt: Option<Interval>,
     rtt_min: Option<Interval>,
-    /// Bytes that duplicate ACKs were counted for and no cumulative ACK has
-    /// covered yet (`accounted_for`).
+    /// Bytes counted for duplicate ACKs and not yet covered by a cumulative ACK (`accounted_for`).
     accounted: u64,
 }
 
@@ -200,9 +197,9 @@ impl<E: Estimator + ?Sized> Westwood<E> {
         }
     }
 
-    /// `AckedCount` of Mascolo et al. 2001, 2.3, in bytes: what an ACK says has
-    /// arrived since the one before. A duplicate counts for a segment, and the
-    /// cumulative ACK that follows duplicates for what they did not count.
+    /// Returns `AckedCount` of Mascolo et al. 2001, 2.3: the bytes that have arrived since the
+    /// previous ACK. A duplicate ACK counts one segment. A later cumulative ACK counts its bytes
+    /// minus those already counted for duplicates.
     fn acked_count(&mut self, cumulative: u64, mss: u64) -> u64 {
         if cumulative == 0 {
             self.accounted += mss;
@@ -218,7 +215,7 @@ impl<E: Estimator + ?Sized> Westwood<E> {
         cumulative - std::mem::take(&mut self.accounted)
     }
 
-    /// `BWE * RTTmin`, at least two segments.
+    /// Returns `BWE * RTTmin` in bytes, at least two segments.
     fn share(&self, cx: &Context<'_>) -> u64 {
         let rtt = self.rtt_min.or(cx.rtt.min()).unwrap_or_default();
         self.estimator.share(rtt, cx.mss)
@@ -253,7 +250,7 @@ impl<E: Estimator + ?Sized> CongestionControl for Westwood<E> {
         if !ack.cwnd_limited {
             return;
         }
-        // RFC 5681, equations (2) and (3): the probing phase is Reno's.
+        // RFC 5681, equations (2) and (3), as Reno.
         self.cwnd += if self.cwnd < self.ssthresh {
             self.counting
                 .slow_start(self.cwnd, self.ssthresh, ack.bytes, cx.mss)
@@ -272,9 +269,9 @@ impl<E: Estimator + ?Sized> CongestionControl for Westwood<E> {
         self.counting.reduced();
         let kernel = self.estimator.kernel();
         self.ssthresh = match kernel {
-            // The kernel comes down as Reno does (tcp_reno_ssthresh) ...
+            // Linux since 2.6.18 halves cwnd as Reno does (tcp_reno_ssthresh) ...
             Some(Kernel::Current) => (self.cwnd / cx.mss / 2).max(2) * cx.mss,
-            // ... or to the estimate (tcp_cwnd_down).
+            // ... and older kernels use the estimate (tcp_cwnd_down), as the papers do.
             Some(Kernel::First) | None => self.share(cx),
         };
         let raises = self.raise && kernel.is_none();
@@ -290,8 +287,8 @@ impl<E: Estimator + ?Sized> CongestionControl for Westwood<E> {
         }
     }
 
-    /// Linux takes the estimate when the loss is repaired (`CA_EVENT_COMPLETE_CWR`),
-    /// more than the window before the loss or less.
+    /// In Linux sets cwnd to the estimate at the end of recovery (`CA_EVENT_COMPLETE_CWR`). The
+    /// estimate may exceed the window before the loss.
     fn on_recovered(&mut self, cx: &Context<'_>, window: u64) {
         if self.estimator.kernel().is_some() {
             self.ssthresh = self.share(cx);

@@ -1,15 +1,15 @@
-//! The filter of TCP Westwood: a first-order low pass for samples that are not
-//! evenly spaced (Mascolo et al. 2001, 2.2).
+//! Filter of TCP Westwood: a first-order low-pass filter for unevenly spaced samples (Mascolo et
+//! al. 2001, 2.2).
 
 use super::estimator::Estimator;
 use crate::time::{Instant, Interval};
 
-/// After samples of zero, an ACK that comes this soon takes the last of their
-/// intervals for its own: a rate over next to no time means nothing. The value
-/// is that of the authors' simulation module.
+/// Minimum interval of a sample after samples of zero. An ACK earlier than this also takes the
+/// interval of the last zero sample, because bytes over a tiny interval give a meaningless rate.
+/// Value from the authors' ns module.
 const LEAST_REST: Interval = Interval::from_millis(10);
 
-/// Below this many bytes per second the estimate is zero.
+/// Bytes per second below which the estimate is set to zero.
 const NOTHING: f64 = 1e-9;
 
 /// `b_k = d_k / (t_k - t_(k-1))`, and Tustin's approximation of the low pass
@@ -23,7 +23,7 @@ pub(super) struct Tustin {
     step: Interval,
     /// Time of the last sample; `None` before the first ACK.
     last: Option<Instant>,
-    /// Bytes of ACKs at the very instant of the last sample; they join the next.
+    /// Bytes of ACKs at the time of the last sample; they count for the next one.
     pending: u64,
     sample: f64,
     estimate: f64,
@@ -41,7 +41,7 @@ impl Tustin {
         }
     }
 
-    /// Takes the sample of `rate` bytes per second over `interval`.
+    /// Filters a sample of `rate` bytes per second over `interval`.
     fn filter(&mut self, rate: f64, interval: Interval) {
         let (tau, d) = (self.tau.as_secs_f64(), interval.as_secs_f64());
         let a = (2.0 * tau - d) / (2.0 * tau + d);
@@ -49,7 +49,7 @@ impl Tustin {
         self.sample = rate;
     }
 
-    /// Takes `count` samples of zero, tau/m apart.
+    /// Filters `count` samples of zero, tau/m apart.
     fn zeros(&mut self, count: u64) {
         for _ in 0..count {
             self.filter(0.0, self.step);
@@ -64,7 +64,7 @@ impl Tustin {
 impl Estimator for Tustin {
     fn delivered(&mut self, now: Instant, bytes: u64, _rtt: Option<Interval>) {
         let Some(last) = self.last else {
-            // There is no interval before the first ACK.
+            // The first ACK only starts the first interval.
             self.last = Some(now);
             return;
         };
@@ -128,8 +128,7 @@ mod tests {
         );
     }
 
-    /// The step response: after n samples of b spaced d, BWE / b is
-    /// 1 - a^(n-1) (1 + a) / 2, whatever d is.
+    /// Step response: after n samples of b spaced d, BWE / b = 1 - a^(n-1) (1 + a) / 2 for any d.
     #[test]
     fn step_response() {
         for spacing in [1, 7, 50, 400] {
@@ -149,8 +148,8 @@ mod tests {
         }
     }
 
-    /// m = 2: a tau/2 without an ACK is a sample of zero with
-    /// a = (2m - 1) / (2m + 1) = 3/5; the first still averages the last rate.
+    /// m = 2: each tau/2 without an ACK adds a sample of zero with a = (2m - 1) / (2m + 1) = 3/5.
+    /// The first zero is still averaged with the last rate.
     #[test]
     fn samples_of_zero() {
         let mut filter = Tustin::new(MS(1000), 2);
@@ -160,13 +159,13 @@ mod tests {
         filter.silence(at(1_700)); // 3 of them, at 600, 1100, 1600
         let decayed = (0.6 * before + 0.4 * b / 2.0) * 0.6 * 0.6;
         close(filter.bandwidth(), decayed);
-        // The ACK at 1,800 ms has the 200 ms since the last of them.
+        // The ACK at 1,800 ms has an interval of 200 ms, counted from the last sample of zero.
         filter.delivered(at(1_800), 1000, None);
         close(
             filter.bandwidth(),
             1.8 / 2.2 * decayed + 0.4 / 2.2 * 5000.0 / 2.0,
         );
-        // One that comes 5 ms after a sample of zero takes its interval too.
+        // An ACK 5 ms after a sample of zero also takes the interval of that sample.
         let before = filter.bandwidth();
         filter.delivered(at(2_305), 1000, None);
         let a = (2.0 - 0.505) / (2.0 + 0.505);

@@ -1,17 +1,17 @@
-//! The estimate of Westwood+: one sample in each round-trip time, so that ACKs
-//! that come bunched do not look like bandwidth (Grieco, Mascolo 2004).
+//! Bandwidth estimate of Westwood+: one sample per RTT, so that compressed ACKs do not look like
+//! bandwidth (Grieco, Mascolo 2004).
 
 use super::estimator::Estimator;
 use crate::time::{Instant, Interval};
 
-/// `b_k = d_k / T_k`, the bytes acknowledged in the k-th round-trip time, and
-/// `BWE_k = gain BWE_(k-1) + (1 - gain) b_k`.
+/// Sample `b_k = d_k / T_k`, the bytes acknowledged during the k-th RTT over its duration; `BWE_k =
+/// gain BWE_(k-1) + (1 - gain) b_k`.
 #[derive(Debug)]
 pub(super) struct PerRtt {
     gain: f64,
     fill: bool,
     least: Interval,
-    /// Start of the round-trip time, and the bytes acknowledged from then on.
+    /// Start of the current RTT, and the bytes acknowledged since.
     round: Option<(Instant, u64)>,
     estimate: Option<f64>,
 }
@@ -46,8 +46,7 @@ impl Estimator for PerRtt {
         match rtt {
             Some(rtt) if passed >= rtt.max(self.least) && !passed.is_zero() => {
                 self.filter(counted as f64 / passed.as_secs_f64());
-                // This ACK ends the time in which the others came; what it
-                // acknowledges is the next round's.
+                // This ACK ends the sample; its bytes count for the next one.
                 self.round = Some((now, bytes));
             }
             _ => self.round = Some((start, counted + bytes)),
@@ -69,15 +68,15 @@ mod tests {
         assert!((a - b).abs() <= 1e-9 * b.abs(), "{a} is not {b}");
     }
 
-    /// `bytes` every `spacing` ms over `rounds` round-trip times of 500 ms.
+    /// Acknowledges `bytes` every `spacing` ms during `rounds` RTTs of 500 ms.
     fn feed(filter: &mut PerRtt, from: u64, spacing: u64, bytes: u64, rounds: u64) {
         for t in (from..from + rounds * 500).step_by(spacing as usize) {
             filter.delivered(Instant::ZERO + MS(t), bytes, Some(MS(500)));
         }
     }
 
-    /// The step response: n samples of b after the estimate x give
-    /// b - 0.9^n (b - x); the first fills the filter or counts for a tenth.
+    /// Step response: n samples of b after an estimate x give b - 0.9^n (b - x). The first sample
+    /// sets the filter, or counts a tenth.
     #[test]
     fn filter() {
         for fill in [true, false] {
@@ -98,7 +97,7 @@ mod tests {
         }
     }
 
-    /// Compressed ACKs, the same bytes in one bunch each round trip, give the same rate.
+    /// The same bytes in one bunch of ACKs per RTT give the same rate.
     #[test]
     fn compressed_acks_do_not_count_more() {
         let mut bunched = PerRtt::new(0.9, true, MS(0));

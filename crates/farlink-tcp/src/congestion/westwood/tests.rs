@@ -1,4 +1,4 @@
-//! Window and accounting, which both forms share.
+//! Tests of the window and of AckedCount, which Westwood and Westwood+ share.
 
 use super::*;
 use crate::config::RtoConfig;
@@ -7,7 +7,7 @@ use crate::time::Instant;
 
 const MSS: u64 = 1000;
 
-/// Delivers nothing but a rate.
+/// Estimator with a fixed bandwidth; also sums the bytes delivered.
 #[derive(Debug)]
 struct Fixed(f64, u64);
 
@@ -58,7 +58,7 @@ fn westwood(bandwidth: f64, raise: bool, cwnd: u64) -> Westwood<Fixed> {
     Westwood::new(Box::new(Fixed(bandwidth, 0)), raise, start)
 }
 
-/// 100,000 bytes/s and the least of 500, 300 and 400 ms: 30 segments.
+/// 100,000 bytes/s and the least RTT of 500, 300 and 400 ms: 30 segments.
 #[test]
 fn loss_sets_ssthresh_to_bandwidth_times_least_rtt() {
     let rtt = estimator();
@@ -90,9 +90,8 @@ fn ssthresh_is_at_least_two_segments() {
     assert_eq!((w.cwnd(), w.ssthresh()), (MSS, 2 * MSS));
 }
 
-/// Segment 1 of 6 is lost: five duplicates count for a segment each, the ACK of
-/// all six for the one that is left. A delayed ACK counts for both of its
-/// segments.
+/// Segment 1 of 6 is lost: five duplicate ACKs count one segment each, and the ACK of all six
+/// counts the one left. A delayed ACK counts both of its segments.
 #[test]
 fn accounting() {
     let mut w = westwood(0.0, false, 10 * MSS);
@@ -104,8 +103,8 @@ fn accounting() {
     assert_eq!(w.accounted, 0);
 }
 
-/// Segments 1 and 4 of 8 are lost, six duplicates: the partial ACK of three
-/// counts for one and uses up three, the ACK of the other five for two.
+/// Segments 1 and 4 of 8 are lost, with six duplicate ACKs. The partial ACK of three segments
+/// counts one and uses up three duplicates; the ACK of the other five counts two.
 #[test]
 fn accounting_of_partial_acks() {
     let mut w = westwood(0.0, false, 10 * MSS);
@@ -129,7 +128,7 @@ fn growth_is_that_of_reno() {
     assert_eq!(w.cwnd(), 5 * MSS + 200);
 }
 
-/// An estimator of Linux at HZ = 1000 with 100 bytes per jiffy and an `rtt_min` of 200 ms.
+/// Builds a Linux estimator at HZ = 1000 with 100 bytes per jiffy and `rtt_min` = 200 ms.
 fn linux(kernel: Kernel, cwnd: u64) -> Westwood<Jiffies> {
     let rtt = estimator();
     let mut jiffies = Jiffies::new(kernel, 1000);
@@ -138,7 +137,7 @@ fn linux(kernel: Kernel, cwnd: u64) -> Westwood<Jiffies> {
         jiffies.delivered(at(n * 201), if n == 0 { 0 } else { 114 * 201 }, None);
         jiffies.measured(Some(Interval::from_millis(200)), &rtt);
     }
-    // `First` takes SRTT, of which this estimator has none.
+    // `Kernel::First` uses SRTT as its RTT, so this estimator needs a sample.
     if kernel == Kernel::First {
         let mut rtt = estimator();
         rtt.sample(at(0), at(200));
@@ -155,9 +154,9 @@ fn linux(kernel: Kernel, cwnd: u64) -> Westwood<Jiffies> {
     Westwood::new(Box::new(jiffies), true, start)
 }
 
-/// Linux 2.4 comes down to the estimate and no further: 100 bytes per jiffy (14 below
-/// the sample of 114) times 200 jiffies are 20 segments. The end of the recovery sets
-/// cwnd to the estimate, which may be more.
+/// Linux 2.4 sets ssthresh to the estimate: 100 bytes per jiffy (14 below the sample of 114) times
+/// 200 jiffies are 20 segments. A loss never raises cwnd. The end of recovery sets cwnd to the
+/// estimate, which may be larger.
 #[test]
 fn linux_2_4_comes_down_to_the_estimate() {
     let rtt = estimator();
@@ -171,8 +170,8 @@ fn linux_2_4_comes_down_to_the_estimate() {
     }
 }
 
-/// Linux since 2.6.18 halves the window as Reno and takes the estimate once the loss is
-/// repaired: the filters fell to 114 bytes per jiffy, 22 segments. A mark is over at once.
+/// Linux since 2.6.18 halves cwnd as Reno does, and sets it to the estimate after recovery: filters
+/// that fell to 114 bytes per jiffy give 22 segments. For a mark both steps happen at once.
 #[test]
 fn linux_halves_the_window_and_takes_the_estimate_afterwards() {
     let rtt = estimator();
@@ -188,7 +187,7 @@ fn linux_halves_the_window_and_takes_the_estimate_afterwards() {
     assert_eq!((w.cwnd(), w.ssthresh()), (22 * MSS, 22 * MSS));
 }
 
-/// Linux takes ssthresh from the estimate at the first time-out of a row alone.
+/// In Linux only the first of several consecutive time-outs sets ssthresh to the estimate.
 #[test]
 fn a_repeated_time_out_leaves_ssthresh_in_linux() {
     let rtt = estimator();
