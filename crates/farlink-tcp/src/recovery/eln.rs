@@ -1,10 +1,9 @@
-//! Explicit loss notification: a segment that the medium damaged goes again,
-//! and the window stays (west1997, 2.3.3).
+//! Explicit loss notification: retransmits a segment that the medium damaged, without reducing the
+//! window (west1997, 2.3.3).
 //!
-//! A marked ACK names the damaged segment by its acknowledgment number. It does
-//! not count toward the duplicate ACKs that mean congestion, and needs no second
-//! one. Until what was out then is acknowledged, each marked duplicate makes room
-//! for a segment, since one has left the network.
+//! The acknowledgment number of a marked ACK names the damaged segment. One marked ACK is enough,
+//! and marked ACKs do not count as duplicate ACKs. Until the data outstanding then is acknowledged,
+//! each marked duplicate inflates the window by one segment, because one has left the network.
 
 use super::loss::NewAck;
 use crate::flight::Flight;
@@ -12,7 +11,7 @@ use crate::record::{Mark, Record, Recorder};
 use crate::time::Instant;
 
 impl Flight {
-    /// Processes a marked ACK; `duplicate` is whether it would count as a duplicate ACK.
+    /// Processes a marked ACK; `duplicate` is set if it would count as a duplicate ACK.
     pub(crate) fn on_marked_ack(&mut self, now: Instant, duplicate: bool, recorder: &mut Recorder) {
         if duplicate {
             recorder.emit(now, Record::DupAck);
@@ -20,8 +19,8 @@ impl Flight {
                 self.inflation += i64::from(self.mss);
             }
         }
-        // Marks come for a round trip, because of what was out: only later ones may
-        // tell of the retransmission.
+        // For one RTT marked ACKs refer to the original transmission; only later ones may report
+        // the loss of the retransmission.
         let age = self.rtt.smooth_bound().unwrap_or_else(|| self.rto());
         if self.board.front_is_due(now, age) {
             recorder.emit(now, Record::Mark(Mark::FastRetransmit));
@@ -32,8 +31,7 @@ impl Flight {
         self.loss.repair_end = self.board.max();
     }
 
-    /// Takes back the room that marked duplicates made, when new data is acknowledged outside of a
-    /// recovery.
+    /// Removes the inflation of marked duplicates at an ACK of new data outside of recovery.
     #[inline]
     pub(super) fn end_repair(&mut self, new: &NewAck) {
         if self.loss.repair_end == 0 {

@@ -1,15 +1,15 @@
 //! F-RTO: RFC 5682 (2009).
 //!
-//! After a time-out only the first segment goes again. What the ACKs that follow
-//! say of the others, which left once, tells whether the time-out was needed; new
-//! data is sent meanwhile. The basic algorithm goes by cumulative and duplicate
-//! ACKs (section 2), the enhanced one by SACK (section 3).
+//! After a time-out only the first segment is retransmitted, followed by new data. The next ACKs
+//! show whether the time-out was spurious: if so, they cover segments that were sent once. The
+//! basic algorithm uses cumulative and duplicate ACKs (section 2), the enhanced one SACK (section
+//! 3).
 
 use crate::flight::Flight;
 use crate::scoreboard::Sent;
 use crate::seq::Offset;
 
-/// New segments that leave in step 2.
+/// Number of new segments that step 2 sends.
 const NEW_SEGMENTS: u32 = 2;
 
 /// State of the algorithm.
@@ -18,16 +18,16 @@ pub(crate) enum Frto {
     /// Nowhere.
     #[default]
     Off,
-    /// Step 2: the first new ACK is awaited.
+    /// Step 2: waits for the first ACK of new data.
     First {
-        /// `recover`, `RecoveryPoint`: after the highest byte sent.
+        /// `recover` (`RecoveryPoint`): position after the highest byte sent.
         recover: Offset,
-        /// Position after the segment that goes again.
+        /// Position after the retransmitted segment.
         again: Offset,
-        /// Set if new data was sent.
+        /// Set once the segment was retransmitted; further retransmissions wait for an ACK.
         sent: bool,
     },
-    /// Step 3: the next one is, and nothing goes again.
+    /// Step 3: waits for the second ACK; nothing is retransmitted.
     Second {
         recover: Offset,
         again: Offset,
@@ -39,33 +39,32 @@ pub(crate) enum Frto {
 /// An ACK.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FrtoAck {
-    /// First unacknowledged position before it.
+    /// SND.UNA before the ACK.
     pub(crate) before: Offset,
-    /// Set if the ACK brought SACK news.
+    /// Set if the ACK newly SACKed data.
     pub(crate) newly_sacked: bool,
     /// Set for a duplicate ACK.
     pub(crate) duplicate: bool,
-    /// Set if new data may leave whatever the congestion window is.
+    /// Set if there is new data that the peer's window allows, whatever cwnd is.
     pub(crate) fresh: bool,
-    /// Set if the scoreboard of RFC 6675 is used.
+    /// Set if the connection uses SACK (RFC 6675).
     pub(crate) sacking: bool,
 }
 
 impl Frto {
-    /// Returns whether a new segment must leave before anything else.
+    /// Returns whether a new segment must be sent before anything else.
     #[inline]
     pub(crate) fn wants_new(self) -> bool {
         matches!(self, Self::Second { sent, .. } if sent < NEW_SEGMENTS)
     }
 
-    /// Returns whether retransmissions wait for the next ACK, however large the controller's window
-    /// is.
+    /// Returns whether retransmissions wait for the next ACK, whatever cwnd is.
     #[inline]
     pub(crate) fn holds(self) -> bool {
         matches!(self, Self::First { sent: true, .. } | Self::Second { .. })
     }
 
-    /// Notes a segment that left, again or for the first time.
+    /// Processes the transmission of a segment; `again` is set for a retransmission.
     #[inline]
     pub(crate) fn on_sent(&mut self, again: bool) {
         match self {
@@ -75,13 +74,14 @@ impl Frto {
         }
     }
 
-    /// Notes that no new segment can leave. If none did, step 3 tells nothing.
+    /// Ends F-RTO if no new segment can be sent in step 2, because step 3 then shows nothing.
     pub(crate) fn cannot_send(&mut self) {
         if matches!(self, Self::Second { sent: 0, .. }) {
             *self = Self::Off;
         }
     }
-    /// Step 1, at a retransmission time-out; `repairing` if a loss was being repaired already.
+    /// Step 1, at a retransmission time-out. F-RTO does not start if `repairing` is set: a loss was
+    /// already being repaired.
     pub(crate) fn on_timeout(&mut self, flight: &Flight, repairing: bool) {
         if !flight.config().undo.frto {
             return;
@@ -131,7 +131,7 @@ impl Frto {
                     let most = flight.cc.ssthresh().max(flight.cc.cwnd());
                     flight.cc.collapse(most.min(3 * u64::from(flight.mss)));
                     if !ack.sacking {
-                        // The new segments would fill the window for good.
+                        // Otherwise the new segments would stay in the pipe and fill the window.
                         flight.board.lose_all();
                     }
                 }

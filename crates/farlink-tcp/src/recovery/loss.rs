@@ -1,4 +1,4 @@
-//! Actions of the algorithms on a loss.
+//! Actions on a loss that several algorithms share.
 
 use crate::config::ReduceFrom;
 use crate::congestion::{Ack, InForce, Loss};
@@ -7,19 +7,19 @@ use crate::record::{Mark, Record, Recorder};
 use crate::seq::Offset;
 use crate::time::Instant;
 
-/// A new acknowledgment, for recovery.
+/// An ACK of new data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewAck {
-    /// Bytes in flight before it.
+    /// Bytes in flight before the ACK.
     pub(crate) in_flight: u64,
     /// Acknowledged data.
     pub(crate) ack: Ack,
-    /// First position acknowledged before it.
+    /// SND.UNA before the ACK.
     pub(crate) before: Offset,
 }
 
 impl NewAck {
-    /// Returns the acknowledged bytes, for sums with a sign.
+    /// Returns the bytes acknowledged as a signed number.
     pub(super) fn bytes(&self) -> i64 {
         i64::try_from(self.ack.bytes).unwrap_or(i64::MAX)
     }
@@ -36,7 +36,7 @@ impl Flight {
         self.reduced_from().saturating_sub(beyond)
     }
 
-    /// Begins a recovery that lasts until all that is out is acknowledged.
+    /// Begins a recovery that lasts until all outstanding data is acknowledged.
     pub(super) fn enter_recovery(&mut self) {
         self.loss.in_recovery = true;
         self.loss.limited_sent = 0;
@@ -53,7 +53,8 @@ impl Flight {
         self.loss.force = false;
     }
 
-    /// Ends a recovery because the loss is repaired: the window that `window` allows, no inflation.
+    /// Ends a recovery after its repair: removes the inflation, and passes the exit window `window`
+    /// to the controller.
     pub(super) fn end_recovery(&mut self, now: Instant, window: u64, recorder: &mut Recorder) {
         self.leave_recovery();
         if !self.loss.assume_corruption {
@@ -63,8 +64,8 @@ impl Flight {
         recorder.emit(now, Record::Mark(Mark::Recovered));
     }
 
-    /// Reduces the controller's window for a loss of which nobody told the cause, unless it is
-    /// taken for corruption. `in_flight` is the base.
+    /// Reduces the controller's window for a loss of unknown cause, unless such losses are
+    /// attributed to corruption. `in_flight` is the FlightSize of the reduction.
     pub(super) fn reduce(&mut self, now: Instant, in_flight: u64, loss: Loss, by_timeout: bool) {
         if self.loss.assume_corruption {
             return;
@@ -74,8 +75,8 @@ impl Flight {
         self.cc.on_loss(&context!(self, now, in_flight), &loss);
     }
 
-    /// Presumes the first unacknowledged segment lost. The controller reduces its window by what
-    /// was in flight, and recovery begins.
+    /// Marks the first unacknowledged segment lost, reduces the controller's window, and begins a
+    /// recovery.
     pub(super) fn fast_retransmit(&mut self, now: Instant, recorder: &mut Recorder) {
         recorder.emit(now, Record::Mark(Mark::FastRetransmit));
         let (in_flight, loss) = (self.flight_at_loss(), self.front_loss(now));
@@ -85,9 +86,9 @@ impl Flight {
         self.enter_recovery();
         self.board.lose_front();
     }
-    /// Processes an ACK that says that data was marked, with `in_flight` bytes out before it. The
-    /// window is reduced unless that was done since this window of data left, for a
-    /// mark or a loss (RFC 3168, 6.1.2). Returns whether it was.
+    /// Processes an ACK that echoes an ECN mark, with `in_flight` bytes in flight before it.
+    /// Reduces the window unless a mark or a loss already did so for this window of data (RFC 3168,
+    /// 6.1.2). Returns whether it was reduced.
     pub(crate) fn on_congestion_mark(&mut self, now: Instant, in_flight: u64) -> bool {
         if self.board.una() <= self.loss.marked.max(self.loss.recover) {
             return false;
@@ -112,7 +113,7 @@ impl Flight {
         }
     }
 
-    /// Sets the window that the controller wants after a partial ACK. Returns whether it wants one.
+    /// Sets the window that the controller chooses at a partial ACK. Returns whether it chose one.
     pub(super) fn set_by_controller(
         &mut self,
         now: Instant,

@@ -1,9 +1,9 @@
-//! Loss recovery: when a loss is seen, what is sent again, when it is over.
+//! Loss recovery: detects losses, chooses what to retransmit, and ends the recovery.
 //!
-//! Each algorithm has a file. An algorithm gets duplicate and new acknowledgments and works on the
-//! [`Flight`] and on its [`LossState`](crate::flight::LossState). It returns what else is to be
-//! done: whether a timer restarts, whether a reduction was taken back. What the loss does to the
-//! window is the congestion controller's affair.
+//! Each algorithm has a file. It processes duplicate and new ACKs, and works on the [`Flight`] and
+//! its [`LossState`](crate::flight::LossState). It returns further actions: whether a timer
+//! restarts, whether a reduction was undone. The congestion controller decides how a loss changes
+//! the window.
 
 mod eln;
 pub(crate) mod frto;
@@ -36,7 +36,7 @@ use sack::Sack;
 pub(crate) use spurious::Spurious;
 pub(crate) use undo::duplicate_report;
 
-/// Detection and repair of losses, with the state that only one algorithm needs.
+/// Loss-recovery algorithm with its own state.
 #[derive(Debug)]
 pub(crate) enum LossRecovery {
     GoBackN,
@@ -48,7 +48,8 @@ pub(crate) enum LossRecovery {
     Snack,
 }
 
-/// The sender before an ACK is processed, where an algorithm compares.
+/// State of the sender before an ACK, for the algorithms that compare it with the state after the
+/// ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BeforeAck {
     prr: Option<prr::Before>,
@@ -76,7 +77,7 @@ impl LossRecovery {
     }
 }
 
-/// Returns the clock for each segment that `config` asks for.
+/// Returns the fine time-out (a send time per segment) of the algorithm, if it has one.
 pub(crate) fn fine_timeout(config: &Config) -> Option<Box<FineTimeout>> {
     let (k, granularity, replaces) = match config.recovery {
         Recovery::Vegas {
@@ -94,7 +95,7 @@ pub(crate) fn fine_timeout(config: &Config) -> Option<Box<FineTimeout>> {
 }
 
 impl LossRecovery {
-    /// Falls back on NewReno, because the peer does not do SACK.
+    /// Falls back on NewReno because the peer does not support SACK.
     pub(crate) fn without_sack(&mut self, flight: &mut Flight) {
         if flight.loss.sacking {
             let newreno = NewReno::new(false, Careful::Plain, NewRenoExit::FlightSize);
@@ -103,21 +104,21 @@ impl LossRecovery {
         }
     }
 
-    /// Falls back on Vegas, because the peer does not do SNACK.
+    /// Falls back on Vegas because the peer does not support SNACK.
     pub(crate) fn without_snack(&mut self) {
         if self.snacking() {
             *self = Self::Vegas;
         }
     }
 
-    /// Returns whether SNACKs are heeded.
+    /// Returns whether SNACK recovery is in use.
     #[inline]
     pub(crate) fn snacking(&self) -> bool {
         matches!(self, Self::Snack)
     }
 
-    /// Returns whether data presumed lost leaves whatever the window: the peer has said that the
-    /// data is not in the network, and waits for it. After a time-out the window counts.
+    /// Returns whether lost data is sent regardless of the window, because a SNACK named it: it is
+    /// not in the network, and the peer waits for it. After a time-out the window applies.
     #[inline]
     pub(crate) fn sends_lost_at_once(&self, flight: &Flight) -> bool {
         self.snacking() && !flight.loss.after_timeout
@@ -131,7 +132,7 @@ impl LossRecovery {
         }
     }
 
-    /// RACK-TLP, if it is in use.
+    /// Returns the state of RACK-TLP, if it is in use.
     #[inline]
     pub(crate) fn rack(&self) -> Option<&Rack> {
         self.sack()?.rack.as_deref()
@@ -145,20 +146,20 @@ impl LossRecovery {
         }
     }
 
-    /// Returns whether an algorithm must see every ACK, or what leaves.
+    /// Returns whether RACK or PRR is in use, which process every ACK and every transmission.
     #[inline]
     pub(crate) fn compares(&self) -> bool {
         self.sack()
             .is_some_and(|sack| sack.rack.is_some() || sack.prr.is_some())
     }
 
-    /// Returns whether holes below SACKed data may be filled that are not presumed lost (NextSeg,
-    /// rules 3 and 4). RACK waits for time, or probes.
+    /// Returns whether holes below SACKed data may be retransmitted before they are marked lost
+    /// (NextSeg, rules 3 and 4). With RACK they may not, because RACK uses time and probes instead.
     pub(crate) fn counts_holes(&self, flight: &Flight) -> bool {
         flight.loss.sacking && flight.loss.in_recovery && self.rack().is_none()
     }
 
-    /// Returns whether a recovery may send the same segment more than once: RACK detects a lost
+    /// Returns whether a recovery may retransmit the same segment twice. Only RACK detects a lost
     /// retransmission.
     #[inline]
     pub(crate) fn retransmits_again(&self, flight: &Flight) -> bool {
@@ -185,14 +186,14 @@ impl LossRecovery {
 
     // Segments that leave.
 
-    /// Notes that `len` bytes of data leave, with `again` for another time.
+    /// Reports the transmission of a segment to RACK; `again` is set for a retransmission.
     pub(crate) fn on_sent(&mut self, flight: &mut Flight, now: Instant, again: bool) {
         if let Some(rack) = self.rack_mut() {
             rack.on_sent(flight, now, again);
         }
     }
 
-    /// Counts `len` bytes of data that leave, new or not.
+    /// Counts `len` bytes sent, new or retransmitted, for PRR.
     #[inline]
     pub(crate) fn data(&mut self, len: u64) {
         if let Self::Sack(sack) = self
@@ -204,7 +205,7 @@ impl LossRecovery {
 
     // Acknowledgments.
 
-    /// Notes that a round trip was measured.
+    /// Reports an RTT sample to RACK.
     #[inline]
     pub(crate) fn sampled(&mut self) {
         if let Some(rack) = self.rack_mut() {
@@ -212,8 +213,8 @@ impl LossRecovery {
         }
     }
 
-    /// Returns the sender's state before an ACK. `echoed` is the departure of the segment whose
-    /// timestamp the ACK echoes.
+    /// Returns the sender's state before an ACK. `echoed` is the time at which the segment was sent
+    /// whose timestamp the ACK echoes.
     #[inline]
     pub(crate) fn before_ack(
         &mut self,
@@ -230,7 +231,7 @@ impl LossRecovery {
         }
     }
 
-    /// Processes a duplicate acknowledgment; with SACK, one that brought news.
+    /// Processes a duplicate ACK; with SACK, an ACK that newly SACKed data.
     pub(crate) fn on_dup_ack(
         &mut self,
         flight: &mut Flight,
@@ -251,8 +252,8 @@ impl LossRecovery {
         }
     }
 
-    /// Processes an acknowledgment of new data. Restarts the retransmission timer as the
-    /// algorithm wants it.
+    /// Processes an ACK of new data. Restarts the retransmission timer if the algorithm requires
+    /// it.
     #[inline(always)] // of each ACK
     pub(crate) fn on_new_ack(
         &mut self,
@@ -289,8 +290,7 @@ impl LossRecovery {
         }
     }
 
-    /// Processes a new ACK while losses are repaired. Returns whether the retransmission timer
-    /// restarts.
+    /// Processes a new ACK in loss recovery. Returns whether the retransmission timer restarts.
     #[inline(never)]
     fn on_recovery_ack(
         &mut self,
@@ -313,8 +313,8 @@ impl LossRecovery {
         true
     }
 
-    /// Notes whether a new ACK echoes the timestamp of the latest transmission of the segment it
-    /// acknowledges, where that is a sign of its need (RFC 6582, 4.2).
+    /// Stores whether a new ACK echoes the timestamp of the segment's latest transmission, for the
+    /// timestamp heuristic of RFC 6582, 4.2.
     #[inline]
     pub(crate) fn note_echo(&mut self, is_of_latest: impl FnOnce() -> bool) {
         if let Self::NewReno(newreno) = self {
@@ -322,8 +322,7 @@ impl LossRecovery {
         }
     }
 
-    /// Sends again what an ACK for the first unacknowledged byte names. Returns whether SNACKs are
-    /// heeded.
+    /// Retransmits the holes that a SNACK names. Returns whether SNACK recovery is in use.
     pub(crate) fn on_snack(
         &mut self,
         flight: &mut Flight,
@@ -338,7 +337,7 @@ impl LossRecovery {
         heeded
     }
 
-    /// Ends an ACK for RACK-TLP. Returns whether it is in use.
+    /// Runs RACK loss detection at the end of an ACK. Returns whether RACK is in use.
     pub(crate) fn detect_losses(
         &mut self,
         flight: &mut Flight,
@@ -353,7 +352,7 @@ impl LossRecovery {
         true
     }
 
-    /// Ends an ACK for PRR. Returns whether the window changed.
+    /// Runs PRR at the end of an ACK. Returns whether the window changed.
     pub(crate) fn reduce_by_prr(&mut self, flight: &mut Flight, before: BeforeAck) -> bool {
         match (before.prr, self) {
             (Some(before), Self::Sack(sack)) => {
@@ -364,10 +363,9 @@ impl LossRecovery {
         }
     }
 
-    // Reductions that were not needed.
+    // Spurious reductions.
 
-    /// Judges a reduction by the timestamp that an ACK of new data echoes. Returns whether it was
-    /// taken back.
+    /// Applies Eifel detection to an ACK of new data. Returns whether a reduction was undone.
     #[inline(never)]
     pub(crate) fn judge_echo(
         &mut self,
@@ -381,8 +379,8 @@ impl LossRecovery {
         self.undo_if(undone, flight)
     }
 
-    /// Notes that `range` arrived twice, as the peer reports. Returns whether a reduction was taken
-    /// back.
+    /// Processes a D-SACK report that `range` arrived twice. Returns whether a reduction was
+    /// undone.
     pub(crate) fn on_duplicate_report(
         &mut self,
         flight: &mut Flight,
@@ -394,7 +392,7 @@ impl LossRecovery {
         self.undo_if(undone, flight)
     }
 
-    /// Takes back the reduction of a spurious time-out, whose first ACK acknowledged `acked` bytes.
+    /// Undoes the reduction of a spurious time-out, whose first ACK acknowledged `acked` bytes.
     pub(crate) fn undo_timeout(
         &mut self,
         flight: &mut Flight,
@@ -406,7 +404,7 @@ impl LossRecovery {
         self.undo_if(undone, flight);
     }
 
-    /// Ends all recovery, because the loss was none, and neither is any before SND.UNA.
+    /// If `undone` is set, ends all recovery and forgets losses above SND.UNA. Returns `undone`.
     fn undo_if(&mut self, undone: bool, flight: &mut Flight) -> bool {
         if undone {
             flight.leave_recovery();
@@ -420,7 +418,7 @@ impl LossRecovery {
 
     // Timers.
 
-    /// Processes a retransmission time-out: what was in flight is lost.
+    /// Handles a retransmission time-out: all data in flight counts as lost.
     pub(crate) fn on_timeout(&mut self, flight: &mut Flight) {
         flight.inflation = 0;
         flight.loss.dup_acks = 0;
@@ -432,11 +430,11 @@ impl LossRecovery {
         flight.loss.repair_end = 0;
         flight.loss.nacked_to = 0;
         self.forget_rescue();
-        // RACK leaves in the pipe what may still arrive.
+        // RACK keeps segments in the pipe that may still arrive.
         flight.loss.force = self.rack().is_some();
     }
 
-    /// Presumes lost what a time-out shows to be.
+    /// Marks segments lost after a time-out.
     pub(crate) fn lose_at_timeout(&mut self, flight: &mut Flight, now: Instant) {
         match self.rack_mut() {
             Some(rack) if flight.board.una() > 0 => rack.on_timeout(flight, now),
@@ -444,14 +442,14 @@ impl LossRecovery {
         }
     }
 
-    /// Stops the timers of RACK, and the probe that is about to leave.
+    /// Stops the timers of RACK, and cancels a probe that is not sent yet.
     pub(crate) fn stop_rack(&mut self, flight: &mut Flight) {
         if let Some(rack) = self.rack_mut() {
             rack.stop(&mut flight.timers);
         }
     }
 
-    /// Checks again segments that were not old enough to be lost.
+    /// Runs loss detection again for segments that were within the reordering window.
     pub(crate) fn on_reordering_timer(
         &mut self,
         flight: &mut Flight,
@@ -463,7 +461,7 @@ impl LossRecovery {
         }
     }
 
-    /// Processes the timer of the tail loss probe. `fresh` says that new data may leave.
+    /// Handles the timer of the tail loss probe. `fresh` is set if new data may be sent.
     pub(crate) fn on_probe_timer(
         &mut self,
         flight: &mut Flight,
@@ -485,8 +483,8 @@ mod tests {
     use crate::flight::LossState;
     use std::sync::Arc;
 
-    /// A repair lasts until the end of what was in flight at the loss is acknowledged, in fast
-    /// recovery as after a time-out.
+    /// A repair lasts until the data in flight at the loss is acknowledged, in fast recovery and
+    /// after a time-out.
     #[test]
     fn a_repair_lasts_until_the_end_of_what_was_out() {
         let mut loss = LossState::new(&Config::default());
@@ -499,7 +497,7 @@ mod tests {
         }
     }
 
-    /// RACK alone sees that a retransmission is lost, and in a recovery alone.
+    /// Only RACK detects a lost retransmission, and only in recovery.
     #[test]
     fn only_rack_sends_again_what_was_sent_again() {
         for rack in [None, Some(RackConfig::default())] {
@@ -519,8 +517,8 @@ mod tests {
         }
     }
 
-    /// Whatever a configuration says, PRR leads the window of those controllers alone that leave
-    /// it to recovery: over a BBR it would hold the window at what each ACK lets out.
+    /// No key enables PRR for a controller that owns the recovery window: with BBR, PRR would hold
+    /// cwnd at what each ACK releases.
     #[test]
     fn no_key_puts_prr_over_a_controller_that_sets_its_window() {
         let mut owners = Vec::new();
@@ -541,8 +539,8 @@ mod tests {
         assert_eq!(owners, ["none", "vegas", "bbr"]);
     }
 
-    /// RFC 3042: what leaves beyond the window on a duplicate ACK is limited
-    /// transmit's; what the window has room for is not.
+    /// RFC 3042: a segment sent on a duplicate ACK counts as limited transmit only if it exceeds
+    /// cwnd.
     #[test]
     fn limited_transmit_is_what_leaves_beyond_the_window() {
         for (dup_acks, in_recovery, flight, limited) in [

@@ -1,10 +1,9 @@
-//! Negative acknowledgments of a base station: what the radio lost of a mobile host's data goes
-//! again, and the window stays (Balakrishnan, Seshan, Amir, Katz 1995; west1997, 2.6).
+//! Negative acknowledgments of a base station: retransmits data of a mobile host that the radio
+//! link lost, without reducing the window (Balakrishnan, Seshan, Amir, Katz 1995; west1997, 2.6).
 //!
-//! The holes that the base station names are lost for certain, because the radio keeps order.
-//! The peer's duplicate ACKs for such a hole arrive later, and do not count as signs of
-//! congestion for a time-out of SRTT + 4 RTTVAR after its retransmission. Each makes room for a
-//! segment, since one has left the network.
+//! The named holes are certainly lost, because the radio link keeps the order. The peer's duplicate
+//! ACKs for such a hole arrive later. They are no sign of congestion for SRTT + 4 RTTVAR after the
+//! retransmission, and each inflates the window by one segment, because one has left the network.
 
 use crate::flight::Flight;
 use crate::record::{Mark, Record, Recorder};
@@ -12,7 +11,8 @@ use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 
 impl Flight {
-    /// Sends again what the base station misses of `[left, right)`. Returns whether there is any.
+    /// Retransmits the segments of `[left, right)` that the base station misses. Returns whether
+    /// there are any.
     #[cold]
     pub(crate) fn on_missing(
         &mut self,
@@ -20,7 +20,7 @@ impl Flight {
         (left, right): (Offset, Offset),
         recorder: &mut Recorder,
     ) -> bool {
-        // The base station repeats itself only after its own time-out.
+        // The base station repeats a negative acknowledgment only after its own time-out.
         let missed = self.board.miss(left, right, now, Interval::ZERO);
         if missed.is_none() {
             return false;
@@ -32,14 +32,14 @@ impl Flight {
         true
     }
 
-    /// Returns whether the first unacknowledged segment went again for a negative acknowledgment,
-    /// less than a time-out ago: the peer cannot have acknowledged it yet.
+    /// Returns whether the first unacknowledged segment was retransmitted for a negative
+    /// acknowledgment less than SRTT + 4 RTTVAR ago.
     #[inline]
     pub(crate) fn repairs_nack(&self, now: Instant) -> bool {
         self.loss.nacked_to > self.board.una() && !self.loss.in_recovery && self.is_fresh(now)
     }
 
-    /// Processes a duplicate ACK for a segment that is being repaired.
+    /// Processes a duplicate ACK for such a segment.
     #[cold]
     pub(crate) fn on_dup_ack_of_nacked(&mut self, now: Instant, recorder: &mut Recorder) {
         recorder.emit(now, Record::DupAck);

@@ -1,4 +1,4 @@
-//! NewReno: a partial ACK shows the next hole. RFC 6582.
+//! NewReno (RFC 6582): a partial ACK shows the next lost segment.
 
 use super::loss::NewAck;
 use crate::config::{Careful, NewRenoExit};
@@ -13,12 +13,12 @@ pub(crate) struct NewReno {
     impatient: bool,
     careful: Careful,
     exit: NewRenoExit,
-    /// Partial ACKs of this recovery.
+    /// Number of partial ACKs in this recovery.
     partial_acks: u32,
-    /// Position acknowledged by the ACK before the last (4.1).
+    /// SND.UNA before the last ACK of new data (4.1).
     pub(super) previous_ack: Offset,
-    /// The last new ACK echoes the timestamp of the latest transmission of the
-    /// segment it acknowledges: that one was needed (4.2).
+    /// Set if the last new ACK echoes the timestamp of the segment's latest transmission, so that
+    /// this transmission was not spurious (4.2).
     pub(crate) echo_of_latest: bool,
 }
 
@@ -50,8 +50,8 @@ impl NewReno {
         }
     }
 
-    /// Returns whether three duplicate ACKs mean a loss, or only that a time-out sent again data
-    /// that had arrived (RFC 6582, 3.2 step 2; section 4).
+    /// Returns whether three duplicate ACKs indicate a loss. After a time-out they may be caused by
+    /// retransmissions of data that had arrived (RFC 6582, 3.2, step 2; section 4).
     fn may_enter(&self, flight: &Flight) -> bool {
         let una = flight.board.una();
         if una > flight.loss.recover {
@@ -60,13 +60,13 @@ impl NewReno {
         match self.careful {
             Careful::Less => una >= flight.loss.recover,
             Careful::Plain => false,
-            // 4.1: the window is larger than a segment and the ACK before advanced
-            // by at most four: not the jump after a retransmitted hole.
+            // 4.1: cwnd exceeds one segment, and the previous ACK advanced by at most four
+            // segments. A larger advance would be caused by the retransmission of a hole.
             Careful::AckHeuristic => {
                 let mss = u64::from(flight.mss);
                 flight.cwnd() > mss && una - self.previous_ack <= 4 * mss
             }
-            // 4.2: the retransmission that was acknowledged last was needed.
+            // 4.2: the retransmission acknowledged last was not spurious.
             Careful::TimestampHeuristic => self.echo_of_latest,
         }
     }
@@ -90,8 +90,8 @@ impl NewReno {
             flight.end_recovery(now, window, recorder);
             return true;
         }
-        // Partial: deflate by what it acknowledges, add a segment if that was one,
-        // and send the next hole again.
+        // Partial ACK: deflate the window by the bytes acknowledged, add one MSS if they are at
+        // least one MSS, and retransmit the next hole.
         if !flight.set_by_controller(now, new, None) {
             flight.inflation -= new.bytes();
             if new.ack.bytes >= mss {

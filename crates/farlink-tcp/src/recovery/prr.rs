@@ -1,10 +1,8 @@
 //! Proportional Rate Reduction: RFC 9937 (2025), RFC 6937 (2013).
 //!
-//! While SACK recovery lasts, each ACK lets out a share of what it delivered,
-//! so that what is in flight comes down to ssthresh over the round trip instead
-//! of by half a round trip of silence; and when losses took it below, it is
-//! led back up one ACK at a time instead of by a burst. What is sent stays the
-//! affair of `NextSeg`.
+//! In SACK recovery each ACK releases a share of the bytes it delivered. The bytes in flight
+//! thereby fall to ssthresh over one RTT, without half an RTT of silence. If losses took them below
+//! ssthresh, they rise again ACK by ACK, without a burst. `NextSeg` selects the segments as before.
 
 use crate::config::PrrBound;
 use crate::flight::Flight;
@@ -13,7 +11,7 @@ use crate::flight::Flight;
 #[derive(Debug)]
 pub(crate) struct Prr {
     bound: PrrBound,
-    /// A recovery began and its first ACK is not counted yet.
+    /// Set from the start of a recovery until its first ACK.
     starting: bool,
     /// `RecoverFS`.
     recover_fs: u64,
@@ -23,10 +21,10 @@ pub(crate) struct Prr {
     out: u64,
 }
 
-/// The sender before an ACK is taken.
+/// State of the sender before an ACK is processed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Before {
-    /// SND.UNA and what is SACKed beyond it.
+    /// SND.UNA plus the bytes SACKed above it.
     delivered: u64,
     una: u64,
     /// Bytes ever presumed lost.
@@ -38,9 +36,9 @@ pub(crate) struct Before {
 struct News {
     /// `DeliveredData`.
     delivered: u64,
-    /// SND.UNA advanced and nothing more was found lost (`SafeACK`).
+    /// `SafeACK`: SND.UNA advanced and no further segment was marked lost.
     safe: bool,
-    /// `inflight`, the pipe of RFC 6675.
+    /// `inflight`: the pipe of RFC 6675.
     pipe: u64,
     ssthresh: u64,
     mss: u64,
@@ -64,8 +62,8 @@ impl Prr {
         self.out = 0;
     }
 
-    /// The first ACK of a recovery: `outstanding` is SND.NXT - SND.UNA, without
-    /// what was SACKed, before it.
+    /// Sets `RecoverFS` at the first ACK of a recovery. `outstanding` is SND.MAX - SND.UNA minus
+    /// SACKed bytes, before the ACK.
     fn start(&mut self, outstanding: u64) {
         self.starting = false;
         self.recover_fs = outstanding.max(1);
@@ -76,7 +74,7 @@ impl Prr {
         self.out += len;
     }
 
-    /// `SndCnt`: what this ACK lets out.
+    /// Returns `SndCnt`, the bytes that this ACK releases.
     fn on_ack(&mut self, news: News) -> u64 {
         self.delivered += news.delivered;
         let banked = self.delivered.saturating_sub(self.out);
@@ -97,11 +95,11 @@ impl Prr {
             limit.min(news.ssthresh - news.pipe)
         }
     }
-    /// Ends an ACK: while recovery lasts, the window becomes what is in the network and what this
-    /// ACK lets out (RFC 9937, 6). Returns whether it changed.
+    /// Ends the processing of an ACK. In recovery the window becomes pipe + `SndCnt` (RFC 9937, 6).
+    /// Returns whether it was set.
     pub(super) fn after_ack(&mut self, flight: &mut Flight, before: Before) -> bool {
         let ssthresh = flight.cc.ssthresh();
-        // A controller that has no threshold has no window to come down to.
+        // Without an ssthresh there is no target for the reduction.
         if !flight.loss.in_recovery || ssthresh == u64::MAX {
             return false;
         }
@@ -120,14 +118,14 @@ impl Prr {
             ssthresh,
             mss: u64::from(flight.mss),
         };
-        // The fast retransmit leaves even if PRR allows nothing at first, because recovery forces it.
+        // Recovery forces the fast retransmit, even if `SndCnt` is zero at first.
         let window = news.pipe + self.on_ack(news);
         flight.inflate_to(window);
         true
     }
 
-    /// Bounds the window, `window` before, when losses were found without an ACK: one segment
-    /// leaves, the rest waits for ACKs.
+    /// Limits the window when losses are detected without an ACK: one segment is sent, the others
+    /// wait for ACKs. `window` is the value before.
     pub(super) fn without_ack(flight: &mut Flight, window: u64) {
         if !flight.loss.in_recovery || flight.cc.ssthresh() == u64::MAX {
             return;
@@ -138,7 +136,7 @@ impl Prr {
 }
 
 impl Before {
-    /// Returns the sender's state before an ACK.
+    /// Reads the sender's state before an ACK.
     pub(super) fn of(flight: &Flight) -> Self {
         Self {
             delivered: flight.board.delivered(),
@@ -152,15 +150,15 @@ impl Before {
 mod tests {
     use super::*;
 
-    /// Segments as units, as in the examples of RFC 6937, 3.1: twenty in flight,
-    /// two more by limited transmit, ssthresh 10. Each ACK reports one segment.
+    /// Example of RFC 6937, 3.1, in units of segments: twenty in flight, two more by limited
+    /// transmit, ssthresh 10. Each ACK reports one segment.
     struct Example {
         prr: Prr,
         pipe: u64,
     }
 
     impl Example {
-        /// `lost` of the twenty were lost, and the third duplicate ACK is here.
+        /// Starts after the third duplicate ACK, with `lost` of the twenty segments lost.
         fn new(bound: PrrBound, lost: u64) -> Self {
             let mut prr = Prr::new(bound);
             prr.enter();
@@ -171,7 +169,7 @@ mod tests {
             }
         }
 
-        /// The next ACK: the pipe that it leaves and what is sent.
+        /// Processes the next ACK; returns the pipe after it and the segments sent.
         fn ack(&mut self, safe: bool) -> (u64, u64) {
             self.pipe -= 1;
             let pipe = self.pipe;
@@ -196,7 +194,7 @@ mod tests {
 
     #[test]
     fn one_loss_of_twenty_sends_at_every_second_ack() {
-        // CEIL(k 10 / 20) - out is 1, 0, 1, 0 ... for the ACKs of 3 to 18.
+        // ceil(k 10 / 20) - out is 1, 0, 1, 0, ... for the ACKs of segments 3 to 18.
         for bound in ALL {
             let mut example = Example::new(bound, 1);
             let run: Vec<_> = (3..=21).map(|_| example.ack(false)).collect();
@@ -212,7 +210,7 @@ mod tests {
                 sent[..17],
                 [1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0]
             );
-            // From here on ssthresh - pipe: one out for one in.
+            // From here on pipe = ssthresh, and each ACK releases one segment.
             assert_eq!(run[17..], [(9, 1), (9, 1)]);
             assert_eq!(example.pipe, 10);
         }
@@ -224,7 +222,7 @@ mod tests {
             let mut example = Example::new(bound, 15);
             [0; 3].map(|_| example.ack(safe))
         };
-        // The figures of RFC 6937, 3.1, for the ACKs of 17, 18 and 19.
+        // Values of RFC 6937, 3.1, for the ACKs of 17, 18 and 19.
         let kept = [(4, 1), (4, 1), (4, 1)];
         let grown = [(4, 2), (5, 2), (6, 2)];
         assert_eq!(sends(PrrBound::Conservative, false), kept);
@@ -237,8 +235,8 @@ mod tests {
 
     #[test]
     fn what_was_not_sent_is_banked() {
-        // The application had nothing for four ACKs: they are made up for, as
-        // far as ssthresh goes.
+        // The application had no data for four ACKs. Later ACKs release the missing segments, up to
+        // ssthresh.
         for (bound, sent) in [
             (PrrBound::Conservative, 5),
             (PrrBound::SafeAck, 5),
@@ -266,8 +264,8 @@ mod tests {
 
     #[test]
     fn the_conservative_bound_sends_no_more_than_was_delivered() {
-        // The fast retransmit left before anything was counted as delivered, so the first
-        // ACK has nothing in the bank; the two other bounds let out what it delivered.
+        // The fast retransmit was sent before any delivery was counted, so `prr_delivered` -
+        // `prr_out` is zero at the first ACK. The two other bounds release the bytes delivered.
         for (bound, sent) in [
             (PrrBound::Conservative, 0),
             (PrrBound::SafeAck, 1),

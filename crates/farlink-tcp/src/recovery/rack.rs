@@ -1,10 +1,9 @@
 //! RACK-TLP: RFC 8985 (2021).
 //!
-//! RACK presumes lost what left before something that is delivered, and longer
-//! ago than a round trip and a reordering window. A tail loss probe asks for the
-//! ACK that this needs when none comes. Both stand in for the counting of
-//! duplicates, of SACKed bytes and of holes of RFC 6675, on the same scoreboard
-//! and with the same pipe; what is sent and how much is decided as before.
+//! RACK marks a segment lost if a segment sent later was delivered, and more than RTT + reordering
+//! window passed since it was sent. If no ACKs arrive, a tail loss probe elicits one. RACK-TLP
+//! replaces the counting of duplicate ACKs and of SACKed bytes of RFC 6675 on the same scoreboard.
+//! The pipe and the choice of segments stay.
 
 use crate::config::{RackConfig, TlpConfig};
 use crate::congestion::Loss;
@@ -15,11 +14,11 @@ use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use crate::timers::{Timer, Timers};
 
-/// State of a connection: the variables of RFC 8985, 5.2 and 7.1.
+/// Variables of RFC 8985, 5.2 and 7.1, of one connection.
 #[derive(Debug)]
 pub(crate) struct Rack {
     config: RackConfig,
-    /// `RACK.min_RTT`, and when it was measured.
+    /// `RACK.min_RTT` and the time of its measurement.
     min_rtt: Option<(Interval, Instant)>,
     /// `RACK.xmit_ts` and `RACK.end_seq`.
     latest: Option<(Instant, Offset)>,
@@ -35,39 +34,39 @@ pub(crate) struct Rack {
     multiple: u32,
     /// `RACK.reo_wnd_persist`.
     persist: u32,
-    /// `RACK.reo_wnd`, as of the last detection.
+    /// `RACK.reo_wnd` at the last detection.
     window: Interval,
     tlp: Tlp,
 }
 
 #[derive(Debug)]
 struct Tlp {
-    /// The next segment that leaves is a probe.
+    /// Set if the next segment sent is a tail loss probe.
     due: bool,
     /// `TLP.end_seq`.
     end: Option<Offset>,
-    /// `TLP.is_retrans`, as when the segment that the probe repeats had left.
+    /// `TLP.is_retrans`, as the time at which the retransmitted segment was sent before.
     repeats: Option<Instant>,
-    /// A round trip was measured since the last probe.
+    /// Set if an RTT sample was taken since the last probe.
     sampled: bool,
 }
 
-/// The sender before an ACK is taken.
+/// State of the sender before an ACK is processed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Before {
     pub(super) una: Offset,
-    /// Bytes in flight from which the window is reduced.
+    /// FlightSize from which the window is reduced, in bytes.
     pub(super) in_flight: u64,
     recovering: bool,
 }
 
-/// Kind of an ACK, for TLP and the reordering window.
+/// Properties of an ACK that TLP and the reordering window need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckKind {
     pub(crate) ack: Offset,
-    /// The range that it reports as a duplicate.
+    /// Range that the ACK reports as a duplicate.
     pub(crate) duplicate: Option<(Offset, Offset)>,
-    /// Nothing but an acknowledgment: no data, window, SACK block.
+    /// Set for a pure ACK: no data, no window change, no SACK block.
     pub(crate) bare: bool,
 }
 
@@ -93,26 +92,26 @@ impl Rack {
         }
     }
 
-    /// Notes that a round trip was measured.
+    /// Stores that an RTT sample was taken.
     #[inline]
     pub(crate) fn sampled(&mut self) {
         self.tlp.sampled = true;
     }
 
-    /// Returns whether the next segment is a tail loss probe.
+    /// Returns whether the next segment sent is a tail loss probe.
     #[inline]
     pub(crate) fn probes(&self) -> bool {
         self.tlp.due
     }
 
-    /// Begins a fast or RTO recovery (7.1).
+    /// Resets the tail loss probe at the start of a fast or RTO recovery (7.1).
     pub(super) fn recovery_begins(&mut self) {
         self.tlp.due = false;
         self.tlp.end = None;
         self.tlp.repeats = None;
     }
 
-    /// Steps 1 to 3 of 6.2, all but the marking of segments.
+    /// Steps 1 to 3 of 6.2, without marking segments lost.
     fn update(&mut self, now: Instant, news: News) {
         if let Some(rtt) = news.least_rtt {
             let window = self.config.min_rtt_window;
@@ -146,9 +145,8 @@ impl Rack {
         }
     }
 
-    /// Step 4: the window. `hurried` if the loss is about certain without
-    /// reordering: recovery lasts or as many segments are SACKed as duplicate
-    /// ACKs would be counted.
+    /// Returns the reordering window (step 4). It is zero if no reordering was seen and `hurried`
+    /// is set: in a recovery, or with as many SACKed segments as the duplicate-ACK threshold.
     fn reordering_window(&self, hurried: bool, srtt: Option<Interval>) -> Interval {
         if hurried && !self.reordering_seen {
             return Interval::ZERO;
@@ -158,8 +156,8 @@ impl Rack {
             least.saturating_mul(self.multiple.into()) / u64::from(self.config.reo_divisor);
         srtt.map_or(window, |srtt| window.min(srtt))
     }
-    /// Returns the sender's state before an ACK; `echoed` is when the segment left whose timestamp
-    /// the ACK echoes.
+    /// Returns the sender's state before an ACK. `echoed` is the time at which the segment was sent
+    /// whose timestamp the ACK echoes.
     pub(super) fn before_ack(
         &mut self,
         flight: &mut Flight,
@@ -177,7 +175,8 @@ impl Rack {
         })
     }
 
-    /// Updates the estimates by the `news` of an ACK, which may be the probe's (7.4).
+    /// Updates the estimates by the `news` of an ACK, after checking whether it acknowledges the
+    /// probe (7.4).
     pub(super) fn acknowledged(
         &mut self,
         flight: &mut Flight,
@@ -192,7 +191,8 @@ impl Rack {
         self.adapt(kind.duplicate.is_some(), una, max, recovered);
     }
 
-    /// Notes that new data, or with `again` old, left.
+    /// Processes the transmission of a segment; `again` is set for a retransmission. Completes a
+    /// due probe, or schedules the next one.
     pub(super) fn on_sent(&mut self, flight: &mut Flight, now: Instant, again: bool) {
         if self.tlp.due {
             self.tlp.due = false;
@@ -206,14 +206,15 @@ impl Rack {
         }
     }
 
-    /// Stops its timers, and the probe that is about to leave.
+    /// Stops the timers of RACK-TLP and cancels a probe that is not sent yet.
     pub(super) fn stop(&mut self, timers: &mut Timers) {
         timers.stop(Timer::Reordering);
         timers.stop(Timer::TailProbe);
         self.tlp.due = false;
     }
 
-    /// Processes the probe timer: a tail loss probe is due. `fresh` says that new data may leave.
+    /// Handles the probe timer: makes a tail loss probe due. `fresh` is set if new data may be
+    /// sent.
     pub(super) fn on_probe_timer(
         &mut self,
         flight: &mut Flight,
@@ -222,7 +223,7 @@ impl Rack {
         recorder: &mut Recorder,
     ) {
         let last = flight.board.last().map(|(_, s)| s.at);
-        // 7.3: one probe at a time, and none that says nothing of the last.
+        // 7.3: only one probe at a time, and only if an RTT was sampled since the last one.
         if self.tlp.end.is_none() && self.tlp.sampled && (last.is_some() || fresh) {
             self.tlp.due = true;
             self.tlp.repeats = last;
@@ -231,15 +232,15 @@ impl Rack {
         flight.restart_timer(now);
     }
 
-    /// Processes a retransmission time-out (6.3).
+    /// Handles a retransmission time-out (6.3).
     pub(super) fn on_timeout(&mut self, flight: &mut Flight, now: Instant) {
         self.stop(&mut flight.timers);
         self.recovery_begins();
         flight.board.lose_overdue(self.rtt + self.window, now);
     }
 
-    /// Step 5 of 6.2, and the timer for what is not lost yet. Returns the loss that begins a
-    /// recovery, if one does.
+    /// Step 5 of 6.2: marks segments lost and starts the reordering timer for the others. Returns
+    /// the loss that begins a recovery, if any.
     pub(super) fn detect(&mut self, flight: &mut Flight, now: Instant) -> Option<Loss> {
         let recovering = flight.loss.recovering();
         let hurried =
@@ -252,15 +253,15 @@ impl Rack {
         let again_at = judged.again_at.unwrap_or(Instant::MAX);
         flight.timers.set(Timer::Reordering, again_at);
         if let Some(at) = judged.again_at {
-            // 8: one timer at a time.
+            // 8: only one timer runs at a time.
             flight.timers.stop(Timer::TailProbe);
             let rto_at = flight.timers.at(Timer::Retransmission);
             flight.timers.set(Timer::Retransmission, rto_at.max(at));
         }
-        // Segments above the end of a recovery that are still lost begin the next one
-        // (tcp_input.c: `tcp_time_to_recover`), where the window is the controller's own: the
-        // others would reduce theirs for losses that RFC 8985 leaves to the recovery that found
-        // them.
+        // Lost segments above the end of a recovery begin the next one (tcp_input.c:
+        // `tcp_time_to_recover`), but only if the controller owns the recovery window. Other
+        // controllers would reduce their window twice for losses that RFC 8985 assigns to the
+        // recovery that detected them.
         let board = &flight.board;
         let left_over = || {
             let owned = board.rate.is_some() && board.repairs();
@@ -270,7 +271,7 @@ impl Rack {
         (!recovering && board.una() >= flight.loss.recover).then_some(Loss { sent_at })
     }
 
-    /// Starts the probe timer anew, or stops it where others see to losses (7.2).
+    /// Restarts the probe timer, or stops it in recovery, where no probe is needed (7.2).
     pub(super) fn schedule_probe(&self, flight: &mut Flight, now: Instant) {
         let quiet = !flight.loss.recovering()
             && flight.board.una() > 0
@@ -288,7 +289,7 @@ impl Rack {
         flight.timers.set(Timer::TailProbe, at);
     }
 
-    /// Checks whether the ACK is the probe's, and what it means (7.4.2).
+    /// Processes an ACK of the probe (7.4.2).
     fn probe_acknowledged(
         &mut self,
         flight: &mut Flight,
@@ -309,8 +310,8 @@ impl Rack {
         }
         self.tlp.end = None;
         self.tlp.repeats = None;
-        // The probe has repaired a loss, which is congestion all the same, unless losses
-        // are taken for corruption.
+        // The probe repaired a loss, which reduces the window, unless losses are attributed to
+        // corruption.
         if let Some(sent_at) = repeats
             && !both_arrived
             && !flight.loss.recovering()
@@ -328,7 +329,7 @@ impl Rack {
     }
 }
 
-/// The probe time-out (7.2), without its bound.
+/// Returns the probe time-out (7.2) before its limit by the RTO.
 fn probe_timeout(config: TlpConfig, srtt: Option<Interval>, segments: usize) -> Interval {
     let Some(srtt) = srtt else {
         return config.initial;
@@ -371,8 +372,8 @@ mod tests {
         }
     }
 
-    /// 6.2, step 4: min_RTT / 4, none while nothing was seen out of order and
-    /// the loss is plain, at most SRTT.
+    /// 6.2, step 4: min_RTT / 4, at most SRTT; zero if no reordering was seen and the loss is
+    /// otherwise certain.
     #[test]
     fn the_reordering_window() {
         let mut r = sampled(100);
@@ -387,8 +388,8 @@ mod tests {
         assert_eq!(r.reordering_window(true, srtt), MS(110));
     }
 
-    /// 6.2, step 4: a D-SACK adds a quarter, once a round; 16 recoveries later
-    /// the window is what it was.
+    /// 6.2, step 4: a D-SACK increases the multiple by one, at most once per round. After 16
+    /// recoveries the multiple is 1 again.
     #[test]
     fn the_multiple_grows_by_round_and_lasts_sixteen_recoveries() {
         let mut r = sampled(100);
@@ -413,15 +414,15 @@ mod tests {
         let mut r = sampled(100);
         assert_eq!(r.latest, Some((at(900), 100)));
         assert_eq!((r.rtt, r.min_rtt), (MS(100), Some((MS(100), at(1000)))));
-        // One that left earlier does not set the position back.
+        // A segment sent earlier does not move `RACK.end_seq` back.
         r.update(at(1050), news(250, 800, 50));
         assert_eq!((r.latest, r.rtt), (Some((at(900), 100)), MS(250)));
         assert_eq!(r.min_rtt, Some((MS(100), at(1000))));
         assert_eq!(r.fack, 100);
-        // Of one instant the higher is the later.
+        // Of two segments sent at the same time the higher one is the later.
         r.update(at(1050), news(150, 900, 120));
         assert_eq!(r.latest, Some((at(900), 120)));
-        // The least of five minutes.
+        // `RACK.min_RTT` holds for five minutes.
         r.update(at(301_000), news(150, 300_850, 900));
         assert_eq!(r.min_rtt, Some((MS(100), at(1000))));
         r.update(at(301_001), news(150, 300_851, 1000));
@@ -437,7 +438,7 @@ mod tests {
         assert_eq!(probe_timeout(config, Some(MS(100)), 1), MS(400));
     }
 
-    /// The least round trip counts for as long as it is seen again (6.2, step 1).
+    /// An RTT equal to the least one renews its time of measurement (6.2, step 1).
     #[test]
     fn the_least_round_trip_is_renewed_by_its_equal() {
         let mut r = sampled(100);
@@ -445,12 +446,12 @@ mod tests {
         r.update(at(1000 + window), news(100, 900 + window, 200));
         r.update(at(1001 + window), news(150, 851 + window, 300));
         assert_eq!(r.min_rtt.map(|(rtt, _)| rtt), Some(MS(100)));
-        // One that was not seen again for longer counts no more.
+        // A least RTT older than the window is replaced.
         r.update(at(2 * window + 1002), news(150, 2 * window + 852, 400));
         assert_eq!(r.min_rtt.map(|(rtt, _)| rtt), Some(MS(150)));
     }
 
-    /// A time-out leaves no timer of RACK-TLP running, and no probe about to leave.
+    /// `stop` stops both timers and cancels a probe that is due.
     #[test]
     fn none_of_its_timers_runs_once_it_is_stopped() {
         let config = Config {

@@ -1,7 +1,7 @@
-//! Reno: fast retransmit and fast recovery, over with the first new ACK.
+//! Reno: fast retransmit and fast recovery, which ends at the first ACK of new data (RFC 2581,
+//! 3.2).
 //!
-//! RFC 2581, 3.2. A second loss in the same window needs three more duplicate
-//! ACKs or a time-out.
+//! A second loss in the same window is repaired after three more duplicate ACKs or a time-out.
 
 use crate::flight::Flight;
 use crate::record::Recorder;
@@ -18,7 +18,7 @@ pub(super) fn on_dup_ack(flight: &mut Flight, now: Instant, recorder: &mut Recor
     }
 }
 
-/// Step 5: any ACK of new data deflates the window to ssthresh.
+/// Step 5: an ACK of new data sets the window to ssthresh.
 pub(super) fn on_recovery_ack(flight: &mut Flight, now: Instant, recorder: &mut Recorder) {
     let window = flight.cc.ssthresh();
     flight.end_recovery(now, window, recorder);

@@ -1,7 +1,7 @@
 //! SACK-based recovery: RFC 6675.
 //!
-//! `Update`, `IsLost`, `SetPipe` are the scoreboard's; `NextSeg` is in the order
-//! in which the sender chooses.
+//! `Update`, `IsLost` and `SetPipe` are functions of the scoreboard. `NextSeg` is the order in
+//! which the sender selects segments.
 
 use super::loss::NewAck;
 use super::prr::Prr;
@@ -15,7 +15,7 @@ use crate::seq::Offset;
 use crate::time::Instant;
 use crate::timers::Timer;
 
-/// State of SACK recovery. RACK and PRR use its scoreboard.
+/// State of SACK recovery; RACK and PRR extend it.
 #[derive(Debug)]
 pub(crate) struct Sack {
     /// Set if rule (4) of `NextSeg` is used.
@@ -35,13 +35,13 @@ impl Sack {
             rack: rack.map(|rack| Box::new(Rack::new(rack))),
         }
     }
-    /// Returns whether rule (4) of `NextSeg` may be used: once until the rescue retransmission is
-    /// acknowledged.
+    /// Returns whether rule (4) of `NextSeg` may be used: only if no rescue retransmission of this
+    /// recovery is unacknowledged.
     pub(super) fn may_rescue(&self, una: Offset) -> bool {
         self.rescue && self.rescued.get().is_none_or(|point| una > point)
     }
 
-    /// Notes a rescue retransmission in a recovery that ends at `recover`.
+    /// Stores a rescue retransmission in a recovery that ends at `recover`.
     pub(super) fn rescued(&mut self, recover: Offset) {
         self.rescued = Maybe::some(recover);
     }
@@ -51,7 +51,7 @@ impl Sack {
         self.rescued = Maybe::NONE;
     }
 
-    /// Processes an ACK that brought SACK news and acknowledged nothing new (section 2, DupAck).
+    /// Processes an ACK that newly SACKed data without advancing SND.UNA (section 2, DupAck).
     pub(super) fn on_dup_ack(
         &mut self,
         flight: &mut Flight,
@@ -68,7 +68,7 @@ impl Sack {
             return;
         }
         let seen = flight.loss.dup_acks >= flight.loss.threshold || first_lost;
-        // After a time-out no recovery begins before RecoveryPoint is passed (5.1).
+        // After a time-out no recovery begins before RecoveryPoint is acknowledged (5.1).
         if !seen || flight.board.una() < flight.loss.recover {
             return;
         }
@@ -79,7 +79,7 @@ impl Sack {
         self.begin(flight, now, (in_flight, front), recorder);
     }
 
-    /// Section 5, step 4, the lost being marked; `in_flight` is what was in flight
+    /// Section 5, step 4, after segments were marked lost. `in_flight` is the bytes in flight
     /// before.
     fn begin(
         &mut self,
@@ -131,7 +131,8 @@ impl Sack {
         flight.cc.on_recovery_ack(&cx, &new.ack);
     }
 
-    /// Ends an ACK that [`Rack::before_ack`] began: losses by time, and the probe.
+    /// Ends the processing of an ACK that [`Rack::before_ack`] began: detects losses by time, and
+    /// schedules the tail loss probe.
     pub(super) fn after_ack(
         &mut self,
         flight: &mut Flight,
@@ -154,7 +155,7 @@ impl Sack {
         }
     }
 
-    /// Checks again segments that were not old enough to be lost.
+    /// Runs loss detection again for segments that were within the reordering window.
     pub(super) fn on_reordering_timer(
         &mut self,
         flight: &mut Flight,
@@ -171,7 +172,7 @@ impl Sack {
         flight.restart_timer(now); // 8: after it the time-out is what is left
     }
 
-    /// Begins a recovery if RACK finds a loss that needs one.
+    /// Runs RACK loss detection, and begins a recovery if needed.
     fn detect(
         &mut self,
         flight: &mut Flight,

@@ -1,9 +1,9 @@
-//! SNACK: what the peer misses goes again as soon as it says so (SCPS-TP, CCSDS
-//! 714.0-B, and its reference implementation).
+//! SNACK recovery: retransmits the holes that the peer names (SCPS-TP, CCSDS 714.0-B, and its
+//! reference implementation).
 //!
-//! The duplicate ACKs and clocks of Vegas stay beside it. Recovery lasts until
-//! all is acknowledged that was out when it began, so that the ACKs of what
-//! arrives behind several holes keep new data leaving.
+//! Duplicate ACKs and the fine time-out of Vegas also detect losses. A recovery lasts until all
+//! data outstanding at its start is acknowledged, so that ACKs of data behind several holes can
+//! release new data.
 
 use super::loss::NewAck;
 use crate::config::SnackForm;
@@ -14,14 +14,16 @@ use crate::snack::{ScpsCapabilities, Snack};
 use crate::time::Instant;
 
 impl Flight {
-    /// Sends again the holes that an ACK for the first unacknowledged byte names.
+    /// Retransmits the holes that a SNACK names. Valid only for an ACK of the first unacknowledged
+    /// byte.
     #[inline(never)] // without SNACK nothing of it need be fetched
     pub(super) fn on_snack(&mut self, now: Instant, snack: Snack, recorder: &mut Recorder) {
         let in_flight = self.flight_at_loss();
-        // A SNACK says nothing of what was sent again less than a round trip ago.
+        // Holes retransmitted less than one RTT ago are left out, because the SNACK was sent before
+        // those retransmissions arrived.
         let age = self.rtt.smooth_bound().unwrap_or_else(|| self.rto());
         let (una, mss) = (self.board.una(), u64::from(self.mss));
-        // The highest tells whether data is lost that left since the last loss.
+        // The highest hole shows whether data sent since the last loss is lost.
         let mut highest = None;
         for (left, right) in snack.holes(una, mss) {
             highest = self.board.miss(left, right, now, age).or(highest);
@@ -29,7 +31,7 @@ impl Flight {
         let Some(missed) = highest else {
             return;
         };
-        // A time-out sends these segments again anyway.
+        // After a time-out these segments are already marked for retransmission.
         if self.loss.after_timeout {
             return;
         }
@@ -51,7 +53,7 @@ impl Flight {
     }
 }
 
-/// Processes an ACK of new data while losses are repaired.
+/// Processes an ACK of new data in loss recovery.
 pub(super) fn on_recovery_ack(
     flight: &mut Flight,
     now: Instant,
@@ -69,7 +71,7 @@ pub(super) fn on_recovery_ack(
 }
 
 impl SnackForm {
-    /// Returns whether the option is offered at all.
+    /// Returns whether a SYN offers the option.
     pub(crate) fn on(self) -> bool {
         self != Self::Off
     }
@@ -85,7 +87,7 @@ impl SnackForm {
         Some(ScpsCapabilities { bits, connection })
     }
 
-    /// Returns the capabilities of both ends.
+    /// Returns the form that both ends support.
     pub(crate) fn agreed(self, peer: ScpsCapabilities) -> Self {
         match self {
             Self::Off => Self::Off,

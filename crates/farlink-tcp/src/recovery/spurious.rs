@@ -1,11 +1,10 @@
-//! Retransmissions that were not needed: the record by which a sender finds out and takes the
-//! reduction of its window back.
+//! State for the detection of spurious retransmissions, and for the undo of their window reduction.
 //!
-//! Three detections: every retransmission of an episode was reported as a
-//! duplicate (RFC 2883 and RFC 3708, as Linux does); the first ACK of new data
-//! echoes a timestamp from before the first retransmission (Eifel, RFC 3522);
-//! F-RTO, which is [`super::frto`]'s. An episode begins with the loss that reduces the window, and a
-//! time-out before it is repaired belongs to it.
+//! Three methods detect a spurious retransmission. D-SACK: the peer reported every retransmission
+//! of the episode as a duplicate (RFC 2883 and RFC 3708, as in Linux). Eifel (RFC 3522): the first
+//! ACK of new data echoes a timestamp older than the first retransmission. F-RTO is in
+//! [`super::frto`]. An episode begins with the loss that reduces the window, and includes a
+//! time-out during the repair.
 
 use crate::config::Undo;
 use crate::rto::RttEstimator;
@@ -13,7 +12,7 @@ use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use std::collections::BTreeMap;
 
-/// Sender's record of its retransmissions.
+/// State for the detection and undo of spurious retransmissions.
 #[derive(Debug, Default)]
 pub(crate) struct Spurious {
     pub(super) episode: Option<Box<Episode>>,
@@ -23,27 +22,28 @@ pub(crate) struct Spurious {
 /// A loss and its repair.
 #[derive(Debug)]
 pub(super) struct Episode {
-    /// Position after the last byte that was out when it began.
+    /// SND.MAX when the episode began or was last extended.
     pub(super) end: Offset,
-    /// Window before the loss reduced it.
+    /// cwnd before the reduction.
     pub(super) window: u64,
     pub(super) ssthresh: u64,
     /// `pipe_prev` of RFC 4015: max(FlightSize, ssthresh).
     pub(super) pipe: u64,
-    /// The estimate of the round-trip time, before the time-out.
+    /// SRTT + 2 G and RTTVAR before the time-out.
     pub(super) srtt: Option<Interval>,
     pub(super) deviation: Interval,
     pub(super) by_timeout: bool,
-    /// Departure of the first retransmission.
+    /// Time of the first retransmission.
     pub(super) retransmitted: Option<Instant>,
-    /// An ACK of new data has come since: Eifel has had its say.
+    /// Set once an ACK of new data has arrived, after which Eifel no longer applies.
     pub(super) judged: bool,
-    /// Retransmitted data not yet reported as duplicate: end and number of times.
+    /// Retransmitted data not yet reported as duplicate: start of a segment, its end, and the
+    /// number of its retransmissions.
     pub(super) unreported: BTreeMap<Offset, (Offset, u32)>,
 }
 
-/// The estimator starts anew with the first sample of what was sent after a
-/// spurious time-out was found (RFC 4015, 3, step 7).
+/// Values for restarting the RTT estimator at the first sample of a segment sent after a spurious
+/// time-out was detected (RFC 4015, 3, step 7).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Adaptation {
     pub(super) from: Instant,
@@ -52,7 +52,7 @@ pub(super) struct Adaptation {
 }
 
 impl Spurious {
-    /// Notes that `[start, end)` leaves again, if `detection` looks for that.
+    /// Stores the retransmission of `[start, end)`, if an episode is under way.
     #[inline]
     pub(crate) fn sent_again(
         &mut self,
@@ -69,14 +69,15 @@ impl Spurious {
         }
     }
 
-    /// Uses a round-trip sample of a segment that left at `sent`.
+    /// Restarts the RTT estimator if an adaptation is pending and the sampled segment was sent
+    /// after it.
     #[inline]
     pub(crate) fn sampled(&mut self, rtt: &mut RttEstimator, sent: Instant, sample: Interval) {
         if let Some(before) = self.adaptation.take_if(|a| sent >= a.from) {
             rtt.restart(before.srtt.max(sample), before.deviation.max(sample / 2));
         }
     }
-    /// Returns whether an episode may still turn out unneeded.
+    /// Returns whether a reduction may still be undone.
     #[inline]
     pub(crate) fn in_episode(&self) -> bool {
         self.episode.is_some()

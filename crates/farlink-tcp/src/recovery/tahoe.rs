@@ -1,7 +1,7 @@
-//! Tahoe: the third duplicate ACK is a time-out without the waiting.
+//! Tahoe: the third duplicate ACK acts as an immediate time-out.
 //!
-//! Jacobson 1988; 4.3BSD-Tahoe `tcp_input.c`: SND.NXT goes back to SND.UNA and
-//! slow start begins from one segment.
+//! Jacobson 1988; 4.3BSD-Tahoe `tcp_input.c`: SND.NXT goes back to SND.UNA, and slow start begins
+//! with one segment.
 
 use crate::flight::Flight;
 use crate::record::{Mark, Record, Recorder};

@@ -1,5 +1,4 @@
-//! Detection and undo of reductions that were not needed (the module [`super::spurious`] has their
-//! state).
+//! Detection and undo of spurious window reductions (their state is in [`super::spurious`]).
 
 use super::spurious::{Adaptation, Episode};
 use crate::config::RtoAlgorithm;
@@ -11,8 +10,8 @@ use crate::seq::{Offset, Seq};
 use crate::time::Instant;
 use std::collections::BTreeMap;
 
-/// The duplicate that the first block of an ACK reports: it lies below the
-/// acknowledgment, or in the second block (RFC 2883, 4).
+/// Returns the duplicate range in the first SACK block of an ACK, if the block reports one. It does
+/// if it lies below the acknowledgment number or inside the second block (RFC 2883, 4).
 pub(crate) fn duplicate_report(
     blocks: &SackBlocks,
     isn: Seq,
@@ -32,7 +31,8 @@ pub(crate) fn duplicate_report(
 }
 
 impl Flight {
-    /// Begins or extends an episode with a loss that is about to reduce the window.
+    /// Begins an episode with a loss that is about to reduce the window, or extends the current
+    /// one.
     pub(crate) fn begin_episode(&mut self, by_timeout: bool) {
         let detection = self.config().undo;
         if !detection.any() {
@@ -41,8 +41,9 @@ impl Flight {
         let (una, max) = (self.board.una(), self.board.max());
         if let Some(episode) = &mut self.loss.spurious.episode
             && una < episode.end
-            // RFC 3522 looks at each time-out that begins a recovery. Where D-SACK
-            // may still undo all of it, it stays one episode.
+            // With Eifel each time-out that begins a recovery is checked (RFC 3522), so it begins a
+            // new episode. With D-SACK the old episode continues, because D-SACK may undo all of
+            // it.
             && !(detection.eifel && !detection.dsack && episode.judged)
         {
             episode.end = max;
@@ -52,8 +53,8 @@ impl Flight {
         if let Some(undo) = self.extras.undo.of_mut(&mut *self.cc) {
             undo.remember();
         }
-        // With SACK a segment may be on its way again already: by NextSeg's rule 3, or
-        // from the recovery before. Then an ACK tells of that retransmission.
+        // With SACK a segment may already have been retransmitted, by NextSeg rule 3 or in the
+        // previous recovery. The ACK then refers to that retransmission.
         let mut unreported = BTreeMap::new();
         let mut retransmitted = None;
         if !by_timeout && self.loss.sacking {
@@ -78,8 +79,8 @@ impl Flight {
         }));
     }
 
-    /// Judges an episode by an ACK of new data that echoes the timestamp `echo` (Eifel detection,
-    /// RFC 3522, 3.2). `clock` is that of timestamps. Returns whether the window is what it was.
+    /// Applies Eifel detection (RFC 3522, 3.2) to an ACK of new data that echoes the timestamp
+    /// `echo`. `clock` converts a time to a timestamp. Returns whether the reduction was undone.
     #[inline(never)]
     pub(crate) fn judge_episode(
         &mut self,
@@ -107,8 +108,8 @@ impl Flight {
         self.undo(now, response, recorder)
     }
 
-    /// Notes that `[left, right)` arrived twice, as the peer reports. Returns whether the window is
-    /// what it was.
+    /// Processes a D-SACK report that `[left, right)` arrived twice. Returns whether the reduction
+    /// was undone.
     #[inline(never)] // a loss without one need not fetch it
     pub(crate) fn on_duplicate_report(
         &mut self,
@@ -143,13 +144,12 @@ impl Flight {
         episode.unreported.is_empty() && self.undo(now, None, recorder)
     }
 
-    /// Takes an episode back, because the loss was none: nothing is presumed lost any more, and the
-    /// window is what it was. With `response`, that of RFC 4015, 3, steps 4 and 5, to a
-    /// time-out, the window is what is out and so many bytes more, which the ACK acknowledged.
-    /// Returns whether there was an episode.
+    /// Undoes the reductions of an episode, and clears all lost marks. If `response` is set (RFC
+    /// 4015, 3, steps 4 and 5, after a time-out), cwnd becomes FlightSize + `response`, the bytes
+    /// that the ACK acknowledged. Returns whether there was an episode.
     ///
-    /// Linux has no such response (`tcp_try_undo_loss`): window and ssthresh are what they
-    /// were, and the estimator of [`RtoAlgorithm::Linux`] goes on with its samples.
+    /// Linux (`tcp_try_undo_loss`) has no such response: it restores cwnd and ssthresh, and the
+    /// estimator of [`RtoAlgorithm::Linux`] continues with its samples.
     pub(crate) fn undo(
         &mut self,
         now: Instant,
@@ -206,7 +206,7 @@ mod tests {
         duplicate_report(&blocks, Seq(0), ack, ack)
     }
 
-    /// The cases of RFC 2883, 4: below the ACK, inside the second block, neither.
+    /// Cases of RFC 2883, 4: the first block is below the ACK, inside the second block, or neither.
     #[test]
     fn the_first_block_tells_a_duplicate() {
         assert_eq!(report(&[(3000, 3500)], 4000), Some((3000, 3500)));
@@ -220,7 +220,7 @@ mod tests {
         );
         assert_eq!(report(&[(4500, 5000)], 4000), None);
         assert_eq!(report(&[(5500, 6000), (4500, 5000)], 4000), None);
-        // Only the first block does.
+        // Other blocks than the first report no duplicates.
         assert_eq!(report(&[(4500, 5000), (3000, 3500)], 4000), None);
         assert_eq!(report(&[(3500, 3000)], 4000), None);
         assert_eq!(report(&[], 4000), None);

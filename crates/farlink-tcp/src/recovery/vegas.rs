@@ -1,9 +1,8 @@
-//! Vegas: Reno with a clock for each segment (Brakmo and Peterson 1995, III.A).
+//! Vegas loss recovery: Reno plus a send time for each segment (Brakmo and Peterson 1995, III.A).
 //!
-//! A duplicate ACK, and each of the first two new ACKs after a retransmission,
-//! is a reason to look at how long the first unacknowledged segment is out. If
-//! that is longer than a time-out from an exact clock, it is sent again at once.
-//! Three duplicate ACKs, and the coarse timer, are still what they are in Reno.
+//! At each duplicate ACK, and at the first two new ACKs after a retransmission, the sender checks
+//! the age of the first unacknowledged segment. If it exceeds the fine time-out, the segment is
+//! retransmitted at once. Three duplicate ACKs and the coarse RTO act as in Reno.
 
 use crate::flight::Flight;
 use crate::record::{Mark, Record, Recorder};
@@ -20,7 +19,7 @@ pub(super) fn on_dup_ack(flight: &mut Flight, now: Instant, recorder: &mut Recor
         }
         return;
     }
-    // What a time-out sent again makes duplicates of its own.
+    // Retransmissions after a time-out may cause duplicate ACKs without a loss.
     let third = flight.loss.dup_acks == flight.loss.threshold && !flight.loss.after_timeout;
     if expired || third {
         retransmit(flight, now, Mark::FastRetransmit, recorder);
@@ -28,8 +27,8 @@ pub(super) fn on_dup_ack(flight: &mut Flight, now: Instant, recorder: &mut Recor
     }
 }
 
-/// Looks after any new ACK whether other segments of the window were lost before the one that was
-/// sent again.
+/// Checks at a new ACK whether the fine time-out has expired for the next segment, because several
+/// segments of a window may be lost.
 #[inline(never)]
 pub(super) fn after_new_ack(flight: &mut Flight, now: Instant, recorder: &mut Recorder) {
     if flight.fine.as_mut().is_some_and(|fine| fine.checks()) && expired(flight, now) {
@@ -37,14 +36,14 @@ pub(super) fn after_new_ack(flight: &mut Flight, now: Instant, recorder: &mut Re
     }
 }
 
-/// Processes a time-out of the retransmission timer that runs on the fine time-out: the
-/// first segment goes again, and it is a loss as any other (leung1998, 6.2).
+/// Handles a time-out of the retransmission timer if that uses the fine time-out: retransmits the
+/// first segment, and reduces the window as for any loss (leung1998, 6.2).
 pub(crate) fn on_timeout(flight: &mut Flight, now: Instant, recorder: &mut Recorder) {
     retransmit(flight, now, Mark::Timeout, recorder);
 }
 
-/// Returns whether the first unacknowledged segment is in flight for longer than the fine time-out,
-/// and not about to be sent again.
+/// Returns whether the first unacknowledged segment has been in flight for longer than the fine
+/// time-out. False if a lost segment waits for retransmission.
 fn expired(flight: &mut Flight, now: Instant) -> bool {
     let timeout = flight.fine.as_ref().and_then(|fine| fine.timeout());
     match (timeout, flight.board.front()) {
@@ -55,8 +54,8 @@ fn expired(flight: &mut Flight, now: Instant) -> bool {
     }
 }
 
-/// Presumes the first unacknowledged segment lost. The controller knows whether this loss reduces
-/// the window.
+/// Marks the first unacknowledged segment lost, and reports the loss to the controller, which
+/// decides about the window.
 fn retransmit(flight: &mut Flight, now: Instant, mark: Mark, recorder: &mut Recorder) {
     recorder.emit(now, Record::Mark(mark));
     let (in_flight, front) = (flight.flight_at_loss(), flight.front_loss(now));
