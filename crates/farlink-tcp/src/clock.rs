@@ -2,7 +2,7 @@
 
 use crate::time::Instant;
 
-/// Adds up the time in each of `N` states, which become their numbers.
+/// Sums the time in each of `N` states, indexed by the state's number.
 #[derive(Debug)]
 pub(crate) struct Clock<T, const N: usize> {
     now: Option<(T, Instant)>,
@@ -19,8 +19,7 @@ impl<T, const N: usize> Default for Clock<T, N> {
 }
 
 impl<T: Copy + PartialEq + Into<usize>, const N: usize> Clock<T, N> {
-    /// From `now` on it is `state`; `None` stops the clock. Returns whether it was
-    /// something else before.
+    /// Enters `state` at `now`; `None` stops the clock. Returns whether the state changed.
     #[inline]
     pub(crate) fn set(&mut self, now: Instant, state: Option<T>) -> bool {
         let changed = self.now.map(|(state, _)| state) != state;
@@ -31,15 +30,15 @@ impl<T: Copy + PartialEq + Into<usize>, const N: usize> Clock<T, N> {
         changed
     }
 
-    /// Corrects the state: it has been `state` since `then`. The time is taken from the state
-    /// before and from no other. Returns the start of the change, if it is a change.
+    /// Changes the state retroactively to `state` since `then`, but not before the start of the
+    /// current state. Returns the time of the change, if there is one.
     pub(crate) fn set_since(&mut self, then: Instant, state: T) -> Option<Instant> {
         let (before, since) = self.now?;
         let since = since.max(then);
         (before != state && self.set(since, Some(state))).then_some(since)
     }
 
-    /// Nanoseconds by state up to `until`; a state that began after it counts nothing.
+    /// Returns the nanoseconds in each state up to `until`.
     pub(crate) fn times(&self, until: Instant) -> [u64; N] {
         let mut times = self.times;
         if let Some((state, since)) = self.now
@@ -75,8 +74,7 @@ mod tests {
         assert_eq!(clock.times(at(100)), [1, 20, 10, 29]);
     }
 
-    /// A state that turns out to have begun earlier takes its time from the one
-    /// before, and from no other.
+    /// A retroactive change takes its time from the current state only.
     #[test]
     fn a_state_may_have_begun_earlier() {
         let at = Instant::from_nanos;

@@ -1,9 +1,8 @@
-//! Everything that can be chosen about an endpoint.
+//! Configuration of an endpoint.
 //!
-//! A TCP is a point on four axes: how it recovers from loss ([`Recovery`]), how
-//! it controls its window ([`Control`]), how it times out ([`RtoConfig`]) and
-//! how it receives ([`ReceiverConfig`]). The named points are in
-//! [`crate::variant`]. Defaults are those of today's standards.
+//! A TCP is a point on four axes: loss recovery ([`Recovery`]), congestion control ([`Control`]),
+//! retransmission time-out ([`RtoConfig`]) and receiver ([`ReceiverConfig`]). [`crate::variant`]
+//! has the named TCPs. Defaults follow today's standards.
 
 mod lifetime;
 mod notices;
@@ -30,49 +29,46 @@ use crate::congestion::{Control, Reno};
 /// Parameters of one endpoint.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
-    /// Largest segment this endpoint is willing to send and asks for, in bytes
-    /// of data (RFC 9293, 3.7.1).
+    /// Largest segment that this endpoint sends and requests, in bytes of data (RFC 9293, 3.7.1).
     pub mss: u32,
-    /// Bytes the application may have queued but not yet acknowledged.
+    /// Maximum number of bytes that the application may have queued and the peer has not
+    /// acknowledged.
     pub send_buffer: u64,
-    /// Rule for small segments that wait for an acknowledgment (Nagle's algorithm).
+    /// Rule by which a partial segment waits for an acknowledgment (Nagle's algorithm).
     pub nagle: Nagle,
     /// Timestamps option (RFC 7323).
     pub timestamps: bool,
-    /// Explicit Congestion Notification, if the peer agrees (RFC 3168).
+    /// Explicit Congestion Notification (RFC 3168), if the peer supports it.
     pub ecn: bool,
     /// Repair of losses.
     pub recovery: Recovery,
-    /// Duplicate ACKs that mean a loss (RFC 5681, 3.2).
+    /// Number of duplicate ACKs that indicate a loss (RFC 5681, 3.2).
     pub dupack_threshold: u32,
     /// Limited transmit (RFC 3042).
     pub limited_transmit: bool,
-    /// Restart the retransmission timer at a fast retransmit, as BSD and Linux
-    /// do. RFC 6298 restarts it at ACKs of new data only, so that a recovery
-    /// that begins late in a round trip may end in a time-out. With RACK, which
-    /// sends the first segment again when it sees that its retransmission is lost,
-    /// then too.
+    /// Restarts the retransmission timer at a fast retransmit, as in BSD and Linux. RFC 6298
+    /// restarts it only at ACKs of new data, so a recovery that begins late in an RTT may end in a
+    /// time-out. With RACK it also restarts when a lost retransmission is sent again.
     pub restart_on_retransmit: bool,
-    /// Restart the retransmission timer at an ACK that newly SACKs what left
-    /// before the last transmission of the first segment, as Linux does: the
-    /// path still delivers what is older. RFC 6298 waits for an ACK of new data.
+    /// Restarts the retransmission timer, as in Linux, at an ACK that newly SACKs data sent before
+    /// the last transmission of the first segment, because the path still delivers older data. RFC
+    /// 6298 waits for an ACK of new data.
     pub restart_on_sack: bool,
-    /// Base of a window reduction.
+    /// Amount from which ssthresh is computed after a loss.
     pub reduce_from: ReduceFrom,
-    /// A time-out does not reduce ssthresh where a loss or a mark of the same window
-    /// of data has reduced it and is still being repaired, as in Linux
-    /// (`tcp_enter_loss`). RFC 5681, 3.1, reduces it again.
+    /// Keeps ssthresh at a time-out if a loss or mark of the same window of data already reduced it
+    /// and recovery still lasts, as in Linux (`tcp_enter_loss`). RFC 5681, 3.1, reduces it again.
     pub reduce_once: bool,
-    /// Detection and undo of unneeded window reductions. The congestion control must be able to
-    /// undo ([`crate::congestion::can_undo`]).
+    /// Detection and undo of spurious window reductions. The congestion control must support undo
+    /// ([`crate::congestion::can_undo`]).
     pub undo: Undo,
-    /// Assumed cause of losses for which no cause was reported.
+    /// Assumed cause of losses without a reported cause.
     pub assume_loss: AssumeLoss,
-    /// Notices of nodes on the way, and of the medium.
+    /// Settings for notices of nodes on the path.
     pub notices: NoticeConfig,
     /// Congestion control.
     pub congestion: Control,
-    /// Rules of the congestion window, whatever the algorithm.
+    /// Settings of the congestion window that apply to every algorithm.
     pub window: WindowConfig,
     /// Computation of the retransmission time-out.
     pub rto: RtoConfig,
@@ -80,7 +76,7 @@ pub struct Config {
     pub receiver: ReceiverConfig,
     /// TCP Fast Open (RFC 7413).
     pub fast_open: FastOpen,
-    /// Limits for a peer that does not answer, and for the end.
+    /// Limits for peers that do not answer, and for the closing of a connection.
     pub lifetime: LifetimeConfig,
 }
 
@@ -112,30 +108,29 @@ impl Default for Config {
     }
 }
 
-/// TCP Fast Open (RFC 7413). With either of the last two an end that waits for
-/// connections gives cookies and takes data on a SYN that has one.
+/// TCP Fast Open (RFC 7413). With `Request` or `Cookie` a listening endpoint issues cookies, and
+/// accepts data on a SYN with a valid cookie.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum FastOpen {
     /// Not used.
     #[default]
     Off,
-    /// A SYN asks for a cookie if none is known, and has data with it otherwise.
+    /// A SYN carries data if a cookie is known, and requests a cookie otherwise.
     Request,
-    /// As [`Self::Request`], by hosts that have met before: the client's knows the
-    /// server's cookie. It is the host that knows, and tells its connections
-    /// ([`crate::Connection::set_fast_open_cache`]).
+    /// As [`Self::Request`], but the client's host already knows the server's cookie. The host
+    /// passes the cookie to its connections ([`crate::Connection::set_fast_open_cache`]).
     Cookie,
 }
 
-/// Nagle's algorithm: when a segment that is not full waits. One that ends what
-/// the application will ever write never does.
+/// Nagle's algorithm: the condition under which a partial segment waits. The segment that ends the
+/// application's data never waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Nagle {
     /// Never.
     Off,
-    /// While anything is unacknowledged (RFC 896; RFC 9293, 3.7.4).
+    /// Any data is unacknowledged (RFC 896; RFC 9293, 3.7.4).
     Rfc896,
-    /// While another that was not full is unacknowledged, so that the end of a
-    /// large write leaves at once (draft-minshall-nagle-01, 1999; Linux).
+    /// Another partial segment is unacknowledged, so that the end of a large write is sent at once
+    /// (draft-minshall-nagle-01, 1999; Linux).
     Minshall,
 }

@@ -1,8 +1,8 @@
 //! Explicit Congestion Notification: RFC 3168.
 //!
-//! The sender says that its data may be marked instead of dropped (ECT), a queue
-//! marks it (CE), the receiver echoes that in its ACKs (ECE) until the sender
-//! says that it has reduced its window (CWR).
+//! The sender declares that its data may be marked instead of dropped (ECT). A queue marks it (CE).
+//! The receiver echoes the mark in its ACKs (ECE) until the sender confirms that it has reduced its
+//! window (CWR).
 
 use crate::segment::{Flags, Segment};
 
@@ -10,7 +10,7 @@ use crate::segment::{Flags, Segment};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 #[repr(u8)]
 pub enum Ecn {
-    /// Not ECN-capable: a queue drops it.
+    /// Not ECN-capable: queues drop it instead of marking it.
     #[default]
     NotEct = 0,
     /// ECN-capable, ECT(1).
@@ -22,7 +22,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// The field from its two bits; higher ones do not count.
+    /// Returns the field from its two bits; higher bits are ignored.
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 3 {
             0 => Self::NotEct,
@@ -47,12 +47,12 @@ impl Ecn {
 /// Both bits that negotiate.
 pub(crate) const SETUP: Flags = Flags::ECE.with(Flags::CWR);
 
-/// Negotiated ECN state of a connection, and the echo owed to its peer.
+/// Negotiated ECN state of a connection, and the pending echo to its peer.
 #[derive(Debug)]
 pub(crate) struct Negotiation {
     wanted: bool,
     agreed: bool,
-    /// A mark arrived and no CWR since: every ACK says ECE.
+    /// Set from the arrival of a mark until a CWR; every ACK then carries ECE.
     echo: bool,
 }
 
@@ -70,18 +70,18 @@ impl Negotiation {
         self.agreed
     }
 
-    /// The SYN of a peer that opens (6.1.1).
+    /// Processes the SYN of a peer that opens the connection (6.1.1).
     pub(crate) fn on_syn(&mut self, flags: Flags) {
         self.agreed = self.wanted && flags.has(SETUP);
     }
 
-    /// The SYN-ACK for our SYN: both bits come from a peer that only reflects
-    /// what it does not know.
+    /// Processes the SYN-ACK to our SYN. Both bits set come from a peer that only reflects unknown
+    /// bits, so ECN stays off.
     pub(crate) fn on_syn_ack(&mut self, flags: Flags) {
         self.agreed = self.wanted && flags.has(Flags::ECE) && !flags.has(Flags::CWR);
     }
 
-    /// Bits of a SYN, with an ACK or not.
+    /// Returns the bits of a SYN, or of a SYN-ACK if `ack` is set.
     pub(crate) fn syn_flags(&self, ack: bool) -> Flags {
         match (ack, self.wanted, self.agreed) {
             (false, true, _) => SETUP,
@@ -90,7 +90,7 @@ impl Negotiation {
         }
     }
 
-    /// Bits of everything with an ACK but SYNs.
+    /// Returns the bits of segments with an ACK, except SYNs.
     #[inline]
     pub(crate) fn ack_flags(&self) -> Flags {
         if self.echo {
@@ -100,8 +100,8 @@ impl Negotiation {
         }
     }
 
-    /// A segment in the window arrived; `fresh` if it carries data that the
-    /// window takes (6.1.3, 6.1.5).
+    /// Processes a segment that arrived in the window; `fresh` is set if it carries new data within
+    /// the window (6.1.3, 6.1.5).
     #[inline]
     pub(crate) fn on_segment(&mut self, segment: &Segment, fresh: bool) {
         if !self.agreed {

@@ -1,35 +1,33 @@
-//! Limits that keep a sender from sending more, with the time under each.
+//! Limits of a sender, and the time under each.
 
 /// Limit that keeps a sender from sending more, from the opening of its connection on.
 ///
-/// Exactly one of these holds at any time. A handshake or a repair is what it is
-/// whatever the windows are; else it is what stopped the sender when it last sent
-/// all that it may. Linux counts three of them (`tcpi_busy_time`,
-/// `tcpi_rwnd_limited`, `tcpi_sndbuf_limited` of `struct tcp_info`).
+/// Exactly one limit applies at any time. `Handshake`, `Recovery` and `Timeout` apply regardless of
+/// the windows. Otherwise it is what stopped the sender when it last sent all it could. Linux
+/// counts three of the limits (`tcpi_busy_time`, `tcpi_rwnd_limited`, `tcpi_sndbuf_limited` of
+/// `struct tcp_info`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Limit {
     /// The connection is not established.
     Handshake,
-    /// Application: all that it wrote was sent, or Nagle's rule holds the rest, or the connection
-    /// is over.
+    /// Application: all its data was sent, or Nagle's rule holds the rest, or the connection is
+    /// closed.
     Application,
-    /// Send buffer: all that fits was sent, and the application waits to write more.
+    /// Send buffer: all data in the full buffer was sent, and the application waits to write more.
     SendBuffer,
     /// The peer's window has no room for the next segment.
     ReceiveWindow,
-    /// The congestion window has no room for it.
+    /// The congestion window has no room for the next segment.
     CongestionWindow,
-    /// Both have room for it, and the pacing rate holds it back.
+    /// Both windows have room, but pacing delays the next segment.
     Pacing,
-    /// A loss that was seen before the timer expired is being repaired, until all
-    /// that was outstanding then is acknowledged. Tahoe's repair in slow start is
-    /// none.
+    /// A loss that was detected without a time-out is being repaired, until all data outstanding at
+    /// the detection is acknowledged. Tahoe's repair does not count, because it is slow start.
     Recovery,
-    /// The sender waited for the retransmission timer, which expired, and repairs
-    /// what was outstanding then. The wait begins with the last segment that was
-    /// sent or the start of the timer, whichever came later; that it was one is
-    /// known when the timer expires.
+    /// The sender waits for the retransmission timer, or repairs after its expiry the data
+    /// outstanding then. The wait begins at the last transmission or the start of the timer,
+    /// whichever is later. It is recorded only when the timer expires.
     Timeout,
 }
 

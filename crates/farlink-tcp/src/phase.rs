@@ -1,4 +1,4 @@
-//! Phases of a sender with the time in each: slow start, congestion avoidance, recovery, idle.
+//! Phases of a sender (slow start, congestion avoidance, recovery, idle), and the time in each.
 
 /// Phase of a sender while its connection is open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -6,13 +6,12 @@
 pub enum Phase {
     /// Everything sent is acknowledged.
     Idle,
-    /// Data is outstanding and the window is below ssthresh (for BBR: Startup).
+    /// Data is outstanding, and cwnd is below ssthresh (for BBR: Startup).
     SlowStart,
-    /// Data is outstanding and the window is at ssthresh or above.
+    /// Data is outstanding, and cwnd is at least ssthresh.
     Avoidance,
-    /// A loss is being repaired: from the fast retransmit or the time-out until
-    /// all that was outstanding then is acknowledged. Tahoe's repair after a fast
-    /// retransmit is slow start and counts as that.
+    /// A loss is being repaired: from the fast retransmit or time-out until all data outstanding
+    /// then is acknowledged. Tahoe's repair after a fast retransmit counts as slow start.
     Recovery,
 }
 

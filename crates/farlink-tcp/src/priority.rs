@@ -1,24 +1,24 @@
-//! The class of service of a packet: the Diffserv field of its IP header.
+//! Class of service of a packet: the Diffserv field of its IP header.
 
-/// Class of service that a packet asks of the queues on its way.
+/// Class of service that a packet requests from queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 #[repr(u8)]
 pub enum Priority {
-    /// Best effort: what everything has that does not say otherwise.
+    /// Best effort, the default.
     #[default]
     Normal = 0,
-    /// Lower effort (RFC 8622): sent when nothing normal waits, dropped first.
+    /// Lower effort (RFC 8622): sent only if no normal packet waits, and dropped first.
     Low = 1,
 }
 
 impl Priority {
-    /// Diffserv codepoint (RFC 2474): default forwarding, or LE (RFC 8622, 5).
+    /// Returns the Diffserv codepoint (RFC 2474): default forwarding, or LE (RFC 8622, 5).
     #[inline]
     pub const fn dscp(self) -> u8 {
         self as u8
     }
 
-    /// The class of a codepoint: LE is low, all others are normal.
+    /// Returns the class of a codepoint: LE is low, all others are normal.
     #[inline]
     pub const fn from_dscp(codepoint: u8) -> Self {
         if codepoint == Self::Low.dscp() {

@@ -1,9 +1,8 @@
-//! Profiles: which family of stacks a row of the table of variants behaves as.
+//! Profiles: families of stacks whose behavior a row of the table of variants adopts.
 //!
-//! A row of [`crate::variant`] names a TCP; what its name leaves open is today's
-//! standards, or what the study says that it is from. A profile says it in the
-//! manner of a kernel instead: each value is written once, in the tables below,
-//! with the file or the setting of that kernel that it is from.
+//! A row of [`crate::variant`] names a TCP. What the name leaves open follows today's standards, or
+//! the study that defines the row. A profile replaces these values by those of a kernel. Each value
+//! is stated once, in the tables below, with its source file or setting.
 
 mod freebsd;
 mod linux;
@@ -13,7 +12,7 @@ pub use freebsd::FREEBSD;
 pub use linux::LINUX;
 pub use table::{Member, Profile, Value};
 
-/// The rows as they are: the letter of the standards and of the studies.
+/// Rows without changes, as the standards and studies define them.
 pub static RFC: Profile = Profile {
     name: "rfc",
     summary: "the rows as they are: the letter of the standards and of the studies",
@@ -26,13 +25,12 @@ pub static RFC: Profile = Profile {
 /// Profiles.
 pub static PROFILES: &[&Profile] = &[&RFC, &LINUX, &FREEBSD];
 
-/// The profile of this name.
+/// Returns the profile with this name.
 pub fn lookup(name: &str) -> Option<&'static Profile> {
     PROFILES.iter().copied().find(|p| p.name == name)
 }
 
-/// Profile and TCP of a name such as "linux-cubic"; `None` without the prefix of
-/// a profile.
+/// Returns profile and TCP of a name such as "linux-cubic"; `None` without the prefix of a profile.
 pub fn split(name: &str) -> Option<(&'static Profile, &str)> {
     let (prefix, tcp) = name.split_once('-')?;
     Some((lookup(prefix)?, tcp))
@@ -80,7 +78,7 @@ mod tests {
         }
     }
 
-    /// Both kernels reduce by PRR, each where recovery sets the window.
+    /// Both kernels use PRR, but only where recovery sets the window.
     #[test]
     fn a_profile_gives_prr_to_who_leaves_the_window_to_recovery() {
         for (profile, name, has) in [
@@ -95,7 +93,7 @@ mod tests {
         }
     }
 
-    /// Linux's tcp_westwood.c takes one sample of the rate for each round trip.
+    /// Linux's tcp_westwood.c takes one rate sample per RTT.
     #[test]
     fn the_westwood_of_linux_is_westwood_plus() {
         let linux = lookup("linux").unwrap();

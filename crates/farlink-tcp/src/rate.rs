@@ -1,61 +1,61 @@
 //! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation-00).
 //!
-//! How fast the path delivered, for each ACK: the data that was delivered
-//! between two moments, over the longer of the time it took to send and the
-//! time it took to be acknowledged. What the draft keeps in each packet's
-//! record is in a ring beside the scoreboard here, so that a connection whose
-//! controller does not ask for samples has none of it.
+//! A sample is the number of bytes delivered between two times, divided by the longer of the time
+//! to send them and the time to acknowledge them. The draft stores its per-packet state in each
+//! packet's record. Here it is in a queue beside the scoreboard, which only connections whose
+//! controller uses samples have.
 
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use std::collections::VecDeque;
 
-/// Delivery-rate sample of one ACK. Sequence space counts, SYN and FIN included.
+/// Delivery-rate sample of one ACK. Bytes are of sequence space, including SYN and FIN.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RateSample {
-    /// Bytes delivered since the connection began, this ACK included.
+    /// Bytes delivered since the connection began, including this ACK.
     pub delivered: u64,
-    /// Bytes delivered when the newest of the segments that this ACK delivered was sent.
+    /// Bytes delivered when the newest segment of this ACK was sent.
     pub prior_delivered: u64,
-    /// Time in which `delivered - prior_delivered` was delivered; `None` if
-    /// that makes no honest rate.
+    /// Time in which `delivered - prior_delivered` was delivered; `None` if it is zero or below the
+    /// least RTT, so that the rate is not valid.
     pub interval: Option<Interval>,
-    /// Set if the newest segment was sent while the application, not the network, was the limit.
+    /// Set if the newest segment was sent while the application, not the network, limited the
+    /// sender.
     pub app_limited: bool,
-    /// Exact round-trip time of the newest segment, unless it was sent twice.
+    /// Exact RTT of the newest segment, unless it was retransmitted.
     pub rtt: Option<Interval>,
     /// Bytes that this ACK delivered, cumulatively or selectively.
     pub newly_delivered: u64,
-    /// Bytes found lost with this ACK.
+    /// Bytes marked lost with this ACK.
     pub newly_lost: u64,
-    /// Bytes found lost since the connection began, by ACKs, timers and time-outs.
+    /// Bytes marked lost since the connection began, by ACKs, timers and time-outs.
     pub lost: u64,
     /// Bytes in the network before this ACK.
     pub prior_flight: u64,
-    /// Bytes in the network after it and after what was found lost.
+    /// Bytes in the network after this ACK, without those marked lost.
     pub flight: u64,
 }
 
 impl RateSample {
-    /// The rate in bytes per second.
+    /// Returns the rate in bytes per second.
     pub fn rate(&self) -> Option<f64> {
         let delivered = (self.delivered - self.prior_delivered) as f64;
         self.interval.map(|time| delivered / time.as_secs_f64())
     }
 }
 
-/// State of the path when a segment was last sent.
+/// State of the connection when a segment was last sent.
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
     delivered: u64,
     delivered_at: Instant,
     first_sent_at: Instant,
     app_limited: bool,
-    /// Set once its delivery is counted.
+    /// Set once the delivery of the segment is counted.
     counted: bool,
 }
 
-/// The newest segment that an ACK delivered.
+/// Most recently sent segment that an ACK delivered.
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     sent_at: Instant,
@@ -64,7 +64,7 @@ struct Newest {
     stamp: Stamp,
 }
 
-/// Makes the samples of a connection.
+/// Computes the delivery-rate samples of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct RateSampler {
     /// Stamps of the scoreboard's records, in the same order.
@@ -73,10 +73,10 @@ pub(crate) struct RateSampler {
     delivered: u64,
     delivered_at: Instant,
     first_sent_at: Instant,
-    /// `C.app_limited`: until this much is delivered, samples are the
-    /// application's; 0 when they are not.
+    /// `C.app_limited`: samples are application-limited until this many bytes are delivered; 0 if
+    /// they are not.
     app_limited: u64,
-    /// Least round trip: a shorter interval is no rate (3.3).
+    /// Least RTT; an interval below it gives no rate (3.3).
     min_rtt: Option<Interval>,
     newest: Option<Newest>,
     newly_delivered: u64,
@@ -95,7 +95,8 @@ impl RateSampler {
         }
     }
 
-    /// A new segment leaves; `idle` if nothing else is in flight (3.2).
+    /// Stores the state at the transmission of a new segment; `idle` is set if nothing else is in
+    /// flight (3.2).
     pub(crate) fn sent(&mut self, idle: bool, now: Instant) {
         if idle {
             self.first_sent_at = now;
@@ -104,13 +105,13 @@ impl RateSampler {
         self.stamps.push_back(self.stamp());
     }
 
-    /// The segment of record `i` leaves again.
+    /// Stores the state at the retransmission of record `i`.
     pub(crate) fn sent_again(&mut self, i: usize) {
         self.stamps[i] = self.stamp();
     }
 
-    /// Record `i`, of `len` bytes up to `end` and last sent at `sent_at`, is
-    /// delivered; `once` if it never was sent again (3.3, `UpdateRateSample`).
+    /// Counts the delivery of record `i`, of `len` bytes up to `end`, last sent at `sent_at`.
+    /// `once` is set if it was never retransmitted (3.3, `UpdateRateSample`).
     pub(crate) fn delivered(
         &mut self,
         i: usize,
@@ -137,43 +138,42 @@ impl RateSampler {
         }
     }
 
-    /// The first `len` bytes of the first record are delivered, not the rest.
+    /// Counts the delivery of the first `len` bytes of the first record.
     pub(crate) fn delivered_part(&mut self, len: u64) {
         if !self.stamps[0].counted {
             self.newly_delivered += len;
         }
     }
 
-    /// The first record is gone.
+    /// Removes the first record.
     pub(crate) fn released(&mut self) {
         self.stamps.pop_front();
     }
 
-    /// `len` bytes were found lost.
+    /// Counts `len` bytes marked lost.
     pub(crate) fn lost(&mut self, len: u64) {
         self.newly_lost += len;
         self.lost += len;
     }
 
-    /// Leaves the losses since the last ACK out of the next sample, because a timer found them.
+    /// Leaves losses since the last ACK out of the next sample, because a timer detected them.
     pub(crate) fn forget_losses(&mut self) {
         self.newly_lost = 0;
     }
 
-    /// Samples of what is in flight and of what is sent until that is
-    /// delivered tell of the sender and not of the path (3.4).
+    /// Marks samples as application-limited until the bytes now in flight (`flight`) are delivered
+    /// (3.4).
     pub(crate) fn limit(&mut self, flight: u64) {
         self.app_limited = (self.delivered + self.newly_delivered + flight).max(1);
     }
 
-    /// Returns whether data sent now would be marked so.
+    /// Returns whether a segment sent now is marked application-limited.
     pub(crate) fn is_limited(&self) -> bool {
         self.app_limited != 0
     }
 
-    /// The ACK that arrived is done with: its sample (3.3,
-    /// `GenerateRateSample`), without the flight. `None` if it delivered
-    /// nothing.
+    /// Ends the processing of an ACK, and returns its sample (3.3, `GenerateRateSample`) with zero
+    /// in the flight fields. `None` if the ACK delivered nothing.
     pub(crate) fn finish(&mut self, now: Instant) -> Option<RateSample> {
         let newly_delivered = std::mem::take(&mut self.newly_delivered);
         let newly_lost = std::mem::take(&mut self.newly_lost);
@@ -217,13 +217,13 @@ impl RateSampler {
         Some(sample)
     }
 
-    /// The record at `i` became two.
+    /// Splits the stamp at `i` in two, as its record was.
     pub(crate) fn split(&mut self, i: usize) {
         let stamp = self.stamps[i];
         self.stamps.insert(i, stamp);
     }
 
-    /// Panics unless there is a stamp for each of `records`: for tests.
+    /// Panics unless there are as many stamps as `records`; for tests.
     pub(crate) fn check(&self, records: usize) {
         assert_eq!(self.stamps.len(), records, "stamps");
     }
@@ -237,7 +237,7 @@ mod tests {
         Instant::ZERO + Interval::from_millis(ms)
     }
 
-    /// The segment of 1000 bytes at the front, sent at `sent`, is acknowledged.
+    /// Acknowledges the first segment, of 1000 bytes, sent at `sent`.
     fn ack(rate: &mut RateSampler, end: Offset, sent: Instant, now: Instant) -> RateSample {
         rate.delivered(0, (1000, end), sent, true);
         rate.released();
@@ -256,14 +256,14 @@ mod tests {
             (1000, 0, Some(Interval::from_millis(100)))
         );
         assert_eq!(first.interval, Some(Interval::from_millis(100)));
-        // ACKs 20 ms apart: the third was sent before any, so that its sample
-        // is 3000 bytes in 140 ms since the first left.
+        // ACKs are 20 ms apart. The third segment was sent before the first ACK, so its sample is
+        // 3000 bytes in 140 ms.
         let _ = ack(&mut rate, 2000, at(10), at(120));
         let third = ack(&mut rate, 3000, at(20), at(140));
         assert_eq!((third.delivered, third.prior_delivered), (3000, 0));
         assert_eq!(third.interval, Some(Interval::from_millis(140)));
         assert!((third.rate().unwrap() - 3000.0 / 0.14).abs() < 1e-6);
-        // What leaves after idle starts the clocks again.
+        // A segment sent after an idle time restarts the clocks.
         rate.sent(true, at(1000));
         let idle = ack(&mut rate, 4000, at(1000), at(1100));
         assert_eq!(idle.interval, Some(Interval::from_millis(100)));
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_compressed_burst_of_acks_does_not_raise_the_rate() {
-        // Sent 50 ms apart, acknowledged within 2 ms: sending is the longer.
+        // Segments sent 50 ms apart and acknowledged within 2 ms: the sending time is the longer.
         let mut rate = RateSampler::default();
         rate.sent(true, at(0));
         ack(&mut rate, 1000, at(0), at(100));

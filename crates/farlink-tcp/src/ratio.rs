@@ -1,7 +1,7 @@
-//! Fractions that are the same on every machine.
+//! Fractions that are equal on every machine.
 
-/// A fixed-point fraction in millionths: exact, so that a run is the same to
-/// the bit on every machine.
+/// A fixed-point fraction in millionths. It is exact, so that runs are equal to the bit on every
+/// machine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Ratio(u32);
 
@@ -14,7 +14,7 @@ impl Ratio {
         Self(n)
     }
 
-    /// `num / den`, rounded to the nearest millionth.
+    /// Returns `num / den`, rounded to the nearest millionth.
     pub const fn new(num: u32, den: u32) -> Self {
         Self(((num as u64 * Self::ONE as u64 + den as u64 / 2) / den as u64) as u32)
     }
@@ -24,7 +24,7 @@ impl Ratio {
         self.0
     }
 
-    /// `value * self`, rounded down.
+    /// Returns `value * self`, rounded down.
     #[inline]
     pub const fn of(self, value: u64) -> u64 {
         if let Some(product) = value.checked_mul(self.0 as u64) {
@@ -34,7 +34,7 @@ impl Ratio {
         }
     }
 
-    /// As a float, for display.
+    /// Returns the fraction as a float, for display.
     pub fn as_f64(self) -> f64 {
         f64::from(self.0) / f64::from(Self::ONE)
     }

@@ -1,8 +1,7 @@
 //! Output of an endpoint: records for probes, counters for summaries.
 //!
-//! Every happening is one [`Record`]. Counters are folded from records, so a
-//! trace and a summary cannot disagree; with tracing off a record costs the
-//! increment it folds into and nothing else.
+//! Every event is one [`Record`]. The counters are computed from records, so a trace and a summary
+//! cannot disagree. Without tracing a record costs only the increment of its counter.
 
 use crate::congestion::Metric;
 use crate::limit::Limit;
@@ -10,22 +9,22 @@ use crate::maybe::Maybe;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 
-/// A happening at one end of a connection. Positions are stream offsets of data
-/// (the first byte is 0), windows are bytes.
+/// An event at one end of a connection. Positions are stream offsets of data (the first byte is 0),
+/// windows are in bytes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Record {
     /// Data left.
     Sent {
         /// First byte.
         seq: Offset,
-        /// Bytes of data; zero for a bare SYN or FIN.
+        /// Bytes of data; zero for a SYN or FIN without data.
         len: u32,
-        /// Set if any of it was sent before.
+        /// Set if any of the data was sent before.
         retransmission: bool,
     },
-    /// A segment without data left.
+    /// A segment without data was sent.
     AckSent,
-    /// A dummy segment left, which is none of the data that leaves.
+    /// A dummy segment was sent; it does not count as data.
     DummySent,
     /// The peer acknowledged one.
     DummyAcked,
@@ -36,7 +35,7 @@ pub enum Record {
         /// Window beyond it.
         window: u64,
     },
-    /// A SACK block arrived with news in it.
+    /// A SACK block arrived that newly SACKs data.
     Sacked {
         /// First byte.
         left: Offset,
@@ -47,37 +46,36 @@ pub enum Record {
     DupAck,
     /// The peer reported a duplicate (D-SACK).
     DuplicateReported,
-    /// A round trip was measured, which gave this time-out.
+    /// An RTT was measured, and the RTO was computed from it.
     Rtt {
         /// The sample.
         rtt: Interval,
         /// Retransmission time-out after it.
         rto: Interval,
     },
-    /// State of the sender after something changed it.
+    /// State of the sender after an event changed it.
     State {
-        /// Congestion window with recovery's inflation.
+        /// cwnd with recovery's inflation.
         cwnd: u64,
-        /// Slow-start threshold, `u64::MAX` while unlimited.
+        /// Slow-start threshold; `u64::MAX` is unlimited.
         ssthresh: u64,
-        /// Bytes in the network as far as can be known (pipe of RFC 6675).
+        /// Estimate of the bytes in the network (pipe of RFC 6675).
         flight: u64,
-        /// Smoothed round-trip time, zero before the first sample.
+        /// Smoothed RTT, zero before the first sample.
         srtt: Interval,
         /// Retransmission time-out in force.
         rto: Interval,
     },
-    /// A quantity of the congestion control's inner state has another value than
-    /// before, or the first; of [`Algorithm::metrics`](crate::congestion::Algorithm).
+    /// A metric of the congestion control ([`Algorithm::metrics`](crate::congestion::Algorithm))
+    /// changed, or has its first value.
     Inner {
         /// Metric.
         metric: &'static Metric,
-        /// The value in the metric's unit; `None` when it has none any more.
+        /// Value in the metric's unit; `None` if it no longer has one.
         value: Option<f64>,
     },
-    /// Something else keeps the sender from sending more, from now on. Of a time-out
-    /// it is known only when the timer expires: that record has the earlier time of
-    /// when the wait began.
+    /// The limit that keeps the sender from sending more changed. [`Limit::Timeout`] is recorded
+    /// only when the timer expires; that record carries the earlier time at which the wait began.
     Limited(Limit),
     /// Data arrived.
     Arrived {
@@ -85,21 +83,21 @@ pub enum Record {
         seq: Offset,
         /// Bytes of data.
         len: u32,
-        /// Some of it is new, and kept.
+        /// Set if some of it is new and was kept.
         fresh: bool,
         /// Set if all of it had arrived before.
         duplicate: bool,
-        /// Something before it is missing.
+        /// Set if data before it is missing.
         out_of_order: bool,
     },
-    /// The retransmission timer went off again for the same segment.
+    /// The retransmission timer expired again for the same segment.
     TimeoutRepeated,
-    /// Bytes were delivered in order; the total so far.
+    /// Bytes were delivered in order to the application.
     Delivered {
         /// Total.
         total: u64,
     },
-    /// Something worth a mark in a plot.
+    /// An event to be marked in a plot.
     Mark(Mark),
 }
 
@@ -107,7 +105,7 @@ pub enum Record {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Mark {
-    /// The retransmission timer went off.
+    /// The retransmission timer expired.
     Timeout,
     /// Duplicate ACKs or SACKs caused a retransmission.
     FastRetransmit,
@@ -119,9 +117,9 @@ pub enum Mark {
     Closed,
     /// A window probe left.
     ZeroWindowProbe,
-    /// A loss turned out to be none: the window is what it was.
+    /// A spurious window reduction was undone.
     Undo,
-    /// A tail loss probe left (RFC 8985, 7).
+    /// A tail loss probe was sent (RFC 8985, 7).
     TailProbe,
 }
 
@@ -158,9 +156,10 @@ impl Mark {
 pub struct Stats {
     /// Segments without data sent.
     pub acks_sent: u64,
-    /// Segments received with data that is new and was kept.
+    /// Segments received with new data that was kept.
     pub segments_fresh: u64,
-    /// Segments with data sent, retransmissions included; a bare SYN or FIN is none.
+    /// Segments with data sent, including retransmissions; without SYNs and FINs that carry no
+    /// data.
     pub segments_sent: u64,
     /// Bytes of data sent, retransmissions included.
     pub bytes_sent: u64,
@@ -172,33 +171,33 @@ pub struct Stats {
     pub rtt_min: Option<Interval>,
     /// Greatest of them.
     pub rtt_max: Interval,
-    /// Sum in nanoseconds of the time-outs after each sample.
+    /// Sum over all RTT samples of the RTO after the sample, in nanoseconds.
     pub rto_sum: u64,
     /// Retransmissions among [`Self::segments_sent`].
     pub segments_retransmitted: u64,
-    /// Bytes of data sent again.
+    /// Bytes of data retransmitted.
     pub bytes_retransmitted: u64,
-    /// Dummy segments sent, which are not among the segments above.
+    /// Dummy segments sent; not included in the segments above.
     pub dummies_sent: u64,
     /// Dummy segments that the peer acknowledged.
     pub dummies_acked: u64,
     /// Duplicate acknowledgments received.
     pub dup_acks: u64,
-    /// Duplicates that the peer reported (D-SACK, RFC 2883); these ACKs are not
-    /// among the duplicate ones.
+    /// Duplicates that the peer reported (D-SACK, RFC 2883); these ACKs do not count as duplicate
+    /// ACKs.
     pub dsacks: u64,
-    /// Reductions of the window that were taken back.
+    /// Window reductions that were undone.
     pub undos: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Time-outs among these without newly acknowledged data since the one before: their RTO was
-    /// backed off.
+    /// Time-outs without newly acknowledged data since the previous one, so that their RTO was
+    /// backed off; included in [`Self::timeouts`].
     pub timeouts_repeated: u64,
-    /// Segments received whose data was all there before.
+    /// Segments received whose data had all arrived before.
     pub segments_duplicate: u64,
     /// Segments received with data beyond a hole.
     pub segments_out_of_order: u64,
-    /// Fast retransmits: recoveries begun by duplicate ACKs or SACK.
+    /// Fast retransmits: recoveries that duplicate ACKs or SACK started.
     pub fast_retransmits: u64,
     /// Window probes sent.
     pub probes: u64,
@@ -234,7 +233,7 @@ impl Stats {
         self.rto_sum = self.rto_sum.saturating_add(other.rto_sum);
     }
 
-    /// Counts what [`Often`] does not.
+    /// Counts the records that [`Often`] does not.
     #[inline(always)] // each caller has one kind of record, of which one count is left
     fn fold(&mut self, record: &Record) {
         match *record {
@@ -265,13 +264,14 @@ impl Stats {
     }
 }
 
-/// The counters of [`Stats`] that move where nothing is lost.
+/// Counters of [`Stats`] that change without losses.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)] // in this order in memory: what each segment asks for is together
 struct Often {
     acks_sent: u64,
     segments_fresh: u64,
-    // Not beside each other: to add to both at once takes more instructions than to each.
+    // These two are not adjacent, because the compiler would then update both at once with more
+    // instructions.
     segments_sent: u64,
     rtt_samples: u64,
     bytes_sent: u64,
@@ -282,7 +282,7 @@ struct Often {
 }
 
 impl Often {
-    /// Returns whether there is something in it for [`Stats::fold`].
+    /// Counts the record; returns whether [`Stats::fold`] has to process it too.
     #[inline(always)] // as that
     fn fold(&mut self, record: &Record) -> bool {
         match *record {
@@ -346,11 +346,11 @@ impl Often {
 pub(crate) struct Recorder {
     trace: Option<Box<Trace>>,
     often: Often,
-    /// The other counters, once one of them has moved; those of `often` stay zero in it.
+    /// All other counters, once one of them has changed; its fields that `often` has stay zero.
     rare: Option<Box<Stats>>,
 }
 
-/// Records that wait to be taken.
+/// Records to be fetched.
 #[derive(Debug, Default)]
 struct Trace {
     records: Vec<(Instant, Record)>,
@@ -359,14 +359,14 @@ struct Trace {
 }
 
 impl Recorder {
-    /// Prefetches the place that is written next.
+    /// Prefetches the memory of the next record.
     #[inline]
     pub(crate) fn prefetch(&self) {
         farlink_prefetch::boxed(&self.rare);
     }
 
-    /// Returns whether records are kept; otherwise values that are costly to compute need not be
-    /// computed.
+    /// Returns whether records are kept. If not, callers can skip values that are costly to
+    /// compute.
     #[inline]
     pub(crate) fn on(&self) -> bool {
         self.trace.is_some()
@@ -415,7 +415,7 @@ impl Recorder {
         self.often.rtt_min.get()
     }
 
-    /// Counts new data that came in order, of which there is no record.
+    /// Counts new data that arrived in order, for which there is no record.
     #[inline(always)] // an increment
     pub(crate) fn count_fresh(&mut self) {
         self.often.segments_fresh += 1;
@@ -438,7 +438,7 @@ impl Recorder {
         }
     }
 
-    /// Keeps what has changed of the congestion control's inner state.
+    /// Records the metrics of the congestion control that have changed.
     #[cold]
     pub(crate) fn inner(
         &mut self,

@@ -1,4 +1,4 @@
-//! Round-trip estimate and retransmission time-out.
+//! RTT estimator and retransmission time-out.
 
 pub(crate) mod fine;
 mod linux;
@@ -10,29 +10,29 @@ use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use std::sync::Arc;
 
-/// Most doublings kept count of; the maximum time-out is reached long before.
+/// Maximum number of doublings counted; the maximum RTO is reached long before.
 const MAX_DOUBLINGS: u32 = 32;
 
-/// Turns round-trip samples into a time-out. All state is in whole nanoseconds.
+/// RTT estimator: computes the RTO from RTT samples. All state is in whole nanoseconds.
 #[derive(Clone, Debug)]
 #[repr(C)] // in this order in memory: what each segment asks for is together
 pub struct RttEstimator {
-    /// Shared configuration, of which [`Config::rto`] applies: one for all connections that have
-    /// it, so that it stays in the cache.
+    /// Configuration, of which only [`Config::rto`] applies. All connections with the same
+    /// configuration share it, so that it stays in the cache.
     config: Arc<Config>,
-    /// Time-out without backoff, before the bounds.
+    /// RTO before bounds and backoff.
     base: Interval,
     srtt: Maybe<Interval>,
     deviation: Interval,
     min: Maybe<Interval>,
     latest: Maybe<Interval>,
     doublings: u32,
-    /// State of [`RtoAlgorithm::Linux`], once it is used.
+    /// State of [`RtoAlgorithm::Linux`], if in use.
     linux: Option<Box<linux::Linux>>,
 }
 
 impl RttEstimator {
-    /// No samples yet: the time-out is the initial one.
+    /// Builds an estimator without samples; the RTO is the initial one.
     pub fn new(rto: RtoConfig) -> Self {
         Self::of(&Arc::new(Config {
             rto,
@@ -58,7 +58,7 @@ impl RttEstimator {
         new
     }
 
-    /// Returns the connection's configuration, for the sender too.
+    /// Returns the configuration of the connection; the sender uses it too.
     #[inline]
     pub(crate) fn config(&self) -> &Arc<Config> {
         &self.config
@@ -70,7 +70,7 @@ impl RttEstimator {
         self.srtt.get()
     }
 
-    /// Smoothed deviation (RTTVAR); zero before the first sample and for RFC 793.
+    /// Returns the smoothed deviation (RTTVAR); zero before the first sample and for RFC 793.
     pub fn deviation(&self) -> Interval {
         self.deviation
     }
@@ -91,14 +91,13 @@ impl RttEstimator {
         (self.base.max(self.config.rto.min) + self.slop()).min(max)
     }
 
-    /// SRTT + 4 RTTVAR, on the estimator's clock: what a round trip hardly
-    /// exceeds. `None` before the first sample.
+    /// Returns SRTT + 4 RTTVAR + G, an upper bound of most RTTs. `None` before the first sample.
     pub(crate) fn smooth_bound(&self) -> Option<Interval> {
         let bound = self.srtt.get()? + self.deviation * 4;
         Some(bound + self.granularity())
     }
 
-    /// Time-out in force: bounded, backed off.
+    /// Returns the current RTO, with backoff and bounds.
     #[inline]
     pub fn rto(&self) -> Interval {
         let bounded = self.base.max(self.config.rto.min);
@@ -110,7 +109,7 @@ impl RttEstimator {
         (backed + self.slop()).min(self.config.rto.max.max(self.config.rto.min))
     }
 
-    /// Returns the addition to a time-out that comes from samples.
+    /// Returns `slop` once there is a sample, else zero.
     #[inline]
     fn slop(&self) -> Interval {
         if self.srtt.is_none() {
@@ -120,14 +119,14 @@ impl RttEstimator {
         }
     }
 
-    /// Returns when a timer that is started now expires: never before the time-out has passed, and
-    /// on a tick of the timer's clock.
+    /// Returns the expiry of a timer started now: not before the RTO, and on a tick of the timer's
+    /// clock.
     #[inline]
     pub fn deadline(&self, now: Instant) -> Instant {
         self.on_tick(now + self.rto())
     }
 
-    /// `at`, moved to the next tick of the timer's clock unless on one.
+    /// Returns `at` rounded up to a tick of the timer's clock.
     #[inline]
     pub fn on_tick(&self, at: Instant) -> Instant {
         if self.config.rto.tick.is_zero() {
@@ -141,9 +140,9 @@ impl RttEstimator {
         }
     }
 
-    /// A segment sent at `sent` was acknowledged now. Returns the sample as the
-    /// estimator's clock sees it. Ends a backoff (Karn & Partridge 1987: it
-    /// lasts until a segment that was sent once is acknowledged).
+    /// Processes the ACK of a segment sent at `sent`, and returns the RTT sample in units of the
+    /// estimator's clock. Ends a backoff (Karn & Partridge 1987: a backoff lasts until a segment
+    /// that was sent once is acknowledged).
     pub fn sample(&mut self, sent: Instant, now: Instant) -> Interval {
         let tick = self.config.rto.tick.as_nanos();
         let rtt = if tick == 0 {
@@ -182,8 +181,7 @@ impl RttEstimator {
         rtt
     }
 
-    /// A computed time-out as the configuration rounds it; half a unit is rounded
-    /// up.
+    /// Rounds a computed RTO to the nearest multiple of the configured unit, half a unit up.
     #[inline]
     fn rounded(&self, rto: Interval) -> Interval {
         let unit = self.config.rto.round.as_nanos();
@@ -194,8 +192,8 @@ impl RttEstimator {
         Interval::from_nanos(units.max(1).saturating_mul(unit))
     }
 
-    /// Notes the acknowledged and sent positions at the next sample, by which
-    /// [`RtoAlgorithm::Linux`] separates round trips.
+    /// Stores SND.UNA and SND.NXT for the next sample, by which [`RtoAlgorithm::Linux`] separates
+    /// rounds.
     #[inline]
     pub(crate) fn window(&mut self, una: Offset, nxt: Offset) {
         if self.config.rto.algorithm == RtoAlgorithm::Linux {
@@ -203,7 +201,7 @@ impl RttEstimator {
         }
     }
 
-    /// Takes mean and deviation from Linux's estimator. Returns the time-out.
+    /// Copies mean and deviation from Linux's estimator. Returns the RTO.
     fn show_linux(&mut self) -> Interval {
         let linux = self.linux.get_or_insert_default();
         let (srtt, margin) = (linux.srtt(), linux.margin());
@@ -212,7 +210,7 @@ impl RttEstimator {
         srtt + margin
     }
 
-    /// G of RFC 6298: granularity, or the tick where the algorithm has none.
+    /// Returns G of RFC 6298: the granularity, or the tick if the algorithm has none.
     pub(crate) fn granularity(&self) -> Interval {
         match self.config.rto.algorithm {
             RtoAlgorithm::Rfc6298 { granularity } => granularity.max(self.config.rto.tick),
@@ -220,7 +218,7 @@ impl RttEstimator {
         }
     }
 
-    /// Starts anew from this mean and deviation (RFC 4015, 3, step 7).
+    /// Restarts from this mean and deviation (RFC 4015, 3, step 7).
     pub(crate) fn restart(&mut self, srtt: Interval, deviation: Interval) {
         self.srtt = Maybe::some(srtt);
         self.deviation = deviation;
@@ -245,7 +243,7 @@ impl RttEstimator {
         }
     }
 
-    /// New data was acknowledged, whether it gives a sample or not.
+    /// Handles an ACK of new data, with or without a sample.
     #[inline]
     pub(crate) fn acknowledged(&mut self) {
         if self.config.rto.ack_ends_backoff {
@@ -253,8 +251,7 @@ impl RttEstimator {
         }
     }
 
-    /// The timer went off for a thin stream: with linear time-outs the next is what samples
-    /// gave, backed off no more.
+    /// Handles a time-out of a thin stream: with linear time-outs the next RTO is not backed off.
     pub(crate) fn thin_timeout(&mut self) {
         if self.config.rto.thin_linear {
             self.doublings = 0;
@@ -263,8 +260,8 @@ impl RttEstimator {
         }
     }
 
-    /// The handshake needed more than one SYN: without a sample, data starts
-    /// with 3 s (RFC 6298, 5.7).
+    /// Handles the retransmission of a SYN: without an RTT sample data starts with an RTO of 3 s
+    /// (RFC 6298, 5.7).
     pub fn after_syn_timeout(&mut self) {
         if self.srtt.is_none() {
             self.base = self.base.max(Interval::from_secs(3));
@@ -272,8 +269,8 @@ impl RttEstimator {
         }
     }
 
-    /// Jacobson 1988, appendix A; RFC 6298, (2.2) and (2.3): the deviation
-    /// moves first, on the old mean.
+    /// Jacobson 1988, appendix A; RFC 6298, (2.2) and (2.3): updates the deviation first, with the
+    /// old mean.
     fn smooth(&mut self, rtt: Interval, gain: impl Fn(u64) -> u64, dev_gain: impl Fn(u64) -> u64) {
         let Some(srtt) = self.srtt.get() else {
             self.srtt = Maybe::some(rtt);
@@ -326,7 +323,7 @@ mod tests {
 
     #[test]
     fn the_backoff_doubles_until_the_greatest_time_out_and_no_less() {
-        // From 1 ms to an hour are 22 doublings (RFC 6298, 5.5 names no other end).
+        // From 1 ms to an hour there are 22 doublings (RFC 6298, 5.5, has no other limit).
         let mut e = RttEstimator::new(RtoConfig {
             initial: MS(1),
             min: MS(1),
@@ -391,7 +388,7 @@ mod tests {
         for i in 0..200 {
             feed(&mut e, i * 1000, 100);
         }
-        // The deviation has died away: G = 1 ms remains.
+        // With the deviation at zero, G = 1 ms remains.
         assert_eq!(e.rto(), MS(101));
     }
 
@@ -466,7 +463,7 @@ mod tests {
         assert_eq!((e.rto(), e.base_rto()), (MS(1400), MS(1400)));
     }
 
-    /// A time-out is rounded to the unit that is next to it, half a unit up.
+    /// An RTO is rounded to the nearest unit, half a unit up.
     #[test]
     fn a_time_out_is_rounded_to_the_next_unit() {
         for (rtt, rto) in [(400, 1000), (416, 1000), (417, 1500), (584, 2000)] {
@@ -491,7 +488,7 @@ mod tests {
         feed(&mut e, 0, 600);
         assert_eq!((e.srtt(), e.deviation()), (Some(MS(600)), MS(300)));
         assert_eq!(e.rto(), MS(1800));
-        // A round trip ends, and another: the margin may fall.
+        // After two rounds the margin may fall.
         for una in [1, 11] {
             e.window(una, una + 9);
             feed(&mut e, 0, 600);

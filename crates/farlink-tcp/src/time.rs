@@ -1,7 +1,7 @@
-//! Time of the engine: two newtypes over whole nanoseconds.
+//! Simulated time: two newtypes over whole nanoseconds.
 //!
-//! Nothing here reads a clock. 2^64 ns are 584 years, so sums of configured
-//! intervals never overflow in practice; arithmetic saturates all the same.
+//! No function here reads a clock. 2^64 ns are 584 years, so sums of configured intervals do not
+//! overflow in practice; arithmetic saturates anyway.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
@@ -9,21 +9,21 @@ use std::ops::{Add, AddAssign, Div, Mul, Sub};
 /// Nanoseconds in a second.
 pub const NANOS_PER_SEC: u64 = 1_000_000_000;
 
-/// A point on the engine's time line, in nanoseconds since its start.
+/// A time in nanoseconds since the start of the simulation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
 
-/// A length of time in nanoseconds.
+/// A duration in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Interval(u64);
 
 impl Instant {
     /// The start of the time line.
     pub const ZERO: Self = Self(0);
-    /// Later than any event: "never".
+    /// Later than any event; stands for "never".
     pub const MAX: Self = Self(u64::MAX);
 
-    /// From nanoseconds since the start.
+    /// Builds a time from nanoseconds since the start.
     pub const fn from_nanos(ns: u64) -> Self {
         Self(ns)
     }
@@ -33,19 +33,19 @@ impl Instant {
         self.0
     }
 
-    /// Seconds since the start, for summaries only.
+    /// Returns seconds since the start, for summaries only.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / NANOS_PER_SEC as f64
     }
 
-    /// Time since `earlier`, zero if `earlier` is later.
+    /// Returns the time since `earlier`; zero if `earlier` is later.
     #[inline]
     pub const fn since(self, earlier: Self) -> Interval {
         Interval(self.0.saturating_sub(earlier.0))
     }
 
-    /// The next multiple of `tick` that is strictly later, as a timer that is
-    /// driven by a heartbeat of that period sees it; unchanged for a zero tick.
+    /// Returns the next multiple of `tick` that is strictly later, at which a periodic timer of
+    /// that period fires; unchanged for a zero tick.
     pub const fn next_tick(self, tick: Interval) -> Self {
         if tick.0 == 0 {
             self
@@ -86,7 +86,7 @@ impl Interval {
         self.0
     }
 
-    /// As seconds, for summaries only.
+    /// Returns the duration in seconds, for summaries only.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / NANOS_PER_SEC as f64
     }
@@ -96,12 +96,11 @@ impl Interval {
         self.0 == 0
     }
 
-    /// The time that `bits` take at `bits_per_second`, rounded to the nearest
-    /// nanosecond.
+    /// Returns the time to send `bits` at `bits_per_second`, rounded to the nearest nanosecond.
     #[inline]
     pub const fn of_bits(bits: u64, bits_per_second: u64) -> Self {
-        // A packet is below 2^20 bits, so the product fits in u64 almost always;
-        // the wide path keeps huge ones right.
+        // A packet has fewer than 2^20 bits, so the product almost always fits in u64; larger ones
+        // use u128.
         if let Some(scaled) = bits.checked_mul(NANOS_PER_SEC)
             && let Some(rounded) = scaled.checked_add(bits_per_second / 2)
         {
@@ -126,7 +125,7 @@ impl Interval {
         Self(self.0.abs_diff(other.0))
     }
 
-    /// Rounded up to a multiple of `tick`; unchanged for a zero tick.
+    /// Returns the duration rounded up to a multiple of `tick`; unchanged for a zero tick.
     pub const fn ceil_to(self, tick: Self) -> Self {
         if tick.0 == 0 {
             self

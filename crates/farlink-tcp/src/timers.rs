@@ -1,36 +1,36 @@
-//! The timers of a connection: what each is for, and when it goes off.
+//! Timers of a connection and their deadlines.
 
 use crate::time::Instant;
 
-/// Timers of a connection, in the order in which due ones are handled.
+/// Timers of a connection, in the order in which expired ones are handled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Timer {
-    /// Nothing was acknowledged for too long ([`LifetimeConfig::user_timeout`]).
+    /// Aborts the connection, because data was unacknowledged for [`LifetimeConfig::user_timeout`].
     ///
     /// [`LifetimeConfig::user_timeout`]: crate::config::LifetimeConfig::user_timeout
     User,
-    /// The peer has not closed for too long ([`LifetimeConfig::fin_wait_2`]).
+    /// Ends FIN-WAIT-2 after [`LifetimeConfig::fin_wait_2`].
     ///
     /// [`LifetimeConfig::fin_wait_2`]: crate::config::LifetimeConfig::fin_wait_2
     FinWait2,
-    /// Nothing came for too long: a keep-alive probe, or the end (RFC 9293, 3.8.4).
+    /// Sends a keep-alive probe to an idle peer, or aborts the connection (RFC 9293, 3.8.4).
     KeepAlive,
-    /// A delayed acknowledgment is due (RFC 9293, 3.8.6.3).
+    /// Sends a delayed ACK (RFC 9293, 3.8.6.3).
     DelayedAck,
-    /// Pacing lets the segment leave that it holds back.
+    /// Sends the next segment that pacing delays.
     Pacing,
-    /// A dummy segment is due.
+    /// Sends a dummy segment.
     Dummy,
-    /// Reordering timer: a segment is now old enough to be lost (RFC 8985, 6.2).
+    /// Reordering timer: a segment reaches the age at which RACK marks it lost (RFC 8985, 6.2).
     Reordering,
-    /// A tail loss probe is due (RFC 8985, 7.2: PTO).
+    /// Sends a tail loss probe (PTO of RFC 8985, 7.2).
     TailProbe,
     /// Retransmission (RFC 6298).
     Retransmission,
-    /// The window is closed: a probe (RFC 9293, 3.8.6.1).
+    /// Probes a closed window (RFC 9293, 3.8.6.1).
     Persist,
-    /// No old segment can be about any more.
+    /// Ends TIME-WAIT, after which no old segment can arrive.
     TimeWait,
 }
 
@@ -51,14 +51,14 @@ impl Timer {
     ];
 }
 
-/// Deadline of each timer; [`Instant::MAX`] for one that does not run.
+/// Deadline of each timer; [`Instant::MAX`] if it is stopped.
 #[derive(Debug)]
 pub(crate) struct Timers {
     delayed_ack: Instant,
     retransmission: Instant,
-    /// The others, once one of them was started: at their own places.
+    /// Deadlines of the other timers, indexed by [`Timer`], once one of them was started.
     rare: Option<Box<[Instant; Timer::ALL.len()]>>,
-    /// None goes off before, whatever was stopped since that was found out.
+    /// Lower bound of all deadlines; may be too low after timers were stopped.
     none_before: Instant,
 }
 
@@ -73,7 +73,7 @@ impl Timers {
         }
     }
 
-    /// Returns the deadline; [`Instant::MAX`] if the timer does not run.
+    /// Returns the deadline; [`Instant::MAX`] if the timer is stopped.
     #[inline]
     pub(crate) fn at(&self, timer: Timer) -> Instant {
         match timer {
@@ -91,7 +91,7 @@ impl Timers {
         self.at(timer) != Instant::MAX
     }
 
-    /// Starts it, or starts it anew.
+    /// Starts or restarts the timer.
     #[inline]
     pub(crate) fn set(&mut self, timer: Timer, at: Instant) {
         match timer {
@@ -125,7 +125,7 @@ impl Timers {
         *self = Self::none();
     }
 
-    /// Returns whether the timer is due at `now`, and stops it if so.
+    /// Returns whether the timer has expired at `now`, and stops it if so.
     #[inline]
     pub(crate) fn pop_due(&mut self, timer: Timer, now: Instant) -> bool {
         let due = now >= self.at(timer);
@@ -142,8 +142,8 @@ impl Timers {
         (first != Instant::MAX).then_some(first)
     }
 
-    /// Returns the first deadline if it is before `limit`. After nearly every segment it is not,
-    /// and that is known without a search.
+    /// Returns the earliest deadline if it is before `limit`. After most segments it is not, which
+    /// `none_before` shows without a search.
     #[inline(always)] // after each segment
     pub(crate) fn next_before(&mut self, limit: Instant) -> Option<Instant> {
         if self.none_before >= limit {
@@ -167,7 +167,7 @@ impl Timers {
 mod tests {
     use super::*;
 
-    /// Each has a place of its own, so that none is missed by what looks at all.
+    /// Each timer has its own deadline, and the search for the earliest includes all of them.
     #[test]
     fn the_first_of_all_is_the_next() {
         let at = Instant::from_nanos;

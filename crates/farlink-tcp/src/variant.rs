@@ -1,7 +1,7 @@
-//! The table of named TCPs.
+//! Table of named TCPs.
 //!
-//! A row names a point on the axes of [`Config`]; adding a TCP is one file for
-//! what is new about it and one row here.
+//! A row is a point on the axes of [`Config`]. A new TCP needs a file for its algorithm and one row
+//! here.
 
 use crate::config::{
     ByteCounting, Careful, Config, Eln, InitialWindow, LifetimeConfig, Nagle, NewRenoExit,
@@ -18,7 +18,7 @@ use crate::time::Interval;
 /// A named TCP.
 #[derive(Debug)]
 pub struct Variant {
-    /// Name to choose it by.
+    /// Name in scenarios.
     pub name: &'static str,
     /// Summary in one line.
     pub summary: &'static str,
@@ -29,15 +29,15 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// Returns the word that the matrix of docs/validation.md has for the row: "validated",
-    /// "checked against closed form", "differs at" so many of its judged cells, or "unvalidated".
+    /// Returns the row's status in the matrix of docs/validation.md: "validated", "checked against
+    /// closed form", "differs at" and the number of its judged cells that differ, or "unvalidated".
     #[must_use]
     pub fn status(&self) -> &'static str {
         status(self.name)
     }
 }
 
-/// Returns the word of a row, or of a profile and a row: `status("linux-cubic")`.
+/// Returns the status of a row, or of a profile and a row: `status("linux-cubic")`.
 #[must_use]
 pub fn status(name: &str) -> &'static str {
     let mut words = WORDS.iter();
@@ -172,8 +172,8 @@ pub static VARIANTS: &[Variant] = &[
         config: || Config {
             recovery: Recovery::Snack {
                 fine_k: 4,
-                // The reference implementation's: with less, a queue that grows
-                // on a path without variation looks like losses.
+                // Value of the reference implementation. With a smaller one, a growing queue on a
+                // path without RTT variation looks like losses.
                 fine_granularity: Interval::from_millis(500),
             },
             congestion: Control::new(&Vegas::ALGORITHM).with("loss_cut", Setting::Choice("half")),
@@ -348,8 +348,8 @@ pub static VARIANTS: &[Variant] = &[
         source: "draft-cardwell-iccrg-bbr-congestion-control-00 (2017), Cardwell et al. 2016, \
                  draft-cheng-iccrg-delivery-rate-estimation-00, RFC 6675, RFC 8985",
         config: || Config {
-            // A BBR sends at the rate of the path while it loses much: a retransmission that is
-            // lost as well must not wait for a time-out, which RFC 6675 alone cannot avoid.
+            // BBR sends at the rate of the path even at high loss. A lost retransmission must not
+            // wait for a time-out, which RFC 6675 without RACK cannot avoid.
             recovery: Recovery::Sack {
                 rescue: true,
                 prr: None,
@@ -367,7 +367,7 @@ pub static VARIANTS: &[Variant] = &[
     },
 ];
 
-/// The row of this name.
+/// Returns the row with this name.
 pub fn lookup(name: &str) -> Option<&'static Variant> {
     VARIANTS.iter().find(|v| v.name == name)
 }

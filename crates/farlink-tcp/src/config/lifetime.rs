@@ -1,25 +1,25 @@
-//! Limits for a peer that does not answer, and for the end of a connection.
+//! Limits for peers that do not answer, and for the closing of a connection.
 
 use crate::time::Interval;
 
-/// Limits for a peer that does not answer, and for the end.
+/// Limits for peers that do not answer, and for the closing of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LifetimeConfig {
-    /// Time-outs in a row for one segment before the connection is given up
-    /// (R2 of RFC 9293, 3.8.3).
+    /// Number of consecutive time-outs of one segment after which the connection is aborted (R2 of
+    /// RFC 9293, 3.8.3).
     pub max_retransmits: u32,
-    /// Time-outs in a row for a SYN before it is given up: 7 are 183 s with the
-    /// time-outs of RFC 6298, which wants 180 s (RFC 9293, 3.8.3, MUST-23).
+    /// Number of consecutive time-outs of a SYN after which the connection is aborted. 7 take 183 s
+    /// with RFC 6298; RFC 9293, 3.8.3, MUST-23, requires 180 s.
     pub max_syn_retransmits: u32,
-    /// Maximum segment lifetime; TIME-WAIT lasts twice this (RFC 9293, 3.4.2).
+    /// Maximum segment lifetime; TIME-WAIT lasts twice as long (RFC 9293, 3.4.2).
     pub msl: Interval,
-    /// Probes of an idle connection's peer.
+    /// Keep-alive probes; `None` sends none.
     pub keepalive: Option<KeepAlive>,
-    /// Time for which sent data, the SYN included, may stay unacknowledged before the connection is
-    /// given up (RFC 9293, 3.9.1, and the local value of RFC 5482).
+    /// Time after which a connection with unacknowledged data (or SYN) is aborted (RFC 9293, 3.9.1,
+    /// and the local value of RFC 5482).
     pub user_timeout: Option<Interval>,
-    /// Limit of FIN-WAIT-2 while nothing arrives and the application reads no more. RFC 9293 has no
-    /// limit; Linux takes 60 s (`tcp_fin_timeout`).
+    /// Maximum time in FIN-WAIT-2 while nothing arrives and the application no longer reads. RFC
+    /// 9293 has no limit; Linux uses 60 s (`tcp_fin_timeout`).
     pub fin_wait_2: Option<Interval>,
 }
 
@@ -39,11 +39,11 @@ impl Default for LifetimeConfig {
 /// Keep-alive (RFC 9293, 3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeepAlive {
-    /// Silence before the first probe: the RFC wants 2 h unless configured.
+    /// Idle time before the first probe; the RFC requires 2 h as the default.
     pub idle: Interval,
     /// Silence before another one.
     pub interval: Interval,
-    /// Probes in a row without an answer before the connection is given up.
+    /// Number of consecutive unanswered probes after which the connection is aborted.
     pub probes: u32,
 }
 

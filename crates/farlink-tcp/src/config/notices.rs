@@ -1,23 +1,23 @@
-//! Notices of nodes on the way, and of the medium.
+//! Settings for notices of nodes on the path.
 
 use super::recovery::{Eln, PartialAck};
 
-/// Notices of nodes on the way, and of the medium.
+/// Settings for notices of nodes on the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoticeConfig {
-    /// Explicit loss notification, by the receiver and to the sender.
+    /// Explicit loss notification, from the receiver to the sender.
     pub eln: Eln,
-    /// Explicit bad state notification: the retransmission timer starts anew when
-    /// a base station tells of one (west1997, 3).
+    /// Explicit bad state notification: a notice of a base station restarts the retransmission
+    /// timer (west1997, 3).
     pub ebsn: bool,
-    /// Effect of a partial acknowledgment on the retransmission timer; `None` if partial
-    /// acknowledgments are not understood.
+    /// Effect of a partial acknowledgment on the retransmission timer; `None` does not support
+    /// partial acknowledgments.
     pub ackp: Option<PartialAck>,
-    /// Segments that drew a partial acknowledgment give no round-trip sample
-    /// (west1997, 3.4, in the manner of Karn).
+    /// Takes no RTT sample from segments that caused a partial acknowledgment (west1997, 3.4, after
+    /// Karn's rule).
     pub ackp_karn: bool,
-    /// Negative acknowledgments of a base station: what they name goes again and the window
-    /// stays (Balakrishnan et al. 1995).
+    /// Negative acknowledgments of a base station: the named data is retransmitted, and the window
+    /// is not reduced (Balakrishnan et al. 1995).
     pub nack: bool,
 }
 

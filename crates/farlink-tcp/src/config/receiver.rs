@@ -1,40 +1,38 @@
-//! The receiving side: buffer, window, acknowledgments.
+//! Settings of the receiver: buffer, window, acknowledgments.
 
 use crate::time::Interval;
 
 /// The receiving side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceiverConfig {
-    /// Bytes the receive buffer holds: the largest window offered.
+    /// Receive buffer in bytes, which is the largest window offered.
     pub buffer: u64,
-    /// Bytes that the buffer may grow to by itself, as the data comes (dynamic
-    /// right-sizing, as Linux does); `None` for a buffer that stays as it is.
+    /// Size in bytes to which the receive buffer grows automatically with the data rate (dynamic
+    /// right-sizing, as in Linux). `None` keeps `buffer`.
     pub buffer_max: Option<u64>,
-    /// Beside `buffer_max`: the window begins at 64 KiB and opens by two bytes for
-    /// each that comes until it is the whole buffer, which is made for what is out
-    /// of order besides, as in Linux since 6.16. Without, the whole buffer is offered.
+    /// With `buffer_max`: the offered window starts at 64 KiB and grows by two bytes per byte
+    /// received up to the whole buffer. The buffer has additional room for out-of-order data, as in
+    /// Linux since 6.16. If false, the whole buffer is offered at once.
     pub gradual_window: bool,
     /// Window scale (RFC 7323, 2).
     pub window_scale: WindowScale,
-    /// Set if segments out of order are kept. Without it they are dropped, as RFC 793 allows.
+    /// Keeps out-of-order segments. If false they are dropped, as RFC 793 allows.
     pub reassembly: bool,
-    /// SACK (RFC 2018): offered by both sides, and sent by this one.
+    /// SACK (RFC 2018): offers the option, and sends SACK blocks.
     pub sack: bool,
-    /// Duplicates are reported in the first SACK block (D-SACK, RFC 2883). Needs
-    /// `sack`.
+    /// D-SACK (RFC 2883): reports duplicates in the first SACK block. Needs `sack`.
     pub dsack: bool,
-    /// SNACK (CCSDS 714.0-B): offered by both sides, and sent by this one. Not
-    /// beside `sack`.
+    /// SNACK (CCSDS 714.0-B): offers the option, and sends SNACKs. Excludes `sack`.
     pub snack: SnackForm,
     /// Rule for delayed ACKs.
     pub delayed_ack: DelayedAck,
-    /// Set if a segment that fills all or part of a hole is acknowledged like data in order, not at
-    /// once, in spite of RFC 5681, 4.2.
+    /// Delays the ACK of a segment that fills all or part of a hole as for in-order data, against
+    /// RFC 5681, 4.2.
     pub delay_gap_fill: bool,
-    /// Set if a segment that shows a hole, or that arrived before, is acknowledged like data in
-    /// order, not at once, in spite of RFC 5681, 4.2.
+    /// Delays the ACK of a segment above a hole, or of a duplicate, as for in-order data, against
+    /// RFC 5681, 4.2.
     pub delay_dup_acks: bool,
-    /// Reply to the dummy segments of a peer.
+    /// Reply to dummy segments.
     pub dummies: DummyReply,
 }
 
@@ -62,25 +60,25 @@ impl Default for ReceiverConfig {
 pub enum SnackForm {
     /// Not offered.
     Off,
-    /// One hole for each ACK.
+    /// One hole per ACK.
     Short,
-    /// A hole and a bit vector of the data behind it.
+    /// One hole, and a bit vector of the data above it.
     Long,
 }
 
-/// Reply of a receiver to dummy segments (Akyildiz, Morabito, Palazzo 2001).
+/// Receiver's reply to dummy segments (Akyildiz, Morabito, Palazzo 2001).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DummyReply {
-    /// An ACK with the mark and the class of the dummy.
+    /// ACK with the mark and the class of the dummy.
     Echo,
     /// Nothing.
     Ignore,
-    /// Dummies are unknown: they count as duplicate data, and are acknowledged so.
+    /// ACK as for duplicate data, from a receiver that does not support dummies.
     Plain,
 }
 
 impl ReceiverConfig {
-    /// Most bytes that the window can ever be.
+    /// Returns the largest window in bytes that can ever be offered.
     pub fn largest_window(&self) -> u64 {
         self.buffer.max(self.buffer_max.unwrap_or(0))
     }
@@ -91,25 +89,25 @@ impl ReceiverConfig {
 pub enum WindowScale {
     /// Not offered.
     Off,
-    /// Offered with the least shift that lets the buffer be advertised whole;
-    /// not offered when that is zero.
+    /// Offers the smallest shift with which the whole buffer can be advertised; offers no scaling
+    /// if that shift is zero.
     Auto,
-    /// Offered with this shift (0 to 14).
+    /// Offers this shift (0 to 14).
     Shift(u8),
 }
 
 /// Delayed acknowledgment (RFC 9293, 3.8.6.3; RFC 5681, 4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DelayedAck {
-    /// Longest time an ACK waits; zero acknowledges at once.
+    /// Maximum delay of an ACK; zero acknowledges at once.
     pub max_delay: Interval,
-    /// An ACK is sent when this many full-sized segments wait for one.
+    /// Number of full-sized segments after which an ACK is sent.
     pub every: u32,
-    /// Heartbeat: the ACK leaves on the next multiple of `max_delay`, as the
-    /// BSD fast timer did, instead of `max_delay` after the segment.
+    /// Heartbeat: delayed ACKs are sent on multiples of `max_delay`, as by the BSD fast timer,
+    /// instead of `max_delay` after the segment.
     pub heartbeat: bool,
-    /// The first so many ACKs of data leave at once, and those after them of segments
-    /// that open the window ([`ReceiverConfig::gradual_window`]), as in Linux.
+    /// Number of ACKs of data at the start that are sent at once. Later, ACKs of segments that grow
+    /// the window ([`ReceiverConfig::gradual_window`]) are sent at once too, as in Linux.
     pub quick: u32,
 }
 

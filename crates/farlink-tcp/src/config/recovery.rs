@@ -1,73 +1,69 @@
-//! Detection and repair of losses, and the reductions that follow.
+//! Settings of loss detection, loss recovery and window reduction.
 
 use crate::time::Interval;
 
 /// The recovery axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Recovery {
-    /// RFC 793: time-outs only; after one, everything from the first
-    /// unacknowledged byte is sent again.
+    /// RFC 793: time-outs only; a time-out retransmits everything from SND.UNA.
     GoBackN,
-    /// 4.3BSD-Tahoe (Jacobson 1988): fast retransmit, then slow start from one
-    /// segment, going back to the first unacknowledged byte.
+    /// 4.3BSD-Tahoe (Jacobson 1988): fast retransmit, then slow start from one segment, with
+    /// SND.NXT back at SND.UNA.
     Tahoe,
-    /// 4.3BSD-Reno (RFC 2581): fast retransmit and fast recovery; the first
-    /// ACK for new data ends it.
+    /// 4.3BSD-Reno (RFC 2581): fast retransmit, and fast recovery until the first ACK of new data.
     Reno,
-    /// Brakmo and Peterson 1995: Reno, and segments that are out for longer than
-    /// a time-out from an exact clock go again before three duplicate ACKs.
+    /// Brakmo and Peterson 1995: Reno, and retransmission of a segment before three duplicate ACKs
+    /// if its age exceeds the fine time-out.
     Vegas {
-        /// Coefficient of the deviation in the fine time-out SRTT + max(G, k D).
+        /// Coefficient k of the deviation in the fine time-out SRTT + max(G, k D).
         fine_k: u32,
-        /// G, the least that the fine time-out exceeds SRTT by.
+        /// G, the minimum margin of the fine time-out above SRTT.
         fine_granularity: Interval,
-        /// The retransmission timer is that of [`RtoConfig`](super::RtoConfig) and slow start
-        /// follows it. Without, it runs on the fine time-out from the first
-        /// sample on, does not back off, and the segment that it sends again
-        /// is a loss as any other (leung1998, 6.2).
+        /// Uses the retransmission timer of [`RtoConfig`](super::RtoConfig), with slow start after
+        /// a time-out. If false, that timer uses the fine time-out from the first sample on,
+        /// without backoff, and a time-out reduces the window like any loss (leung1998, 6.2).
         coarse_timeout: bool,
     },
-    /// SCPS-TP (CCSDS 714.0-B): what a SNACK names goes again at once, beside the
-    /// clocks of Vegas.
+    /// SCPS-TP (CCSDS 714.0-B): retransmits at once the holes that a SNACK names, and uses the fine
+    /// time-out of Vegas.
     Snack {
-        /// Coefficient of the deviation in the fine time-out.
+        /// Coefficient k of the deviation in the fine time-out.
         fine_k: u32,
-        /// The least that the fine time-out exceeds SRTT by.
+        /// Minimum margin of the fine time-out above SRTT.
         fine_granularity: Interval,
     },
-    /// RFC 6582: a partial ACK shows the next hole.
+    /// RFC 6582: a partial ACK shows the next lost segment.
     NewReno {
-        /// Reset the retransmission timer at the first partial ACK only, so
-        /// that a long recovery ends in a time-out (impatient), instead of at
-        /// each (slow but steady). RFC 6582, 4.
+        /// Resets the retransmission timer only at the first partial ACK, so that a long recovery
+        /// ends in a time-out ("impatient"). If false, resets it at every partial ACK ("slow but
+        /// steady"; RFC 6582, 4).
         impatient: bool,
         /// Rule that keeps duplicate ACKs of a go-back-N from starting a second fast retransmit.
         careful: Careful,
-        /// The window when all is repaired.
+        /// Window at the end of the recovery.
         exit: NewRenoExit,
     },
     /// RFC 6675: scoreboard, pipe, NextSeg.
     Sack {
         /// Rescue retransmission, rule (4) of NextSeg.
         rescue: bool,
-        /// Proportional Rate Reduction while recovery lasts, and its bound; without, the
-        /// window is ssthresh at once. It has nothing to do where losses are taken for
-        /// corruption, which reduce no window.
+        /// Bound of Proportional Rate Reduction. `None` sets the window to ssthresh at once.
+        /// Without effect if losses are attributed to corruption, which reduces no window.
         prr: Option<PrrBound>,
-        /// Losses are found by time and not by counting duplicates (RFC 8985).
+        /// Loss detection by time (RFC 8985) instead of by counting duplicate ACKs.
         rack: Option<RackConfig>,
     },
 }
 
 impl Recovery {
-    /// RFC 6675 with nothing that later RFCs put beside it.
+    /// RFC 6675 without PRR and RACK.
     pub const SACK: Self = Self::Sack {
         rescue: true,
         prr: None,
         rack: None,
     };
 
-    /// PRR, where a recovery may have it.
+    /// Returns the PRR setting, if this recovery has one.
     pub fn prr_mut(&mut self) -> Option<&mut Option<PrrBound>> {
         match self {
             Self::Sack { prr, .. } => Some(prr),
@@ -75,7 +71,7 @@ impl Recovery {
         }
     }
 
-    /// RACK, where a recovery may have it.
+    /// Returns the RACK setting, if this recovery has one.
     pub fn rack_mut(&mut self) -> Option<&mut Option<RackConfig>> {
         match self {
             Self::Sack { rack, .. } => Some(rack),
@@ -84,46 +80,46 @@ impl Recovery {
     }
 }
 
-/// Base of the slow-start threshold after a loss.
+/// Amount from which ssthresh is computed after a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReduceFrom {
-    /// Sent and not cumulatively acknowledged: `FlightSize` of RFC 5681, 3.1,
-    /// and RFC 6675, 5, step 4.2.
+    /// `FlightSize` of RFC 5681, 3.1, and RFC 6675, 5, step 4.2: bytes sent and not cumulatively
+    /// acknowledged, at most cwnd.
     FlightSize,
-    /// `FlightSize` to the letter, even if it exceeds the congestion window, as in simulators that
-    /// take the RFC at its word: a loss may then raise the threshold.
+    /// `FlightSize` without the limit of cwnd, as in simulators that follow the RFC literally. A
+    /// loss may then raise ssthresh.
     FlightSizeUnbounded,
-    /// Pipe: `FlightSize` without data that is SACKed or presumed lost. Some simulators do this.
+    /// Pipe, as in some simulators: `FlightSize` minus data that is SACKed or marked lost.
     Pipe,
-    /// The congestion window, as 4.3BSD and Linux do.
+    /// Congestion window, as in 4.3BSD and Linux.
     Cwnd,
 }
 
-/// Amount that PRR sends when losses have reduced the data in flight below ssthresh.
+/// Bytes that PRR may send per ACK when losses have taken the bytes in flight below ssthresh.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PrrBound {
-    /// RFC 9937: what was delivered, and a segment more at an ACK of new data
-    /// that shows no further loss.
+    /// RFC 9937: the bytes delivered, plus one segment at an ACK of new data that shows no further
+    /// loss.
     SafeAck,
-    /// PRR-CRB of RFC 6937: never more than was delivered.
+    /// PRR-CRB of RFC 6937: at most the bytes delivered.
     Conservative,
-    /// PRR-SSRB of RFC 6937: a segment more at each ACK.
+    /// PRR-SSRB of RFC 6937: the bytes delivered, plus one segment at each ACK.
     SlowStart,
 }
 
-/// RACK: losses by time (RFC 8985).
+/// RACK: loss detection by time (RFC 8985).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RackConfig {
-    /// The reordering window is `RACK.min_RTT` over this, times a multiple that
-    /// D-SACK raises: 4 (6.2, step 4).
+    /// Divisor of the reordering window: `RACK.min_RTT` / `reo_divisor`, times a multiplier that
+    /// D-SACK raises; 4 in the RFC (6.2, step 4).
     pub reo_divisor: u32,
-    /// Recoveries without a D-SACK after which that multiple is 1 again: 16
-    /// (6.2, step 4).
+    /// Number of recoveries without a D-SACK after which that multiplier returns to 1; 16 in the
+    /// RFC (6.2, step 4).
     pub reo_persist: u32,
-    /// Time for which a least round-trip time counts that is not met again (6.2, step 1, leaves it
-    /// open; Linux: 300 s).
+    /// Time after which a `RACK.min_RTT` that was not measured again is replaced (6.2, step 1,
+    /// gives no value; Linux: 300 s).
     pub min_rtt_window: Interval,
-    /// Delivered segment that gives `RACK.rtt`.
+    /// Delivered segment whose RTT becomes `RACK.rtt`.
     pub rtt_from: RackRtt,
     /// Tail loss probes (section 7).
     pub tlp: Option<TlpConfig>,
@@ -141,25 +137,25 @@ impl Default for RackConfig {
     }
 }
 
-/// Segment among those that an ACK delivers whose round-trip time is `RACK.rtt`.
+/// Segment, among those that an ACK delivers, whose RTT becomes `RACK.rtt`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RackRtt {
-    /// The last one sent: segments are processed in the order of departure (RFC 8985, 6.2, step 2).
+    /// Segment sent last (RFC 8985, 6.2, step 2).
     Latest,
-    /// The last one processed where SACKed segments come first, then acknowledged ones, each in
-    /// the order of sequence numbers (Linux: `tcp_rack_advance`).
+    /// Segment processed last if SACKed segments come first and acknowledged ones second, each by
+    /// sequence number (Linux: `tcp_rack_advance`).
     LastInSequence,
 }
 
-/// Tail loss probes: the probe time-out, PTO (RFC 8985, 7.2).
+/// Probe time-out (PTO) of tail loss probes (RFC 8985, 7.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TlpConfig {
-    /// Smoothed round-trip times in it: 2.
+    /// PTO in units of SRTT: 2.
     pub srtts: u32,
-    /// PTO before the first sample: 1 s.
+    /// PTO before the first RTT sample: 1 s.
     pub initial: Interval,
-    /// `TLP.max_ack_delay`, put on top while one segment is in flight. The RFC
-    /// leaves its value open; Linux takes 200 ms.
+    /// `TLP.max_ack_delay`, added to the PTO while one segment is in flight. The RFC gives no
+    /// value; Linux uses 200 ms.
     pub max_ack_delay: Interval,
 }
 
@@ -173,19 +169,19 @@ impl Default for TlpConfig {
     }
 }
 
-/// Detection of spurious retransmissions, by any of three methods: the first that finds one counts.
+/// Detection of spurious retransmissions by up to three methods. The first that detects one undoes
+/// the reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Undo {
-    /// The peer reported every retransmission as a duplicate by D-SACK, which is
-    /// its [`ReceiverConfig::dsack`](super::ReceiverConfig::dsack) (RFC 2883, RFC 3708; as Linux).
+    /// D-SACK: the peer reported every retransmission as a duplicate (RFC 2883, RFC 3708; as in
+    /// Linux). Needs [`ReceiverConfig::dsack`](super::ReceiverConfig::dsack) at the peer.
     pub dsack: bool,
-    /// The first ACK of new data echoes a timestamp from before the
-    /// retransmission (Eifel, RFC 3522, with the response of RFC 4015). Needs
-    /// timestamps.
+    /// Eifel: the first ACK of new data echoes a timestamp older than the retransmission (RFC 3522,
+    /// with the response of RFC 4015). Needs timestamps.
     pub eifel: bool,
-    /// After a time-out new data goes before retransmissions, and the ACKs of
-    /// what was not sent again tell that it was spurious (F-RTO, RFC 5682, with
-    /// the response of RFC 4015).
+    /// F-RTO: after a time-out new data is sent before further retransmissions. ACKs of segments
+    /// that were sent once show that the time-out was spurious (RFC 5682, with the response of RFC
+    /// 4015).
     pub frto: bool,
 }
 
@@ -229,13 +225,13 @@ impl Undo {
     }
 }
 
-/// Assumed cause of a loss (SCPS-TP, CCSDS 714.0-B).
+/// Assumed cause of losses (SCPS-TP, CCSDS 714.0-B).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AssumeLoss {
-    /// A full queue: the window is reduced.
+    /// Full queues: a loss reduces the window.
     Congestion,
-    /// The medium: what is lost is sent again, and the window stays, after a
-    /// time-out as well.
+    /// The medium: lost data is retransmitted without a reduction of the window, also after a
+    /// time-out.
     Corruption,
 }
 
@@ -244,20 +240,20 @@ pub enum AssumeLoss {
 pub enum Eln {
     /// None.
     Off,
-    /// The receiver is told by the network of each loss and its cause
-    /// ([`crate::Connection::on_loss_notice`]), and marks its ACKs.
+    /// The network notifies the receiver of each loss and its cause
+    /// ([`crate::Connection::on_loss_notice`]), and the receiver marks its ACKs.
     Oracle,
-    /// The receiver looks at segments that fail the checksum, and asks for them
-    /// by marked ACKs at once ([`crate::Connection::on_damaged`]).
+    /// The receiver reads the headers of segments that fail the checksum, and requests these
+    /// segments at once by marked ACKs ([`crate::Connection::on_damaged`]).
     Checksum,
-    /// The receiver does nothing: an agent on the path marks its ACKs.
+    /// An agent on the path marks the receiver's ACKs.
     Agent,
 }
 
 /// Effect of a partial acknowledgment on the retransmission timer (west1997, 3.4 and 4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PartialAck {
-    /// Restarts the timer, without backoff.
+    /// Restarts the timer without backoff.
     Restart,
     /// Sets the timer to this time.
     Constant(Interval),
@@ -265,28 +261,26 @@ pub enum PartialAck {
     BackOff,
 }
 
-/// Guards against multiple fast retransmits after a time-out (RFC 6582).
+/// Guard against a second fast retransmit after a time-out (RFC 6582).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Careful {
-    /// Fast retransmit whenever the ACK covers at least `recover` ("less
-    /// careful", RFC 2582, 5).
+    /// Fast retransmit if the ACK covers at least `recover` ("less careful", RFC 2582, 5).
     Less,
-    /// Only when the ACK covers more than `recover` (RFC 6582, 3.2 step 2).
+    /// Fast retransmit only if the ACK covers more than `recover` (RFC 6582, 3.2, step 2).
     Plain,
-    /// In addition the ACK heuristic of RFC 6582, 4.1.
+    /// As `Plain`, or if the ACK heuristic of RFC 6582, 4.1, indicates a loss.
     AckHeuristic,
-    /// In addition the timestamp heuristic of RFC 6582, 4.2.
+    /// As `Plain`, or if the timestamp heuristic of RFC 6582, 4.2, indicates a loss.
     TimestampHeuristic,
 }
 
-/// Window at the end of a NewReno recovery, the full acknowledgment of RFC 6582,
-/// 3.2, step 3. `FlightSize` is that of this moment.
+/// Window at the full acknowledgment that ends a NewReno recovery (RFC 6582, 3.2, step 3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NewRenoExit {
-    /// Option 1: min(ssthresh, max(`FlightSize`, SMSS) + SMSS). Where little is in
-    /// flight, no burst, and slow start from there.
+    /// Option 1: min(ssthresh, max(`FlightSize`, SMSS) + SMSS). If little is in flight this avoids
+    /// a burst, and slow start follows.
     FlightSize,
-    /// Window of RFC 3782, 3, step 5: min(ssthresh, `FlightSize` + SMSS).
+    /// RFC 3782, 3, step 5: min(ssthresh, `FlightSize` + SMSS).
     FlightSizeRfc3782,
     /// Option 2: ssthresh, as after Reno's fast recovery.
     Ssthresh,

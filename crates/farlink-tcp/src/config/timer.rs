@@ -6,43 +6,41 @@ use crate::time::Interval;
 /// The timer axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RtoConfig {
-    /// Computation of the time-out from samples.
+    /// Computation of the RTO from RTT samples.
     pub algorithm: RtoAlgorithm,
-    /// Time-out before the first sample.
+    /// RTO before the first sample.
     pub initial: Interval,
     /// Least time-out.
     pub min: Interval,
     /// Greatest time-out, backoff included.
     pub max: Interval,
-    /// Clock of samples and timers: 500 ms for the BSD slow timer; zero is
-    /// exact. A sample is the number of ticks that passed, and a timer goes
-    /// off on a tick.
+    /// Granularity of samples and timers: 500 ms for the BSD slow timer; zero is exact. A sample is
+    /// the number of ticks that passed, and timers expire on a tick.
     pub tick: Interval,
-    /// Effect of a time-out on the next one.
+    /// Effect of a time-out on the next RTO.
     pub backoff: Backoff,
-    /// Any ACK of new data ends the backoff, not a sample only.
+    /// Ends the backoff at any ACK of new data. If false, only an RTT sample ends it.
     pub ack_ends_backoff: bool,
-    /// Thin streams do not back off.
+    /// Thin streams (few segments in flight) do not back off.
     pub thin_linear: bool,
     /// Segments that are timed.
     pub sampling: Sampling,
-    /// Set if SACKed data give a sample, as in Linux: where the acknowledged data give none,
-    /// because there are none or they were sent twice, the first newly SACKed segment that was sent
-    /// once gives one.
+    /// Takes an RTT sample from SACKed data, as in Linux. If the acknowledged data gives no sample
+    /// (none is new, or it was retransmitted), the first newly SACKed segment that was sent once
+    /// gives one.
     pub from_sack: bool,
-    /// Time-outs computed from samples are rounded to the nearest multiple of this,
-    /// and are one of it at least; zero does not round. Samples and timers stay
-    /// exact, unlike with `tick`.
+    /// Unit to whose nearest multiple (at least one unit) an RTO computed from samples is rounded;
+    /// zero does not round. Unlike with `tick`, samples and timers stay exact.
     pub round: Interval,
-    /// Karn's algorithm (Karn and Partridge 1987): what was sent twice gives no
-    /// sample. Without, the one segment that is timed goes on being timed from
-    /// when it first left. Counts with [`Sampling::OnePerRtt`] without timestamps.
+    /// Karn's algorithm (Karn and Partridge 1987): retransmitted segments give no sample. If false,
+    /// a timed segment is measured from its first transmission. Effective only with
+    /// [`Sampling::OnePerRtt`] and without timestamps.
     pub karn: bool,
-    /// SRTT and deviation before the first sample, which moves them by the gains as
-    /// any other does; without, the first sample sets them.
+    /// SRTT and deviation before the first sample, which then updates them like any other. If
+    /// `None`, the first sample sets them.
     pub start: Option<(Interval, Interval)>,
-    /// Put on top of each time-out that is computed from samples, after its backoff
-    /// and below the maximum (FreeBSD: `tcp_rexmit_slop`).
+    /// Time added to each RTO computed from samples, after backoff and before the maximum applies
+    /// (FreeBSD: `tcp_rexmit_slop`).
     pub slop: Interval,
 }
 
@@ -69,7 +67,7 @@ impl Default for RtoConfig {
     }
 }
 
-/// Computation of a time-out from round-trip samples.
+/// Computation of the RTO from RTT samples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RtoAlgorithm {
     /// SRTT = alpha SRTT + (1 - alpha) R; RTO = beta SRTT (RFC 793, 3.7).
@@ -90,32 +88,33 @@ pub enum RtoAlgorithm {
         /// Deviation coefficient: 4 (2 in the first edition of the paper).
         k: u32,
     },
-    /// RFC 6298, 2: the same estimator with max(G, 4 RTTVAR).
+    /// RFC 6298, 2: the same estimator with RTO = SRTT + max(G, 4 RTTVAR).
     Rfc6298 {
         /// Clock granularity G.
         granularity: Interval,
     },
-    /// Linux (Sarolahti and Kuznetsov 2002, 4): RTO = SRTT + the greatest of
-    /// 4 RTTVAR in the last round trip, which is no less than
-    /// [`RtoConfig::min`] and falls by a quarter a round trip. A sample far
-    /// below SRTT raises RTTVAR by an eighth of what one above it would.
+    /// Linux (Sarolahti and Kuznetsov 2002, 4): RTO = SRTT + the maximum of 4 RTTVAR during the
+    /// last round. That maximum is at least [`RtoConfig::min`], and falls by a quarter of the
+    /// excess per round. A sample far below SRTT raises RTTVAR by an eighth of what an equal error
+    /// above SRTT would.
     Linux,
 }
 
-/// Effect of a time-out on the next one.
+/// Effect of a time-out on the next RTO.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backoff {
-    /// Doubles, up to the maximum (RFC 6298, 5.5).
+    /// The RTO doubles, up to the maximum (RFC 6298, 5.5).
     Exponential,
     /// Stays as it is.
     None,
 }
 
-/// Segments that are timed. Retransmitted segments never are without timestamps (Karn's algorithm).
+/// Segments that give RTT samples. Without timestamps retransmitted segments never do (Karn's
+/// algorithm).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sampling {
     /// One segment at a time (RFC 793; 4.3BSD).
     OnePerRtt,
-    /// Every segment, as Linux does without timestamps.
+    /// Every segment, as in Linux without timestamps.
     EverySegment,
 }

@@ -1,38 +1,35 @@
-//! Rules of the congestion window.
+//! Settings of the congestion window.
 
 use crate::congestion::ByteCounting;
 use crate::ratio::Ratio;
 
-/// Rules of the congestion window, whatever the algorithm.
+/// Settings of the congestion window that apply to every algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowConfig {
-    /// Window at the start of the connection, in segments.
+    /// Initial window.
     pub initial: InitialWindow,
-    /// Slow-start threshold at the start, in bytes; `None` is unlimited.
+    /// Initial ssthresh in bytes; `None` is unlimited.
     pub initial_ssthresh: Option<u64>,
-    /// The congestion window grows only while it is in use: full or holding data
-    /// back in the last window of data, or in slow start at least half full, which
-    /// is the rule of Linux (`tcp_is_cwnd_limited`); the principle is that of RFC
-    /// 2861, 3, and RFC 9002, 7.8. RFC 7661 has another rule. Without it every ACK of new data counts (RFC 5681, 3.1 as it
-    /// stands).
+    /// Lets cwnd grow only while it is used, by the rule of Linux (`tcp_is_cwnd_limited`): cwnd
+    /// stopped the sender during the last window of data, or in slow start at least half of it was
+    /// in flight. The principle is that of RFC 2861, 3, and RFC 9002, 7.8; RFC 7661 has another
+    /// rule. If false, every ACK of new data counts (RFC 5681, 3.1).
     pub cwnd_validation: bool,
-    /// Upper bound of the congestion window.
+    /// Upper bound of cwnd.
     pub cwnd_limit: CwndLimit,
-    /// Segments leave evenly over the round trip, at a multiple of window over
-    /// SRTT, where the congestion control has no rate of its own.
+    /// Paces segments at a multiple of cwnd / SRTT, unless the congestion control has its own rate.
     pub pacing: Option<Pacing>,
-    /// Value of an ACK where the window grows by ACKs ([`crate::congestion::Input::ByteCounting`]).
+    /// Growth of cwnd per ACK, for algorithms that grow by ACKs
+    /// ([`crate::congestion::Input::ByteCounting`]).
     pub byte_counting: ByteCounting,
-    /// Restart from the initial window after an idle time of one RTO
-    /// (RFC 5681, 4.1).
+    /// Restart from the initial window after an idle time of one RTO (RFC 5681, 4.1).
     pub idle_restart: bool,
-    /// Such a restart halves the window once for each RTO of the idle time, not below
-    /// the initial window, and leaves ssthresh at three quarters of the window before
-    /// at least, as Linux does (`tcp_cwnd_restart`).
+    /// Halves cwnd in that restart once per RTO of idle time, down to the initial window, and
+    /// raises ssthresh to at least 3/4 of the previous cwnd, as in Linux (`tcp_cwnd_restart`).
     pub idle_decay: bool,
-    /// Time-outs of a SYN or SYN-ACK after which the connection begins with one
-    /// segment, at least 1. RFC 5681, 3.1, wants it after the first, Linux does it
-    /// after the second, because a time-out of 1 s (RFC 6298) is often too short.
+    /// Number of time-outs of a SYN or SYN-ACK (at least 1) after which the connection begins with
+    /// one segment. It is 1 in RFC 5681, 3.1, and 2 in Linux, because the RTO of 1 s (RFC 6298) is
+    /// often too short.
     pub lost_syns: u32,
 }
 
@@ -52,7 +49,7 @@ impl Default for WindowConfig {
     }
 }
 
-/// Window before the first acknowledgment.
+/// Initial window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InitialWindow {
     /// Number of segments.
@@ -62,7 +59,7 @@ pub enum InitialWindow {
 }
 
 impl InitialWindow {
-    /// In bytes for this MSS.
+    /// Returns the initial window in bytes for this MSS.
     pub fn bytes(self, mss: u32) -> u64 {
         let mss = u64::from(mss);
         match self {
@@ -72,20 +69,19 @@ impl InitialWindow {
     }
 }
 
-/// Pacing of a TCP that has a window alone, as Linux does it
-/// (`tcp_update_pacing_rate`): no segment leaves sooner than its size over
-/// ratio x window / SRTT after the one before. The first ten of a connection are
-/// not paced.
+/// Pacing for a congestion control without its own rate, as in Linux (`tcp_update_pacing_rate`).
+/// After a segment of `n` bytes the next waits n SRTT / (ratio cwnd). The first ten segments of a
+/// connection are not paced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pacing {
-    /// The ratio while the window is below half the slow-start threshold.
+    /// Ratio while cwnd is below ssthresh / 2.
     pub slow_start: Ratio,
-    /// The ratio after that.
+    /// Ratio otherwise.
     pub avoidance: Ratio,
 }
 
 impl Default for Pacing {
-    /// `tcp_pacing_ss_ratio` = 200 and `tcp_pacing_ca_ratio` = 120 of Linux.
+    /// Linux: `tcp_pacing_ss_ratio` = 200 and `tcp_pacing_ca_ratio` = 120 (in percent).
     fn default() -> Self {
         Self {
             slow_start: Ratio::new(2, 1),
@@ -94,11 +90,11 @@ impl Default for Pacing {
     }
 }
 
-/// Upper bound of the congestion window, without recovery's inflation.
+/// Upper bound of cwnd, without recovery's inflation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CwndLimit {
     /// Nothing (RFC 5681).
     None,
-    /// The largest window that the peer ever offered: more could never be used.
+    /// Largest window that the peer ever offered; a larger cwnd could not be used.
     ReceiveWindow,
 }

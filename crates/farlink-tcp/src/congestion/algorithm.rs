@@ -155,8 +155,8 @@ impl Control {
 
     /// Returns the control with one parameter changed. For rows of the table of variants.
     ///
-    /// // # Panics
-    /// // If there is no parameter `name` or the value is out of range. The rows are constants, and
+    /// # Panics
+    /// If there is no parameter `name` or the value is out of range. The rows are constants, and
     /// a test builds each.
     #[must_use]
     pub fn with(mut self, name: &str, setting: Setting) -> Self {

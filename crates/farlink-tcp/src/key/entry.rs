@@ -1,4 +1,4 @@
-//! Entry of a key, and the macro that makes a list of them.
+//! Entry of a key, and the macro for a list of entries.
 
 use super::value::{Kind, Value};
 use crate::config::Config;
@@ -6,58 +6,57 @@ use crate::config::Config;
 /// A key.
 #[derive(Debug)]
 pub struct Key {
-    /// Name in scenarios: a bare word.
+    /// Name in scenarios, in lower case without spaces.
     pub name: &'static str,
-    /// Meaning, with its source; a line for each line of the entry.
+    /// Meaning with its source; line breaks are those of the entry.
     pub doc: &'static str,
     /// Range of values.
     pub kind: Kind,
-    /// Condition of the key where [`Self::get`] may find nothing.
+    /// Condition under which [`Self::get`] returns a value.
     pub needs: Option<&'static str>,
-    /// Configurations that ignore the key although it is present.
+    /// Configurations that have the key but ignore it.
     pub idle: Option<Idle>,
     pub(super) get: fn(&Config) -> Option<Value>,
     pub(super) set: fn(&mut Config, Value),
 }
 
-/// A recovery or a congestion control that has no use for a key. Others have: a
-/// scenario that is run with several TCPs may hold it.
+/// Condition for a key to have an effect. A scenario may set such a key anyway, because other TCPs
+/// that run in it may use the key.
 #[derive(Debug)]
 pub struct Idle {
     /// Returns whether this configuration uses the key.
     pub counts: fn(&Config) -> bool,
-    /// Configurations that use the key.
+    /// Description of the configurations that use the key.
     pub needs: &'static str,
 }
 
 impl Key {
-    /// The value in a configuration; `None` where it means nothing.
+    /// Returns the value in a configuration; `None` if the key does not apply.
     pub fn get(&self, config: &Config) -> Option<Value> {
         (self.get)(config)
     }
 
-    /// Puts a value into a configuration; where it means nothing, nothing changes.
-    /// Keys are set in the order of [`all`](super::all): what others depend on comes first.
+    /// Sets the value in a configuration; does nothing if the key does not apply. Keys must be set
+    /// in the order of [`all`](super::all), because some depend on earlier ones.
     ///
     /// # Panics
-    /// If [`Self::kind`] does not allow the value, which whoever reads one asks first.
+    /// If [`Self::kind`] does not allow the value. Readers check it first.
     pub fn set(&self, config: &mut Config, value: Value) {
         assert!(self.kind.allows(value), "{} = {value:?}", self.name);
         (self.set)(config, value);
     }
 }
 
-/// Makes the list of the keys of a subject. An entry is
+/// Defines the list of keys of a subject. The form of an entry is
 ///
 /// ```text
-/// /// What it is.
+/// /// Meaning.
 /// name: kind => field, needs "what", idle IDLE;
 /// ```
 ///
-/// where the last two are left out if there is nothing to say. The field is `[path]`
-/// of a field of [`Config`]; or `(|c| place)`, where the place is an
-/// `Option<&mut Field>`, none where the key means nothing; or `{ get |c| value; set
-/// |c, v| ...; }`, where the value is an `Option<Value>`.
+/// `needs` and `idle` are optional. The field is `[path]` of a field of [`Config`]; or `(|c|
+/// place)`, where the place is an `Option<&mut Field>` that is `None` if the key does not apply; or
+/// `{ get |c| value; set |c, v| ...; }`, where the value is an `Option<Value>`.
 macro_rules! keys {
     ($($(#[doc = $doc:literal])* $name:ident: $kind:expr => $field:tt
         $(, needs $needs:expr)? $(, idle $idle:expr)?;)*) => {
@@ -76,7 +75,7 @@ macro_rules! keys {
     (@get [$($path:ident).+]) => { |config| Some($crate::key::Field::value(&config.$($path).+)) };
     (@get (|$c:ident| $place:expr)) => {
         |config| {
-            // A place to read from is also one to write to, which here is a copy.
+            // The place needs a mutable configuration, so reading uses a copy.
             let $c: &mut $crate::config::Config = &mut config.clone();
             $place.map(|field| $crate::key::Field::value(&*field))
         }

@@ -1,13 +1,12 @@
-//! The keys of a TCP: one entry for each parameter of [`Config`] that can be chosen.
+//! Keys of a TCP: one entry for each parameter of [`Config`] that a user can choose.
 //!
-//! An entry says all there is to say of its key: name, meaning, what it may be, where
-//! it stands in [`Config`] and what it needs so that it is not ignored. Whoever reads
-//! scenarios or packet scripts, prints tables, writes the schema or draws random
-//! configurations goes by these entries, so that a new key is its entry and its use.
+//! An entry has the key's name, meaning, range, place in [`Config`] and conditions. The readers of
+//! scenarios and packet scripts, the printed tables, the schema and random tests use these entries.
+//! A new key therefore needs only its entry and its use.
 //!
-//! What is chosen by name from another table has no entry here: the variant
-//! ([`crate::variant`]), the profile ([`crate::profile`]) and the congestion control
-//! with its parameters ([`crate::congestion`]).
+//! The variant ([`crate::variant`]), the profile ([`crate::profile`]) and the congestion control
+//! with its parameters ([`crate::congestion`]) are chosen by name from their own tables, and have
+//! no entries here.
 
 mod entry;
 mod lifetime;
@@ -26,7 +25,7 @@ pub use value::{Field, Kind, Value, Word};
 use crate::config::{ByteCounting, Config, PrrBound, Recovery, RtoAlgorithm, Undo};
 use crate::congestion::{self, Input, uses_input};
 
-/// The keys by subject, in the order in which they are set and shown.
+/// Keys by subject, in the order in which they are set and printed.
 pub static SUBJECTS: [(&str, &[Key]); 7] = [
     ("segments", segments::KEYS),
     ("receiver", receiver::KEYS),
@@ -42,13 +41,13 @@ pub fn all() -> impl Iterator<Item = &'static Key> {
     SUBJECTS.iter().flat_map(|(_, keys)| *keys)
 }
 
-/// The key of this name.
+/// Returns the key with this name.
 pub fn lookup(name: &str) -> Option<&'static Key> {
     all().find(|key| key.name == name)
 }
 
-/// Takes from a configuration what is left without what it goes by after keys were
-/// set, since a row or a profile had it for another recovery or receiver.
+/// Switches off settings of a row or profile that no longer work after keys were set, because the
+/// keys chose another recovery or receiver.
 pub fn settle(config: &mut Config) {
     let sack = matches!(config.recovery, Recovery::Sack { .. });
     config.window.idle_decay &= config.window.idle_restart;
@@ -68,8 +67,8 @@ pub fn settle(config: &mut Config) {
     }
 }
 
-/// PRR of a configuration, without that which a row or a profile has for another congestion
-/// control.
+/// Returns the PRR bound of a configuration, or `None` if the congestion control owns the recovery
+/// window.
 pub fn prr_in_use(config: &Config) -> Option<PrrBound> {
     match config.recovery {
         Recovery::Sack { prr, .. } => prr.filter(|_| reduces_by_prr(config)),
@@ -78,7 +77,7 @@ pub fn prr_in_use(config: &Config) -> Option<PrrBound> {
 }
 
 /// Returns the methods of [`Config::undo`] that can work: their option is on, the timer is not the
-/// fine clock of Vegas, and the congestion control can undo.
+/// fine time-out of Vegas, and the congestion control supports undo.
 pub fn able_to_undo(config: &Config) -> Undo {
     let able = congestion::can_undo(&config.congestion);
     Undo {
@@ -105,7 +104,7 @@ mod tests {
         assert!(lookup("variant").is_none());
     }
 
-    /// A key's value is within its range, and setting the value again changes nothing.
+    /// For each row and key: the value is within the range, and setting it again changes nothing.
     #[test]
     fn every_row_says_its_values_and_takes_them_back() {
         for row in VARIANTS {
@@ -123,7 +122,7 @@ mod tests {
         }
     }
 
-    /// Keys that are there where nothing is shown of them: without a value there is none.
+    /// Returns whether a key may have no value although it applies.
     fn optional(key: &Key) -> bool {
         let names = [
             "receive_window_max",

@@ -1,4 +1,4 @@
-//! Keys of the assumed cause of losses, and of the path's notices.
+//! Keys of the assumed cause of losses, and of notices of nodes on the path.
 
 use super::entry::keys;
 use super::value::{Kind, Value, Word, words};
@@ -6,9 +6,9 @@ use crate::config::{AssumeLoss, Eln, PartialAck};
 use crate::time::Interval;
 
 words! { ASSUME_LOSS: AssumeLoss {
-    /// A full queue: the window is reduced.
+    /// Full queues: a loss reduces the window.
     "congestion" Congestion,
-    /// The medium: the window stays.
+    /// The medium: a loss does not reduce the window.
     "corruption" Corruption,
 } }
 
@@ -17,7 +17,7 @@ words! { ELN: Eln {
     "off" Off,
     /// The network notifies the receiver of the cause of each loss.
     "oracle" Oracle,
-    /// The receiver uses packets that fail the TCP checksum.
+    /// The receiver requests packets that fail the TCP checksum by marked ACKs.
     "checksum" Checksum,
     /// An agent at a router marks the ACKs; needs such an agent.
     "agent" Agent,
@@ -30,10 +30,10 @@ const PARTIAL_ACK: &[Word] = &[
     Word("backoff", "The timer backs off and restarts."),
 ];
 
-/// Twice the settled time-out of the testbed (west1997, 4.2).
+/// Twice the steady-state RTO of the testbed (west1997, 4.2).
 const PARTIAL_ACK_TIMER: Interval = Interval::from_secs(2);
 
-/// The word of an answer to partial acknowledgments.
+/// Returns the word for a setting of partial acknowledgments.
 fn word(answer: Option<PartialAck>) -> Value {
     Value::Choice(match answer {
         None => "off",
@@ -66,14 +66,15 @@ keys! {
             };
         };
     };
-    /// Retransmission timer after a partial acknowledgment.
+    /// RTO after a partial acknowledgment.
     ackp_timer: Kind::seconds(3600) => (|c| match &mut c.notices.ackp {
         Some(PartialAck::Constant(timer)) => Some(timer),
         _ => None,
     }), needs "ackp = \"constant\"";
-    /// Segments that drew a partial acknowledgment give no round-trip sample.
+    /// Segments that caused a partial acknowledgment give no RTT sample.
     ackp_karn: Kind::Flag => (|c| c.notices.ackp.map(|_| &mut c.notices.ackp_karn)), needs "ackp";
-    /// Negative acknowledgments of a base station (Balakrishnan et al. 1995): offered on
-    /// the SYN; what they name goes again and the window stays. Needs such an agent.
+    /// Negative acknowledgments of a base station (Balakrishnan et al. 1995), offered on the SYN.
+    /// The data that they name is retransmitted, and the window is not reduced. Needs such an
+    /// agent.
     nack: Kind::Flag => [notices.nack];
 }

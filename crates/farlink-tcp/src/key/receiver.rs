@@ -9,9 +9,9 @@ use crate::time::Interval;
 words! { SNACK: SnackForm {
     /// Not offered.
     "off" Off,
-    /// One hole for each ACK.
+    /// One hole per ACK.
     "short" Short,
-    /// A hole and a bit vector of the data behind it.
+    /// One hole, and a bit vector of the data above it.
     "long" Long,
 } }
 
@@ -20,7 +20,7 @@ words! { DUMMIES: DummyReply {
     "echo" Echo,
     /// Nothing.
     "ignore" Ignore,
-    /// Dummies are unknown: they count as duplicate data, and are acknowledged so.
+    /// An ACK as for duplicate data, from a receiver that does not support dummies.
     "plain" Plain,
 } }
 
@@ -70,7 +70,7 @@ fn delayed(waits: bool) -> Value {
     Value::Choice(if waits { "delayed" } else { "immediate" })
 }
 
-/// Delayed ACK, where there is any.
+/// Returns the settings of delayed ACKs, if they are on.
 fn delay(config: &mut Config) -> Option<&mut DelayedAck> {
     let ack = &mut config.receiver.delayed_ack;
     (!ack.max_delay.is_zero()).then_some(ack)
@@ -88,29 +88,28 @@ const KEEPS: Idle = Idle {
 keys! {
     /// Receive buffer, which is the largest window offered.
     receive_window: Kind::Size(1, 1 << 30) => [receiver.buffer];
-    /// Limit to which the receive buffer grows by itself as more data arrives in each round trip
-    /// (receive-window autotuning, as Linux does: its defaults amount to 64 KiB and 3 MiB of
-    /// window). Without it the buffer keeps its size.
+    /// Size to which the receive buffer grows automatically with the data rate (receive-window
+    /// autotuning, as in Linux, whose defaults amount to 64 KiB and 3 MiB of window). Without it
+    /// the buffer keeps its size.
     receive_window_max: Kind::Size(1, 1 << 30) => {
         get |c| c.receiver.buffer_max.map(Value::Size);
         set |c, v| c.receiver.buffer_max = Some(u64::of(v));
     };
-    /// The window begins at 64 KiB and opens by two bytes for each received byte, up to the whole
-    /// buffer. The buffer also has room for data out of order, as in Linux since 6.16.
+    /// The offered window starts at 64 KiB and grows by two bytes per received byte, up to the
+    /// whole buffer. The buffer has additional room for out-of-order data, as in Linux since 6.16.
     gradual_window: Kind::Flag => (|c| c.receiver.buffer_max.map(|_| &mut c.receiver.gradual_window)), needs "receive_window_max";
     /// Window scale (RFC 7323): "auto", "off" or a shift.
     window_scale: Kind::Or(SCALES, &Kind::Count(0, 14)) => [receiver.window_scale];
-    /// SACK option (RFC 2018): offered, and sent.
+    /// SACK option (RFC 2018): offered on the SYN, and sent in ACKs.
     sack: Kind::Flag => [receiver.sack];
-    /// Duplicates that arrive are reported in the first SACK block (D-SACK,
-    /// RFC 2883).
+    /// D-SACK (RFC 2883): reports duplicates in the first SACK block.
     dsack: Kind::Flag => (|c| c.receiver.sack.then_some(&mut c.receiver.dsack)), needs "sack = true";
-    /// SNACK option (SCPS-TP, CCSDS 714.0-B): offered, and sent in this form.
-    /// Not beside `sack = true`.
+    /// SNACK option (SCPS-TP, CCSDS 714.0-B) in this form: offered on the SYN, and sent in ACKs.
+    /// Excludes `sack = true`.
     snack: Kind::Choice(SNACK) => [receiver.snack];
-    /// Keep segments out of order at the receiver.
+    /// Keeps out-of-order segments at the receiver; if false, they are dropped.
     reassembly: Kind::Flag => [receiver.reassembly];
-    /// Longest time an ACK waits, or "off".
+    /// Maximum delay of an ACK, or "off".
     delayed_ack: Kind::Or(&[OFF], &Kind::Time(Interval::from_nanos(1), Interval::from_secs(10))) => {
         get |c| Some(match c.receiver.delayed_ack.max_delay {
             Interval::ZERO => Value::Choice(OFF.0),
@@ -119,34 +118,34 @@ keys! {
         set |c, v| match (v, delay(c)) {
             (Value::Choice(_), _) => c.receiver.delayed_ack = DelayedAck::OFF,
             (delay, Some(ack)) => ack.max_delay = Interval::of(delay),
-            // Over a row without delayed ACK the others start anew.
+            // If the row has no delayed ACKs, the other settings start from defaults.
             (delay, None) => c.receiver.delayed_ack = DelayedAck {
                 max_delay: Interval::of(delay),
                 ..DelayedAck::default()
             },
         };
     };
-    /// Number of full-sized segments after which an ACK is sent. With more than a window holds, the
-    /// delay alone decides.
+    /// Number of full-sized segments after which an ACK is sent. If a window has fewer segments,
+    /// only the delay applies.
     ack_every: Kind::Count(1, 1_000) => (|c| delay(c).map(|ack| &mut ack.every)), needs DELAYED;
-    /// Delayed ACKs leave on multiples of `delayed_ack`, as from the BSD fast
-    /// timer, instead of that long after the segment.
+    /// Sends delayed ACKs on multiples of `delayed_ack`, as the BSD fast timer does, instead of
+    /// `delayed_ack` after the segment.
     ack_heartbeat: Kind::Flag => (|c| delay(c).map(|ack| &mut ack.heartbeat)), needs DELAYED;
-    /// Number of first ACKs of data that leave at once. With `gradual_window`, so do ACKs of
-    /// segments that open the window, as in Linux.
+    /// Number of ACKs of data at the start that are sent at once. With `gradual_window`, ACKs of
+    /// segments that grow the window are sent at once too, as in Linux.
     ack_quick: Kind::Count(0, 1_000) => (|c| delay(c).map(|ack| &mut ack.quick)), needs DELAYED;
-    /// Acknowledgment of a segment that fills a hole.
+    /// Time of the ACK of a segment that fills a hole.
     ack_gap_fill: Kind::Choice(GAP_FILL) => {
         get |c| delays(c).then_some(delayed(c.receiver.delay_gap_fill));
         set |c, v| c.receiver.delay_gap_fill = v == delayed(true);
     }, needs DELAYED, idle KEEPS;
-    /// Acknowledgment of a segment that shows a hole, or that arrived before: its ACK is a
-    /// duplicate.
+    /// Time of the ACK of a segment above a hole, or of a duplicate segment. Such an ACK is a
+    /// duplicate ACK.
     dup_acks: Kind::Choice(DUP_ACKS) => {
         get |c| delays(c).then_some(delayed(c.receiver.delay_dup_acks));
         set |c, v| c.receiver.delay_dup_acks = v == delayed(true);
     }, needs DELAYED;
-    /// Reply of the receiver to dummy segments, which TCP Peach sends.
+    /// Receiver's reply to dummy segments, which TCP-Peach sends.
     dummies: Kind::Choice(DUMMIES) => {
         get |c| congestion::sends_dummies(&c.congestion).then_some(c.receiver.dummies.value());
         set |c, v| c.receiver.dummies = DummyReply::of(v);

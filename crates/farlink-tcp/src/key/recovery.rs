@@ -1,4 +1,4 @@
-//! Keys of the detection and repair of losses.
+//! Keys of loss detection and loss recovery.
 
 use super::entry::{Idle, keys};
 use super::value::{Field, Kind, Value, Word, words};
@@ -53,7 +53,7 @@ impl Field for Recovery {
         })
     }
 
-    /// With what each has unless other keys say otherwise.
+    /// Builds the recovery with default values for its other keys.
     fn of(value: Value) -> Self {
         let (fine_k, fine_granularity) = (4, Interval::ZERO);
         let newreno = |impatient| Self::NewReno {
@@ -83,49 +83,49 @@ impl Field for Recovery {
 }
 
 words! { CAREFUL: Careful {
-    /// Fast retransmit when the ACK covers at least `recover` (RFC 2582, 5).
+    /// Fast retransmit if the ACK covers at least `recover` (RFC 2582, 5).
     "less" Less,
-    /// Only when it covers more (RFC 6582, 3.2).
+    /// Fast retransmit only if the ACK covers more than `recover` (RFC 6582, 3.2).
     "plain" Plain,
-    /// With the ACK heuristic (RFC 6582, 4.1).
+    /// As "plain", or by the ACK heuristic (RFC 6582, 4.1).
     "ack" AckHeuristic,
-    /// With the timestamp heuristic (RFC 6582, 4.2).
+    /// As "plain", or by the timestamp heuristic (RFC 6582, 4.2).
     "timestamp" TimestampHeuristic,
 } }
 
 words! { NEWRENO_EXIT: NewRenoExit {
     /// min(ssthresh, max(FlightSize, SMSS) + SMSS): option 1 of RFC 6582.
     "flight" FlightSize,
-    /// min(ssthresh, FlightSize + SMSS), as RFC 3782 has it.
+    /// min(ssthresh, FlightSize + SMSS), as in RFC 3782.
     "flight-rfc3782" FlightSizeRfc3782,
     /// ssthresh: option 2, as after Reno's fast recovery.
     "ssthresh" Ssthresh,
 } }
 
 words! { RACK_RTT: RackRtt {
-    /// The last one sent (RFC 8985, 6.2, step 2).
+    /// Segment sent last (RFC 8985, 6.2, step 2).
     "latest" Latest,
-    /// The last one in sequence, of the acknowledged ones if there are any (Linux:
+    /// Segment last in sequence, among the acknowledged ones if there are any (Linux:
     /// `tcp_rack_advance`).
     "last-in-sequence" LastInSequence,
 } }
 
 words! { PRR_BOUND: PrrBound {
-    /// Delivered data, and one more segment at ACKs of new data that show no further loss (RFC
+    /// The bytes delivered, plus one segment at ACKs of new data that show no further loss (RFC
     /// 9937).
     "safe-ack" SafeAck,
-    /// Never more than was delivered (RFC 6937, PRR-CRB).
+    /// At most the bytes delivered (RFC 6937, PRR-CRB).
     "conservative" Conservative,
-    /// A segment more at each ACK (RFC 6937, PRR-SSRB).
+    /// The bytes delivered, plus one segment at each ACK (RFC 6937, PRR-SSRB).
     "slow-start" SlowStart,
 } }
 
 words! { REDUCE_FROM: ReduceFrom {
-    /// Sent and not cumulatively acknowledged (RFC 5681, 3.1; RFC 6675, 5).
+    /// Bytes sent and not cumulatively acknowledged, at most cwnd (RFC 5681, 3.1; RFC 6675, 5).
     "flight" FlightSize,
-    /// `FlightSize` to the letter, even if it exceeds the congestion window.
+    /// `FlightSize` without the limit of cwnd.
     "flight-unbounded" FlightSizeUnbounded,
-    /// `FlightSize` without data that is SACKed or presumed lost.
+    /// `FlightSize` minus data that is SACKed or marked lost.
     "pipe" Pipe,
     /// The congestion window (4.3BSD, Linux).
     "cwnd" Cwnd,
@@ -153,17 +153,18 @@ impl Field for Undo {
     }
 }
 
-/// PRR's bound, where there is PRR.
+/// Returns the bound of PRR, if PRR is on.
 fn bound(config: &mut Config) -> Option<&mut PrrBound> {
     config.recovery.prr_mut()?.as_mut()
 }
 
-/// RACK, where there is any.
+/// Returns the settings of RACK, if RACK is on.
 fn rack(config: &mut Config) -> Option<&mut RackConfig> {
     config.recovery.rack_mut()?.as_mut()
 }
 
-/// Returns whether the retransmission timer is the configured one, and not the fine clock of Vegas.
+/// Returns whether the retransmission timer uses the configured RTO and not the fine time-out of
+/// Vegas.
 pub(super) fn coarse_timeout(config: &Config) -> bool {
     !matches!(
         config.recovery,
@@ -174,7 +175,7 @@ pub(super) fn coarse_timeout(config: &Config) -> bool {
     )
 }
 
-/// Tail loss probes, where there are any.
+/// Returns the settings of tail loss probes, if they are on.
 fn tlp(config: &mut Config) -> Option<&mut TlpConfig> {
     rack(config)?.tlp.as_mut()
 }
@@ -204,8 +205,8 @@ const DUPACKS: Idle = Idle {
             with \"go-back-n\" nothing",
 };
 
-/// Returns whether PRR has a part in a recovery by SACK: a loss reduces the window, and the
-/// congestion control leaves that to recovery.
+/// Returns whether PRR can act in SACK recovery: losses reduce the window, and the congestion
+/// control leaves the reduction to recovery.
 pub(crate) fn reduces_by_prr(config: &Config) -> bool {
     config.assume_loss == AssumeLoss::Congestion
         && !congestion::owns_recovery_window(&config.congestion)
@@ -242,7 +243,7 @@ const PART: Idle = Idle {
 };
 
 keys! {
-    /// Repair of losses. "sack" needs the SACK option, "snack" the SNACK option.
+    /// Loss recovery. "sack" needs the SACK option, "snack" the SNACK option.
     recovery: Kind::Choice(RECOVERIES) => {
         get |c| Some(c.recovery.value());
         set |c, v| if c.recovery.value() != v {
@@ -269,7 +270,7 @@ keys! {
         Recovery::NewReno { careful, .. } => Some(careful),
         _ => None,
     }), needs NEWRENO;
-    /// The window at the end of a NewReno recovery (RFC 6582, 3.2, step 3).
+    /// Window at the end of a NewReno recovery (RFC 6582, 3.2, step 3).
     newreno_exit: Kind::Choice(NEWRENO_EXIT) => (|c| match &mut c.recovery {
         Recovery::NewReno { exit, .. } => Some(exit),
         _ => None,
@@ -279,8 +280,8 @@ keys! {
         Recovery::Sack { rescue, .. } => Some(rescue),
         _ => None,
     }), needs SACK, idle RESCUE;
-    /// Proportional Rate Reduction (RFC 9937): the window comes down to
-    /// ssthresh with the ACKs of the recovery, not at once.
+    /// Proportional Rate Reduction (RFC 9937): the window falls to ssthresh over the ACKs of a
+    /// recovery, not at once.
     prr: Kind::Flag => {
         get |c| match c.recovery {
             Recovery::Sack { prr, .. } => Some(prr.is_some().value()),
@@ -290,10 +291,10 @@ keys! {
             *prr = bool::of(v).then(|| prr.unwrap_or(PrrBound::SafeAck));
         };
     }, needs SACK, idle PRR;
-    /// Amount that PRR sends when losses have reduced the data in flight below ssthresh.
+    /// Bytes that PRR may send per ACK when losses have taken the data in flight below ssthresh.
     prr_bound: Kind::Choice(PRR_BOUND) => (|c| bound(c)), needs "prr = true", idle PRR;
-    /// RACK (RFC 8985): a segment is lost if it was sent a round trip and a reordering window
-    /// before a delivered one. Three duplicates above it no longer decide.
+    /// RACK (RFC 8985): a segment is lost if a segment sent later was delivered, and more than a
+    /// round trip and a reordering window passed since it was sent. Duplicate ACKs are not counted.
     rack: Kind::Flag => {
         get |c| match c.recovery {
             Recovery::Sack { rack, .. } => Some(rack.is_some().value()),
@@ -303,18 +304,17 @@ keys! {
             *rack = bool::of(v).then(|| rack.unwrap_or_default());
         };
     }, needs SACK;
-    /// Divisor in RACK's reordering window: the minimum round-trip time over this number
-    /// (RFC 8985, 6.2: 4), times a multiplier that D-SACK raises.
+    /// Divisor of RACK's reordering window: the minimum round-trip time over this number (RFC 8985,
+    /// 6.2: 4), times a multiplier that D-SACK raises.
     rack_reo_divisor: Kind::Count(1, 1_000) => (|c| rack(c).map(|rack| &mut rack.reo_divisor)), needs RACK;
-    /// Recoveries without a D-SACK after which that multiplier is 1 again
-    /// (RFC 8985, 6.2: 16).
+    /// Number of recoveries without a D-SACK after which the multiplier of the reordering window
+    /// returns to 1 (RFC 8985, 6.2: 16).
     rack_reo_persist: Kind::Count(1, 1_000_000) => (|c| rack(c).map(|rack| &mut rack.reo_persist)), needs RACK;
-    /// Time for which the least round-trip time counts.
+    /// Time after which a minimum round-trip time that was not measured again is replaced.
     rack_min_rtt_window: Kind::Time(Interval::from_millis(1), Interval::from_secs(86_400)) => (|c| rack(c).map(|rack| &mut rack.min_rtt_window)), needs RACK;
-    /// Segment whose round-trip time counts, where an ACK delivers several: what left that long and
-    /// a reordering window ago, before something delivered, is lost.
+    /// Segment, among those that an ACK delivers, whose round-trip time RACK uses.
     rack_rtt: Kind::Choice(RACK_RTT) => (|c| rack(c).map(|rack| &mut rack.rtt_from)), needs RACK;
-    /// Tail loss probes (RFC 8985, 7), on with `rack` unless written.
+    /// Tail loss probes (RFC 8985, 7). On by default with `rack`.
     tlp: Kind::Flag => {
         get |c| match c.recovery {
             Recovery::Sack { rack, .. } => rack.map(|rack| rack.tlp.is_some().value()),
@@ -324,44 +324,45 @@ keys! {
             *tlp = bool::of(v).then(|| tlp.unwrap_or_default());
         };
     }, needs RACK;
-    /// Smoothed round-trip times after which a probe leaves (RFC 8985, 7.2: 2).
+    /// Probe time-out in units of the smoothed round-trip time (RFC 8985, 7.2: 2).
     tlp_srtts: Kind::Count(1, 1_000) => (|c| tlp(c).map(|tlp| &mut tlp.srtts)), needs TLP;
-    /// Time-out of the probe before the first sample (RFC 8985, 7.2: 1 s).
+    /// Probe time-out before the first round-trip sample (RFC 8985, 7.2: 1 s).
     tlp_initial: Kind::Time(Interval::from_millis(1), Interval::from_secs(3600)) => (|c| tlp(c).map(|tlp| &mut tlp.initial)), needs TLP;
-    /// Added while one segment is in flight, for a delayed ACK.
+    /// Time added to the probe time-out while one segment is in flight, for a delayed ACK.
     tlp_max_ack_delay: Kind::seconds(60) => (|c| tlp(c).map(|tlp| &mut tlp.max_ack_delay)), needs TLP;
     /// Coefficient k of the deviation in the fine time-out, SRTT + max(G, k D).
     fine_k: Kind::Count(1, 1_000) => (|c| match &mut c.recovery {
         Recovery::Vegas { fine_k, .. } | Recovery::Snack { fine_k, .. } => Some(fine_k),
         _ => None,
     }), needs FINE;
-    /// G, the least that the fine time-out exceeds SRTT by.
+    /// G, the minimum margin of the fine time-out above SRTT.
     fine_granularity: Kind::seconds(3600) => (|c| match &mut c.recovery {
         Recovery::Vegas { fine_granularity, .. } | Recovery::Snack { fine_granularity, .. } => {
             Some(fine_granularity)
         }
         _ => None,
     }), needs FINE;
-    /// The retransmission timer is that of `timer`, and slow start follows it. Without, the fine
-    /// time-out also drives it: the first segment is retransmitted, as after any other loss
-    /// (leung1998, 6.2).
+    /// Uses the retransmission timer of `timer`, with slow start after a time-out. If false, the
+    /// retransmission timer uses the fine time-out. A time-out then retransmits the first segment,
+    /// and reduces the window like any other loss (leung1998, 6.2).
     coarse_timeout: Kind::Flag => (|c| match &mut c.recovery {
         Recovery::Vegas { coarse_timeout, .. } => Some(coarse_timeout),
         _ => None,
     }), needs "recovery = \"vegas\"";
-    /// Duplicate ACKs that mean a loss (RFC 5681, 3.2).
+    /// Number of duplicate ACKs that indicate a loss (RFC 5681, 3.2).
     dupack_threshold: Kind::Count(1, 1_000_000) => [dupack_threshold], idle DUPACKS;
     /// Limited transmit (RFC 3042).
     limited_transmit: Kind::Flag => [limited_transmit], idle super::window::WINDOW;
-    /// Base of the slow-start threshold after a loss.
+    /// Amount from which the slow-start threshold is computed after a loss.
     reduce_from: Kind::Choice(REDUCE_FROM) => [reduce_from], idle PART;
-    /// A time-out does not reduce the slow-start threshold where a loss or a mark of the
-    /// same window of data has reduced it and is still being repaired, as in Linux
-    /// (`tcp_enter_loss`); RFC 5681, 3.1, reduces it again.
+    /// Keeps the slow-start threshold at a time-out if a loss or mark of the same window of data
+    /// already reduced it and recovery still lasts, as in Linux (`tcp_enter_loss`). RFC 5681, 3.1,
+    /// reduces it again.
     reduce_once: Kind::Flag => [reduce_once], idle ONCE;
-    /// Detection of unneeded retransmissions; the window is then restored. "dsack": all were
-    /// reported as duplicates (RFC 2883, RFC 3708), which needs `dsack`. "eifel": an earlier
-    /// timestamp is echoed (RFC 3522, RFC 4015), which needs `timestamps`. "frto": ACKs arrive of
-    /// data that a time-out did not send again (RFC 5682, RFC 4015).
+    /// Methods that detect spurious retransmissions, after which the window is restored. "dsack":
+    /// the peer reported all retransmissions as duplicates (RFC 2883, RFC 3708), which needs
+    /// `dsack`. "eifel": an ACK echoes a timestamp older than the retransmission (RFC 3522, RFC
+    /// 4015), which needs `timestamps`. "frto": after a time-out ACKs cover segments that were sent
+    /// once (RFC 5682, RFC 4015).
     undo: Kind::Ways(UNDO) => [undo];
 }

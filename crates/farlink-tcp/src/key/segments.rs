@@ -1,4 +1,4 @@
-//! Keys of segments: sizes, and when a small one waits.
+//! Keys of segments: sizes, options, and Nagle's rule.
 
 use super::entry::keys;
 use super::value::{Field, Kind, LIMIT, Value, words};
@@ -13,33 +13,33 @@ words! { NAGLE: Nagle {
 words! { FAST_OPEN: FastOpen {
     /// Not used.
     "off" Off,
-    /// The first connection of a host to another asks for a cookie, later ones of
-    /// any flow have it.
+    /// The first connection between two hosts requests a cookie; later ones, of any flow, use it.
     "request" Request,
-    /// The hosts have met before: the first connection has it, too.
+    /// The client already has a cookie, so even the first connection uses it.
     "cookie" Cookie,
 } }
 
 keys! {
-    /// Largest segment, in bytes of data; 20 less over IPv6 if it is not written.
+    /// Largest segment, in bytes of data. Over IPv6 the default is 20 bytes less.
     mss: Kind::Size(28, 65_495) => {
         get |c| Some(Value::Size(c.mss.into()));
         set |c, v| c.mss = u64::of(v) as u32;
     };
-    /// Limit of the data that the application may have queued and not yet acknowledged.
+    /// Maximum amount of data that the application may have queued and the peer has not
+    /// acknowledged.
     send_buffer: LIMIT => {
         get |c| Some(Some(c.send_buffer).filter(|&n| n != u64::MAX).value());
         set |c, v| c.send_buffer = Option::of(v).unwrap_or(u64::MAX);
     };
     /// Timestamps option (RFC 7323).
     timestamps: Kind::Flag => [timestamps];
-    /// Explicit Congestion Notification (RFC 3168), if both ends have it: queues
-    /// with `mark` mark data instead of dropping it.
+    /// Explicit Congestion Notification (RFC 3168), if both ends support it. Queues with `mark`
+    /// mark data instead of dropping it.
     ecn: Kind::Flag => [ecn];
     /// Nagle's algorithm: the condition under which a partial segment waits. "rfc896": any data is
     /// unacknowledged (RFC 896; RFC 9293, 3.7.4). "minshall": another partial segment is
-    /// unacknowledged, so that the end of a large write leaves at once (as Linux). true leaves the
-    /// rule to the variant's row, false is "off".
+    /// unacknowledged, so that the end of a large write is sent at once (as in Linux). true keeps
+    /// the variant's rule, false is "off".
     nagle: Kind::Or(NAGLE, &Kind::Flag) => {
         get |c| Some(c.nagle.value());
         set |c, v| match v {
@@ -48,7 +48,7 @@ keys! {
             rule => c.nagle = Nagle::of(rule),
         };
     };
-    /// TCP Fast Open (RFC 7413): data on the SYN of a client that has the server's
-    /// cookie, which saves the round trip of the handshake.
+    /// TCP Fast Open (RFC 7413): a client that has the server's cookie sends data on its SYN, which
+    /// saves the round trip of the handshake.
     fast_open: Kind::Choice(FAST_OPEN) => [fast_open];
 }

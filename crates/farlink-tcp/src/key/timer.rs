@@ -1,4 +1,4 @@
-//! The retransmission timer: its estimator, its bounds and what starts it anew.
+//! Keys of the retransmission timer: estimator, bounds, restarts.
 
 use super::entry::{Idle, keys};
 use super::recovery::SACK;
@@ -27,7 +27,7 @@ impl Field for RtoAlgorithm {
         })
     }
 
-    /// With the constants of its source.
+    /// Builds the algorithm with the constants of its source.
     fn of(value: Value) -> Self {
         match value {
             Value::Choice("rfc793") => Self::Rfc793 {
@@ -79,16 +79,16 @@ fn backs_off(c: &Config) -> bool {
 
 const HOUR: Kind = Kind::seconds(3600);
 const MINUTE: Kind = Kind::seconds(60);
-/// Above 0 and below 1.
+/// Range above 0 and below 1.
 const WEIGHT: Kind = Kind::Ratio(Ratio::from_millionths(1), Ratio::from_millionths(999_999));
 const ANY_RATIO: Kind = Kind::Ratio(Ratio::from_millionths(0), Ratio::from_millionths(u32::MAX));
 
-/// Returns whether SACK recovery is used, whose scoreboard these keys need.
+/// Returns whether SACK recovery is in use, whose scoreboard these keys need.
 fn sack(config: &Config) -> bool {
     matches!(config.recovery, Recovery::Sack { .. })
 }
 
-/// Mean and deviation from before the first sample, for the estimator that has them.
+/// Returns SRTT and deviation before the first sample, if the estimator uses them.
 fn start(config: &mut Config) -> Option<&mut (Interval, Interval)> {
     match config.rto.algorithm {
         RtoAlgorithm::Jacobson { .. } => Some(config.rto.start.get_or_insert_default()),
@@ -103,39 +103,38 @@ const FAST: Idle = Idle {
 };
 
 keys! {
-    /// Computation of a time-out from round-trip samples.
+    /// Computation of the RTO from RTT samples.
     timer: Kind::Choice(TIMERS) => {
         get |c| Some(c.rto.algorithm.value());
         set |c, v| if c.rto.algorithm.value() != v {
             c.rto.algorithm = RtoAlgorithm::of(v);
         };
     };
-    /// Time-out before the first sample.
+    /// RTO before the first sample.
     rto_initial: HOUR => [rto.initial];
-    /// Least time-out; with `timer = "linux"` the least that it exceeds SRTT by.
+    /// Minimum RTO; with `timer = "linux"` the minimum of RTO - SRTT.
     rto_min: HOUR => [rto.min];
     /// Greatest time-out, backoff included.
     rto_max: HOUR => [rto.max];
-    /// Clock of samples and timers, such as "500 ms" for the BSD slow timer;
-    /// "0 s" is exact.
+    /// Granularity of samples and timers, such as "500 ms" for the BSD slow timer; "0 s" is exact.
     rto_tick: MINUTE => [rto.tick];
-    /// Time-outs computed from samples are rounded to the nearest multiple of this,
-    /// and are one of it at least (and not below `rto_min`), such as "500 ms"; "0 s"
-    /// does not round. Samples stay exact, so not beside `rto_tick`.
+    /// Unit to whose nearest multiple an RTO computed from samples is rounded, such as "500 ms".
+    /// The result is at least one unit and at least `rto_min`; "0 s" does not round. Samples stay
+    /// exact, so it excludes `rto_tick`.
     rto_round: MINUTE => [rto.round];
-    /// Added to each time-out from samples, after its backoff (FreeBSD: 200 ms).
+    /// Time added to each RTO computed from samples, after backoff (FreeBSD: 200 ms).
     rto_slop: MINUTE => [rto.slop];
-    /// Karn's algorithm: a segment sent twice gives no round-trip sample. Without, a timed segment
-    /// is timed from its first transmission, at any number of retransmissions. `karn = false` needs
-    /// `sampling = "one-per-rtt"`, and no timestamps.
+    /// Karn's algorithm: a retransmitted segment gives no RTT sample. If false, a timed segment is
+    /// measured from its first transmission. `karn = false` needs `sampling = "one-per-rtt"`, and
+    /// no timestamps.
     karn: Kind::Flag => [rto.karn];
-    /// Smoothed round-trip time before the first sample, which updates it as any other sample. The
-    /// first time-out is this plus `rto_k` times `rto_dev_initial`, which is required beside it.
+    /// SRTT before the first sample, which then updates it like any other sample. The first RTO is
+    /// `rto_srtt_initial` + `rto_k` `rto_dev_initial`; `rto_dev_initial` is required too.
     rto_srtt_initial: HOUR => {
         get |c| c.rto.start.map(|start| start.0.value());
         set |c, v| if let Some(start) = start(c) { start.0 = Interval::of(v) };
     }, needs JACOBSON;
-    /// Deviation before the first sample. It needs `rto_srtt_initial` beside it.
+    /// Deviation before the first sample. Needs `rto_srtt_initial`.
     rto_dev_initial: HOUR => {
         get |c| c.rto.start.map(|start| start.1.value());
         set |c, v| if let Some(start) = start(c) { start.1 = Interval::of(v) };
@@ -170,24 +169,24 @@ keys! {
         RtoAlgorithm::Rfc6298 { granularity } => Some(granularity),
         _ => None,
     }), needs RFC6298;
-    /// Effect of a time-out on the next one.
+    /// Effect of a time-out on the next RTO.
     backoff: Kind::Choice(BACKOFF) => [rto.backoff];
-    /// End the backoff at any ACK of new data, so that it counts time-outs in a row. Otherwise it
-    /// lasts until a segment that was sent once gives a sample (Karn; RFC 6298, 5.7).
+    /// Ends the backoff at any ACK of new data, so that it counts consecutive time-outs. If false,
+    /// the backoff lasts until a segment that was sent once gives a sample (Karn; RFC 6298, 5.7).
     ack_ends_backoff: Kind::Flag => (|c| backs_off(c).then_some(&mut c.rto.ack_ends_backoff)), needs "backoff = \"exponential\", and time-outs beside those of SYNs, which \"p-tcp\" has not";
-    /// Up to 6 time-outs in a row with less than 4 segments in flight do not back off, as
-    /// with Linux's `tcp_thin_linear_timeouts`; not after the end of the data was written.
+    /// Up to 6 consecutive time-outs with fewer than 4 segments in flight do not back off, as with
+    /// Linux's `tcp_thin_linear_timeouts`. Does not apply after the application has ended its data.
     thin_linear_timeouts: Kind::Flag => (|c| (c.rto.backoff == Backoff::Exponential).then_some(&mut c.rto.thin_linear)), needs "backoff = \"exponential\"";
     /// Segments that are timed.
     sampling: Kind::Choice(SAMPLING) => [rto.sampling];
-    /// Take a round-trip sample from SACKed data, as in Linux. If the acknowledged data give none,
-    /// because there are none or they were sent twice, the first newly SACKed segment that was sent
-    /// once gives one.
+    /// Takes an RTT sample from SACKed data, as in Linux. If the acknowledged data gives no sample
+    /// (none is new, or it was retransmitted), the first newly SACKed segment that was sent once
+    /// gives one.
     rtt_from_sack: Kind::Flag => (|c| sack(c).then_some(&mut c.rto.from_sack)), needs SACK;
-    /// Restart the retransmission timer at a fast retransmit, as BSD and Linux
-    /// do; RFC 6298 restarts it at ACKs of new data only.
+    /// Restarts the retransmission timer at a fast retransmit, as in BSD and Linux. RFC 6298
+    /// restarts it only at ACKs of new data.
     restart_on_retransmit: Kind::Flag => [restart_on_retransmit], idle FAST;
-    /// Restart the retransmission timer at an ACK without new data that SACKs data sent before the
-    /// last transmission of the first segment, as Linux does.
+    /// Restarts the retransmission timer, as in Linux, at an ACK without new data that SACKs data
+    /// sent before the last transmission of the first segment.
     restart_on_sack: Kind::Flag => (|c| sack(c).then_some(&mut c.restart_on_sack)), needs SACK;
 }

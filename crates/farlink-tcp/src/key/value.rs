@@ -1,5 +1,4 @@
-//! Values of keys: of what kind they are, what they may be, and the fields of
-//! [`crate::Config`] that hold them.
+//! Values of keys, their kinds and ranges, and the fields of [`crate::Config`] that hold them.
 
 use crate::ratio::Ratio;
 use crate::time::Interval;
@@ -17,15 +16,15 @@ pub enum Value {
     Time(Interval),
     /// Bytes.
     Size(u64),
-    /// A factor in whole millionths.
+    /// A factor in millionths.
     Ratio(Ratio),
-    /// Word of the kind's list.
+    /// A word of the kind's list.
     Choice(&'static str),
-    /// Some of these words, a bit for each, the first the lowest.
+    /// A set of these words as a bit mask; the lowest bit is the first word.
     Ways(&'static [Word], u8),
 }
 
-/// Range of a value, bounds included.
+/// Kind and range of a value; bounds are included.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Kind {
     /// Between two numbers.
@@ -36,24 +35,24 @@ pub enum Kind {
     Flag,
     /// Between two times.
     Time(Interval, Interval),
-    /// Between two numbers of bytes.
+    /// Between two sizes in bytes.
     Size(u64, u64),
     /// Between two factors.
     Ratio(Ratio, Ratio),
     /// Word from this list.
     Choice(&'static [Word]),
-    /// Word from this list, or a value of the other kind.
+    /// A word of this list, or a value of the other kind.
     Or(&'static [Word], &'static Kind),
-    /// Any of these words together, or none.
+    /// Any set of these words.
     Ways(&'static [Word]),
 }
 
-/// A word and what it stands for, in a sentence; nothing where the key says it.
+/// A word and its meaning in a sentence. The meaning is empty if the key's doc explains it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Word(pub &'static str, pub &'static str);
 
 impl Kind {
-    /// A time of up to so many seconds.
+    /// Returns the kind of times up to `most` seconds.
     pub const fn seconds(most: u64) -> Self {
         Self::Time(Interval::ZERO, Interval::from_secs(most))
     }
@@ -78,7 +77,7 @@ impl Kind {
         }
     }
 
-    /// The words that may be written; none for a quantity.
+    /// Returns the allowed words; none for a quantity.
     pub fn words(&self) -> &'static [Word] {
         match self {
             Self::Choice(words) | Self::Or(words, _) | Self::Ways(words) => words,
@@ -86,7 +85,7 @@ impl Kind {
         }
     }
 
-    /// The word of this name as a value.
+    /// Returns the value of the word `name`.
     pub fn word(&self, name: &str) -> Option<Value> {
         let word = self.words().iter().position(|word| word.0 == name)?;
         Some(match self {
@@ -96,20 +95,20 @@ impl Kind {
     }
 }
 
-/// A field of a configuration that a value stands for.
+/// A field of a configuration that a key reads and writes.
 pub trait Field: Sized {
-    /// The value that it has.
+    /// Returns the field as a value.
     fn value(&self) -> Value;
 
-    /// From a value that the kind of the key allows.
+    /// Builds the field from a value that the key's kind allows.
     ///
     /// # Panics
-    /// With a value of another kind, a mistake in the entry of the key, which a test
-    /// of the table finds.
+    /// If the value is of another kind. This is an error in the table of keys, and a test checks
+    /// every entry.
     fn of(value: Value) -> Self;
 }
 
-/// Fields that hold what one kind of value holds.
+/// Implements [`Field`] for types that correspond to one variant of [`Value`].
 macro_rules! fields {
     ($($field:ty: $value:ident),*) => {
         $(impl Field for $field {
@@ -129,7 +128,7 @@ macro_rules! fields {
 
 fields!(bool: Flag, u32: Count, Interval: Time, u64: Size, Ratio: Ratio);
 
-/// A number of bytes, or none of them: unlimited.
+/// A number of bytes; `None` is unlimited.
 impl Field for Option<u64> {
     fn value(&self) -> Value {
         self.map_or(Value::Choice(UNLIMITED.0), Value::Size)
@@ -146,10 +145,10 @@ impl Field for Option<u64> {
 /// No limit.
 pub(super) const UNLIMITED: Word = Word("unlimited", "");
 
-/// Bytes up to a limit, or "unlimited".
+/// A limit in bytes, or "unlimited".
 pub(super) const LIMIT: Kind = Kind::Or(&[UNLIMITED], &Kind::Size(1, 1 << 40));
 
-/// Gives the choices of a type their words: a list of that name, and the field.
+/// Defines the words of an enum: a list with this name, and its [`Field`] implementation.
 macro_rules! words {
     ($list:ident: $type:ty { $($(#[doc = $doc:literal])* $word:literal $choice:ident),* $(,)? }) => {
         pub(super) const $list: &[$crate::key::Word] =

@@ -1,4 +1,4 @@
-//! The congestion window: where it begins, what bounds it, and when it grows.
+//! Keys of the congestion window: initial value, bounds, growth.
 
 use super::entry::{Idle, keys};
 use super::value::{Field, Kind, LIMIT, Value, Word, words};
@@ -6,9 +6,9 @@ use crate::config::{ByteCounting, Config, CwndLimit, InitialWindow, Ratio};
 use crate::congestion::{Input, Setting, uses_input};
 
 words! { CWND_LIMIT: CwndLimit {
-    /// Nothing bounds it (RFC 5681).
+    /// No bound (RFC 5681).
     "none" None,
-    /// The largest window that the peer ever offered.
+    /// Largest window that the peer ever offered.
     "receive-window" ReceiveWindow,
 } }
 
@@ -52,7 +52,7 @@ impl Field for InitialWindow {
     }
 }
 
-/// Declares a key that matters only to congestion controls with this input.
+/// Declares the condition of keys that only congestion controls with this input use.
 macro_rules! input {
     ($name:ident, $input:ident, $needs:expr) => {
         pub(super) const $name: Idle = Idle {
@@ -98,16 +98,16 @@ const PACING: &str = "pacing = true";
 const RATIO: Kind = Kind::Ratio(Ratio::new(1, 10), Ratio::new(10, 1));
 
 keys! {
-    /// Let the congestion window grow only while it is in use; otherwise with every ACK of new data
-    /// (RFC 5681 to the letter). The window is in use if it was full in the last window of data,
-    /// and in slow start if at least half of it was, as in Linux (`tcp_is_cwnd_limited`; the
-    /// principle is that of RFC 2861, 3, and RFC 9002, 7.8).
+    /// Lets the congestion window grow only while it is used; if false, at every ACK of new data
+    /// (RFC 5681 to the letter). It is used if it stopped the sender during the last window of
+    /// data, or in slow start if at least half of it was in flight. This is the rule of Linux
+    /// (`tcp_is_cwnd_limited`); the principle is that of RFC 2861, 3, and RFC 9002, 7.8.
     cwnd_validation: Kind::Flag => [window.cwnd_validation], idle USE;
     /// Upper bound of the congestion window, without recovery's inflation.
     cwnd_limit: Kind::Choice(CWND_LIMIT) => [window.cwnd_limit], idle USE;
-    /// Segments leave evenly over the round trip, at a multiple of window over
-    /// SRTT, as from Linux with the qdisc fq. The first ten of a connection are not
-    /// paced. BBR, and Hybla with its own key, pace by rates of their own.
+    /// Spreads segments evenly over the round trip, at a multiple of window / SRTT, as Linux does
+    /// with the qdisc fq. The first ten segments of a connection are not paced. BBR, and Hybla with
+    /// its own key, pace at their own rates.
     pacing: Kind::Flag => {
         get |c| Some(c.window.pacing.is_some().value());
         set |c, v| c.window.pacing = bool::of(v).then(|| c.window.pacing.unwrap_or_default());
@@ -115,30 +115,31 @@ keys! {
     /// The multiple while the window is below half the slow-start threshold (Linux:
     /// `tcp_pacing_ss_ratio`).
     pacing_ss_ratio: RATIO => (|c| c.window.pacing.as_mut().map(|p| &mut p.slow_start)), needs PACING, idle PACED;
-    /// The multiple after that (Linux: `tcp_pacing_ca_ratio`).
+    /// The multiple otherwise (Linux: `tcp_pacing_ca_ratio`).
     pacing_ca_ratio: RATIO => (|c| c.window.pacing.as_mut().map(|p| &mut p.avoidance)), needs PACING, idle PACED;
-    /// Value of an ACK where the window grows by ACKs: "off" counts at most a segment, and in
-    /// congestion avoidance adds MSS * MSS / cwnd in whole bytes, at least one (RFC 5681). "acks"
-    /// carries fractions of a byte, so that a window of ACKs adds a segment. A number is L of RFC 3465: an ACK counts the bytes that it acknowledges, in slow start at most
-    /// L segments. "unlimited" is Linux's.
+    /// Growth of the window per ACK. "off": at most one segment in slow start; MSS * MSS / cwnd in
+    /// congestion avoidance, in whole bytes and at least one (RFC 5681). "acks": as "off", but
+    /// fractions of a byte add up, so that a window of ACKs adds one segment. A number is L of RFC
+    /// 3465: an ACK counts the bytes that it acknowledges, in slow start at most L segments.
+    /// "unlimited": as in Linux, without L.
     byte_counting: Kind::Or(COUNTINGS, &Kind::Count(1, 1_000)) => {
         get |c| uses_input(&c.congestion, Input::ByteCounting).then_some(c.window.byte_counting.value());
         set |c, v| c.window.byte_counting = ByteCounting::of(v);
     }, needs "a congestion control that grows by ACKs, which vegas, bbr and unlimited do not";
-    /// Window at the start: segments, or "rfc3390".
+    /// Initial window: segments, or "rfc3390".
     initial_window: Kind::Or(&[RFC3390], &Kind::Count(1, 1_000_000)) => [window.initial],
         idle INITIAL_WINDOW;
-    /// Slow-start threshold at the start.
+    /// Initial slow-start threshold.
     initial_ssthresh: LIMIT => [window.initial_ssthresh], idle SSTHRESH;
     /// Restart from the initial window after an idle time of one RTO
     /// (RFC 5681, 4.1).
     idle_restart: Kind::Flag => [window.idle_restart], idle IDLE;
-    /// Halve the window in the restart after idle once for each RTO of idle time, not below the
-    /// initial window. The slow-start threshold is at least three quarters of the window before, as
-    /// in Linux (`tcp_cwnd_restart`).
+    /// Halves the window once per RTO of idle time in the restart after an idle time, down to the
+    /// initial window. The slow-start threshold becomes at least three quarters of the previous
+    /// window, as in Linux (`tcp_cwnd_restart`).
     idle_decay: Kind::Flag => (|c| c.window.idle_restart.then_some(&mut c.window.idle_decay)),
         needs "idle_restart = true", idle IDLE;
-    /// Time-outs of a SYN or SYN-ACK after which the connection begins with one segment:
-    /// the first in RFC 5681, 3.1, the second in Linux (`tcp_init_transfer`).
+    /// Number of time-outs of a SYN or SYN-ACK after which the connection begins with one segment:
+    /// 1 in RFC 5681, 3.1, 2 in Linux (`tcp_init_transfer`).
     lost_syns: Kind::Count(1, 1_000_000) => [window.lost_syns], idle LOST;
 }

@@ -5,7 +5,7 @@ use crate::key::UNDO;
 use crate::key::Value::{Choice, Count, Flag, Size, Time, Ways};
 use crate::time::Interval;
 
-/// The base stack of FreeBSD with the settings that it comes with.
+/// The base TCP stack of FreeBSD with its default settings.
 pub static FREEBSD: Profile = Profile {
     name: "freebsd",
     summary: "the base stack of a current FreeBSD with the settings that it comes with",

@@ -5,7 +5,7 @@ use crate::key::UNDO;
 use crate::key::Value::{Choice, Count, Flag, Number, Size, Time, Ways};
 use crate::time::Interval;
 
-/// The TCP of a Linux kernel with the settings that it comes with.
+/// The TCP of a Linux kernel with its default settings.
 pub static LINUX: Profile = Profile {
     name: "linux",
     summary: "a current Linux kernel with the settings that it comes with",

@@ -1,24 +1,24 @@
-//! Profile of a family of stacks: its TCPs and the values of its keys.
+//! Profile of a family of stacks: its TCPs and key values.
 
 use crate::config::{Config, Undo};
 use crate::congestion::{self, Control};
 use crate::key;
 use crate::variant::{self, Variant};
 
-/// A family of TCPs that share everything but their window.
+/// A family of TCPs that differ only in their congestion control.
 #[derive(Debug)]
 pub struct Profile {
-    /// Name to choose it by, and prefix of a TCP's name ("linux-cubic").
+    /// Name in scenarios, and prefix of a TCP's name ("linux-cubic").
     pub name: &'static str,
     /// Summary in one line.
     pub summary: &'static str,
-    /// The versions that its values were read in.
+    /// Software versions from which the values were read.
     pub source: &'static str,
-    /// The TCPs that the kernel has and the table too; `None` for every row.
+    /// TCPs that both the kernel and the table have; `None` for every row.
     pub members: Option<&'static [Member]>,
-    /// TCP that is meant where none is named.
+    /// Default TCP of the family.
     pub usual: &'static str,
-    /// Values that differ from a row.
+    /// Values in which the family differs from a row.
     pub values: &'static [Value],
 }
 
@@ -27,24 +27,24 @@ pub struct Profile {
 pub struct Member {
     /// Name in the kernel.
     pub name: &'static str,
-    /// The row that has its window.
+    /// Row with the same congestion control.
     pub row: &'static str,
 }
 
 /// A value that a profile sets.
 #[derive(Debug)]
 pub struct Value {
-    /// Key of `[tcp]`, or `control.` with a congestion control and its parameter.
+    /// Key of `[tcp]`, or `control.`, a congestion control, a dot and its parameter.
     pub key: &'static str,
     /// Its value.
     pub value: key::Value,
-    /// Another value for the row with this congestion control.
+    /// Congestion control for which another value applies, and that value.
     pub except: Option<(&'static str, key::Value)>,
-    /// Source: file or setting, and the remaining differences.
+    /// Source (file or setting), and remaining differences.
     pub source: &'static str,
 }
 
-/// Makes an entry of a profile.
+/// Builds an entry of a profile.
 pub(super) const fn set(key: &'static str, value: key::Value, source: &'static str) -> Value {
     Value {
         key,
@@ -55,13 +55,13 @@ pub(super) const fn set(key: &'static str, value: key::Value, source: &'static s
 }
 
 impl Value {
-    /// Gives one congestion control another value.
+    /// Sets another value for one congestion control.
     pub(super) const fn but(mut self, control: &'static str, value: key::Value) -> Self {
         self.except = Some((control, value));
         self
     }
 
-    /// Returns congestion control and parameter, if it sets one.
+    /// Returns congestion control and parameter, if the entry sets a parameter.
     pub fn parameter(&self) -> Option<(&'static str, &'static str)> {
         self.key.strip_prefix("control.")?.split_once('.')
     }
@@ -80,8 +80,8 @@ impl Value {
 }
 
 impl Profile {
-    /// The row that has the window of the TCP of this name; `None` if the family
-    /// has no such TCP.
+    /// Returns the row with the congestion control of the TCP `name`; `None` if the family has no
+    /// such TCP.
     pub fn row(&self, name: &str) -> Option<&'static Variant> {
         let Some(members) = self.members else {
             return variant::lookup(name);
@@ -98,14 +98,14 @@ impl Profile {
         }
     }
 
-    /// The TCP of this name in full; `None` if the family has none.
+    /// Returns the complete configuration of the TCP `name`; `None` if the family has no such TCP.
     pub fn config(&self, name: &str) -> Option<Config> {
         let mut config = (self.row(name)?.config)();
         self.apply(&mut config);
         Some(config)
     }
 
-    /// Sets every value over a row.
+    /// Sets every value of the profile in the configuration of a row.
     pub fn apply(&self, config: &mut Config) {
         for value in self.values {
             value.apply(config);
@@ -120,7 +120,7 @@ impl Profile {
         }
     }
 
-    /// A congestion control with the parameters that the family gives it.
+    /// Returns a congestion control with the family's parameters.
     #[must_use]
     pub fn control(&self, mut control: Control) -> Control {
         for value in self.values {

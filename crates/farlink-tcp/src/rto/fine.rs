@@ -1,4 +1,4 @@
-//! Fine-grained time-out: a clock for each segment (Brakmo and Peterson 1995, III.A).
+//! Fine-grained time-out: a send time for each segment (Brakmo and Peterson 1995, III.A).
 
 use super::RttEstimator;
 use crate::config::RtoConfig;
@@ -6,34 +6,33 @@ use crate::scoreboard::{Acked, Sent};
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 
-/// New ACKs after a retransmission that are a reason to look.
+/// Number of new ACKs after a retransmission at which the fine time-out is checked.
 const CHECKED_ACKS: u32 = 2;
-/// Least time-out of a timer: on a path without delay it would go off for ever.
+/// Minimum time-out of the retransmission timer. Without it, the timer would expire endlessly on a
+/// path without delay.
 const LEAST_TIMER: Interval = Interval::from_millis(1);
 
-/// The fine-grained time-out, beside that of the retransmission timer or in its
-/// place.
+/// Fine-grained time-out, used beside the RTO or instead of it.
 #[derive(Debug)]
 pub(crate) struct FineTimeout {
     estimator: RttEstimator,
     k: u64,
-    /// The retransmission timer runs on it.
+    /// Set if the retransmission timer uses the fine time-out.
     replaces_coarse: bool,
     granularity: Interval,
-    /// New ACKs that are still a reason to look.
+    /// Number of new ACKs at which the fine time-out is still checked.
     checks: u32,
-    /// The first unacknowledged segment, if it was sent again: position after it,
-    /// and when it left the time before the last.
+    /// First unacknowledged segment, if retransmitted: its end, and the time of its transmission
+    /// before the last.
     again: Option<(Offset, Instant)>,
-    /// Position after the highest byte sent when the first segment was acknowledged
-    /// that had been sent again since the last sample.
+    /// SND.MAX when a retransmitted segment was first acknowledged since the last sample.
     ambiguous: Option<Offset>,
-    /// Least time-out until the next sample; before the first one, the time-out.
+    /// Minimum time-out until the next sample; before the first sample, the time-out.
     floor: Interval,
 }
 
 impl FineTimeout {
-    /// SRTT + max(granularity, k D).
+    /// Builds the time-out SRTT + max(`granularity`, `k` D).
     pub(crate) fn new(k: u32, granularity: Interval, replaces_coarse: bool) -> Self {
         let exact = RtoConfig {
             tick: Interval::ZERO,
@@ -51,26 +50,20 @@ impl FineTimeout {
         }
     }
 
-    /// The ACK of new data up to `to` covers `front`, the first segment that was
-    /// unacknowledged, and what else `acked` says.
+    /// Processes an ACK of all data before `to`. The first segment it covers was last sent at
+    /// `sent`; `max` is SND.MAX.
     ///
-    /// All before `to` is acknowledged, first of it the segment that left at `sent`
-    /// for the last time; `max` is the position after the highest byte sent.
+    /// A segment sent once gives a sample. For a retransmitted segment Karn's rule takes no sample
+    /// and backs off until one comes. The fine time-out does not back off, so a time-out below the
+    /// RTT would last forever: each segment is retransmitted before its ACK, and none gives a
+    /// sample. Therefore, after a whole window without a sample, the ACK is attributed to the
+    /// transmission before the last. Until the next sample the time-out is at least the age of that
+    /// transmission. It rises at most by the time since the last transmission. The age is not used
+    /// as a sample, because time-outs of lost segments would then count as RTTs.
     ///
-    /// What left once gives a sample. An ACK of what left twice may be of either
-    /// time; Karn's rule is to take no sample from it, and to back off until one
-    /// comes. Where nothing backs off, that would keep a time-out that is too short
-    /// for ever: each segment is sent again before its ACK, and none gives a sample.
-    /// So when a whole window has passed without a sample, such an ACK is taken for
-    /// one of the transmission before the last, and until there is a sample the
-    /// time-out is at least as long as that took, but longer than it was by no more
-    /// than the ACK took from the last transmission. It is no sample itself, or the
-    /// time-outs that waited for lost segments would be learnt as round trips.
-    ///
-    /// Before the first sample there is no time-out that could be too short, only
-    /// the coarse one, which has backed off: the first such ACK is taken at once, or
-    /// a first window that is lost whole would be repaired by a segment each backed-off
-    /// time-out, up to a minute each.
+    /// Before the first sample only the coarse, backed-off RTO exists. The first such ACK is used
+    /// at once. Otherwise a lost first window would be repaired by one segment per RTO, up to a
+    /// minute each.
     pub(crate) fn acknowledged(
         &mut self,
         now: Instant,
@@ -97,36 +90,37 @@ impl FineTimeout {
         }
     }
 
-    /// `front`, the first unacknowledged segment, is about to be sent again.
+    /// Stores the last transmission time of `front`, the first unacknowledged segment, before it is
+    /// retransmitted.
     pub(crate) fn sends_again(&mut self, front: Sent) {
         self.again = Some((front.end(), front.at));
     }
 
-    /// Counts a new ACK. Returns whether it is a reason to look.
+    /// Counts a new ACK. Returns whether the fine time-out is checked at it.
     pub(crate) fn checks(&mut self) -> bool {
         let checks = self.checks > 0;
         self.checks -= u32::from(checks);
         checks
     }
 
-    /// Makes the next new ACKs reasons to look.
+    /// Lets the next `CHECKED_ACKS` new ACKs check the fine time-out.
     pub(crate) fn check_again(&mut self) {
         self.checks = CHECKED_ACKS;
     }
 
-    /// Returns whether the retransmission timer runs on it.
+    /// Returns whether the retransmission timer uses the fine time-out.
     pub(crate) fn replaces_coarse(&self) -> bool {
         self.replaces_coarse
     }
 
-    /// Returns the time-out of the retransmission timer where that runs on it.
+    /// Returns the time-out of the retransmission timer, if that uses the fine time-out.
     #[inline]
     pub(crate) fn rto(&self) -> Option<Interval> {
         let timeout = self.timeout().filter(|_| self.replaces_coarse)?;
         Some(timeout.max(LEAST_TIMER))
     }
 
-    /// SRTT + max(G, k D); `None` before anything is known of the round trip.
+    /// Returns SRTT + max(G, k D); `None` before any RTT information.
     pub(crate) fn timeout(&self) -> Option<Interval> {
         let Some(srtt) = self.estimator.srtt() else {
             return Some(self.floor).filter(|floor| !floor.is_zero());

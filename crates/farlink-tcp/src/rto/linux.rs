@@ -1,39 +1,38 @@
-//! The estimator of Linux: Sarolahti and Kuznetsov 2002, "Congestion Control in
-//! Linux TCP", section 4 (`tcp_rtt_estimator`).
+//! RTT estimator of Linux: Sarolahti and Kuznetsov 2002, "Congestion Control in Linux TCP", section
+//! 4 (`tcp_rtt_estimator`).
 //!
-//! SRTT is that of Jacobson 1988. The deviation differs in three ways, each
-//! against time-outs that come too soon: what is added to SRTT is the greatest
-//! deviation of the last round trip and not the one of now; it has a least
-//! value, in place of one for the whole time-out; and a sample far below SRTT
-//! hardly raises it.
+//! SRTT is that of Jacobson 1988. The deviation differs in three ways, each to avoid spurious
+//! time-outs. The RTO adds the maximum deviation of the last round, not the current one. The
+//! minimum applies to the deviation, not to the whole RTO. A sample far below SRTT raises the
+//! deviation only by an eighth.
 
 use crate::seq::Offset;
 use crate::time::Interval;
 
-/// State, in nanoseconds with fractions as Linux has them.
+/// State in nanoseconds, scaled as in Linux.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Linux {
     /// 8 SRTT; zero before the first sample.
     srtt: u64,
-    /// 4 times the deviation as smoothed.
+    /// 4 times the smoothed deviation.
     mdev: u64,
-    /// The greatest since the round trip began.
+    /// Maximum of `mdev` since the start of the round.
     mdev_max: u64,
     /// Margin above SRTT.
     rttvar: u64,
     /// SND.UNA and SND.NXT.
     window: (Offset, Offset),
-    /// SND.NXT when the round trip began.
+    /// SND.NXT at the start of the round.
     round_end: Offset,
 }
 
 impl Linux {
-    /// Notes the window in flight, for the next sample.
+    /// Stores the window in flight for the next sample.
     pub(super) fn window(&mut self, una: Offset, nxt: Offset) {
         self.window = (una, nxt);
     }
 
-    /// Takes a sample; `min` is the least that the time-out exceeds SRTT by.
+    /// Processes a sample; `min` is the minimum of RTO - SRTT.
     pub(super) fn sample(&mut self, rtt: Interval, min: Interval) {
         let (rtt, min) = (rtt.as_nanos(), min.as_nanos());
         let (una, nxt) = self.window;
@@ -61,7 +60,7 @@ impl Linux {
         }
     }
 
-    /// Starts with this mean and deviation, without history.
+    /// Starts from this mean and deviation, without history.
     pub(super) fn start(&mut self, srtt: u64, deviation: u64, min: u64) {
         self.srtt = srtt.max(1) << 3;
         self.mdev = deviation << 2;
@@ -74,7 +73,7 @@ impl Linux {
         Interval::from_nanos(self.srtt >> 3)
     }
 
-    /// Returns the margin of the time-out above the mean.
+    /// Returns RTO - SRTT.
     pub(super) fn margin(&self) -> Interval {
         Interval::from_nanos(self.rttvar)
     }
@@ -86,7 +85,7 @@ mod tests {
 
     const MS: fn(u64) -> Interval = Interval::from_millis;
 
-    /// Samples, each of a round trip of its own.
+    /// Processes samples, each in a round of its own.
     fn rounds(linux: &mut Linux, samples: &[u64]) {
         for &rtt in samples {
             let end = linux.round_end;
@@ -101,23 +100,22 @@ mod tests {
         (linux.srtt(), linux.margin())
     }
 
-    /// RTO = 3 R, but R + 200 ms on a short path; not 200 ms in all.
+    /// RTO = 3 R at the first sample, but at least R + 200 ms (not 200 ms).
     #[test]
     fn the_first_sample() {
         assert_eq!(after(&[600]), (MS(600), MS(1200)));
         assert_eq!(after(&[10]), (MS(10), MS(200)));
     }
 
-    /// The deviation halves its distance to nothing slower than it is smoothed:
-    /// by a quarter a round trip, and never below 200 ms.
+    /// At equal samples the margin falls by a quarter of its excess per round, down to 200 ms.
     #[test]
     fn the_margin_falls_by_a_quarter_a_round_trip_to_its_least() {
         let mut linux = Linux::default();
         rounds(&mut linux, &[600]);
-        // The round that ends here still has the greatest of the handshake.
+        // The round that ends here still contains the maximum of the handshake.
         rounds(&mut linux, &[600]);
         assert_eq!(linux.margin(), MS(1200));
-        // mdev is 9/16 of 1200 by now, and 3/4 of what is above it stays.
+        // mdev is now 9/16 of 1200 ms, and 3/4 of the excess above it remains.
         rounds(&mut linux, &[600]);
         assert_eq!(linux.margin(), MS(1200) - (MS(1200) - MS(675)) / 4);
         rounds(&mut linux, &[600; 60]);
@@ -125,7 +123,7 @@ mod tests {
         assert!(least >= MS(200) && least < MS(201), "{least:?}");
     }
 
-    /// Within a round trip it only rises.
+    /// Within a round the margin never falls.
     #[test]
     fn no_sample_of_the_same_round_trip_lowers_it() {
         let mut linux = Linux::default();
@@ -137,8 +135,7 @@ mod tests {
         assert_eq!(linux.margin(), MS(1200));
     }
 
-    /// 32 ms of error above the mean add 32 - 4, of which a sample as far below
-    /// adds an eighth.
+    /// A sample 32 ms above the mean adds 32 - 4 ms; one as far below adds an eighth of that.
     #[test]
     fn a_sample_below_the_mean_counts_an_eighth() {
         let deviation = |rtt| {
@@ -149,7 +146,7 @@ mod tests {
         };
         assert_eq!(deviation(632), MS(16 + 28).as_nanos());
         assert_eq!(deviation(568), MS(16).as_nanos() + MS(28).as_nanos() / 8);
-        // A small error lowers it either way: RFC 6298's 3/4 and 1/4.
+        // A small error lowers the deviation in either direction: RFC 6298's 3/4 and 1/4.
         assert_eq!(deviation(602), MS(14).as_nanos());
         assert_eq!(deviation(598), MS(14).as_nanos());
     }
