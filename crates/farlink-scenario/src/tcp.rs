@@ -182,7 +182,7 @@ impl TcpSpec {
         for (key, value) in self.written() {
             key.set(&mut config, value);
         }
-        key::settle(&mut config);
+        key::normalize(&mut config);
         tcp_together::without_what_it_needs(self, &mut config);
         tcp_together::consistent(self, &base, &config)?;
         Ok(config)

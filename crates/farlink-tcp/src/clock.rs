@@ -56,7 +56,7 @@ mod tests {
     use crate::phase::Phase;
 
     #[test]
-    fn each_state_gets_its_time_and_no_state_none() {
+    fn time_is_summed_per_state_and_not_while_stopped() {
         let at = Instant::from_nanos;
         let mut clock = Clock::<Phase, 4>::default();
         clock.set(at(5), None);
@@ -76,7 +76,7 @@ mod tests {
 
     /// A retroactive change takes its time from the current state only.
     #[test]
-    fn a_state_may_have_begun_earlier() {
+    fn a_retroactive_change_takes_time_from_the_current_state() {
         let at = Instant::from_nanos;
         let mut clock = Clock::<Phase, 4>::default();
         clock.set(at(10), Some(Phase::Idle));

@@ -50,16 +50,16 @@ pub(crate) const SETUP: Flags = Flags::ECE.with(Flags::CWR);
 /// Negotiated ECN state of a connection, and the pending echo to its peer.
 #[derive(Debug)]
 pub(crate) struct Negotiation {
-    wanted: bool,
+    enabled: bool,
     agreed: bool,
     /// Set from the arrival of a mark until a CWR; every ACK then carries ECE.
     echo: bool,
 }
 
 impl Negotiation {
-    pub(crate) fn new(wanted: bool) -> Self {
+    pub(crate) fn new(enabled: bool) -> Self {
         Self {
-            wanted,
+            enabled,
             agreed: false,
             echo: false,
         }
@@ -72,18 +72,18 @@ impl Negotiation {
 
     /// Processes the SYN of a peer that opens the connection (6.1.1).
     pub(crate) fn on_syn(&mut self, flags: Flags) {
-        self.agreed = self.wanted && flags.has(SETUP);
+        self.agreed = self.enabled && flags.has(SETUP);
     }
 
     /// Processes the SYN-ACK to our SYN. Both bits set come from a peer that only reflects unknown
     /// bits, so ECN stays off.
     pub(crate) fn on_syn_ack(&mut self, flags: Flags) {
-        self.agreed = self.wanted && flags.has(Flags::ECE) && !flags.has(Flags::CWR);
+        self.agreed = self.enabled && flags.has(Flags::ECE) && !flags.has(Flags::CWR);
     }
 
     /// Returns the bits of a SYN, or of a SYN-ACK if `ack` is set.
     pub(crate) fn syn_flags(&self, ack: bool) -> Flags {
-        match (ack, self.wanted, self.agreed) {
+        match (ack, self.enabled, self.agreed) {
             (false, true, _) => SETUP,
             (true, _, true) => Flags::ECE,
             _ => Flags::default(),
@@ -137,21 +137,21 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_have_to_agree() {
+    fn ecn_needs_both_ends() {
         let none = Flags::default();
-        for (wanted, syn, syn_ack) in [
+        for (enabled, syn, syn_ack) in [
             (true, SETUP, Flags::ECE),
             (true, Flags::ECE, SETUP),
             (true, none, none),
             (false, SETUP, Flags::ECE),
         ] {
-            let mut side = Negotiation::new(wanted);
+            let mut side = Negotiation::new(enabled);
             side.on_syn(syn);
-            assert_eq!(side.agreed(), wanted && syn == SETUP);
+            assert_eq!(side.agreed(), enabled && syn == SETUP);
             assert_eq!(side.syn_flags(true).has(Flags::ECE), side.agreed());
             side.on_syn_ack(syn_ack);
-            assert_eq!(side.agreed(), wanted && syn_ack == Flags::ECE);
-            assert_eq!(side.syn_flags(false) == SETUP, wanted);
+            assert_eq!(side.agreed(), enabled && syn_ack == Flags::ECE);
+            assert_eq!(side.syn_flags(false) == SETUP, enabled);
         }
     }
 }

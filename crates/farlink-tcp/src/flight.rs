@@ -137,7 +137,7 @@ impl Flight {
         if let (Some(front), Some(fine)) = (front, &mut self.fine) {
             // The RTT of the short SYN does not predict that of full segments on a slow link.
             if front.start > 0 || !fine.replaces_coarse() {
-                fine.acknowledged(now, (to, self.board.max()), front.at, &acked);
+                fine.on_ack(now, (to, self.board.max()), front.at, &acked);
             }
         }
         self.timeouts_in_row = 0;

@@ -62,14 +62,14 @@ mod tests {
     }
 
     #[test]
-    fn the_letter_changes_no_row() {
+    fn profile_rfc_changes_no_row() {
         for row in variant::VARIANTS {
             assert_eq!(RFC.config(row.name), Some((row.config)()));
         }
     }
 
     #[test]
-    fn a_prefix_names_a_profile_and_no_row_begins_with_one() {
+    fn split_finds_the_profile_prefix_and_no_row_has_one() {
         let (profile, tcp) = split("linux-cubic").unwrap();
         assert_eq!((profile.name, tcp), ("linux", "cubic"));
         assert!(split("p-tcp").is_none() && split("cubic").is_none());
@@ -80,7 +80,7 @@ mod tests {
 
     /// Both kernels use PRR, but only where recovery sets the window.
     #[test]
-    fn a_profile_gives_prr_to_who_leaves_the_window_to_recovery() {
+    fn profiles_use_prr_where_recovery_owns_the_window() {
         for (profile, name, has) in [
             (&LINUX, "cubic", true),
             (&LINUX, "vegas", true),

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_below_the_least_round_trip_is_no_rate() {
+    fn no_rate_is_given_below_the_least_rtt() {
         let mut rate = RateSampler::default();
         rate.sent(true, at(0));
         ack(&mut rate, 1000, at(0), at(100));
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sacked_counts_once_and_losses_are_told_once() {
+    fn sacked_bytes_and_losses_count_once() {
         let mut rate = RateSampler::default();
         rate.sent(true, at(0));
         rate.sent(false, at(1));

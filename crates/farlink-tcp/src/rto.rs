@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_start_gives_the_time_out_of_the_algorithm() {
+    fn restart_computes_the_rto_by_the_algorithm() {
         let after = |algorithm, tick| {
             let mut e = RttEstimator::new(RtoConfig {
                 algorithm,
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_the_time_out_there_are_one_without_backoff_and_one_without_bounds() {
+    fn base_rto_has_no_backoff_and_smooth_bound_no_bounds() {
         let mut e = RttEstimator::new(RtoConfig::default());
         assert_eq!(e.smooth_bound(), None);
         feed(&mut e, 0, 100); // SRTT 100, RTTVAR 50, G 1
@@ -465,7 +465,7 @@ mod tests {
 
     /// An RTO is rounded to the nearest unit, half a unit up.
     #[test]
-    fn a_time_out_is_rounded_to_the_next_unit() {
+    fn an_rto_is_rounded_to_the_nearest_unit() {
         for (rtt, rto) in [(400, 1000), (416, 1000), (417, 1500), (584, 2000)] {
             let mut e = RttEstimator::new(RtoConfig {
                 min: Interval::ZERO,

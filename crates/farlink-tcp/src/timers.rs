@@ -169,7 +169,7 @@ mod tests {
 
     /// Each timer has its own deadline, and the search for the earliest includes all of them.
     #[test]
-    fn the_first_of_all_is_the_next() {
+    fn next_returns_the_earliest_of_all_timers() {
         let at = Instant::from_nanos;
         let mut timers = Timers::none();
         assert_eq!(timers.next(), None);

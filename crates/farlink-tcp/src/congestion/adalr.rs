@@ -187,14 +187,14 @@ impl Adalr {
             ),
             Parameter {
                 name: "timeout_delay",
-                doc: "time that an RTO adds to the next one (2.5)",
+                doc: "time added to the RTO after a time-out (2.5)",
                 default: Setting::Time(Interval::from_millis(200)),
                 range: Range::Time(Interval::ZERO, Interval::from_secs(10)),
             },
             Parameter {
                 name: "retransmit_limit",
-                doc: "segments retransmitted at once after an RTO (section 3); 0 for as many as the window \
-                 allows",
+                doc: "maximum number of segments that one ACK retransmits after an RTO (section \
+                      3); 0 for as many as the window allows",
                 default: Setting::Count(3),
                 range: Range::Count(0, 1_000_000),
             },
@@ -429,7 +429,7 @@ impl CongestionControl for Adalr {
         }
         self.lost(cx);
         self.collapse(cx.mss);
-        self.counting.timed_out();
+        self.counting.on_timeout();
     }
 
     fn collapse(&mut self, window: u64) {

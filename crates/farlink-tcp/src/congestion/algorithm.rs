@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn controls_are_equal_that_have_the_same_algorithm_and_settings() {
+    fn controls_with_equal_algorithm_and_settings_are_equal() {
         let reno = Control::new(&Reno::ALGORITHM);
         assert_eq!(reno, reno.clone());
         assert_ne!(reno, Control::new(lookup("none").unwrap()));
@@ -326,7 +326,7 @@ mod tests {
     /// Only algorithms whose window grows by ACKs use byte counting; only TCP-Peach sends dummy
     /// segments.
     #[test]
-    fn byte_counting_and_dummy_segments_belong_to_some() {
+    fn only_listed_algorithms_use_byte_counting_and_dummies() {
         let those = |what: fn(&Control) -> bool| -> Vec<_> {
             let all = ALGORITHMS.iter().map(|a| (a.name, Control::new(a)));
             all.filter(|(_, control)| what(control))

@@ -115,7 +115,7 @@ impl Bbr {
         parameters: &[
             Parameter {
                 name: "startup_gain",
-                doc: "pacing and window gain of Startup, 2/ln 2; Drain paces by its inverse \
+                doc: "pacing and window gain of Startup, 2/ln 2; Drain paces at its inverse \
                       (draft-cardwell-iccrg-bbr-congestion-control-00, 4.3.2.1)",
                 default: Setting::Number(2.885),
                 range: Range::Number(1.1, 10.0),
@@ -134,51 +134,54 @@ impl Bbr {
             },
             Parameter {
                 name: "rtt_window",
-                doc: "time without refresh after which the least round-trip time is probed for (4.1.2.2)",
+                doc: "time after which ProbeRTT measures the least round-trip time anew, unless \
+                      a sample renews it (4.1.2.2)",
                 default: Setting::Time(Interval::from_secs(10)),
                 range: Range::Time(Interval::from_millis(1), Interval::from_secs(86_400)),
             },
             Parameter {
                 name: "equal_rtt_counts",
-                doc: "a round trip equal to the least time refreshes it (4.1.2.3); not in Linux since 5.10. On \
-                 a path without jitter every round trip through an empty queue does, so that ProbeRTT may \
-                 never come",
+                doc: "a sample equal to the least round-trip time renews it (4.1.2.3; not in \
+                      Linux since 5.10). On a path without jitter every round trip through an \
+                      empty queue then renews it, so that ProbeRTT may never start",
                 default: Setting::Flag(true),
                 range: Range::Flag,
             },
             Parameter {
                 name: "probe_rtt_time",
-                doc: "least time in ProbeRTT, which also lasts a round trip (4.3.5)",
+                doc: "minimum duration of ProbeRTT, which also lasts at least a round trip \
+                      (4.3.5)",
                 default: Setting::Time(Interval::from_millis(200)),
                 range: Range::Time(Interval::ZERO, Interval::from_secs(60)),
             },
             Parameter {
                 name: "pacing_margin",
-                doc: "margin of a pacing gain of 1 below the bandwidth; 0 in the paper and the draft, 0.01 in \
-                 Linux since 4.20",
+                doc: "share by which the pacing rate at gain 1 is below the bandwidth; 0 in the \
+                      paper and the draft, 0.01 in Linux since 4.20",
                 default: Setting::Number(0.0),
                 range: Range::Number(0.0, 0.5),
             },
             Parameter {
                 name: "first_phase",
-                doc: "phase in which ProbeBW begins: any but the draining one, taken from the \
-                      time and the position of the flow (\"mixed\"; 4.3.4.3 has it random), or \
-                      always the probing one (\"probe\")",
+                doc: "first phase of ProbeBW: \"mixed\" is any but the draining phase, chosen by \
+                      time and position of the flow (random in 4.3.4.3); \"probe\" is the \
+                      probing phase",
                 default: Setting::Choice("mixed"),
                 range: Range::Choice(&[Word("mixed", ""), Word("probe", "")]),
             },
             Parameter {
                 name: "policer_detection",
-                doc: "detection of a policer: two intervals of at least four round trips with a \
-                      fifth of the data lost and the same rate hold BtlBw at that rate for 48 \
-                      round trips; not in the draft, in Linux (tcp_bbr.c: bbr_lt_bw_sampling)",
+                doc: "detection of a policer: two intervals of at least four round trips, each \
+                      with a fifth of the data lost and both with the same rate, set BtlBw to \
+                      that rate for 48 round trips; not in the draft, in Linux (tcp_bbr.c: \
+                      bbr_lt_bw_sampling)",
                 default: Setting::Flag(true),
                 range: Range::Flag,
             },
             Parameter {
                 name: "ack_aggregation",
-                doc: "allowance of the window for data that ACKs deliver above BtlBw; not in \
-                      the draft, in Linux since 5.1 (tcp_bbr.c: bbr_update_ack_aggregation)",
+                doc: "addition to the window for data that ACKs deliver above BtlBw; not in the \
+                      draft, in Linux since 5.1 (tcp_bbr.c: bbr_update_ack_aggregation)",
                 default: Setting::Flag(false),
                 range: Range::Flag,
             },
@@ -192,7 +195,7 @@ impl Bbr {
             },
             Parameter {
                 name: "unpaced_segments",
-                doc: "segments at the start of a connection that leave as one burst; 0 in the \
+                doc: "segments at the start of a connection that are sent in one burst; 0 in the \
                       draft, 10 in Linux (tcp_output.c: tcp_update_skb_after_send)",
                 default: Setting::Count(0),
                 range: Range::Count(0, 1000),
@@ -311,11 +314,11 @@ impl Bbr {
             return self.initial_window;
         };
         let product = gain * rate * min_rtt.as_secs_f64() + allowance as f64;
-        let wanted = product + QUANTA * self.send_quantum(mss);
+        let target = product + QUANTA * self.send_quantum(mss);
         if !self.settings.even_window {
-            return wanted as u64;
+            return target as u64;
         }
-        let segments = (wanted / mss as f64).ceil() as u64;
+        let segments = (target / mss as f64).ceil() as u64;
         let probing = if self.state == State::ProbeBw(0) {
             2
         } else {

@@ -62,7 +62,7 @@ impl AckCounting {
     /// segment per window of bytes. By ACKs (RFC 5681, equation 3) it is MSS * MSS / cwnd, in whole
     /// bytes and at least one, or with fractions kept.
     pub(super) fn avoidance(&mut self, cwnd: u64, bytes: u64, mss: u64) -> u64 {
-        self.resumed();
+        self.on_avoidance();
         if self.how == ByteCounting::Off {
             return (mss * mss / cwnd).max(1);
         }
@@ -85,7 +85,7 @@ impl AckCounting {
     /// Returns the bytes that an ACK of `bytes` counts in algorithms that increase cwnd at each ACK
     /// of congestion avoidance.
     pub(super) fn share(&mut self, bytes: u64, mss: u64) -> u64 {
-        self.resumed();
+        self.on_avoidance();
         match self.how {
             ByteCounting::Off | ByteCounting::Acks => mss,
             ByteCounting::Limit(_) | ByteCounting::Unlimited => bytes,
@@ -93,17 +93,17 @@ impl AckCounting {
     }
 
     /// Congestion avoidance goes on.
-    pub(super) fn resumed(&mut self) {
+    pub(super) fn on_avoidance(&mut self) {
         self.restarted = false;
     }
 
     /// Resets the count after a reduction of cwnd.
-    pub(super) fn reduced(&mut self) {
+    pub(super) fn on_reduction(&mut self) {
         self.counted = 0;
     }
 
     /// Resets the count at a time-out, and limits L to one segment.
-    pub(super) fn timed_out(&mut self) {
+    pub(super) fn on_timeout(&mut self) {
         self.counted = 0;
         self.restarted = true;
     }
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn after_a_time_out_l_is_one_segment() {
         let mut counting = AckCounting::new(ByteCounting::Limit(2));
-        counting.timed_out();
+        counting.on_timeout();
         assert_eq!(counting.slow_start(MSS, 9 * MSS, 5 * MSS, MSS), MSS);
         counting.avoidance(9 * MSS, MSS, MSS);
         assert_eq!(counting.slow_start(MSS, 9 * MSS, 5 * MSS, MSS), 2 * MSS);
@@ -190,7 +190,7 @@ mod tests {
     /// A window that grows at each ACK follows W^2 = n^2 + 2 k in segments after k ACKs (dW/dk =
     /// 1/W). The error of the integral is below ln(W / n) / W.
     #[test]
-    fn a_growing_window_keeps_to_the_closed_form() {
+    fn a_window_growing_per_ack_follows_the_closed_form() {
         for n in [10, 100, 1000, 3000, 10_000_u64] {
             let (mut counting, mut cwnd) = (AckCounting::new(ByteCounting::Acks), n * 1460);
             for _ in 0..20 * n {
@@ -208,7 +208,7 @@ mod tests {
 
     /// After a reduction the remainder kept at a large window adds nothing.
     #[test]
-    fn a_remainder_does_not_outlive_its_window() {
+    fn a_reduction_discards_the_remainder() {
         let mut counting = AckCounting::new(ByteCounting::Acks);
         assert_eq!(counting.avoidance(10_000 * MSS, MSS, MSS), 0);
         assert_eq!(counting.avoidance(10 * MSS, MSS, MSS), MSS / 10);
@@ -216,7 +216,7 @@ mod tests {
 
     /// L is in units of the connection's MSS; without byte counting the algorithm's own L applies.
     #[test]
-    fn l_is_in_segments_of_the_connection() {
+    fn limit_is_l_times_the_mss() {
         let limit = |how| AckCounting::new(how).limit(MSS);
         assert_eq!(limit(ByteCounting::Off), None);
         assert_eq!(limit(ByteCounting::Acks), None);
@@ -226,19 +226,19 @@ mod tests {
 
     /// A reduction discards the bytes counted towards the next segment.
     #[test]
-    fn a_loss_begins_the_count_anew() {
+    fn a_loss_resets_the_count_of_bytes() {
         let mut counting = AckCounting::new(ByteCounting::Unlimited);
         assert_eq!(counting.avoidance(10 * MSS, 9 * MSS, MSS), 0);
-        counting.reduced();
+        counting.on_reduction();
         assert_eq!(counting.avoidance(10 * MSS, 9 * MSS, MSS), 0);
-        counting.timed_out();
+        counting.on_timeout();
         assert_eq!(counting.avoidance(10 * MSS, 9 * MSS, MSS), 0);
         assert_eq!(counting.avoidance(10 * MSS, MSS, MSS), MSS);
     }
 
     /// With byte counting an ACK counts its bytes, otherwise one segment.
     #[test]
-    fn a_share_is_of_acks_or_of_bytes() {
+    fn an_ack_counts_a_segment_or_its_bytes() {
         for (how, share) in [
             (ByteCounting::Off, MSS),
             (ByteCounting::Acks, MSS),

@@ -126,17 +126,17 @@ impl Cubic {
             },
             Parameter {
                 name: "hystart",
-                doc: "rule that ends slow start before a loss: \"classic\" a train of ACKs or a delay (Ha and \
-                 Rhee 2011, as in Linux), \"plus\" HyStart++ (RFC 9406); true is \"plus\", false is \
-                 \"off\"",
+                doc: "rule that ends slow start before a loss: \"classic\" is HyStart, by a \
+                      train of ACKs or a delay (Ha and Rhee 2011, as in Linux), \"plus\" is \
+                      HyStart++ (RFC 9406); true is \"plus\", false is \"off\"",
                 default: Setting::Choice("off"),
                 range: Range::Choice(&[Word("off", ""), Word("classic", ""), Word("plus", "")]),
             },
             Parameter {
                 name: "counting",
-                doc: "counting of congestion avoidance: \"rfc9438\" in bytes, \"linux\" in whole segments, one \
-                 step behind Reno's estimate and without its faster growth above the window before the \
-                 loss (4.3)",
+                doc: "unit of the window in congestion avoidance: \"rfc9438\" is bytes; \
+                      \"linux\" is whole segments, where the window follows Reno's estimate \
+                      later, and does not grow faster above the window before the loss (4.3)",
                 default: Setting::Choice("rfc9438"),
                 range: Range::Choice(&[Word("rfc9438", ""), Word("linux", "")]),
             },
@@ -238,7 +238,7 @@ impl Cubic {
     }
 
     fn congestion_avoidance(&mut self, cx: &Context<'_>, ack: &Ack) {
-        self.counting.resumed();
+        self.counting.on_avoidance();
         if self.segments.is_some() {
             self.avoid_by_segments(cx, ack);
             return;
@@ -333,7 +333,7 @@ impl Cubic {
         let ssthresh = self.beta.of(cx.flight);
         let ssthresh = match &mut self.segments {
             Some(segments) => {
-                segments.reduced();
+                segments.on_reduction();
                 ssthresh / cx.mss * cx.mss
             }
             None => ssthresh,
@@ -397,7 +397,7 @@ impl CongestionControl for Cubic {
             self.reduce_ssthresh(cx);
         }
         self.w_max = None;
-        self.counting.timed_out();
+        self.counting.on_timeout();
         if matches!(self.hystart, Exit::Classic(_)) {
             self.hystart = Exit::new("classic", self.paced);
         }
@@ -422,7 +422,7 @@ impl CongestionControl for Cubic {
     /// pauses at the next ACK.
     fn on_pause(&mut self, cx: &Context<'_>, since_last: Interval) {
         if let Some(segments) = &mut self.segments {
-            segments.paused(cx.now, since_last);
+            segments.on_pause(cx.now, since_last);
         }
     }
 }

@@ -155,7 +155,7 @@ mod tests {
     /// Each ability that an algorithm lists is reachable in a controller that it builds, and not in
     /// a controller of another algorithm.
     #[test]
-    fn extras_are_those_of_their_algorithm() {
+    fn extras_are_reachable_only_in_controllers_of_their_algorithm() {
         for algorithm in ALGORITHMS {
             for builder in ALGORITHMS {
                 let mut cc = Control::new(builder).build(Start::default());

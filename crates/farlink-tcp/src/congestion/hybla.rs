@@ -81,22 +81,22 @@ impl Hybla {
             },
             Parameter {
                 name: "rtt",
-                doc: "round-trip time of rho: the least seen, so that queueing does not raise it, or the \
-                 smoothed one",
+                doc: "round-trip time in rho: the least one, so that queueing does not raise \
+                      rho, or the smoothed one",
                 default: Setting::Choice("min"),
                 range: Range::Choice(&[Word("min", ""), Word("smoothed", "")]),
             },
             Parameter {
                 name: "bandwidth_estimate",
-                doc: "the first three ACKs that come close together set ssthresh to their rate \
-                      times the round-trip time (Hoe 1996); until then the window grows as Reno's",
+                doc: "the first three closely spaced ACKs set ssthresh to their rate times the \
+                      round-trip time (Hoe 1996); until then the window grows as Reno's",
                 default: Setting::Flag(true),
                 range: Range::Flag,
             },
             Parameter {
                 name: "scale_initial_ssthresh",
                 doc: "the initial ssthresh is multiplied by rho (rho gamma in Caini, Firrincieli \
-                      2004); no effect when it is unlimited",
+                      2004); no effect if it is unlimited",
                 default: Setting::Flag(true),
                 range: Range::Flag,
             },
@@ -109,14 +109,15 @@ impl Hybla {
             },
             Parameter {
                 name: "pacing",
-                doc: "space segments by a round-trip time divided by the window, after the bandwidth estimate",
+                doc: "pacing of segments at window / round-trip time, after the bandwidth \
+                      estimate",
                 default: Setting::Flag(false),
                 range: Range::Flag,
             },
             Parameter {
                 name: "after_timeout",
-                doc: "growth until the data is acknowledged that was in flight at a time-out: \
-                      \"hybla\", or \"reno\" by the bytes that ACKs cover (Linux: \
+                doc: "growth of the window after a time-out, until the data in flight then is \
+                      acknowledged: \"hybla\", or \"reno\" by the bytes that ACKs cover (Linux: \
                       tcp_hybla.c, hybla_state)",
                 default: Setting::Choice("hybla"),
                 range: Range::Choice(&[Word("hybla", ""), Word("reno", "")]),
@@ -302,7 +303,7 @@ impl CongestionControl for Hybla {
         }
         let segments = self.segments(cx, ack);
         if self.cwnd >= self.ssthresh {
-            self.counting.resumed();
+            self.counting.on_avoidance();
             let rho = self.rho(cx);
             let window = self.cwnd as f64 / cx.mss as f64;
             self.grow(cx, segments * rho * rho / window, MAX_WINDOW);
@@ -332,7 +333,7 @@ impl CongestionControl for Hybla {
             self.ssthresh = half_flight(cx);
         }
         self.collapse(cx.mss);
-        self.counting.timed_out();
+        self.counting.on_timeout();
         self.reno_until = self.reno_in_loss.then_some(cx.snd_max);
     }
 
@@ -520,7 +521,7 @@ mod tests {
     /// W(0) = rho W and initial ssthresh = rho gamma, with the RTT of the handshake: rho = 20 at
     /// 500 ms.
     #[test]
-    fn the_start_is_scaled() {
+    fn initial_window_and_ssthresh_are_multiplied_by_rho() {
         let rtt = estimator(500);
         let mut h = hybla(
             &[NO_ESTIMATE, ("scale_initial_window", Setting::Flag(true))],
@@ -563,7 +564,7 @@ mod tests {
     /// Three ACKs of 1,000 bytes 10 ms apart are 100,000 bytes/s: ssthresh is 50 segments at 500
     /// ms. ACKs of different flights do not count together.
     #[test]
-    fn the_first_acks_set_ssthresh() {
+    fn the_spacing_of_the_first_acks_sets_ssthresh() {
         let rtt = estimator(500);
         let mut h = hybla(&[], 2, u64::MAX);
         h.on_ack(&cx(&rtt, 500), &ack(1));
@@ -576,7 +577,7 @@ mod tests {
 
     /// rho comes from the least RTT, or from SRTT if so configured.
     #[test]
-    fn which_round_trip_time() {
+    fn rho_uses_the_least_or_the_smoothed_rtt() {
         let rtt = estimator(100);
         let mut h = hybla(&[NO_ESTIMATE], 10, 0);
         for sample in [100, 75, 500] {
@@ -659,7 +660,7 @@ mod tests {
     /// A loss ends the bandwidth estimate. The undo of a spurious loss restarts the estimate if it
     /// was not complete.
     #[test]
-    fn an_estimate_that_a_spurious_loss_ended_begins_again() {
+    fn undo_restarts_the_bandwidth_estimate() {
         let rtt = estimator(100);
         for (settings, probe) in [(&[] as &[_], Probe::Waiting), (&[NO_ESTIMATE], Probe::Done)] {
             let mut h = hybla(settings, 10, u64::MAX);

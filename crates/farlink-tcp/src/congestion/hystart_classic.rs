@@ -29,7 +29,7 @@ pub(super) struct Classic {
     /// Segments are paced.
     paced: bool,
     /// Set once HyStart has ended slow start.
-    found: bool,
+    exited: bool,
 }
 
 /// One window of data and its ACKs.
@@ -81,7 +81,7 @@ impl Classic {
         };
         let least = self.least.map_or(rtt, |least| least.min(rtt));
         self.least = Some(least);
-        if self.found {
+        if self.exited {
             return false;
         }
         let train = self.train(least);
@@ -95,16 +95,16 @@ impl Classic {
         if cx.now.since(round.last) <= ACK_SPACING {
             round.last = cx.now;
             let lasted = cx.now.since(round.began);
-            self.found = lasted > train;
+            self.exited = lasted > train;
         }
         let round_least = round.least.map_or(rtt, |least| least.min(rtt));
         round.least = Some(round_least);
         if round.samples < MIN_SAMPLES {
             round.samples += 1;
         } else if round_least > least + (least / 8).clamp(DELAY_MIN, DELAY_MAX) {
-            self.found = true;
+            self.exited = true;
         }
-        self.found
+        self.exited
     }
 }
 
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn acks_that_are_too_far_apart_are_no_train() {
+    fn acks_more_than_2_ms_apart_form_no_train() {
         let (mut classic, mut at, mut una) = (Classic::default(), Instant::ZERO, 1);
         let path = (us(2001), us(40_000));
         assert_eq!(round(&mut classic, (&mut at, &mut una), 60, path), None);
@@ -189,7 +189,7 @@ mod tests {
     /// The least RTT is 40 ms. An increase of an eighth (5 ms) is tolerated, and a larger one ends
     /// slow start at the ninth ACK of the round.
     #[test]
-    fn a_delay_ends_slow_start() {
+    fn an_rtt_increase_of_more_than_an_eighth_ends_slow_start() {
         for (rtt, ended) in [(45_000, None), (45_001, Some(9))] {
             let (mut classic, mut at, mut una) = (Classic::default(), Instant::ZERO, 1);
             let place = (&mut at, &mut una);
@@ -203,7 +203,7 @@ mod tests {
 
     /// The tolerated increase of the RTT is an eighth of the least RTT, but between 4 and 16 ms.
     #[test]
-    fn the_threshold_is_bounded() {
+    fn the_delay_threshold_is_between_4_and_16_ms() {
         for (least, most) in [(8_000, 12_000), (500_000, 516_000)] {
             for (rtt, ended) in [(most, None), (most + 1, Some(9))] {
                 let (mut classic, mut at, mut una) = (Classic::default(), Instant::ZERO, 1);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn small_windows_are_left_alone() {
+    fn windows_below_16_segments_are_ignored() {
         let (mut classic, mut at, mut una) = (Classic::default(), Instant::ZERO, 1);
         let path = (us(1000), us(10_000));
         assert_eq!(round(&mut classic, (&mut at, &mut una), 15, path), None);

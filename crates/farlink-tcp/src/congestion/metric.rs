@@ -65,7 +65,7 @@ mod tests {
     /// Names are unique valid column names. Each metric has a value for a controller of its
     /// algorithm and none for another.
     #[test]
-    fn metrics_are_those_of_their_algorithm() {
+    fn metrics_have_values_only_for_their_algorithm() {
         let rtt = RttEstimator::new(RtoConfig::default());
         let cx = Context {
             now: Instant::ZERO,

@@ -82,14 +82,15 @@ impl Peach {
         parameters: &[
             Parameter {
                 name: "sudden_start",
-                doc: "Sudden Start instead of slow start: a receive window of dummy segments in a round trip; \
-                 without, slow start (RFC 5681)",
+                doc: "Sudden Start instead of slow start: dummy segments fill the receive window \
+                      in one round trip; if false, slow start (RFC 5681)",
                 default: Setting::Flag(true),
                 range: Range::Flag,
             },
             Parameter {
                 name: "rapid_recovery",
-                doc: "Rapid Recovery: a loss sends a window of dummy segments; without, fast recovery alone",
+                doc: "Rapid Recovery: a loss releases a window of dummy segments; if false, only \
+                      fast recovery",
                 default: Setting::Flag(true),
                 range: Range::Flag,
             },
@@ -185,7 +186,7 @@ impl Peach {
 
     fn reduce(&mut self, cx: &Context<'_>) {
         self.stop();
-        self.counting.reduced();
+        self.counting.on_reduction();
         self.ssthresh = half_flight(cx);
         self.cwnd = self.ssthresh;
         self.wdsn = self.cwnd.div_ceil(cx.mss);
@@ -273,7 +274,7 @@ impl CongestionControl for Peach {
             self.ssthresh = half_flight(cx);
         }
         self.cwnd = cx.mss;
-        self.counting.timed_out();
+        self.counting.on_timeout();
         self.slow_start = false;
         // After a repeated time-out probing waits for an ACK, because the path may be down.
         self.begin(if first {

@@ -84,7 +84,7 @@ impl CongestionControl for Reno {
     fn on_loss(&mut self, cx: &Context<'_>, _loss: &Loss) {
         self.ssthresh = half_flight(cx);
         self.cwnd = self.ssthresh;
-        self.counting.reduced();
+        self.counting.on_reduction();
     }
 
     fn on_recovered(&mut self, _cx: &Context<'_>, window: u64) {
@@ -96,12 +96,12 @@ impl CongestionControl for Reno {
             self.ssthresh = half_flight(cx);
         }
         self.collapse(cx.mss);
-        self.counting.timed_out();
+        self.counting.on_timeout();
     }
 
     fn collapse(&mut self, window: u64) {
         self.cwnd = window;
-        self.counting.reduced();
+        self.counting.on_reduction();
     }
 
     fn raise_ssthresh(&mut self, least: u64) {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spurious_loss_gives_both_windows_back() {
+    fn undo_restores_cwnd_and_ssthresh() {
         let rtt = RttEstimator::new(RtoConfig::default());
         let cx = Context {
             now: Instant::ZERO,

@@ -90,7 +90,7 @@ fn undo<'a>(extras: &Extras, cc: &'a mut dyn CongestionControl) -> &'a mut dyn U
 /// for every algorithm but BBR. BBR's window does not depend on ACK counts; `bbr/tests.rs` tests
 /// its undo.
 #[test]
-fn growth_goes_on_as_if_nothing_had_been() {
+fn growth_after_an_undo_equals_that_without_a_loss() {
     for algorithm in ALGORITHMS {
         let control = Control::new(algorithm);
         if !can_undo(&control) || algorithm.name == "bbr" {
@@ -134,7 +134,7 @@ fn growth_goes_on_as_if_nothing_had_been() {
 }
 
 #[test]
-fn all_but_two_can() {
+fn only_none_and_peach_cannot_undo() {
     let cannot: Vec<_> = ALGORITHMS
         .iter()
         .filter(|a| !can_undo(&Control::new(a)))
@@ -148,7 +148,7 @@ fn all_but_two_can() {
 /// time, and at most the exit window after a recovery. The algorithms listed choose the window
 /// themselves: Vegas by its cut, Peach by dummies, BBR by its model.
 #[test]
-fn no_window_outlives_silence_or_the_end_of_a_recovery() {
+fn idle_restart_and_recovery_exit_bound_cwnd() {
     let exceed = |hook: fn(&mut dyn CongestionControl, &Context<'_>)| -> Vec<_> {
         let exceeds = |control: &Control| {
             let mut flow = Flow::new(control, 20 * MSS);

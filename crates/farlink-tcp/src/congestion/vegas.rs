@@ -37,16 +37,16 @@ pub struct Vegas {
     ssthresh: u64,
     /// Set when slow start ends; until the next time-out the sender stays in congestion avoidance,
     /// even if cwnd < ssthresh.
-    avoids: bool,
+    in_avoidance: bool,
     /// `BaseRTT`: least RTT of a data segment.
     base_rtt: Option<Interval>,
     /// Diff at the end of the last round, in bytes.
     diff: Option<f64>,
     phase: Phase,
-    /// SND.MAX at the start of the round. An ACK above `mark` ends the round.
-    mark: Offset,
+    /// SND.MAX at the start of the round. An ACK above `round_end` ends the round.
+    round_end: Offset,
     /// Start of the round.
-    began: Instant,
+    round_start: Instant,
     /// Time of the last reduction for a loss or time-out.
     last_cut: Option<Instant>,
     /// State before a loss, restored by an undo.
@@ -79,10 +79,10 @@ enum Phase {
 #[derive(Clone, Copy, Debug)]
 struct Before {
     phase: Phase,
-    mark: Offset,
-    began: Instant,
+    round_end: Offset,
+    round_start: Instant,
     last_cut: Option<Instant>,
-    avoids: bool,
+    in_avoidance: bool,
 }
 
 impl Vegas {
@@ -113,10 +113,10 @@ impl Vegas {
             },
             Parameter {
                 name: "loss_cut",
-                doc: "reduction of the window by a loss: a quarter, as the authors' TCP; a segment (leung1998, \
-                 4.4); half, as in the reference implementation of SCPS-TP; or \"reno\": half, and \
-                 ssthresh the same, as in Linux and FreeBSD. PRR goes down to ssthresh, which the others \
-                 leave at two segments",
+                doc: "reduction of the window by a loss: \"quarter\" as in the authors' TCP; \
+                      \"segment\" (leung1998, 4.4); \"half\" as in the reference implementation \
+                      of SCPS-TP; \"reno\" is half too, and sets ssthresh to the new window for \
+                      PRR, as in Linux and FreeBSD. The others set ssthresh to two segments",
                 default: Setting::Choice("quarter"),
                 range: Range::Choice(&[
                     Word("quarter", ""),
@@ -127,14 +127,14 @@ impl Vegas {
             },
             Parameter {
                 name: "increase",
-                doc: "linear increase: a segment a round trip, or at each ACK MSS MSS / cwnd + \
-                      MSS / 8 (leung1998, 2.2.3 with equation 1)",
+                doc: "linear increase: one segment per round trip, or MSS MSS / cwnd + MSS / 8 \
+                      at each ACK (leung1998, 2.2.3 with equation 1)",
                 default: Setting::Choice("segment"),
                 range: Range::Choice(&[Word("segment", ""), Word("per-ack", "")]),
             },
             Parameter {
                 name: "timeout_window",
-                doc: "segments in the window after a time-out: 2 in the authors' TCP, 1 in Reno",
+                doc: "window after a time-out in segments: 2 in the authors' TCP, 1 in Reno",
                 default: Setting::Count(2),
                 range: Range::Count(1, 1_000),
             },
@@ -191,12 +191,12 @@ impl Vegas {
             timeout_window: control.count("timeout_window").into(),
             cwnd: start.window,
             ssthresh: start.ssthresh,
-            avoids: false,
+            in_avoidance: false,
             base_rtt: None,
             diff: None,
             phase: Phase::Hold,
-            mark: 0,
-            began: Instant::ZERO,
+            round_end: 0,
+            round_start: Instant::ZERO,
             last_cut: None,
             before: None,
         }
@@ -207,7 +207,9 @@ impl Vegas {
     /// each round in between.
     fn end_round(&mut self, cx: &Context<'_>, ack: &Ack) {
         // Without an exact RTT (retransmitted segments) the duration of the round takes its place.
-        let rtt = ack.fine_rtt.unwrap_or_else(|| cx.now.since(self.began));
+        let rtt = ack
+            .fine_rtt
+            .unwrap_or_else(|| cx.now.since(self.round_start));
         let diff = self.diff(cx, rtt);
         self.diff = Some(diff);
         let segments = |n: f64| n * cx.mss as f64;
@@ -235,8 +237,8 @@ impl Vegas {
         };
         // The next round ends with the ACK of the first segment sent after this ACK (SND.MAX, or
         // SND.NXT while go-back-N after a time-out resends).
-        self.mark = cx.snd_una + cx.flight.saturating_sub(ack.bytes);
-        self.began = cx.now;
+        self.round_end = cx.snd_una + cx.flight.saturating_sub(ack.bytes);
+        self.round_start = cx.now;
     }
 
     /// Returns Diff = (Expected - Actual) `BaseRTT` in bytes.
@@ -275,7 +277,7 @@ impl Vegas {
             LossCut::Reno => self.cwnd,
             LossCut::Half | LossCut::Quarter | LossCut::Segment => LEAST * cx.mss,
         };
-        self.avoids = true;
+        self.in_avoidance = true;
     }
 
     fn shrink(&mut self, cx: &Context<'_>, by: u64) {
@@ -294,7 +296,7 @@ impl CongestionControl for Vegas {
     }
 
     fn in_slow_start(&self) -> bool {
-        !self.avoids && self.cwnd < self.ssthresh
+        !self.in_avoidance && self.cwnd < self.ssthresh
     }
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack) {
@@ -302,7 +304,7 @@ impl CongestionControl for Vegas {
             // If Actual > Expected, the RTT was below BaseRTT, and BaseRTT is set to it.
             self.base_rtt = Some(self.base_rtt.map_or(rtt, |base| base.min(rtt)));
         }
-        if cx.snd_una > self.mark {
+        if cx.snd_una > self.round_end {
             self.end_round(cx, ack);
         }
         if ack.cwnd_limited {
@@ -333,10 +335,10 @@ impl CongestionControl for Vegas {
         if first {
             self.ssthresh = half_flight(cx);
         }
-        self.avoids = false;
+        self.in_avoidance = false;
         self.collapse(self.timeout_window * cx.mss);
-        self.mark = cx.snd_una;
-        self.began = cx.now;
+        self.round_end = cx.snd_una;
+        self.round_start = cx.now;
         self.last_cut = Some(cx.now);
     }
 
@@ -348,7 +350,7 @@ impl CongestionControl for Vegas {
     fn raise_ssthresh(&mut self, least: u64) {
         if self.ssthresh < least {
             self.ssthresh = least;
-            self.avoids = false;
+            self.in_avoidance = false;
         }
     }
 
@@ -361,10 +363,10 @@ impl UndoReduction for Vegas {
     fn remember(&mut self) {
         self.before = Some(Before {
             phase: self.phase,
-            mark: self.mark,
-            began: self.began,
+            round_end: self.round_end,
+            round_start: self.round_start,
             last_cut: self.last_cut,
-            avoids: self.avoids,
+            in_avoidance: self.in_avoidance,
         });
     }
 
@@ -374,10 +376,10 @@ impl UndoReduction for Vegas {
         self.ssthresh = undone.ssthresh;
         if let Some(before) = self.before.take() {
             self.phase = before.phase;
-            self.mark = before.mark;
-            self.began = before.began;
+            self.round_end = before.round_end;
+            self.round_start = before.round_start;
             self.last_cut = before.last_cut;
-            self.avoids = before.avoids;
+            self.in_avoidance = before.in_avoidance;
         }
     }
 }
@@ -475,12 +477,12 @@ mod tests {
     fn metrics_show_what_is_queued() {
         let mut flow = avoiding(&[], 9);
         flow.round(100);
-        let shown: Vec<_> = Vegas::ALGORITHM
+        let metrics: Vec<_> = Vegas::ALGORITHM
             .metrics
             .iter()
             .map(|metric| flow.at(0, |vegas, cx| metric.value(vegas, cx)))
             .collect();
-        assert_eq!(shown, [Some(0.09), Some(0.9)]);
+        assert_eq!(metrics, [Some(0.09), Some(0.9)]);
     }
 
     #[test]
@@ -499,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn gamma_ends_slow_start_and_costs_an_eighth() {
+    fn slow_start_ends_above_gamma_with_a_cut_of_an_eighth() {
         // Diff = 16 (1 - 100 / RTT) segments reaches gamma = 1 at RTT 106.67 ms.
         for (rtt, after) in [(106, 32 * MSS), (107, 14 * MSS)] {
             let mut flow = Flow::new(&[], 8, u64::MAX);
@@ -517,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_of_a_growing_round_is_not_compared() {
+    fn diff_is_not_compared_after_a_growing_round() {
         let mut flow = Flow::new(&[], 8, u64::MAX);
         flow.round(100);
         // The first ACK of the round with constant cwnd measures a long RTT.
@@ -577,7 +579,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_takes_a_quarter_or_a_segment_but_two_segments_stay() {
+    fn a_loss_cuts_by_loss_cut_down_to_two_segments() {
         let segment = [("loss_cut", Setting::Choice("segment"))];
         for (settings, before, after) in [
             (&[][..], 20, 15 * MSS),
@@ -596,7 +598,7 @@ mod tests {
     /// time-out starts slow start, not Diff > beta with cwnd < ssthresh. A later loss of the same
     /// round sets ssthresh = cwnd, so PRR reduces nothing.
     #[test]
-    fn half_of_the_window_is_the_threshold_of_kernels() {
+    fn loss_cut_reno_sets_ssthresh_to_half_of_cwnd() {
         let half = [("loss_cut", Setting::Choice("reno"))];
         for (before, after) in [(20, 10), (3, 2), (10_000, 5_000)] {
             let mut flow = Flow::new(&half, before, u64::MAX);
@@ -614,7 +616,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_segment_sent_after_the_last_cut_cuts_again() {
+    fn only_the_loss_of_a_segment_sent_after_the_last_cut_reduces_again() {
         let mut flow = Flow::new(&[], 16, u64::MAX);
         flow.now = Instant::ZERO + ms(100);
         assert_eq!(flow.loss(Instant::ZERO + ms(10)), 12 * MSS);
@@ -646,7 +648,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_go_on_while_a_time_out_is_repaired() {
+    fn rounds_continue_during_the_repair_of_a_time_out() {
         let mut flow = Flow::new(&[], 8, u64::MAX);
         flow.now = Instant::ZERO + ms(3000);
         flow.at(8 * MSS, |vegas, cx| vegas.on_timeout(cx, true));
@@ -659,7 +661,7 @@ mod tests {
     /// Diff equal to alpha or beta leaves cwnd unchanged; Diff equal to gamma does not end slow
     /// start.
     #[test]
-    fn the_bounds_themselves_are_within() {
+    fn diff_equal_to_a_threshold_changes_nothing() {
         for segments in [10, 30] {
             // 10 ms of 100 ms: Diff is one segment of ten, three of thirty.
             let mut flow = avoiding(&[], segments);

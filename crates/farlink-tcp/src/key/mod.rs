@@ -48,7 +48,7 @@ pub fn lookup(name: &str) -> Option<&'static Key> {
 
 /// Switches off settings of a row or profile that no longer work after keys were set, because the
 /// keys chose another recovery or receiver.
-pub fn settle(config: &mut Config) {
+pub fn normalize(config: &mut Config) {
     let sack = matches!(config.recovery, Recovery::Sack { .. });
     config.window.idle_decay &= config.window.idle_restart;
     config.restart_on_sack &= sack;
@@ -94,7 +94,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn a_name_stands_once_and_every_entry_says_what_it_is() {
+    fn key_names_are_unique_and_docs_end_with_a_period() {
         let names: BTreeSet<_> = all().map(|key| key.name).collect();
         assert_eq!(names.len(), all().count());
         for key in all() {
@@ -106,7 +106,7 @@ mod tests {
 
     /// For each row and key: the value is within the range, and setting it again changes nothing.
     #[test]
-    fn every_row_says_its_values_and_takes_them_back() {
+    fn setting_the_values_of_a_row_again_changes_nothing() {
         for row in VARIANTS {
             let config = (row.config)();
             let mut again = config.clone();
@@ -117,7 +117,7 @@ mod tests {
                     assert!(key.needs.is_some() || optional(key), "{}", key.name);
                 }
             }
-            settle(&mut again);
+            normalize(&mut again);
             assert_eq!(again, config, "{}", row.name);
         }
     }

@@ -54,13 +54,13 @@ pub(crate) struct FrtoAck {
 impl Frto {
     /// Returns whether a new segment must be sent before anything else.
     #[inline]
-    pub(crate) fn wants_new(self) -> bool {
+    pub(crate) fn needs_new_data(self) -> bool {
         matches!(self, Self::Second { sent, .. } if sent < NEW_SEGMENTS)
     }
 
     /// Returns whether retransmissions wait for the next ACK, whatever cwnd is.
     #[inline]
-    pub(crate) fn holds(self) -> bool {
+    pub(crate) fn blocks_retransmission(self) -> bool {
         matches!(self, Self::First { sent: true, .. } | Self::Second { .. })
     }
 
@@ -146,18 +146,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_new_segments_and_then_nothing() {
+    fn step_2_sends_two_new_segments_and_step_3_nothing() {
         let mut frto = Frto::Second {
             recover: 100,
             again: 10,
             sent: 0,
         };
-        assert!(frto.wants_new() && frto.holds());
+        assert!(frto.needs_new_data() && frto.blocks_retransmission());
         frto.on_sent(false);
-        assert!(frto.wants_new());
+        assert!(frto.needs_new_data());
         frto.cannot_send();
         frto.on_sent(false);
-        assert!(!frto.wants_new() && frto.holds());
+        assert!(!frto.needs_new_data() && frto.blocks_retransmission());
         let mut none = Frto::Second {
             recover: 100,
             again: 10,
@@ -171,8 +171,8 @@ mod tests {
             sent: false,
         };
         first.on_sent(false);
-        assert!(!first.holds());
+        assert!(!first.blocks_retransmission());
         first.on_sent(true);
-        assert!(first.holds() && !first.wants_new());
+        assert!(first.blocks_retransmission() && !first.needs_new_data());
     }
 }

@@ -126,10 +126,10 @@ impl Flight {
         };
         let cx = context!(self, now, new.in_flight);
         let repair = self.extras.repair.of(&*self.cc);
-        let wanted = repair.and_then(|repair| repair.partial_ack_window(&cx, &new.ack, in_force));
-        if let Some(window) = wanted {
+        let chosen = repair.and_then(|repair| repair.partial_ack_window(&cx, &new.ack, in_force));
+        if let Some(window) = chosen {
             self.inflate_to(window);
         }
-        wanted.is_some()
+        chosen.is_some()
     }
 }

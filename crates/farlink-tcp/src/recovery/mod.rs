@@ -486,7 +486,7 @@ mod tests {
     /// A repair lasts until the data in flight at the loss is acknowledged, in fast recovery and
     /// after a time-out.
     #[test]
-    fn a_repair_lasts_until_the_end_of_what_was_out() {
+    fn a_repair_lasts_until_the_data_in_flight_at_the_loss_is_acknowledged() {
         let mut loss = LossState::new(&Config::default());
         loss.recover = 1000;
         assert!(!loss.repairing(500));
@@ -499,7 +499,7 @@ mod tests {
 
     /// Only RACK detects a lost retransmission, and only in recovery.
     #[test]
-    fn only_rack_sends_again_what_was_sent_again() {
+    fn only_rack_retransmits_a_retransmission() {
         for rack in [None, Some(RackConfig::default())] {
             let config = Config {
                 recovery: Recovery::Sack {
@@ -520,7 +520,7 @@ mod tests {
     /// No key enables PRR for a controller that owns the recovery window: with BBR, PRR would hold
     /// cwnd at what each ACK releases.
     #[test]
-    fn no_key_puts_prr_over_a_controller_that_sets_its_window() {
+    fn no_key_enables_prr_for_a_controller_that_owns_its_window() {
         let mut owners = Vec::new();
         for algorithm in congestion::ALGORITHMS {
             let recovery = LossRecovery::new(&Config {
@@ -542,7 +542,7 @@ mod tests {
     /// RFC 3042: a segment sent on a duplicate ACK counts as limited transmit only if it exceeds
     /// cwnd.
     #[test]
-    fn limited_transmit_is_what_leaves_beyond_the_window() {
+    fn limited_transmit_counts_only_data_beyond_the_window() {
         for (dup_acks, in_recovery, flight, limited) in [
             (1, false, 10_000, 1000),
             (1, false, 9_000, 0),

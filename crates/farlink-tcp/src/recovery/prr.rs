@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_sent_is_banked() {
+    fn bytes_not_sent_are_released_by_later_acks() {
         // The application had no data for four ACKs. Later ACKs release the missing segments, up to
         // ssthresh.
         for (bound, sent) in [

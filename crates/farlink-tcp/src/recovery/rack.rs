@@ -177,7 +177,7 @@ impl Rack {
 
     /// Updates the estimates by the `news` of an ACK, after checking whether it acknowledges the
     /// probe (7.4).
-    pub(super) fn acknowledged(
+    pub(super) fn on_ack(
         &mut self,
         flight: &mut Flight,
         now: Instant,
@@ -410,7 +410,7 @@ mod tests {
 
     /// 6.2, steps 1 and 2.
     #[test]
-    fn the_latest_and_its_round_trip() {
+    fn rtt_and_end_seq_are_those_of_the_segment_sent_last() {
         let mut r = sampled(100);
         assert_eq!(r.latest, Some((at(900), 100)));
         assert_eq!((r.rtt, r.min_rtt), (MS(100), Some((MS(100), at(1000)))));
@@ -440,7 +440,7 @@ mod tests {
 
     /// An RTT equal to the least one renews its time of measurement (6.2, step 1).
     #[test]
-    fn the_least_round_trip_is_renewed_by_its_equal() {
+    fn an_equal_rtt_renews_min_rtt() {
         let mut r = sampled(100);
         let window = r.config.min_rtt_window.as_nanos() / 1_000_000;
         r.update(at(1000 + window), news(100, 900 + window, 200));
@@ -453,7 +453,7 @@ mod tests {
 
     /// `stop` stops both timers and cancels a probe that is due.
     #[test]
-    fn none_of_its_timers_runs_once_it_is_stopped() {
+    fn stop_cancels_both_timers_and_the_probe() {
         let config = Config {
             recovery: Recovery::Sack {
                 rescue: false,

@@ -146,7 +146,7 @@ impl Sack {
         ) else {
             return;
         };
-        rack.acknowledged(flight, now, (before, kind), news);
+        rack.on_ack(flight, now, (before, kind), news);
         self.detect(flight, now, before.in_flight, recorder);
         if let Some(rack) = &self.rack
             && (flight.board.una() > before.una || flight.board.segments_sacked() > 0)

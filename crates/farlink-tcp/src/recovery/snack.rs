@@ -105,7 +105,7 @@ mod tests {
     /// SNACK is off if this end has it off or the peer lacks the short form. The long form is
     /// agreed only if both ends have it, otherwise the short form.
     #[test]
-    fn what_is_agreed_is_what_both_can_do() {
+    fn agreed_snack_form_is_the_best_both_ends_support() {
         let peer = |bits| ScpsCapabilities {
             bits,
             connection: 0,

@@ -208,7 +208,7 @@ mod tests {
 
     /// Cases of RFC 2883, 4: the first block is below the ACK, inside the second block, or neither.
     #[test]
-    fn the_first_block_tells_a_duplicate() {
+    fn only_the_first_sack_block_reports_a_duplicate() {
         assert_eq!(report(&[(3000, 3500)], 4000), Some((3000, 3500)));
         assert_eq!(
             report(&[(3000, 3500), (4500, 5000)], 4000),

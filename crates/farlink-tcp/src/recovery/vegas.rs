@@ -31,7 +31,7 @@ pub(super) fn on_dup_ack(flight: &mut Flight, now: Instant, recorder: &mut Recor
 /// segments of a window may be lost.
 #[inline(never)]
 pub(super) fn after_new_ack(flight: &mut Flight, now: Instant, recorder: &mut Recorder) {
-    if flight.fine.as_mut().is_some_and(|fine| fine.checks()) && expired(flight, now) {
+    if flight.fine.as_mut().is_some_and(|fine| fine.count_check()) && expired(flight, now) {
         retransmit(flight, now, Mark::FastRetransmit, recorder);
     }
 }
@@ -63,7 +63,7 @@ fn retransmit(flight: &mut Flight, now: Instant, mark: Mark, recorder: &mut Reco
     flight.enter_recovery();
     if let Some(fine) = &mut flight.fine {
         if let Some(front) = flight.board.front() {
-            fine.sends_again(*front);
+            fine.on_retransmission(*front);
         }
         fine.check_again();
     }

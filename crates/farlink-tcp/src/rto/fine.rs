@@ -64,7 +64,7 @@ impl FineTimeout {
     /// Before the first sample only the coarse, backed-off RTO exists. The first such ACK is used
     /// at once. Otherwise a lost first window would be repaired by one segment per RTO, up to a
     /// minute each.
-    pub(crate) fn acknowledged(
+    pub(crate) fn on_ack(
         &mut self,
         now: Instant,
         (to, max): (Offset, Offset),
@@ -92,12 +92,12 @@ impl FineTimeout {
 
     /// Stores the last transmission time of `front`, the first unacknowledged segment, before it is
     /// retransmitted.
-    pub(crate) fn sends_again(&mut self, front: Sent) {
+    pub(crate) fn on_retransmission(&mut self, front: Sent) {
         self.again = Some((front.end(), front.at));
     }
 
     /// Counts a new ACK. Returns whether the fine time-out is checked at it.
-    pub(crate) fn checks(&mut self) -> bool {
+    pub(crate) fn count_check(&mut self) -> bool {
         let checks = self.checks > 0;
         self.checks -= u32::from(checks);
         checks

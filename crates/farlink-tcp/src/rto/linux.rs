@@ -125,7 +125,7 @@ mod tests {
 
     /// Within a round the margin never falls.
     #[test]
-    fn no_sample_of_the_same_round_trip_lowers_it() {
+    fn no_sample_within_a_round_lowers_the_margin() {
         let mut linux = Linux::default();
         rounds(&mut linux, &[600]);
         for _ in 0..100 {
@@ -137,7 +137,7 @@ mod tests {
 
     /// A sample 32 ms above the mean adds 32 - 4 ms; one as far below adds an eighth of that.
     #[test]
-    fn a_sample_below_the_mean_counts_an_eighth() {
+    fn a_sample_below_the_mean_raises_the_deviation_by_an_eighth() {
         let deviation = |rtt| {
             let mut linux = Linux::default();
             linux.start(MS(600).as_nanos(), MS(4).as_nanos(), 0);

@@ -30,15 +30,17 @@ impl Sender {
     /// 5682, step 2b).
     #[inline]
     pub(super) fn frto_choice(&mut self) -> Option<Result<Choice, BlockedOn>> {
-        if !self.frto.holds() {
+        if !self.frto.blocks_retransmission() {
             return None;
         }
-        if self.frto.wants_new() {
+        if self.frto.needs_new_data() {
             if let Some(chunk) = self.unsent_segment() {
                 return Some(Ok((chunk, None)));
             }
             self.frto.cannot_send();
         }
-        self.frto.holds().then_some(Err(BlockedOn::Cwnd))
+        self.frto
+            .blocks_retransmission()
+            .then_some(Err(BlockedOn::Cwnd))
     }
 }

@@ -125,7 +125,7 @@ fn slow_start_adds_a_quarter_of_the_root_of_rho_in_each_subphase() {
 }
 
 #[test]
-fn gaps_of_slow_start_are_renos_or_stand_still() {
+fn gaps_of_slow_start_grow_as_reno_or_hold() {
     // Gaps of Algorithm 1: (a) small cwnd, flight of a quarter or more; (b) large cwnd, small
     // flight; (c) flight of half the peer's window or more.
     for (cwnd, flight) in [(8, 16), (10, 16), (24, 8), (36, 32)] {
@@ -227,7 +227,7 @@ fn losses_halve_the_flight() {
 }
 
 #[test]
-fn algorithm_2_takes_the_acknowledged_and_gives_two_segments() {
+fn algorithm_2_deflates_by_the_bytes_acknowledged_minus_two_segments() {
     let rtt = RttEstimator::new(RtoConfig::default());
     let cx = Context {
         now: Instant::ZERO,
@@ -270,7 +270,7 @@ fn algorithm_2_takes_the_acknowledged_and_gives_two_segments() {
 /// The undo of a spurious loss lets ssthresh follow the peer's window again if it did before, and
 /// resets the recovery point.
 #[test]
-fn what_a_spurious_loss_changed_is_there_again() {
+fn undo_restores_follow_and_recover() {
     let rtt = RttEstimator::new(RtoConfig::default());
     let mut a = adalr(&[], 8 * MSS, u64::MAX);
     let before = (a.follow, a.recover);
@@ -296,7 +296,7 @@ fn what_a_spurious_loss_changed_is_there_again() {
 
 /// ssthresh is at least two segments, however small the peer's window.
 #[test]
-fn a_small_window_of_the_peer_leaves_two_segments() {
+fn ssthresh_is_two_segments_with_a_small_peer_window() {
     let start = Start {
         window: MSS,
         ssthresh: u64::MAX,
@@ -309,7 +309,7 @@ fn a_small_window_of_the_peer_leaves_two_segments() {
 
 /// rho is updated from RTT samples in recovery as well.
 #[test]
-fn rho_is_of_acks_in_recovery_too() {
+fn rho_is_updated_in_recovery() {
     let rtt = RttEstimator::new(RtoConfig::default());
     let mut a = adalr(&[], 8 * MSS, 8 * MSS);
     lose(&mut a, 8 * MSS, 8 * MSS + 1);

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_excess_over_the_rate_is_allowed_for() {
+    fn bytes_acked_above_the_rate_are_added_to_cwnd() {
         let mut a = Aggregation::default();
         // A segment per ms is exactly the rate, so the only excess is the segment that starts an
         // epoch.
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_million_segments_end_an_epoch() {
+    fn an_epoch_ends_after_a_million_segments() {
         let mut a = Aggregation {
             epoch_acked: LONGEST_EPOCH * MSS - 2 * MSS,
             ..Aggregation::default()

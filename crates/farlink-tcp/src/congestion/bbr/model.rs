@@ -100,12 +100,12 @@ impl MinRtt {
     /// `BBRUpdateRTprop` (4.1.2.3).
     pub(super) fn update(&mut self, now: Instant, sample: Option<Interval>) {
         self.expired = now > self.at + self.window;
-        let met = |rtt: Interval| match self.least {
+        let renews = |rtt: Interval| match self.least {
             Some(least) => rtt < least || (self.equal_counts && rtt == least),
             None => true,
         };
         if let Some(rtt) = sample
-            && (self.expired || met(rtt))
+            && (self.expired || renews(rtt))
         {
             self.least = Some(rtt);
             self.at = now;

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn sampling_waits_for_a_loss_and_forgets_what_the_application_limited() {
+    fn sampling_starts_at_a_loss_and_resets_when_application_limited() {
         let mut policer = Policer::default();
         let quiet = Totals {
             lossy: false,

@@ -176,7 +176,7 @@ fn startup_grows_by_what_is_delivered() {
 }
 
 #[test]
-fn drain_ends_when_the_wanted_amount_is_in_flight() {
+fn drain_ends_at_the_inflight_target() {
     let mut d = Driver::new(&[]);
     for _ in 0..4 {
         d.round(RATE, 2 * PRODUCT);
@@ -223,7 +223,7 @@ fn quanta_by_rate_on_the_wire() {
 }
 
 #[test]
-fn a_cycle_probes_drains_and_cruises() {
+fn probe_bw_cycles_through_probing_draining_and_cruising() {
     let mut d = Driver::probing(&[]);
     let step = |d: &mut Driver, time: Interval, flight: u64| {
         d.now += time;
@@ -258,7 +258,7 @@ fn a_cycle_probes_drains_and_cruises() {
 }
 
 #[test]
-fn the_margin_is_taken_off_the_rate() {
+fn pacing_margin_lowers_the_rate() {
     let d = Driver::probing(&[("pacing_margin", Setting::Number(0.01))]);
     assert_eq!(
         d.bbr.pacing_rate(),
@@ -267,7 +267,7 @@ fn the_margin_is_taken_off_the_rate() {
 }
 
 #[test]
-fn a_cycle_begins_in_any_phase_but_the_draining_one() {
+fn first_phase_of_probe_bw_is_never_the_draining_one() {
     let mut seen = [false; 8];
     for ns in 0..200 {
         let mut d = Driver::new(&[("first_phase", Setting::Choice("mixed"))]);
@@ -282,7 +282,7 @@ fn a_cycle_begins_in_any_phase_but_the_draining_one() {
 }
 
 #[test]
-fn the_greatest_rate_counts_for_ten_rounds() {
+fn the_maximum_rate_is_kept_for_ten_rounds() {
     let mut d = Driver::probing(&[]);
     d.round(2 * RATE, PRODUCT);
     for _ in 0..10 {
@@ -310,8 +310,8 @@ fn a_rate_that_the_application_limited_counts_only_if_it_is_greater() {
 /// 4.1.2.3 compares with `<=`: an RTT equal to the least one renews it, which postpones `ProbeRTT`.
 /// Without renewal by equal samples an empty queue does not postpone it.
 #[test]
-fn the_least_round_trip_is_met_again_by_an_equal_one_unless_told_otherwise() {
-    for (counts, met) in [(true, 11), (false, 1)] {
+fn an_equal_rtt_renews_the_least_one_if_configured() {
+    for (counts, renewed) in [(true, 11), (false, 1)] {
         let mut d = Driver::probing(&[("equal_rtt_counts", Setting::Flag(counts))]);
         for (seconds, rtt) in [
             (1, Interval::from_millis(99)),
@@ -322,14 +322,17 @@ fn the_least_round_trip_is_met_again_by_an_equal_one_unless_told_otherwise() {
             sample.rtt = Some(rtt);
             d.give(&sample);
         }
-        assert_eq!(d.bbr.min_rtt.at, Instant::ZERO + Interval::from_secs(met));
+        assert_eq!(
+            d.bbr.min_rtt.at,
+            Instant::ZERO + Interval::from_secs(renewed)
+        );
         // Exactly ten seconds do not start `ProbeRTT`.
         assert!(!d.bbr.limits_itself());
     }
 }
 
 #[test]
-fn after_ten_seconds_the_least_round_trip_is_probed_for() {
+fn probe_rtt_starts_after_ten_seconds_without_renewal() {
     let mut d = Driver::probing(&[]);
     for _ in 0..3 {
         d.round(RATE, PRODUCT);
@@ -364,7 +367,7 @@ fn after_ten_seconds_the_least_round_trip_is_probed_for() {
 }
 
 #[test]
-fn after_idle_the_round_trip_is_not_probed_for() {
+fn probe_rtt_does_not_start_after_an_idle_time() {
     let mut d = Driver::probing(&[]);
     d.now += Interval::from_secs(20);
     d.hook(Bbr::on_transmit_start);
@@ -428,7 +431,7 @@ fn a_sample_without_a_rate_begins_no_round() {
 }
 
 #[test]
-fn a_spurious_time_out_gives_the_window_back() {
+fn undo_of_a_time_out_restores_the_window() {
     let mut d = Driver::probing(&[]);
     for _ in 0..3 {
         d.round(RATE, PRODUCT);
@@ -447,7 +450,7 @@ fn a_spurious_time_out_gives_the_window_back() {
 }
 
 #[test]
-fn a_timeout_leaves_one_segment_until_all_is_repaired() {
+fn cwnd_is_one_segment_after_a_timeout_until_the_repair_ends() {
     let mut d = Driver::probing(&[]);
     for _ in 0..3 {
         d.round(RATE, PRODUCT);
@@ -496,7 +499,7 @@ fn the_send_quantum_has_three_ranges() {
 /// 4.2.3.4: the first ACK of a recovery leaves room for at least one segment. Within the round cwnd
 /// is at least bytes in flight + bytes delivered.
 #[test]
-fn a_recovery_lets_a_segment_out_and_all_that_is_delivered() {
+fn recovery_allows_a_segment_and_then_the_bytes_delivered() {
     let mut d = Driver::probing(&[]);
     d.loss();
     let first = d.ack(MSS / 2, RATE, PRODUCT, 90 * MSS);
@@ -510,7 +513,7 @@ fn a_recovery_lets_a_segment_out_and_all_that_is_delivered() {
 /// Linux, `bbr_lt_bw_sampling`: two lossy intervals at the same rate replace BtlBw and the pacing
 /// gains for 48 rounds.
 #[test]
-fn a_policer_takes_the_place_of_the_model() {
+fn a_detected_policer_replaces_btlbw_for_48_rounds() {
     for detects in [true, false] {
         let mut d = Driver::probing(&[("policer_detection", Setting::Flag(detects))]);
         d.round(2 * RATE, PRODUCT);
@@ -553,7 +556,7 @@ fn a_time_out_counts_as_a_lossy_round_for_the_policer() {
 
 /// Linux, `bbr_quantization_budget` and `bbr_ack_aggregation_cwnd`.
 #[test]
-fn windows_are_even_and_allow_for_bursts_if_told() {
+fn windows_are_even_and_allow_for_ack_aggregation_if_configured() {
     let mut d = Driver::probing(&[("even_window", Setting::Flag(true))]);
     assert_eq!(d.bbr.inflight(1.0, MSS), PRODUCT + HEADROOM + 2 * MSS);
     d.bbr.state = State::ProbeBw(2);

@@ -53,14 +53,14 @@ pub(super) struct Curve {
 
 impl Segments {
     /// The window was reduced.
-    pub(super) fn reduced(&mut self) {
+    pub(super) fn on_reduction(&mut self) {
         self.stage = None;
         self.credit = 0;
     }
 
     /// Moves the start of the epoch forward by the idle time `pause`, so that the cubic does not
     /// count it (`tcp_cubic.c`: `cubictcp_cwnd_event`).
-    pub(super) fn paused(&mut self, now: Instant, pause: Interval) {
+    pub(super) fn on_pause(&mut self, now: Instant, pause: Interval) {
         if let Some(stage) = &mut self.stage {
             stage.since = (stage.since + pause).min(now);
         }
@@ -230,7 +230,7 @@ mod tests {
     /// `tcp_cong_avoid_ai` with its integers. Cases: cwnd a little below W_max, no W_max, and far
     /// below W_max.
     #[test]
-    fn windows_grow_where_those_of_the_kernel_do() {
+    fn windows_grow_at_the_same_acks_as_the_kernels() {
         assert_eq!(
             growth(10, 7, Interval::from_millis(100), 200),
             [6, 14, 45, 70, 91, 112, 138, 164, 190]
@@ -250,7 +250,7 @@ mod tests {
     /// Reference values of the same transcription for two cases: Reno's estimate is above the
     /// cubic, and W_max is so far away that cwnd does not grow within 100 windows of ACKs.
     #[test]
-    fn windows_follow_reno_and_rest_on_the_plateau_as_those_of_the_kernel_do() {
+    fn windows_equal_the_kernels_where_reno_leads_and_on_the_plateau() {
         let ms = Interval::from_millis;
         assert_eq!(
             growth(10, 7, ms(10), 200),
@@ -278,11 +278,11 @@ mod tests {
 
     /// A reduction ends the epoch and resets the count of segments acknowledged.
     #[test]
-    fn after_a_reduction_the_count_is_that_of_a_new_flow() {
+    fn a_reduction_resets_the_epoch_and_the_count() {
         let rtt = Interval::from_millis(100);
         let mut segments = Segments::default();
         grown(&mut segments, 100, 70, rtt, 10);
-        segments.reduced();
+        segments.on_reduction();
         assert_eq!(
             grown(&mut segments, 10, 7, rtt, 100),
             growth(10, 7, rtt, 100)
@@ -291,7 +291,7 @@ mod tests {
 
     /// ACKs of less than a segment add up to whole segments.
     #[test]
-    fn bytes_add_up_to_segments() {
+    fn acks_of_less_than_a_segment_add_up() {
         let estimator = RttEstimator::new(RtoConfig::default());
         let cx = Context {
             now: Instant::from_nanos(1 << 40),

@@ -106,7 +106,7 @@ fn lose(cubic: &mut Cubic, path: &Path) {
 
 /// RFC 9438, 4.9: after a spurious loss is undone, the window grows as if there had been no loss.
 #[test]
-fn a_spurious_loss_leaves_no_trace() {
+fn undo_restores_the_cubic_growth() {
     let mut path = Path::new(ms(100));
     let mut calm = cubic(100, &[]);
     lose(&mut calm, &path);
@@ -425,7 +425,7 @@ fn hystart_ends_slow_start_without_loss() {
 /// Linux counts cwnd in whole segments: during growth, after a reduction, and in the W_max that a
 /// loss sets.
 #[test]
-fn counted_as_linux_all_windows_are_whole_segments() {
+fn linux_counting_keeps_windows_at_whole_segments() {
     let linux = ("counting", Setting::Choice("linux"));
     let path = Path::new(ms(100));
     let mut c = cubic(10, &[linux]);
@@ -503,18 +503,18 @@ fn metrics_show_the_epoch() {
     ] {
         let mut path = Path::new(ms(100));
         let mut c = cubic(100, &[("counting", Setting::Choice(counting))]);
-        let shown = |c: &Cubic, path: &Path| -> Vec<_> {
+        let metrics = |c: &Cubic, path: &Path| -> Vec<_> {
             let metrics = Cubic::ALGORITHM.metrics.iter();
             metrics.map(|metric| metric.value(c, &path.cx(0))).collect()
         };
-        assert_eq!(shown(&c, &path), [None; 4], "{counting}");
+        assert_eq!(metrics(&c, &path), [None; 4], "{counting}");
         lose(&mut c, &path);
         path.run(&mut c, ms(2000));
-        let shown = shown(&c, &path);
-        let shown: Vec<_> = shown.into_iter().flatten().collect();
-        assert_eq!(shown[0], 100_000.0);
-        close(shown[1], k, 1e-6);
-        close(shown[2], 2.0, 0.01);
-        close(shown[3], w_est, 1000.0);
+        let metrics = metrics(&c, &path);
+        let metrics: Vec<_> = metrics.into_iter().flatten().collect();
+        assert_eq!(metrics[0], 100_000.0);
+        close(metrics[1], k, 1e-6);
+        close(metrics[2], 2.0, 0.01);
+        close(metrics[3], w_est, 1000.0);
     }
 }

@@ -101,7 +101,7 @@ fn sudden_start_sends_a_window_in_a_round_trip() {
 }
 
 #[test]
-fn a_larger_first_window_leaves_fewer_dummies() {
+fn sudden_start_sends_fewer_dummies_after_a_larger_initial_window() {
     let mut bench = Bench::new(&[], 10);
     bench.with(1, Peach::on_data_sent);
     assert_eq!(bench.drain().len(), 54);
@@ -110,7 +110,7 @@ fn a_larger_first_window_leaves_fewer_dummies() {
 /// ACKs of data increase cwnd as in congestion avoidance, by MSS²/cwnd, even where Reno is in slow
 /// start.
 #[test]
-fn data_is_worth_what_congestion_avoidance_gives() {
+fn acks_of_data_grow_cwnd_as_in_congestion_avoidance() {
     let mut bench = Bench::new(&[], 1);
     bench.with(1, Peach::on_data_sent);
     bench.dummy_acks(9);
@@ -130,7 +130,7 @@ fn without_sudden_start_there_is_slow_start() {
 /// A loss at window w sets cwnd to w/2 and releases w dummies. If k of them are acknowledged, cwnd
 /// becomes w/2 + max(0, k - w/2), so w if all are.
 #[test]
-fn rapid_recovery_gives_back_what_the_path_has_room_for() {
+fn rapid_recovery_regains_one_segment_per_acknowledged_dummy() {
     for w in 4..=64 {
         for k in 0..=w {
             let mut bench = Bench::new(&[("sudden_start", Setting::Flag(false))], w);
@@ -171,7 +171,7 @@ fn rapid_recovery_lasts_as_long_as_the_recovery() {
 /// After a recovery that ends below ssthresh, cwnd grows as in slow start. The end of Rapid
 /// Recovery keeps the window that dummies opened.
 #[test]
-fn the_end_of_a_recovery_keeps_what_was_regained() {
+fn the_end_of_rapid_recovery_keeps_the_window_from_dummies() {
     let mut bench = Bench::new(&[], 8);
     bench.loss(8);
     bench.dummy_acks(6);
@@ -183,7 +183,7 @@ fn the_end_of_a_recovery_keeps_what_was_regained() {
 }
 
 #[test]
-fn without_rapid_recovery_no_dummy_answers_a_loss() {
+fn without_rapid_recovery_a_loss_releases_no_dummies() {
     let mut bench = Bench::new(&[("rapid_recovery", Setting::Flag(false))], 20);
     bench.loss(20);
     bench.with(20, Peach::on_dup_ack);
@@ -191,7 +191,7 @@ fn without_rapid_recovery_no_dummy_answers_a_loss() {
 }
 
 #[test]
-fn the_peers_window_bounds_what_dummies_give() {
+fn growth_by_dummies_stops_at_the_peers_window() {
     let mut bench = Bench::new(&[], 60);
     bench.dummy_acks(100);
     assert_eq!(bench.peach.cwnd(), 64 * MSS);
@@ -202,7 +202,7 @@ fn the_peers_window_bounds_what_dummies_give() {
 }
 
 #[test]
-fn a_timeout_begins_anew() {
+fn a_timeout_starts_sudden_start_again() {
     let mut bench = Bench::new(&[], 20);
     bench.loss(20);
     bench.with(10, |p, cx| p.on_timeout(cx, true));
@@ -223,7 +223,7 @@ fn a_timeout_begins_anew() {
 
 /// With a peer that does not support dummies Peach's windows equal Reno's.
 #[test]
-fn refused_it_is_reno() {
+fn windows_equal_renos_without_dummy_support() {
     let mut bench = Bench::new(&[], 1);
     bench.with(1, Peach::on_data_sent);
     bench.peach.on_refused();
@@ -245,7 +245,7 @@ fn refused_it_is_reno() {
 }
 
 #[test]
-fn a_mark_is_congestion_for_certain() {
+fn a_mark_starts_no_rapid_recovery() {
     let mut bench = Bench::new(&[], 20);
     let sent_at = bench.now;
     bench.with(20, |p, cx| p.on_congestion_mark(cx, &Loss { sent_at }));
@@ -256,7 +256,7 @@ fn a_mark_is_congestion_for_certain() {
 /// `in_slow_start` is true during Sudden Start and while cwnd returns to ssthresh after a recovery.
 /// It is false once cwnd has reached ssthresh.
 #[test]
-fn slow_start_is_the_opening_and_the_way_back_to_ssthresh() {
+fn in_slow_start_is_true_in_sudden_start_and_below_ssthresh_after_recovery() {
     let mut bench = Bench::new(&[], 4);
     bench.with(1, Peach::on_data_sent);
     assert!(bench.peach.in_slow_start());

@@ -17,20 +17,20 @@ pub(super) enum Kernel {
 /// An estimator of the bandwidth.
 pub(super) trait Estimator: Debug + Send + 'static {
     /// The handshake is over.
-    fn established(&mut self, _now: Instant) {}
+    fn on_established(&mut self, _now: Instant) {}
 
     /// Counts `bytes` that an ACK shows to have left the network. `rtt` is the last known RTT.
-    fn delivered(&mut self, now: Instant, bytes: u64, rtt: Option<Interval>);
+    fn on_delivered(&mut self, now: Instant, bytes: u64, rtt: Option<Interval>);
 
-    /// Processes the RTT `last` of the ACK just passed to [`Self::delivered`]; `rtt` already
+    /// Processes the RTT `last` of the ACK just passed to [`Self::on_delivered`]; `rtt` already
     /// includes it.
-    fn measured(&mut self, _last: Option<Interval>, _rtt: &dyn RoundTrip) {}
+    fn on_rtt(&mut self, _last: Option<Interval>, _rtt: &dyn RoundTrip) {}
 
     /// Accounts for the time without an ACK up to `now`.
-    fn silence(&mut self, _now: Instant) {}
+    fn on_silence(&mut self, _now: Instant) {}
 
     /// A time-out reduced ssthresh.
-    fn timed_out(&mut self) {}
+    fn on_timeout(&mut self) {}
 
     /// Returns `BWE` in bytes per second.
     fn bandwidth(&self) -> f64;

@@ -107,12 +107,12 @@ fn smoothed(old: u64, new: u64) -> u64 {
 }
 
 impl Estimator for Jiffies {
-    fn established(&mut self, now: Instant) {
+    fn on_established(&mut self, now: Instant) {
         self.rtt_win_sx = self.jiffies(now.as_nanos());
     }
 
     /// The kernel counts the bytes of an ACK before it reads the ACK's RTT.
-    fn delivered(&mut self, now: Instant, bytes: u64, _rtt: Option<Interval>) {
+    fn on_delivered(&mut self, now: Instant, bytes: u64, _rtt: Option<Interval>) {
         self.update_window(self.jiffies(now.as_nanos()));
         // The kernel ignores the bytes of the first ACK, which only sets its copy of SND.UNA.
         if !std::mem::take(&mut self.first_ack) {
@@ -121,7 +121,7 @@ impl Estimator for Jiffies {
         self.update_rtt_min();
     }
 
-    fn measured(&mut self, last: Option<Interval>, rtt: &dyn RoundTrip) {
+    fn on_rtt(&mut self, last: Option<Interval>, rtt: &dyn RoundTrip) {
         match self.kernel {
             Kernel::First => {
                 if let Some(srtt) = rtt.srtt() {
@@ -136,7 +136,7 @@ impl Estimator for Jiffies {
         }
     }
 
-    fn timed_out(&mut self) {
+    fn on_timeout(&mut self) {
         self.reset_rtt_min = self.kernel == Kernel::Current;
     }
 
@@ -253,19 +253,19 @@ mod tests {
     #[test]
     fn a_sample_is_longer_than_the_round_trip_and_than_fifty_milliseconds() {
         let mut w = Jiffies::new(Kernel::Current, 250);
-        w.established(at(1000));
-        w.delivered(at(1100), 9999, None); // the first ACK counts nothing
+        w.on_established(at(1000));
+        w.on_delivered(at(1100), 9999, None); // the first ACK counts nothing
         assert_eq!(w.bk, 0);
-        w.measured(Some(MS(100)), &RttEstimator::new(RtoConfig::default()));
+        w.on_rtt(Some(MS(100)), &RttEstimator::new(RtoConfig::default()));
         assert_eq!(w.rtt, 25);
-        w.delivered(at(1100), 700, None); // 25 jiffies: not longer than 25
+        w.on_delivered(at(1100), 700, None); // 25 jiffies: not longer than 25
         assert_eq!((w.bk, w.bw_est), (700, 0));
-        w.delivered(at(1104), 300, None); // 26: floor(700 / 26) = 26 bytes per jiffy
+        w.on_delivered(at(1104), 300, None); // 26: floor(700 / 26) = 26 bytes per jiffy
         assert_eq!((w.bk, w.bw_est, w.rtt_win_sx), (300, 26, 276));
-        w.measured(Some(MS(8)), &RttEstimator::new(RtoConfig::default()));
-        w.delivered(at(1104 + 48), 1, None); // 12 jiffies
+        w.on_rtt(Some(MS(8)), &RttEstimator::new(RtoConfig::default()));
+        w.on_delivered(at(1104 + 48), 1, None); // 12 jiffies
         assert_eq!(w.bk, 301);
-        w.delivered(at(1104 + 52), 1, None); // 13: floor(301 / 13) = 23
+        w.on_delivered(at(1104 + 52), 1, None); // 13: floor(301 / 13) = 23
         assert_eq!((w.bk, w.bw_ns_est), (1, 25)); // floor((182 + 23) / 8)
     }
 
@@ -286,7 +286,7 @@ mod tests {
             (Kernel::First, 1000, 109),
         ] {
             let mut w = Jiffies::new(kernel, hz);
-            w.measured(Some(MS(109)), &estimator);
+            w.on_rtt(Some(MS(109)), &estimator);
             assert_eq!(w.rtt, jiffies, "{kernel:?} {hz}");
         }
     }
@@ -299,11 +299,11 @@ mod tests {
             let mut w = Jiffies::new(kernel, 100);
             for rtt in [30, 20, 50] {
                 w.rtt = rtt;
-                w.delivered(at(0), 0, None);
+                w.on_delivered(at(0), 0, None);
             }
             assert_eq!(w.rtt_min(), Some(MS(200)), "{kernel:?}");
-            w.timed_out();
-            w.delivered(at(0), 0, None);
+            w.on_timeout();
+            w.on_delivered(at(0), 0, None);
             assert_eq!(w.rtt_min, after, "{kernel:?}");
         }
     }
@@ -315,7 +315,7 @@ mod tests {
         for (kernel, left) in [(Kernel::First, 0), (Kernel::Current, 500)] {
             let mut w = Jiffies::new(kernel, 100);
             (w.rtt, w.bk, w.first_ack) = (0, 500, true);
-            w.delivered(at(1000), 500, None);
+            w.on_delivered(at(1000), 500, None);
             assert_eq!((w.bk, w.bw_est), (left, 0), "{kernel:?}");
         }
     }

@@ -34,14 +34,15 @@ pub static WESTWOOD: Algorithm = Algorithm {
     parameters: &[
         Parameter {
             name: "tau",
-            doc: "time constant of the filter (Mascolo et al. 2001, 2.2; the value is that of \
-                  the authors' simulation module)",
+            doc: "time constant of the filter (Mascolo et al. 2001, 2.2; value from the authors' \
+                  simulation module)",
             default: Setting::Time(Interval::from_secs(1)),
             range: Range::Time(Interval::from_millis(1), Interval::from_secs(60)),
         },
         Parameter {
             name: "m",
-            doc: "a sample of zero is inserted for every tau/m without an ACK (Mascolo et al. 2001, 2.2)",
+            doc: "number of zero samples inserted per tau without an ACK (Mascolo et al. 2001, \
+                  2.2)",
             default: Setting::Count(2),
             range: Range::Count(2, 1000),
         },
@@ -73,37 +74,38 @@ pub static WESTWOOD_PLUS: Algorithm = Algorithm {
         },
         Parameter {
             name: "first_sample_fills",
-            doc: "the filter starts from its first sample, as in Linux; off: from zero, as in \
-                  ns-3. The paper does not say",
+            doc: "the filter starts from its first sample, as in Linux; if false, from zero, as \
+                  in ns-3. The paper gives no rule",
             default: Setting::Flag(true),
             range: Range::Flag,
         },
         Parameter {
             name: "least_interval",
-            doc: "a sample takes at least this long, against compressed ACKs on short paths \
-                  (Linux has 50 ms)",
+            doc: "minimum duration of a sample, against compressed ACKs on short paths (50 ms in \
+                  Linux)",
             default: Setting::Time(Interval::ZERO),
             range: Range::Time(Interval::ZERO, Interval::from_secs(10)),
         },
         Parameter {
             name: "raise",
-            doc: "a loss sets cwnd to ssthresh even if that is more, as printed; off: a loss never raises \
-             cwnd",
+            doc: "a loss sets cwnd to ssthresh even if that is larger, as printed; if false, a \
+                  loss never raises cwnd",
             default: Setting::Flag(true),
             range: Range::Flag,
         },
         Parameter {
             name: "arithmetic",
-            doc: "computation of BWE: \"exact\" by the paper's filter, \"linux-2.4\" in whole bytes per \
-             jiffy as Linux 2.4.26 to 2.6.17, \"linux\" as Linux since 2.6.18. The last two ignore \
-             `filter_gain`, `first_sample_fills`, `least_interval` and `raise`",
+            doc: "computation of BWE: \"exact\" is the paper's filter, \"linux-2.4\" counts \
+                  whole bytes per jiffy as Linux 2.4.26 to 2.6.17, \"linux\" as Linux since \
+                  2.6.18. The last two ignore `filter_gain`, `first_sample_fills`, \
+                  `least_interval` and `raise`",
             default: Setting::Choice("exact"),
             range: Range::Choice(&[Word("exact", ""), Word("linux-2.4", ""), Word("linux", "")]),
         },
         Parameter {
             name: "hz",
-            doc: "jiffies per second (CONFIG_HZ: 100 in Linux 2.4, 1000 in 2.6 up to 2.6.12, 250 \
-                  then) of an `arithmetic` that is not \"exact\"",
+            doc: "jiffies per second for \"linux-2.4\" and \"linux\" (CONFIG_HZ: 100 in Linux \
+                  2.4, 1000 in 2.6 up to 2.6.12, later 250)",
             default: Setting::Count(250),
             range: Range::Count(24, 1200),
         },
@@ -232,7 +234,7 @@ impl<E: Estimator + ?Sized> CongestionControl for Westwood<E> {
     }
 
     fn on_established(&mut self, cx: &Context<'_>) {
-        self.estimator.established(cx.now);
+        self.estimator.on_established(cx.now);
     }
 
     fn on_delivered(&mut self, cx: &Context<'_>, ack: &Ack) {
@@ -242,8 +244,8 @@ impl<E: Estimator + ?Sized> CongestionControl for Westwood<E> {
         }
         let bytes = self.acked_count(ack.bytes, cx.mss);
         let rtt = self.rtt.or(cx.rtt.latest());
-        self.estimator.delivered(cx.now, bytes, rtt);
-        self.estimator.measured(ack.fine_rtt, cx.rtt);
+        self.estimator.on_delivered(cx.now, bytes, rtt);
+        self.estimator.on_rtt(ack.fine_rtt, cx.rtt);
     }
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack) {
@@ -262,11 +264,11 @@ impl<E: Estimator + ?Sized> CongestionControl for Westwood<E> {
     fn on_dup_ack(&mut self, cx: &Context<'_>) {
         let bytes = self.acked_count(0, cx.mss);
         let rtt = self.rtt.or(cx.rtt.latest());
-        self.estimator.delivered(cx.now, bytes, rtt);
+        self.estimator.on_delivered(cx.now, bytes, rtt);
     }
 
     fn on_loss(&mut self, cx: &Context<'_>, _loss: &Loss) {
-        self.counting.reduced();
+        self.counting.on_reduction();
         let kernel = self.estimator.kernel();
         self.ssthresh = match kernel {
             // Linux since 2.6.18 halves cwnd as Reno does (tcp_reno_ssthresh) ...
@@ -299,13 +301,13 @@ impl<E: Estimator + ?Sized> CongestionControl for Westwood<E> {
     }
 
     fn on_timeout(&mut self, cx: &Context<'_>, first: bool) {
-        self.estimator.silence(cx.now);
+        self.estimator.on_silence(cx.now);
         if first || self.estimator.kernel().is_none() {
             self.ssthresh = self.share(cx);
-            self.estimator.timed_out();
+            self.estimator.on_timeout();
         }
         self.collapse(cx.mss);
-        self.counting.timed_out();
+        self.counting.on_timeout();
     }
 
     fn collapse(&mut self, window: u64) {

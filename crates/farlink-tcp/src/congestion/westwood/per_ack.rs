@@ -62,7 +62,7 @@ impl Tustin {
 }
 
 impl Estimator for Tustin {
-    fn delivered(&mut self, now: Instant, bytes: u64, _rtt: Option<Interval>) {
+    fn on_delivered(&mut self, now: Instant, bytes: u64, _rtt: Option<Interval>) {
         let Some(last) = self.last else {
             // The first ACK only starts the first interval.
             self.last = Some(now);
@@ -85,7 +85,7 @@ impl Estimator for Tustin {
         self.last = Some(now);
     }
 
-    fn silence(&mut self, now: Instant) {
+    fn on_silence(&mut self, now: Instant) {
         if let Some(last) = self.last {
             let idle = now.since(last).as_nanos() / self.step.as_nanos();
             self.zeros(idle);
@@ -117,11 +117,11 @@ mod tests {
     #[test]
     fn the_first_sample() {
         let mut filter = Tustin::new(MS(1000), 2);
-        filter.delivered(at(500), 1000, None);
+        filter.on_delivered(at(500), 1000, None);
         assert_eq!(filter.bandwidth(), 0.0);
-        filter.delivered(at(600), 1000, None);
+        filter.on_delivered(at(600), 1000, None);
         close(filter.bandwidth(), 0.2 / 2.1 * 10_000.0 / 2.0);
-        filter.delivered(at(700), 1000, None);
+        filter.on_delivered(at(700), 1000, None);
         close(
             filter.bandwidth(),
             1.9 / 2.1 * (0.2 / 2.1 * 5000.0) + 0.2 / 2.1 * 10_000.0,
@@ -135,10 +135,10 @@ mod tests {
             let mut filter = Tustin::new(MS(1000), 2);
             let d = spacing as f64 / 1000.0;
             let a = (2.0 - d) / (2.0 + d);
-            filter.delivered(at(0), 1000, None);
+            filter.on_delivered(at(0), 1000, None);
             let mut power = 1.0;
             for n in 1..=100 {
-                filter.delivered(at(n * spacing), 1000, None);
+                filter.on_delivered(at(n * spacing), 1000, None);
                 close(
                     filter.bandwidth(),
                     (1.0 - power * (1.0 + a) / 2.0) * 1000.0 / d,
@@ -153,21 +153,21 @@ mod tests {
     #[test]
     fn samples_of_zero() {
         let mut filter = Tustin::new(MS(1000), 2);
-        filter.delivered(at(0), 1000, None);
-        filter.delivered(at(100), 1000, None);
+        filter.on_delivered(at(0), 1000, None);
+        filter.on_delivered(at(100), 1000, None);
         let (b, before) = (10_000.0, filter.bandwidth());
-        filter.silence(at(1_700)); // 3 of them, at 600, 1100, 1600
+        filter.on_silence(at(1_700)); // 3 of them, at 600, 1100, 1600
         let decayed = (0.6 * before + 0.4 * b / 2.0) * 0.6 * 0.6;
         close(filter.bandwidth(), decayed);
         // The ACK at 1,800 ms has an interval of 200 ms, counted from the last sample of zero.
-        filter.delivered(at(1_800), 1000, None);
+        filter.on_delivered(at(1_800), 1000, None);
         close(
             filter.bandwidth(),
             1.8 / 2.2 * decayed + 0.4 / 2.2 * 5000.0 / 2.0,
         );
         // An ACK 5 ms after a sample of zero also takes the interval of that sample.
         let before = filter.bandwidth();
-        filter.delivered(at(2_305), 1000, None);
+        filter.on_delivered(at(2_305), 1000, None);
         let a = (2.0 - 0.505) / (2.0 + 0.505);
         close(
             filter.bandwidth(),
@@ -180,22 +180,22 @@ mod tests {
         let mut item = Tustin::new(MS(1000), 2);
         let mut two = Tustin::new(MS(1000), 2);
         for filter in [&mut item, &mut two] {
-            filter.delivered(at(0), 1000, None);
+            filter.on_delivered(at(0), 1000, None);
         }
-        item.delivered(at(100), 1000, None);
-        item.delivered(at(100), 1000, None);
-        item.delivered(at(200), 1000, None);
-        two.delivered(at(100), 1000, None);
-        two.delivered(at(200), 2000, None);
+        item.on_delivered(at(100), 1000, None);
+        item.on_delivered(at(100), 1000, None);
+        item.on_delivered(at(200), 1000, None);
+        two.on_delivered(at(100), 1000, None);
+        two.on_delivered(at(200), 2000, None);
         assert_eq!(item.bandwidth(), two.bandwidth());
     }
 
     #[test]
-    fn a_long_silence_leaves_nothing() {
+    fn estimate_decays_to_zero_over_a_long_time_without_acks() {
         let mut filter = Tustin::new(MS(1), 1000);
-        filter.delivered(at(0), 1000, None);
-        filter.delivered(at(1), 1000, None);
-        filter.silence(at(1) + Interval::from_secs(1_000_000));
+        filter.on_delivered(at(0), 1000, None);
+        filter.on_delivered(at(1), 1000, None);
+        filter.on_silence(at(1) + Interval::from_secs(1_000_000));
         assert_eq!(filter.bandwidth(), 0.0);
     }
 }

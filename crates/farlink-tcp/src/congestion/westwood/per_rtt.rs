@@ -37,7 +37,7 @@ impl PerRtt {
 }
 
 impl Estimator for PerRtt {
-    fn delivered(&mut self, now: Instant, bytes: u64, rtt: Option<Interval>) {
+    fn on_delivered(&mut self, now: Instant, bytes: u64, rtt: Option<Interval>) {
         let Some((start, counted)) = self.round else {
             self.round = Some((now, bytes));
             return;
@@ -71,7 +71,7 @@ mod tests {
     /// Acknowledges `bytes` every `spacing` ms during `rounds` RTTs of 500 ms.
     fn feed(filter: &mut PerRtt, from: u64, spacing: u64, bytes: u64, rounds: u64) {
         for t in (from..from + rounds * 500).step_by(spacing as usize) {
-            filter.delivered(Instant::ZERO + MS(t), bytes, Some(MS(500)));
+            filter.on_delivered(Instant::ZERO + MS(t), bytes, Some(MS(500)));
         }
     }
 
@@ -104,20 +104,20 @@ mod tests {
         for round in 0..10 {
             for i in 0..50 {
                 let now = Instant::ZERO + MS(round * 500) + Interval::from_micros(i);
-                bunched.delivered(now, 1000, Some(MS(500)));
+                bunched.on_delivered(now, 1000, Some(MS(500)));
             }
         }
         close(bunched.bandwidth(), 100_000.0);
     }
 
     #[test]
-    fn a_sample_takes_its_least_interval() {
+    fn a_sample_lasts_at_least_the_minimum_interval() {
         let mut filter = PerRtt::new(0.9, true, MS(50));
         for t in 0..5 {
-            filter.delivered(Instant::ZERO + MS(t * 10), 1000, Some(MS(10)));
+            filter.on_delivered(Instant::ZERO + MS(t * 10), 1000, Some(MS(10)));
         }
         assert_eq!(filter.bandwidth(), 0.0);
-        filter.delivered(Instant::ZERO + MS(50), 1000, Some(MS(10)));
+        filter.on_delivered(Instant::ZERO + MS(50), 1000, Some(MS(10)));
         close(filter.bandwidth(), 100_000.0);
     }
 }

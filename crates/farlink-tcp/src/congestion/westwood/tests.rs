@@ -12,7 +12,7 @@ const MSS: u64 = 1000;
 struct Fixed(f64, u64);
 
 impl Estimator for Fixed {
-    fn delivered(&mut self, _now: Instant, bytes: u64, _rtt: Option<Interval>) {
+    fn on_delivered(&mut self, _now: Instant, bytes: u64, _rtt: Option<Interval>) {
         self.1 += bytes;
     }
 
@@ -134,16 +134,16 @@ fn linux(kernel: Kernel, cwnd: u64) -> Westwood<Jiffies> {
     let mut jiffies = Jiffies::new(kernel, 1000);
     let at = |ms| Instant::ZERO + Interval::from_millis(ms);
     for n in 0..400 {
-        jiffies.delivered(at(n * 201), if n == 0 { 0 } else { 114 * 201 }, None);
-        jiffies.measured(Some(Interval::from_millis(200)), &rtt);
+        jiffies.on_delivered(at(n * 201), if n == 0 { 0 } else { 114 * 201 }, None);
+        jiffies.on_rtt(Some(Interval::from_millis(200)), &rtt);
     }
     // `Kernel::First` uses SRTT as its RTT, so this estimator needs a sample.
     if kernel == Kernel::First {
         let mut rtt = estimator();
         rtt.sample(at(0), at(200));
         for n in 400..800 {
-            jiffies.measured(None, &rtt);
-            jiffies.delivered(at(n * 201), 114 * 201, None);
+            jiffies.on_rtt(None, &rtt);
+            jiffies.on_delivered(at(n * 201), 114 * 201, None);
         }
     }
     let start = Start {
@@ -158,7 +158,7 @@ fn linux(kernel: Kernel, cwnd: u64) -> Westwood<Jiffies> {
 /// 200 jiffies are 20 segments. A loss never raises cwnd. The end of recovery sets cwnd to the
 /// estimate, which may be larger.
 #[test]
-fn linux_2_4_comes_down_to_the_estimate() {
+fn linux_2_4_reduces_to_the_estimate() {
     let rtt = estimator();
     let cx = cx(&rtt);
     for (cwnd, down) in [(50, 20), (12, 12)] {
@@ -173,7 +173,7 @@ fn linux_2_4_comes_down_to_the_estimate() {
 /// Linux since 2.6.18 halves cwnd as Reno does, and sets it to the estimate after recovery: filters
 /// that fell to 114 bytes per jiffy give 22 segments. For a mark both steps happen at once.
 #[test]
-fn linux_halves_the_window_and_takes_the_estimate_afterwards() {
+fn linux_halves_cwnd_and_sets_the_estimate_after_recovery() {
     let rtt = estimator();
     let cx = cx(&rtt);
     let mut w = linux(Kernel::Current, 51 * MSS + 500);
@@ -189,7 +189,7 @@ fn linux_halves_the_window_and_takes_the_estimate_afterwards() {
 
 /// In Linux only the first of several consecutive time-outs sets ssthresh to the estimate.
 #[test]
-fn a_repeated_time_out_leaves_ssthresh_in_linux() {
+fn linux_keeps_ssthresh_at_a_repeated_time_out() {
     let rtt = estimator();
     let cx = cx(&rtt);
     let mut w = linux(Kernel::Current, 50 * MSS);
