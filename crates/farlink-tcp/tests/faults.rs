@@ -172,6 +172,19 @@ fn recovers(cases: u32, rng_seed: RngSeed) {
     }
 }
 
+/// Regression: the peer offers 1,460 bytes, Vegas has a window of 10,000 or, after a time-out,
+/// 3,000. `loss_cut = "reno"` sets ssthresh to that window after the cut: to 5,000 or 3,000.
+#[test]
+fn vegas_may_set_ssthresh_above_the_peers_window() {
+    use Fate::{Corrupt, Drop, Fine};
+    let row = VARIANTS.iter().position(|v| v.name == "vegas").unwrap();
+    let after_time_out = [Fine, Fine, Fine, Drop, Corrupt, Fine, Fine, Drop];
+    for fates in [&[Corrupt, Fine, Fine, Corrupt][..], &after_time_out] {
+        let report = session::scripted(6_920_386_729_581_557_880, row, fates);
+        assert_eq!(report.outcome, Outcome::Delivered);
+    }
+}
+
 #[test]
 fn a_path_that_recovers_delivers() {
     recovers(200, ProptestConfig::default().rng_seed);

@@ -2,7 +2,7 @@
 
 use super::chance::Chance;
 use super::setup::COOKIE;
-use farlink_tcp::config::{FastOpen, ReduceFrom};
+use farlink_tcp::config::{CwndLimit, FastOpen, ReduceFrom};
 use farlink_tcp::{
     CloseReason, Config, Connection, Event, FastOpenCache, FastOpenCookie, Flags, Instant,
     Interval, Mark, Offset, Options, Record, Segment, Seq, State,
@@ -45,6 +45,9 @@ pub(crate) struct Endpoint {
     scratch: Vec<u8>,
     /// A loss may raise ssthresh, because the algorithm sets it from its own estimate (Westwood).
     rises: bool,
+    /// The controller's window may exceed the peer's, which hides it in [`Connection::cwnd`], and a
+    /// loss sets ssthresh from it (Vegas with `loss_cut = "reno"`).
+    hides_window: bool,
     /// Bytes of data on the SYN, sent before the peer's window is known.
     syn_data: u64,
     /// Congestion window and slow-start threshold after the last step.
@@ -63,6 +66,9 @@ impl Endpoint {
         let rises = ["westwood", "westwood_plus", "bbr"]
             .contains(&config.congestion.algorithm().name)
             || config.reduce_from == ReduceFrom::FlightSizeUnbounded;
+        let hides_window = config.congestion.algorithm().name == "vegas"
+            && config.congestion.choice("loss_cut") == "reno"
+            && config.window.cwnd_limit == CwndLimit::ReceiveWindow;
         let beyond = if stretches { 300_000 } else { 0 };
         let config = Arc::new(config);
         let mut connection = if active {
@@ -96,6 +102,7 @@ impl Endpoint {
             peer_isn: None,
             scratch: Vec::new(),
             rises,
+            hides_window,
             window: (u64::MAX, u64::MAX),
             recovering: false,
             peer_window: 0,
@@ -227,7 +234,7 @@ impl Endpoint {
     /// Checks that a loss or time-out never raises ssthresh above the previous congestion window or
     /// two segments (RFC 5681, equation 4). An undo restores the previous values. During recovery,
     /// PRR keeps the window near the pipe on its way to ssthresh, so a time-out may then leave any
-    /// threshold up to the previous one.
+    /// threshold up to the previous one. Not checked while the peer's window hides that of Vegas.
     fn check_reduction(&mut self) {
         let (mut most, mut ssthresh) = self.window;
         if self.recovering {
@@ -257,12 +264,13 @@ impl Endpoint {
         let least = 2 * u64::from(c.mss());
         // ADaLR uses the peer's window as ssthresh until a loss, and one ACK may both enlarge that
         // window and report the first loss.
-        let widened = c.largest_peer_window()
-            > std::mem::replace(&mut self.peer_window, c.largest_peer_window());
+        let peer_window = std::mem::replace(&mut self.peer_window, c.largest_peer_window());
+        let widened = c.largest_peer_window() > peer_window;
+        let hidden = self.hides_window && most >= peer_window;
         let follows = self.beyond > 0 && widened && c.ssthresh() <= c.largest_peer_window();
         let raised = c.ssthresh() != ssthresh && c.ssthresh() > most.max(least) && !follows;
         assert!(
-            !(lost && raised) || undone || self.rises,
+            !(lost && raised) || undone || self.rises || hidden,
             "a loss raised ssthresh from {ssthresh} to {} with a window of {most}",
             c.ssthresh()
         );
