@@ -40,7 +40,7 @@ class Segment(NamedTuple):
     scale: int | None
     sack_permitted: bool
     stamp: tuple[int, int] | None
-    """TSval and TSecr (RFC 7323)."""
+    """(TSval, TSecr) of the timestamps option (RFC 7323); None without it."""
     sacks: tuple[tuple[int, int], ...]
 
 

@@ -37,7 +37,7 @@ class Row:
 
     @property
     def percent(self) -> tuple[float, float, float]:
-        """The difference and its bounds as shares of the mean of A, in percent."""
+        """Difference and its bounds, in percent of the mean of A."""
         share = 100 / abs(self.a.mean) if self.a.mean else math.nan
         item = self.difference
         mean, low, high = (

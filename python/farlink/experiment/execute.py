@@ -70,8 +70,8 @@ class Team:
     ) -> None:
         """Simulate parts, and pass the numbers of each finished task to `take`, in any order.
 
-        `tell` is called every 0.2 s with the number of finished runs. If `tell` or `take` raises,
-        or on Ctrl-C, no new task starts, and `take` has received all finished tasks.
+        `tell` is called at least every 0.2 s with the number of finished runs. If `tell` or `take`
+        raises, or on Ctrl-C, no new task starts, and `take` has received all finished tasks.
 
         Raises
         ------

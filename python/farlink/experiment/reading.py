@@ -54,7 +54,7 @@ class Reading:
         return value
 
     def listed(self, table: Mapping[str, Any], key: str) -> list[Any]:
-        """Return a non-empty list; without the key, an empty list."""
+        """Return a list; raise `ScenarioError` if the key is missing or the list is empty."""
         value = table.get(key)
         if not isinstance(value, list) or not value:
             self.at(key).wrong(f"{value!r} is no list of levels; write [one, another]")

@@ -42,7 +42,7 @@ class Precision:
     absolute: float | None = None
 
     def reached(self, mean: float, half_width: float) -> bool:
-        """Return whether an interval is narrow enough."""
+        """Return whether half an interval's width is within the limit."""
         wanted = self.absolute if self.share is None else self.share * abs(mean)
         assert wanted is not None
         return half_width <= wanted

@@ -66,7 +66,7 @@ class Snapshot:
 
     @property
     def files(self) -> list[Path]:
-        """Paths of all files that the views read."""
+        """Paths of all files that the SQL views read."""
         return [self.folder / name for name in (*self.parts, *self.points)]
 
     def add_views(self, duck: "duckdb.DuckDBPyConnection") -> None:

@@ -330,8 +330,8 @@ class Store:
     def _locked(self, *, shared: bool = False) -> Iterator[bool]:
         """Hold the merge lock: exclusive to merge, or shared to keep others from merging.
 
-        Yields False if another process is merging, or if the file system has no locks. A shared
-        lock is waited for.
+        Yields False if another process holds the exclusive lock, or without file locks (Windows). A
+        shared lock is waited for.
         """
         try:
             import fcntl

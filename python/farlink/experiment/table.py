@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _GROUP = 1 << 17
-"""Rows of a row group above which the next measure starts a new group."""
+"""Rows of a Parquet row group above which a new measure starts a new group."""
 
 
 class BrokenRowsError(ValueError):

@@ -20,7 +20,7 @@ _STYLES = {
 
 
 def show(result: "StudyResult", out: "Sink") -> None:
-    """Print a line per claim, and what was run."""
+    """Print a line per claim with its verdict, and a summary of the runs."""
     from rich.text import Text
 
     if result.judgements:
