@@ -1,4 +1,4 @@
-"""The language of records: what its words mean, run by run, and what it refuses."""
+"""Tests the language of claims: its functions on known quantities, and its errors."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -68,7 +68,7 @@ def verdict(text: str) -> Verdict:
     ],
 )
 def test_true_statements_are_reproduced(text: str) -> None:
-    """Each word of the language says what its name says."""
+    """Each function of the language gives the expected verdict on a true statement."""
     assert verdict(text) is Verdict.REPRODUCED
 
 
@@ -94,12 +94,12 @@ def test_true_statements_are_reproduced(text: str) -> None:
     ],
 )
 def test_false_statements_are_not_reproduced(text: str) -> None:
-    """Each of them can be wrong."""
+    """Each function of the language refutes a false statement."""
     assert verdict(text) is Verdict.NOT_REPRODUCED
 
 
 def test_a_level_that_is_not_passed_decides_nothing() -> None:
-    """No crossing is no number: neither side of a bound is shown, for want of runs with one."""
+    """Runs without a crossing are NaN, so a bound is neither shown nor refuted."""
     text = "crossing(lambda p: thr('rlp', per=p), 100, P) < 0.1"
     assert verdict(text) is Verdict.FEW_EVENTS
 
@@ -123,14 +123,14 @@ def test_loops_bind_several_names_and_filter() -> None:
     ],
 )
 def test_expressions_outside_the_language_are_refused(text: str, message: str) -> None:
-    """Anything else of Python is refused when it is read, with the place and the words."""
+    """Other Python raises an error with the place and the text when the expression is parsed."""
     with pytest.raises(ScenarioError, match=message) as error:
         Expression(text, "claim c").check(NAMES)
     assert str(error.value).startswith("claim c: ")
 
 
 def test_an_unknown_name_is_refused_before_any_run() -> None:
-    """Names of loops and lambdas are its own; others have to be there."""
+    """Names bound by loops and lambdas are allowed; all others must be known."""
     Expression("all(thr('rlp', per=p) > 0 for p in P)", "c").check(NAMES)
     Expression("crossing(lambda p: thr('rlp', per=p), 0, P) > 0", "c").check(NAMES)
     with pytest.raises(ScenarioError, match="'thrr'"):
@@ -146,7 +146,7 @@ def test_a_value_is_no_statement() -> None:
 
 @pytest.mark.parametrize("text", ["ratio(a, b) > 1.9", "spread(a) > 5", "share(a, 0, 5) > 0.5"])
 def test_derived_quantities_keep_the_cells_of_their_parts(text: str) -> None:
-    """The parts of a statistic, also where one has more runs than the other, are still open."""
+    """An undecided statistic has its parts' cells as `open`, whatever their numbers of runs."""
     names: Mapping[str, Any] = {
         "a": Quantity([1.0, 9.0, 1.0, 9.0, 5.0], "a", cells=["a"]),
         "b": Quantity([2.0, 3.0, 2.0], "b", cells=["b"]),
@@ -162,7 +162,7 @@ def value(text: str, **names: object) -> Any:  # noqa: ANN401
 
 
 def test_a_distance_has_two_sides() -> None:
-    """What is far below a number is not near it, and what is far below is far."""
+    """A value far below a number is refuted as near, and confirmed as far."""
     assert verdict("abs(thr('rlp') - 20) <= 1") is Verdict.NOT_REPRODUCED
     assert verdict("abs(thr('rlp') - 20) > 1") is Verdict.REPRODUCED
 
@@ -183,7 +183,7 @@ def test_a_loop_has_all_of_its_conditions() -> None:
 
 
 def test_a_crossing_is_the_first_and_lies_between_points() -> None:
-    """Of 0, 4, -4 at 0, 1, 2 the level 1 is passed at 0.25 first; 4 to -4 pass it at 1.375."""
+    """The line 0, 4, -4 at x = 0, 1, 2 crosses the level 1 first at 0.25, and again at 1.375."""
     of = {0.0: 0.0, 1.0: 4.0, 2.0: -4.0}
     spec = value("crossing(f, 1, (0.0, 1.0, 2.0))", f=lambda x: Quantity([of[x]] * 3, "f"))
     assert spec.values == pytest.approx([0.25] * 3)

@@ -1,4 +1,4 @@
-"""Judging claims: which verdict counts, what is said beside it, and how they are summed up."""
+"""Tests verdicts on claims, their deciding comparisons, and the counts of verdicts."""
 
 from collections.abc import Callable, Mapping
 
@@ -87,7 +87,7 @@ def test_a_number_that_is_off_says_by_how_much() -> None:
 
 
 def test_judge_adds_runs_until_a_claim_is_decided() -> None:
-    """Evidence that is enough for one look at the whole level is not for the first of three."""
+    """Evidence significant at `LEVEL` does not decide at the lower level of the first of three."""
     seen: list[int] = []
 
     def make(p_for: float) -> Callable[[int], Finding]:
@@ -181,14 +181,14 @@ def test_a_number_that_is_too_small_can_be_the_farthest_off() -> None:
 
 
 def test_an_interim_analysis_is_judged_at_its_own_level() -> None:
-    """What is enough for `LEVEL` alone is not for the first look of several."""
+    """Evidence significant at `LEVEL` does not decide in the first of several analyses."""
     evidence = Evidence(0.9 * LEVEL, 0.9, ("x",))
     assert Finding(evidence, None, level=LEVEL).verdict is Verdict.REPRODUCED
     assert Finding(evidence, None, level=LEVEL / 2).verdict is Verdict.UNDECIDED
 
 
 class Cells:
-    """Samples of cells, and findings of them: what a lab and a claim are otherwise."""
+    """Random samples of cells with findings from them, in place of a cache and a claim."""
 
     def __init__(self, samples: Mapping[str, Values], state: Callable[..., Evidence]) -> None:
         self.samples, self.state = samples, state
@@ -209,7 +209,7 @@ def judged(cells: Cells) -> str:
 
 
 def test_only_open_cells_get_more_runs() -> None:
-    """A part that is clear keeps its runs; the others get more, compared over what both have."""
+    """A settled part keeps its runs, the others get more; quantities use the runs of both."""
     random = np.random.default_rng(1)
     noise = dict(zip("abcd", random.normal(0, 0.1, (4, 40)), strict=True))
     samples = {"a": 5 + noise["a"], "b": 1 + noise["b"], "c": 1 + noise["c"], "d": 1 + noise["d"]}
@@ -242,7 +242,7 @@ def test_values_from_traces_get_more_runs_of_all_cells() -> None:
 
 
 def most(samples: int) -> float:
-    """Return `LEVEL` and 2.5 standard errors of a share of so many samples."""
+    """Return `LEVEL` + 2.5 standard errors of a share of `samples` samples."""
     return float(LEVEL + 2.5 * (LEVEL / samples) ** 0.5)
 
 
@@ -257,9 +257,9 @@ LAWS: Mapping[str, Callable[[np.random.Generator], Values]] = {
 @pytest.mark.parametrize("samples", [100, pytest.param(2000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", LAWS)
 def test_interim_analyses_keep_the_level(name: str, samples: int) -> None:
-    """Samples without a difference are called different one time in forty, over all looks.
+    """All interim analyses together call equal samples different in at most 2.5 % of cases.
 
-    That goes for a part beside others that hold, which keep their first runs, too.
+    This also holds for a part whose other parts hold and keep their first runs.
     """
     random = np.random.default_rng(2)
     entries = []
@@ -274,7 +274,7 @@ def test_interim_analyses_keep_the_level(name: str, samples: int) -> None:
 @pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize("samples", [60, pytest.param(1000, marks=pytest.mark.long)])
 def test_interim_analyses_of_equal_candidates_name_no_best(samples: int) -> None:
-    """Four candidates with the same mean have a best one in few samples."""
+    """Interim analyses find a best one of four equal candidates in at most 2.5 % of samples."""
     random = np.random.default_rng(4)
     entries = []
     for _ in range(samples):

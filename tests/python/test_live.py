@@ -1,4 +1,4 @@
-"""The live half of studies, as far as it needs no packets: records, and judging."""
+"""Tests of live points that need no real packets: records and judging."""
 
 import copy
 import os
@@ -135,7 +135,7 @@ def test_a_wrong_live_table_is_refused(live: dict[str, Any], message: str) -> No
 
 
 def test_the_matched_simulation_has_the_settings_of_the_live_sender() -> None:
-    """A kernel as the profile of Linux; what a kernel lacks is sent by the study's own TCP."""
+    """A kernel is simulated by the profile `linux`, and a missing one by the study's own TCP."""
     of = studies.find("west1997")
     model = of.model(SimulationCache(runs=2))
     table = {"scheme": "snoop", "err": "bit64k"}
@@ -169,7 +169,7 @@ def test_live_and_simulated_are_compared_over_the_runs_that_both_have(
 
 
 def test_a_comparison_keeps_agents() -> None:
-    """Without them snoop's path would be compared as one without snoop."""
+    """A scenario without its agents would compare snoop's path as one without snoop."""
     agents = [{"at": "r", "wireless": "air", "kind": "snoop"}]
     lan = {"between": ["a", "r"], "down": {"rate": "10 Mbit/s", "delay": "1 ms"}}
     air = {"name": "air", "between": ["r", "b"], "down": {"rate": "1 Mbit/s", "delay": "1 ms"}}

@@ -79,7 +79,7 @@ def test_sum_of_step_functions() -> None:
 
 
 def test_overlapping_curves_are_grouped() -> None:
-    """Equal but for half a percent of the height is the same; half as long is not."""
+    """Curves that differ by 0.5 % of the height overlap; a curve of half the length does not."""
     time = np.linspace(0, 10, 50)
 
     def curve(name: str, value: np.ndarray, to: int = 50) -> Curve:

@@ -1,4 +1,4 @@
-"""Figures: that they show what the traces hold, and are files of the right kind."""
+"""Tests that figures show the traces, and that their files have the right format."""
 
 import re
 import subprocess
@@ -88,7 +88,7 @@ def test_figures_are_saved_as_png_and_svg_and_the_same_figure_is_the_same_file(
 ) -> None:
     lines: list[str] = []
     written = result.plot.save(tmp_path / "a", tell=lines.append)
-    # Drawing takes longer than the run, so each figure is told before it is drawn.
+    # Drawing takes longer than the run, so each figure is reported before it is drawn.
     assert {"figure sequence", "figure cwnd", "figure queue"} <= set(lines)
     assert {path.suffix for path in written} == {".png", ".svg"}
     stems = {path.stem for path in written}
@@ -163,7 +163,7 @@ def test_of_several_flows_the_one_shown_is_named(small: Path) -> None:
     assert f", flow {first} of 2 (" in two.plot.cwnd(flow=first).get_suptitle()
     figure = two.plot.sequence(flow=second)
     assert f", flow {second} of 2 (" in figure.get_suptitle()
-    # Data goes both ways, so it cannot be said which a drop belongs to.
+    # With data in both directions the direction of a drop is unknown.
     assert "drop" not in labels(figure.axes[0])
     assert "flow" not in two.plot.throughput().get_suptitle()
 
@@ -193,7 +193,7 @@ def test_one_tcp_has_no_differences(small: Path) -> None:
 
 
 def test_looks_differ_in_colour_and_without_it() -> None:
-    """Ten TCPs on paper without colour, and forty on a screen."""
+    """Ten looks differ without colour, and forty with colour."""
     looks = [look(place) for place in range(42)]
     assert len({(item.colour, item.dashes) for item in looks}) == 42
     for item, other in pairwise(looks):
@@ -204,7 +204,7 @@ def test_looks_differ_in_colour_and_without_it() -> None:
 
 
 def test_every_flow_is_drawn(small: Path) -> None:
-    """Windows and progress of three flows: three curves each, by their names."""
+    """The figures of cwnd and progress have a named curve for each of three flows."""
     three = fl.run(small, overrides={"flows.0.count": 3})
     flows = list(three.summary.index.get_level_values("flow"))
     figure = three.plot.cwnd()
@@ -220,7 +220,7 @@ def test_every_flow_is_drawn(small: Path) -> None:
 
 
 def test_many_flows_have_a_median(small: Path) -> None:
-    """Twelve flows: thin lines, and the line of the middle one."""
+    """Twelve flows are thin lines with their median."""
     twelve = fl.run(small, overrides={"flows.0.count": 12, "flows.0.size": "30 kB"})
     assert labels(twelve.plot.cwnd().axes[0])[:2] == ["cwnd of a flow", "median"]
     (axes,) = twelve.plot.sequence().axes
@@ -230,7 +230,7 @@ def test_many_flows_have_a_median(small: Path) -> None:
 
 
 def test_flows_of_several_tcps_are_added_up(small: Path) -> None:
-    """A figure of two flows under each of two TCPs shows the sum of what both had acknowledged."""
+    """With two flows and two TCPs each curve is the sum of both flows' acknowledged bytes."""
     both = fl.run(small, tcp=["reno", "sack"], overrides={"flows.0.count": 2})
     figure = both.plot.sequence()
     assert "Progress of 2 flows together" in figure.get_suptitle()
@@ -239,7 +239,7 @@ def test_flows_of_several_tcps_are_added_up(small: Path) -> None:
 
 
 def test_overlapping_curves_have_dashes_and_are_named(small: Path) -> None:
-    """Without losses TCPs are equal: markers at different times, and a line that says so."""
+    """Equal curves have markers at different times, and a note names them."""
     clean = {"links.0.down.channel": {"loss": 0.0}, "tcp.receive_window": "16 KiB"}
     same = fl.run(small, tcp=["reno", "newreno", "sack"], overrides=clean)
     for figure in (same.plot.sequence(), same.plot.throughput()):
@@ -253,7 +253,7 @@ def test_overlapping_curves_have_dashes_and_are_named(small: Path) -> None:
 
 
 def test_a_bin_fits_the_fastest_tcp(small: Path) -> None:
-    """A TCP of 3 s beside one of 60 s keeps bins in which it can be seen."""
+    """With TCPs of 3 s and 60 s the bins are short enough for the first."""
     slow = {"links.0.down.channel": {"loss": 0.05}}
     both = fl.run(small, tcp=["rfc793", "sack"], overrides=slow)
     ends = {tcp: both.probe(tcp).simulated_s for tcp in both.tcp}
@@ -287,7 +287,7 @@ def test_panels_that_would_be_flat_have_scales_of_their_own(small: Path) -> None
 
 
 def test_events_that_would_run_into_a_bar_are_counted() -> None:
-    """A thousand time-outs in the first tenth: columns there, and how many the tallest has."""
+    """A thousand time-outs in a tenth of the time are columns, with the count of the tallest."""
     axes = Figure().subplots()
     times = np.sort(np.random.default_rng(1).uniform(0, 10, 1000))
     drawn = crowd(axes, times, (0.0, 100.0), 0.9, "red")
@@ -298,7 +298,7 @@ def test_events_that_would_run_into_a_bar_are_counted() -> None:
 
 
 def test_letters_do_not_cover_each_other() -> None:
-    """Retransmissions of two holes in turn: each is near the one before the last."""
+    """With alternating retransmissions of two holes every second letter would overlap."""
     figure = Figure(figsize=(7, 4.3))
     axes = figure.subplots()
     axes.set_xlim(0, 10)
@@ -316,7 +316,7 @@ def test_letters_do_not_cover_each_other() -> None:
 
 
 def test_lines_to_the_names_of_presets_do_not_cross() -> None:
-    """On the map of all presets, and for random points."""
+    """The lines do not cross for all presets and for random points."""
     (axes,) = preset_map().axes
     lines = [line for line in axes.lines if line.get_color() == "#B4B4B4"]
     assert len(lines) == len(fl.presets())
@@ -345,7 +345,7 @@ def crossings(lines: list[tuple[np.ndarray, np.ndarray]]) -> int:
 
 
 def test_a_box_plot_of_values_far_apart_is_logarithmic(small: Path) -> None:
-    """A TCP thirty times as fast as another: both boxes are seen, and their ratio run by run."""
+    """With one TCP thirty times as fast both boxes are visible, with the ratio of each run."""
     slow = {"links.0.down.channel": {"loss": 0.05}}
     far = fl.run(small, tcp=["rfc793", "bbr"], runs=3, overrides=slow)
     figure = far.plot.box()
@@ -376,7 +376,7 @@ def test_no_legend_is_wider_than_its_panel(small: Path) -> None:
 
 
 def test_many_retransmissions_and_drops_are_seen_in_lanes(small: Path) -> None:
-    """With bars of less than a pixel and no letters there would be nothing of them."""
+    """Retransmissions too small for bars and too many for letters are marks in a lane."""
     lossy = {"links.0.down.channel": {"loss": 0.1}, "flows.0.size": "1 MB"}
     bad = fl.run(small, tcp="sack", overrides=lossy)
     segments = bad.trace("segments")
@@ -399,7 +399,7 @@ def test_many_retransmissions_and_drops_are_seen_in_lanes(small: Path) -> None:
 
 
 def test_progress_is_a_step_function_from_zero(result: fl.Result) -> None:
-    """Each line begins at (0, 0), goes up only straight, and ends with the last byte."""
+    """Each line starts at (0, 0), rises only vertically, and ends at the last byte."""
     figure = result.plot.sequence()
     axes = figure.axes[0]
     for line in axes.lines:
@@ -425,7 +425,7 @@ def test_progress_of_one_byte_is_seen(small: Path) -> None:
 
 
 def test_curves_with_other_peaks_are_not_grouped() -> None:
-    """Both are zero most of the time, but they are seen to differ."""
+    """Two curves are 0 most of the time, but have peaks at different times."""
     time = np.linspace(0, 10, 200)
     high, low = (np.where(np.abs(time - 5) < 0.3, peak, 0.0) for peak in (40.0, 30.0))
     curves = [Curve(f"{n}", "", time, row, look(n)) for n, row in enumerate((high, low))]
@@ -435,7 +435,7 @@ def test_curves_with_other_peaks_are_not_grouped() -> None:
 
 
 def test_a_window_lasts_as_long_as_its_flow(small: Path) -> None:
-    """A flow that is cut off between two ACKs has its last window to the end."""
+    """If a flow ends between two ACKs, its last cwnd is drawn up to the end."""
     cut = fl.run(small, tcp="sack", overrides={"max_duration": "290 ms"})
     line = np.asarray(cut.plot.cwnd().axes[0].lines[0].get_xdata())
     cwnd = cut.trace("cwnd")
@@ -444,7 +444,7 @@ def test_a_window_lasts_as_long_as_its_flow(small: Path) -> None:
 
 
 def test_notebooks_show_figures_as_they_are(result: fl.Result) -> None:
-    """Without any call of matplotlib's: the figure has its own picture."""
+    """A figure has a PNG representation without any call of matplotlib's."""
     for figure in (result.plot.cwnd(), result.plot.box(), preset_map()):
         picture = figure._repr_png_()  # type: ignore[attr-defined]
         assert picture.startswith(b"\x89PNG")
@@ -481,13 +481,13 @@ def test_a_local_repair_is_seen_between_three_time_lines(tmp_path: Path) -> None
     assert lines == ["sender", "snoop at base", "receiver"]
     shown = {"data", "ACK", "lost", "sent again by the agent", "ACK kept from the sender"}
     assert set(labels(axes)) == shown
-    # Time goes down, and the first packet that was sent again is between its limits.
+    # Time goes down, and the first retransmission is within the limits.
     end, start = axes.get_ylim()
     acts = result.trace("agent")
     assert start < acts[acts["action"] == "resend"]["time"].iloc[0] < end
     with pytest.raises(fl.ScenarioError, match="its agents are 0 to 0"):
         result.plot.agent(agent=1)
-    # Every packet that was lost is seen to be, each once.
+    # Each lost packet has one cross.
     drops = int((result.trace("drops")["cause"] != "agent").sum())
     whole = result.plot.agent(t0=0, t1=5).axes[0]
     crosses = [line for line in whole.lines if line.get_marker() == "x"]

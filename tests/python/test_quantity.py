@@ -1,4 +1,4 @@
-"""Evidence of runs on a claim: sizes and powers of the tests on samples of known distribution."""
+"""Tests size and power of the evidence on samples of known distributions."""
 
 import math
 
@@ -57,7 +57,7 @@ def test_a_clear_difference_is_seen() -> None:
 
 
 def test_every_is_no_easier_with_many_parts() -> None:
-    # All parts true but one, which is at its border: its level is the level of all.
+    # With one part at its border and all others true, `every` has the level of that part.
     edge, clear = samples(0.0, 1000), samples(3.0, 1000 * 5, seed=2)
     results = [
         every(edge[i] > 0.0, *(item > 0.0 for item in clear[5 * i : 5 * i + 5]))
@@ -82,7 +82,7 @@ def test_some_is_seldom_found_by_chance() -> None:
 
 
 def test_close_to_is_two_one_sided_tests() -> None:
-    # The mean lies on the border of the band: found to be inside one time in forty.
+    # A mean on the border of the band is found inside in at most 2.5 % of samples.
     rows = np.random.default_rng(3).normal(110.0, 1.0, size=(2000, 10))
     results = [Quantity(row, "x").close_to(100.0, 0.10) for row in rows]
     assert share(results, Verdict.REPRODUCED) == pytest.approx(LEVEL, abs=0.012)
@@ -198,7 +198,7 @@ def test_best_is_the_top_or_as_good() -> None:
 
 
 def test_a_flat_optimum_does_not_make_a_winner_of_chance() -> None:
-    # Four alike, without a margin: allowed ones come out on top by chance, half of the time.
+    # Of four equal candidates, without a margin, an allowed one is largest in half of the samples.
     rows = np.random.default_rng(9).normal(100.0, 5.0, size=(200, 4, 10))
     results = [
         best({k: Quantity(row[k], str(k)) for k in range(4)}, [0, 1], margin=0.0) for row in rows
@@ -208,7 +208,7 @@ def test_a_flat_optimum_does_not_make_a_winner_of_chance() -> None:
 
 
 def test_of_equals_none_is_the_best() -> None:
-    """A curve that is flat refutes that one of its points is best, though all are as good."""
+    """A flat curve refutes the claim that one of its points is best."""
     flat = {x: Quantity([5 + 0.001 * k for k in range(20)], str(x)) for x in (1, 2, 3)}
     assert best(flat, (2,)).verdict is Verdict.NOT_REPRODUCED
     assert best({**flat, 3: flat[3] * 0.9}, (2,)).verdict is Verdict.REPRODUCED

@@ -1,4 +1,4 @@
-"""Tests of means keep their level on samples of known distribution, and find what is there."""
+"""Tests level and power of the tests of means on samples of known distributions."""
 
 import math
 from collections.abc import Callable
@@ -32,7 +32,7 @@ LAWS: dict[str, tuple[Law, float]] = {
 @pytest.mark.parametrize("runs", [6, 20])
 @pytest.mark.parametrize("name", LAWS)
 def test_a_mean_against_its_own_value(name: str, runs: int) -> None:
-    """A sample says "above" or "below" of the mean it has in one of forty cases at most."""
+    """A sample is called above or below its true mean in at most 2.5 % of cases."""
     law, mean = LAWS[name]
     random = np.random.default_rng(runs)
     p = np.array([above(law(random, runs), mean) for _ in range(SAMPLES)])
@@ -42,7 +42,7 @@ def test_a_mean_against_its_own_value(name: str, runs: int) -> None:
 @pytest.mark.parametrize("runs", [6, 20])
 @pytest.mark.parametrize("name", LAWS)
 def test_two_means_that_are_equal(name: str, runs: int) -> None:
-    """Two quantities with one mean, of which the other has another shape."""
+    """Two quantities of equal mean but different distributions are called different in <= 2.5 %."""
     law, mean = LAWS[name]
     random = np.random.default_rng(runs)
     other: Law = LAWS["poisson 0.3"][0] if "poisson" in name else LAWS["exponential"][0]
@@ -54,7 +54,7 @@ def test_two_means_that_are_equal(name: str, runs: int) -> None:
 
 
 def test_pairs_that_share_their_runs() -> None:
-    """The level holds where both have a common part, and a small true difference is found."""
+    """The level holds for pairs with a common part, and a small true difference is found."""
     random = np.random.default_rng(3)
     common = random.lognormal(0, 1, (SAMPLES, 10))
     a = common * random.lognormal(0, 0.1, (SAMPLES, 10))
@@ -67,7 +67,7 @@ def test_pairs_that_share_their_runs() -> None:
 
 @pytest.mark.parametrize("name", ["normal", "lognormal 0.3", "poisson 5"])
 def test_a_true_difference_is_found(name: str) -> None:
-    """Ten runs see that a mean is twice its bound, at least in nine samples of ten."""
+    """Ten runs show in 90 % of samples that a mean is twice its bound."""
     law, mean = LAWS[name]
     random = np.random.default_rng(1)
     p = np.array([above(law(random, 10), mean / 2)[0] for _ in range(300)])
@@ -75,7 +75,7 @@ def test_a_true_difference_is_found(name: str) -> None:
 
 
 def test_rare_counts_differ_significantly_from_none() -> None:
-    """Twelve events in ten runs beside two are more; three beside two are not."""
+    """Twelve events in ten runs are significantly more than two; three are not."""
     many = np.array([2.0, 1, 1, 0, 2, 1, 1, 2, 1, 1])
     few = np.array([0.0, 0, 1, 0, 0, 0, 0, 1, 0, 0])
     assert above(many, few)[0] < LEVEL
@@ -85,14 +85,14 @@ def test_rare_counts_differ_significantly_from_none() -> None:
 
 
 def test_unequal_spreads_do_not_turn_the_sign() -> None:
-    """A lognormal with the lower median and the higher mean is above."""
+    """Of two lognormals that with the higher mean is above, even if its median is lower."""
     random = np.random.default_rng(5)
     wide, narrow = random.lognormal(0, 1.5, 400), random.lognormal(0.5, 0.1, 400)
     assert above(wide, narrow)[0] < LEVEL
 
 
 def test_a_few_low_values_are_no_tail_above() -> None:
-    """A value that breaks down in one run of six is below one that never does."""
+    """A quantity that is very low in one run of six is below one that never is."""
     broken = np.array([1100.0, 1090, 1120, 6, 1080, 1110])
     steady = np.array([4900.0, 4890, 4910, 4880, 4920, 4900])
     assert above(steady, broken)[0] < 0.001
@@ -124,7 +124,7 @@ def test_totals_of_pairs_are_compared_with_a_fair_coin(item: int, other: int) ->
 
 
 def test_counts_decide_where_t_would_be_too_sure() -> None:
-    """Of counts the test of totals is the least sure one, and it counts: for and against."""
+    """For counts the test of totals gives the largest p-values, which are returned."""
     x = np.array([0.0, 1, 1, 1, 1, 1, 1, 1])
     p_for, p_against = above(x, 0.5)
     assert (p_for, p_against) == pytest.approx((_counts(x, 0.5)[0], above(x, 0.5)[1]))
@@ -146,7 +146,7 @@ def test_equal_runs_count_as_a_sign_test() -> None:
     assert above(same, 2.0) == (0.5**5, 1.0)
     assert above(same, 3.0) == (1.0, 0.5**5)
     assert above(same, 3.0, or_equal=True) == (0.5**5, 1.0)
-    # What is below holds neither strictly nor with equality.
+    # A smaller value is refuted for > and for >=.
     assert above(same, 4.0, or_equal=True) == (1.0, 0.5**5)
     assert above(same[:1], 2.0) == (1.0, 1.0)
 

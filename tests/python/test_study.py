@@ -1,4 +1,4 @@
-"""Published studies: their records are whole, and a run ends with a page and verdicts."""
+"""Tests that records of studies are complete, and that a run gives a page and verdicts."""
 
 import json
 import math
@@ -198,7 +198,7 @@ def test_a_record_and_its_functions_are_whole(name: str) -> None:
 
 @pytest.mark.parametrize("name", studies.NAMES)
 def test_causes_name_readings_that_exist(name: str) -> None:
-    """A cause, a choice or a note never sends a reader to a reading that the record lacks."""
+    """Every reading that a cause, a choice or a note names is in the record."""
     study = studies.find(name)
     record = study.record
     texts = [
@@ -412,7 +412,7 @@ def test_quick_has_fewer_points_and_one_setting() -> None:
     assert curves.x == [0.0, 20.0]
     assert list(result.judgements[0].findings) == ["as chosen"]
     assert result.simulated_runs == 12
-    # All of it was known ahead, though claims ask for the same points again.
+    # The plan counts each point once, although several claims use it.
     assert [(step.cells, step.runs, step.done, step.total) for step in steps] == [(2, 12, 0, 12)]
     assert result.command == "farlink study toy2020 --only fig1.1 --quick --runs 6 --seed 1"
 
@@ -490,7 +490,7 @@ def test_a_wrong_scenario_is_a_failure_of_its_claim() -> None:
 
 
 def test_an_undecided_claim_gets_more_runs() -> None:
-    """Runs are doubled until it is decided, at most twice; the level of all looks is kept."""
+    """Runs are doubled at most twice until the claim is decided, within the level of all analyses."""
     rows = claims("loss_hurts", loss_hurts={"order": "thr(0.02, side='b') > thr(0.02)"})
     result = run_study(
         toy(claim=rows, mutant=[], reading=[]), SimulationCache(runs=2), only=["fig1.1.loss_hurts"]
@@ -522,7 +522,7 @@ def test_negative_controls_refute_claims_that_hold(tmp_path: Path) -> None:
     clean, none = result.mutations
     assert "toy2020.fig1.1.loss_hurts" in clean.turned(result.judgements)
     assert clean.unnoticed == ["toy2020.sec2.rate"]
-    # What does not hold under the right model is not asked of a wrong one, but of constants.
+    # Only claims that hold under the right model are judged under a wrong one; constants judge all.
     held = [j.claim.id for j in result.judgements if j.status == "reproduced"]
     assert [j.claim.id for j in clean.judgements] == held
     assert len(none.judgements) == len(result.judgements)
@@ -671,7 +671,7 @@ def test_the_command_ends_with_verdicts_and_a_page(
     options = ["--only", "fig4.17", "--quick", "--runs", "2", "--out", str(out)]
     assert farlink("study", "wong1998", *options) == 0
     shown, err = capsys.readouterr()
-    # How far it is, now and then, where it takes long; no warning.
+    # Only lines of progress, and no warning.
     assert all(line.startswith("farlink: fig") and " of " in line for line in err.splitlines())
     assert "fig4.17.rlp_best_high_per" in shown
     assert " reproduced, " in shown

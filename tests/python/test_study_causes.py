@@ -1,4 +1,4 @@
-"""Causes of what does not reproduce: in the record, and shown by readings."""
+"""Tests causes of claims that do not reproduce, and the readings that show them."""
 
 import json
 from pathlib import Path
@@ -85,7 +85,7 @@ def test_claims_that_do_not_reproduce_are_judged_under_the_readings_of_shown_by(
     page = render(result, {})
     assert "<b>far</b>" in page
     assert key.replace(">", "&gt;") in page
-    # The table of readings is of those that every claim was judged under.
+    # The table has only readings under which every claim was judged.
     assert "Other readings of the text" not in page
     result.save(tmp_path)
     saved = json.loads((tmp_path / "verdicts.json").read_text(encoding="utf-8"))
@@ -102,7 +102,7 @@ def test_without_the_runs_the_page_names_the_reading() -> None:
 
 
 def test_counterpart_compares_the_same_quantity_with_the_same_bound() -> None:
-    """Another part of a claim may decide under another reading."""
+    """Under another reading another part may decide, so the counterpart is looked up by quantity."""
     lines = ("a = 1 >= 2", "b = 4 <= 9", "b = 4 >= 2")
     assert Finding(None, Evidence(1.0, 0.0, lines)).counterpart("b = 1 >= 2") == "b = 4 >= 2"
     assert Finding(None, Evidence(1.0, 0.0, lines)).counterpart("c = 1 >= 2") == "a = 1 >= 2"

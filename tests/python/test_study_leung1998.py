@@ -28,7 +28,7 @@ def test_record_and_code_fit() -> None:
 
 
 def test_a_window_over_the_satellite_is_a_round_trip(model: Model) -> None:
-    """16 KB without losses: 16,384 bytes in 0.583 s and a little of the Internet's delay."""
+    """Without losses a window of 16,384 bytes takes 0.583 s and the Internet's variable delay."""
     rate = FUNCTIONS["T"](model, "4.7", "rfc", plr=0.0, inet=0).mean
     assert 26.0 < rate < 16.384 / 0.583
 
@@ -63,7 +63,7 @@ def test_sizes_of_cells_and_times_exclude_each_other(model: Model) -> None:
 
 
 def test_the_mobile_link_carries_its_rate_less_headers(model: Model) -> None:
-    """Without loss 512 of 552 bytes of 2400 a second."""
+    """Without loss the throughput is 512/552 of 2400 bytes/s."""
     plan = STUDY.plan.controls
     clean = STUDY.model(SimulationCache(runs=2), plan["no fades"])
     rate = FUNCTIONS["T"](clean, "5.4", "reno", speed=75, plr_bad=0.05, mtws=4)
@@ -97,7 +97,7 @@ def test_readings_and_wrong_models_change_something(model: Model, change: Change
 
 
 def test_the_internet_takes_18_ms_on_average(model: Model) -> None:
-    """Table 4.1: the distribution, and 7 ms; one segment at a time waits for no other."""
+    """The mean is that of Table 4.1's distribution plus 7 ms, as single segments do not queue."""
     way = FUNCTIONS["M"](model, "delay", "4.4", "reno", plr=0, inet=0, mtws=0.5).mean
     assert way - 0.2734 == pytest.approx(0.018, abs=0.0005)
 

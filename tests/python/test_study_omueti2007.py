@@ -25,7 +25,7 @@ def test_record_and_code_fit() -> None:
 
 
 def test_a_window_of_64_kb_bounds_the_download(model: Model) -> None:
-    """44 segments each 0.528 s: 2048 kbit/s carry a packet of 1507 bytes in 6 ms."""
+    """The throughput is 44 segments per 0.528 s; a packet of 1507 bytes takes 6 ms."""
     expected = 50 * 2**20 * 8 / (44 * 1460 * 8 / 0.52755)
     assert model.time("sack", "n").mean == pytest.approx(expected, rel=0.01)
 
@@ -70,7 +70,7 @@ def test_mutants_change_what_they_name() -> None:
 
 
 def test_every_reading_and_wrong_model_fits_pages_and_the_six_connections() -> None:
-    """A size of the file is none of pages, and a path of keys is no key."""
+    """Readings of the file's size leave pages unchanged, and all paths are valid keys."""
     for change in (*STUDY.plan.interpretations.values(), *STUDY.plan.controls.values()):
         model = STUDY.model(SimulationCache(runs=2), change)
         for cell in (

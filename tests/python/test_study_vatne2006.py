@@ -89,7 +89,7 @@ def test_readings_of_westwood_name_kernels() -> None:
 
 
 def test_whole_numbers_of_a_kernel_decide_who_is_ahead() -> None:
-    """A jiffy's bytes are cut to whole numbers: the estimate falls as HZ rises (row 2, 30 ms)."""
+    """Bytes per jiffy are rounded down, so Westwood's estimate falls as HZ rises (row 2, 30 ms)."""
     cache = SimulationCache(runs=2)
 
     def ratio(id: str) -> float:  # noqa: A002

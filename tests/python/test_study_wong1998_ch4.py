@@ -63,7 +63,7 @@ def test_segments_without_recovery_are_lost_as_five_independent_frames(wong: Mod
         of(wong, metric, "none", 0.02, data="1 MB")
         for metric in ("segments_sent", "segments_retransmitted", "segments_duplicate")
     )
-    # What was sent again and needed was lost once before.
+    # Losses are the retransmissions that are no duplicates at the receiver.
     loss = ((again - duplicate) / sent).mean
     assert loss == pytest.approx(1 - 0.98**5, abs=0.012)
 
@@ -212,7 +212,7 @@ def _evaluate(stated: Expression, cache: SimulationCache) -> object:
 
 
 def test_every_expression_can_be_planned() -> None:
-    """No claim asks for a factor, measure or value that there is not."""
+    """Every factor, measure and value in the claims exists."""
     cache = SimulationCache(runs=2)
     for claim in STUDY.claims.values():
         for stated in (claim.order, claim.number):

@@ -90,7 +90,7 @@ def test_errors_by_bit_lose_full_frames_as_before(wong: Model) -> None:
 
 
 def test_a_model_of_constants_leaves_hardly_a_claim_green() -> None:
-    """At most a tenth, and none that cannot be judged: nothing is simulated for it."""
+    """At most a tenth of the claims hold, and all claims are judged without simulation."""
     cache = SimulationCache(runs=10)
     runner = StudyRunner(STUDY, cache, [])
     constants = STUDY.plan.controls["constants"]
@@ -108,7 +108,7 @@ def test_chances_of_independent_runs() -> None:
 
 
 def test_mdlp_resets_the_link_after_two_timeouts(wong: Model) -> None:
-    """Figure 5.1: the original loses all that is queued, the modified one I(1) only."""
+    """In figure 5.1 the original MDLP loses all queued frames, the modified one only I(1)."""
     drawing = REGISTRY.figures["fig5.1"](wong)
     assert isinstance(drawing, Drawing)
     original, modified = drawing.tables["original"], drawing.tables["modified"]

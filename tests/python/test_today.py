@@ -1,4 +1,4 @@
-"""The questions asked of today's TCPs: whole, of the networks they name, and their arithmetic."""
+"""Tests the questions of `farlink.studies.today`: their scenarios, stacks and ratios."""
 
 import math
 from pathlib import Path
@@ -26,7 +26,7 @@ def test_each_study_is_asked_and_each_scenario_resolves() -> None:
 
 
 def test_the_stack_of_its_time_is_that_of_the_study() -> None:
-    """A question's TCP of its time equals that of the study, to the key."""
+    """The stack of the study's time equals the study's [tcp] in every key."""
     ours = QUESTIONS["omueti2007"].cell("BER 1e-6", "", "ADaLR of 2007")
     assert (
         ours.scenario
