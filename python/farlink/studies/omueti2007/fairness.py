@@ -1,6 +1,8 @@
 """Six downloads over one bottleneck, with RTTs from 65 to 540 ms (4.2.4, figure 19)."""
 
 import copy
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -61,13 +63,6 @@ def _rates(model: Model, kind: str) -> list[Quantity]:
     return [model.cache.flow(cell, "goodput", flow=i) for i in range(len(_DELAYS_MS))]
 
 
-def _sum(of: list[Quantity]) -> Quantity:
-    total = of[0]
-    for item in of[1:]:
-        total = total + item
-    return total
-
-
 @REGISTRY.function("jain")
 def jain(model: Model, kind: str) -> Quantity:
     """Return Jain's index of the six goodputs, each over its own duration (eq. 2)."""
@@ -80,14 +75,16 @@ def jain(model: Model, kind: str) -> Quantity:
 def _fair_share(model: Model, kind: str, place: int) -> Quantity:
     """Return the goodput of a flow / the mean goodput of all six."""
     rates = _rates(model, kind)
-    return (rates[place] * len(rates) / _sum(rates)).named(f"share of {place}({kind})")
+    return (rates[place] * len(rates) / reduce(add, rates)).named(f"share of {place}({kind})")
 
 
 @REGISTRY.function("long_share")
 def _long_share(model: Model, kind: str) -> Quantity:
     """Return the share of the three flows with long RTTs in the total goodput."""
     rates = _rates(model, kind)
-    return (_sum(rates[:_LONG]) / _sum(rates)).named(f"share of long round trips({kind})")
+    return (reduce(add, rates[:_LONG]) / reduce(add, rates)).named(
+        f"share of long round trips({kind})"
+    )
 
 
 @REGISTRY.hook("narrow_bottleneck")

@@ -1,5 +1,7 @@
 """Satellite: means over both days, counts as in a capture at the receiver, interpretations."""
 
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -44,9 +46,7 @@ def _holes(model: Model, tcp: str, day: str) -> Quantity:
 def _mean_holes(model: Model, day: str) -> Quantity:
     """Return the number of lost segments, averaged over the four TCPs."""
     tcps = model.plan.constants["SAT"]
-    total = _holes(model, tcps[0], day)
-    for tcp in tcps[1:]:
-        total = total + _holes(model, tcp, day)
+    total = reduce(add, (_holes(model, tcp, day) for tcp in tcps))
     return (total / len(tcps)).named(f"holes({day})", "segments")
 
 

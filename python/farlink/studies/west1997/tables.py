@@ -3,6 +3,8 @@
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -157,10 +159,7 @@ def connections(model: Model, scheme: str, err: str, lossy: int = CONNECTIONS) -
 def of_all(model: Model, cell: Cell, first: int, last: int) -> Quantity:
     """Return the sum of the goodputs of transfers `first` to `last` - 1 (KB/s)."""
     values = [model.cache.flow(cell, "goodput", flow=k) / 8192 for k in range(first, last)]
-    total = values[0]
-    for value in values[1:]:
-        total = total + value
-    return total.named("throughput", "KB/s")
+    return reduce(add, values).named("throughput", "KB/s")
 
 
 @REGISTRY.table("connections")

@@ -1,7 +1,9 @@
 """Formulas of the study, and measures over several points or with their own scenario."""
 
 import math
+from functools import reduce
 from itertools import pairwise
+from operator import add
 
 from farlink.studies.cache import Cell
 from farlink.studies.model import Model
@@ -104,7 +106,4 @@ def _repeated(model: Model, inet: str) -> Quantity:
     _, periods = congestion_of(model, inet)
     points = (0.0, *model.plan.constants["HIGH"])
     rates = [model.repeated_rate(p, 5, inet=inet) / periods for p in points]
-    total = rates[0]
-    for rate in rates[1:]:
-        total = total + rate
-    return (total / len(rates)).named(f"repeated time-outs per congestion({inet})")
+    return (reduce(add, rates) / len(rates)).named(f"repeated time-outs per congestion({inet})")
