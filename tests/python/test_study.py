@@ -490,7 +490,7 @@ def test_a_wrong_scenario_is_a_failure_of_its_claim() -> None:
 
 
 def test_an_undecided_claim_gets_more_runs() -> None:
-    """Runs are doubled at most twice until the claim is decided, within the level of all analyses."""
+    """Runs are doubled at most twice until the claim is decided; all analyses keep the level."""
     rows = claims("loss_hurts", loss_hurts={"order": "thr(0.02, side='b') > thr(0.02)"})
     result = run_study(
         toy(claim=rows, mutant=[], reading=[]), SimulationCache(runs=2), only=["fig1.1.loss_hurts"]

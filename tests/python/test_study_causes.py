@@ -102,7 +102,7 @@ def test_without_the_runs_the_page_names_the_reading() -> None:
 
 
 def test_counterpart_compares_the_same_quantity_with_the_same_bound() -> None:
-    """Under another reading another part may decide, so the counterpart is looked up by quantity."""
+    """The deciding part may differ by reading, so the counterpart is found by quantity."""
     lines = ("a = 1 >= 2", "b = 4 <= 9", "b = 4 >= 2")
     assert Finding(None, Evidence(1.0, 0.0, lines)).counterpart("b = 1 >= 2") == "b = 4 >= 2"
     assert Finding(None, Evidence(1.0, 0.0, lines)).counterpart("c = 1 >= 2") == "a = 1 >= 2"
