@@ -319,7 +319,7 @@ mod tests {
     /// The heap moves its entries, and with a thousand flows holds some ten thousand of them. Small
     /// entries keep the heap in the nearest caches.
     #[test]
-    fn an_entry_is_two_words_and_four_are_a_line() {
+    fn event_is_16_bytes_and_four_fill_a_cache_line() {
         assert_eq!((size_of::<Event>(), size_of::<Children>()), (16, 64));
     }
 
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn events_come_back_in_order_whatever_was_done_to_it() {
+    fn events_pop_in_order_after_random_pushes_pops_and_replacements() {
         let mut stream = Streams::new(1, 0).stream("heap");
         let mut queue = EventQueue::default();
         let mut model = std::collections::BTreeSet::new();
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_an_event_is_there_when_it_happens() {
+    fn event_details_are_returned_when_the_event_is_due() {
         let mut queue = EventQueue::default();
         let event = |time, counter| Event::new(Instant::from_nanos(time), Kind::Notice, 1, counter);
         queue.push_with(event(2, 7), 70);

@@ -1,4 +1,4 @@
-//! The simulator: scenarios, the engine that runs them, and what comes out.
+//! The simulator: scenarios, the engine that runs them, and their results.
 //!
 //! ```
 //! use farlink_sim::{Monitor, run, scenario};

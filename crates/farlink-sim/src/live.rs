@@ -537,7 +537,7 @@ mod tests {
     /// Each of the two links takes 1 ms to send a packet, and the delays sum up to 15 ms. The queue
     /// holds two packets.
     #[test]
-    fn packets_take_their_time_and_lose_a_hop() {
+    fn packets_arrive_after_link_times_with_ttl_reduced() {
         let mut live = live(&[]);
         assert_eq!(live.hosts().collect::<Vec<_>>().len(), 2);
         for _ in 0..4 {
@@ -562,7 +562,7 @@ mod tests {
     /// A queue without a limit holds 64 MiB. Of 46,000 packets of 1500 bytes at once, 44,740 fit
     /// and one is being sent; the rest are lost.
     #[test]
-    fn a_queue_without_a_limit_does_not_take_all_memory() {
+    fn unlimited_queue_is_bounded_to_64_mib_in_live_network() {
         let mut live = live(&[("links.0.down.queue".into(), "unlimited".into())]);
         let mut packet = datagram(2);
         packet.truncate(28);
@@ -587,7 +587,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_for_nobody_here_is_refused() {
+    fn live_network_refuses_packets_without_destination() {
         let mut live = live(&[]);
         let mut send = |bytes| live.send(Instant::ZERO, 0, bytes).unwrap_err();
         assert_eq!(send(vec![0x70; 40]), Refused::NotIp(NotIp::Version(7)));
@@ -601,7 +601,7 @@ mod tests {
     /// uplink's own do not. Packets that enter at the uplink have a foreign source; ICMP errors of
     /// routers return to it.
     #[test]
-    fn a_way_out_gets_what_is_for_no_node() {
+    fn uplink_gets_packets_for_unknown_addresses() {
         let mut live = live(&[]);
         let (_, far) = live.hosts().last().unwrap();
         let far_number = live.hosts().len() - 1;
@@ -638,7 +638,7 @@ mod tests {
     /// Packets in flight keep their arrival times, and the next packet is sent with the changed
     /// link. A scenario with other nodes or flows is refused, and nothing changes.
     #[test]
-    fn links_change_while_packets_cross_them() {
+    fn changed_link_applies_to_later_packets_only() {
         let mut live = live(&[]);
         live.keep_lost();
         let scenario = |set: &[(&str, &str)]| {
@@ -688,7 +688,7 @@ mod tests {
     /// A refusal by the queue of the sender's own first link is reported at once, without any other
     /// event in the network.
     #[test]
-    fn what_the_first_link_does_not_take_is_told_without_an_event() {
+    fn refusal_by_first_link_is_reported_without_an_event() {
         let mut live = live(&[("links.0.down.mtu".into(), "500 B".into())]);
         live.send(Instant::ZERO, 0, datagram(2)).unwrap();
         let all = arrivals(&mut live, 0);

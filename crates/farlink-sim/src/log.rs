@@ -1,8 +1,8 @@
-//! Log of rare events: `FARLINK_LOG=debug` shows time-outs, recoveries, handoffs, resets and flows
-//! that starve, each with the simulated time.
+//! Log of rare events. `FARLINK_LOG=debug` shows time-outs, recoveries, handoffs, resets and
+//! starved flows, each with the simulated time.
 //!
-//! A run with the log on has probes, which change no result. A run without checks once, at its
-//! start, so that nothing is on the path of a packet.
+//! A run with the log has probes, which change no result. A run checks only at its start whether
+//! the log is on, so packets cost nothing.
 
 use farlink_tcp::{Instant, Mark};
 use tracing::{Level, debug};
@@ -12,7 +12,7 @@ pub(crate) fn is_on() -> bool {
     tracing::enabled!(target: "farlink", Level::DEBUG)
 }
 
-/// Logs a moment of an end: side 0 is the end that data comes from.
+/// Logs an event of an end. Side 0 is the data sender.
 pub(crate) fn mark(time: Instant, flow: u32, side: u8, mark: Mark) {
     let time = seconds(time);
     debug!(target: "farlink", %time, flow, side, "{}", mark.name());

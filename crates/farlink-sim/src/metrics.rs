@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pooled_is_of_two_sums_of_the_registry() {
+    fn pooled_metrics_name_two_summed_metrics() {
         for metric in metrics() {
             let pooled = metric.combine == Combine::Pooled;
             assert_eq!(
@@ -179,7 +179,7 @@ mod tests {
 
     /// Flows of datagrams do not count in the fairness index.
     #[test]
-    fn fairness_is_of_the_flows_over_tcp() {
+    fn fairness_leaves_out_flows_of_datagrams() {
         let flow = |goodput, sent: Option<f64>| -> Values {
             let value = |metric: &Metric| match metric.name.as_str() {
                 "goodput" => Some(goodput),

@@ -8,7 +8,7 @@ pub enum RunError {
     /// The scenario cannot be built.
     #[error("{0}")]
     Build(String),
-    /// A queue without a limit grows beyond all memory.
+    /// A queue without a limit exceeds the memory bound.
     #[error(
         "{packets} packets wait in the unlimited queue of link {link:?}, {direction}, at {seconds:.3} s \
          of the run; write a limit, for example queue = {{ packets = 1000 }}, or a rate that carries \
@@ -43,7 +43,7 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// An error once it was told to stop.
+    /// Returns an error if the stop flag is set.
     pub(crate) fn stopped(&self) -> Result<(), RunError> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(RunError::Interrupted);

@@ -595,7 +595,7 @@ mod tests {
 
     /// There are few events, and 150,000 background packets before the first.
     #[test]
-    fn a_run_stops_while_it_lets_other_traffic_in() {
+    fn run_stops_while_admitting_background_traffic() {
         let (scenario, monitor) = (scenario(), Monitor::default());
         let mut world = build(&scenario, 0, &monitor).unwrap();
         monitor.stop.store(true, Ordering::Relaxed);
@@ -604,7 +604,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_without_a_limit_is_bounded() {
+    fn run_fails_when_unlimited_queue_exceeds_bound() {
         let text = "[[links]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\n\
                     down = { rate = \"1 Mbit/s\", delay = \"1 ms\" }\n\
                     [[flows]]\napp = \"cbr\"\nfrom = \"a\"\nto = \"b\"\nrate = \"100 Mbit/s\"\n\
@@ -626,7 +626,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_stops_while_it_is_built() {
+    fn run_stops_while_building_world() {
         let monitor = Monitor::default();
         monitor.stop.store(true, Ordering::Relaxed);
         let stopped = build(&scenario(), 0, &monitor).map(|_| ());
@@ -635,7 +635,7 @@ mod tests {
 
     /// Admitting background packets in steps equals admitting all at once.
     #[test]
-    fn steps_change_nothing() {
+    fn admitting_background_in_steps_equals_at_once() {
         let (scenario, monitor) = (scenario(), Monitor::default());
         let mut at_once = build(&scenario, 0, &monitor).unwrap();
         let mut in_steps = build(&scenario, 0, &monitor).unwrap();

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_of_a_channel_can_be_sampled_and_told() {
+    fn sample_reports_theory_of_all_channel_keys() {
         let all = "{ gilbert = { loss = 0.02, burst = \"16.7 ms\" }, loss = 0.01, ber = 1e-7, \
                    corrupt = 0.01, duplicate = 0.01, reorder = { probability = 0.1, delay = \"5 \
                    ms\" }, jitter = { distribution = \"exponential\", mean = \"2 ms\" } }";
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sampled_is_told() {
+    fn sampling_refuses_unknown_links_and_bad_sizes() {
         let scenario = expanded("{ loss = 0.1 }");
         let error = |asked| sample_channel(&scenario, asked, 0).unwrap_err().to_string();
         let link = Asked {

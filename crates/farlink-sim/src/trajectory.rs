@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_move_is_said() {
+    fn trajectory_refuses_links_without_moving_nodes() {
         let fault = walk("sea", TRIP).unwrap_err();
         assert!(fault.contains("\"sea\" is not a link; the links are air"));
         let fault = walk("air", "distance = \"5 m\"").unwrap_err();

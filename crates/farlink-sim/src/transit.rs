@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn each_segment_counts_once_from_when_it_first_left() {
+    fn each_segment_counts_once_from_its_first_departure() {
         let mut t = Transit::default();
         // Just below the wrap of sequence numbers.
         let isn = Seq(u32::MAX - 150);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn another_connection_begins_anew_and_adds_to_the_mean() {
+    fn next_connection_forgets_pieces_and_adds_to_the_mean() {
         let mut t = Transit::default();
         t.sent(Seq(1), 10, MS(0));
         t.arrived(Seq(1), 10, MS(20));

@@ -53,8 +53,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// Link for each destination; empty for a node with a single link.
-    /// [`LinkId::NONE`] where there is none.
+    /// Outgoing link for each destination; [`LinkId::NONE`] without a route. Empty for a node with
+    /// a single link.
     pub(crate) routes: ById<NodeId, LinkId>,
     /// Outgoing link of a node with a single link.
     pub(crate) only: LinkId,
@@ -663,7 +663,7 @@ mod tests {
 
     /// The counters that each segment changes take one cache line, all counters of a flow two.
     #[test]
-    fn what_is_counted_of_a_flow_lies_in_few_lines() {
+    fn hot_flow_structs_keep_their_sizes() {
         assert_eq!((size_of::<Transit>(), align_of::<Transit>()), (64, 64));
         assert_eq!(size_of::<FlowCounters>(), 128);
         assert_eq!(size_of::<FlowHot>(), 4);

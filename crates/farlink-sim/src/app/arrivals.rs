@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_waits_for_its_time_and_for_the_one_before() {
+    fn conversation_starts_at_its_arrival_or_end_of_previous() {
         let at = |s| Instant::ZERO + Interval::from_secs(s);
         let mut all = arrivals(Distribution::Constant(10e9), Some(4));
         all.start(at(1));

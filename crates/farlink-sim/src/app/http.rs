@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_asks_for_the_page_and_then_for_what_is_in_it() {
+    fn client_requests_page_then_pipelines_inline_objects() {
         let mut http = pages(Connections::PerPage, true);
         http.start(at(0), &mut Vec::new());
         let ask = |bytes, total| {
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn without_pipelining_objects_are_asked_for_one_by_one() {
+    fn without_pipelining_objects_are_requested_one_by_one() {
         let mut http = pages(Connections::Persistent, false);
         http.start(at(0), &mut Vec::new());
         commands(&mut http, 1, Side::To, AppEvent::Established);
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_ends_before_its_page_fails_it() {
+    fn flow_fails_when_connection_closes_before_page_is_complete() {
         let mut http = pages(Connections::PerPage, true);
         http.start(at(0), &mut Vec::new());
         let closed =

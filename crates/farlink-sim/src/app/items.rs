@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_ends_too_soon_is_a_failure() {
+    fn flow_fails_when_connection_closes_before_transfer_is_complete() {
         let mut items = items(Protocol::Smtp);
         let mut commands = Vec::new();
         items.start(at(0), &mut commands);

@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn means_are_those_of_the_page() {
+    fn means_equal_those_in_applications_md() {
         let page = include_str!("../../../../docs/applications.md");
         let seconds = |distribution: Distribution| distribution.mean() / 1e9;
         let (lasting, between) = (seconds(TELNET_DURATION), seconds(TELNET_INTERARRIVAL));

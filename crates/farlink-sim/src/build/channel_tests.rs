@@ -175,7 +175,7 @@ const GOOD: &[&str] = &[
 ];
 
 #[test]
-fn what_is_written_comes_back() {
+fn scenario_json_loads_back_unchanged() {
     for channel in GOOD {
         let scenario = read(channel).unwrap_or_else(|e| panic!("{channel}: {e}"));
         let again = load(&scenario.to_json(), "again", &[]).unwrap();
@@ -239,7 +239,7 @@ fn loses(measured: &[(DropCause, f64)], expected: &[(DropCause, f64)], tolerance
 /// Losses of links built from scenario text match the closed forms within about four standard
 /// errors. The tests of each process check that process more closely.
 #[test]
-fn what_a_scenario_says_is_what_a_link_loses() {
+fn built_links_lose_the_shares_of_the_closed_forms() {
     let satellite = "{ satellite = { b = 0.01, g = 0.05, loss = 0.01, loss_size = \"554 B\" } }";
     let measured = realised(satellite, "1.544 Mbit/s", 554, 5, 400_000);
     loses(&measured, &[(DropCause::Fade, 0.01)], 0.08);

@@ -161,7 +161,7 @@ const GOOD: &[&str] = &[
 ];
 
 #[test]
-fn what_is_written_comes_back() {
+fn scenario_json_loads_back_unchanged() {
     for channel in GOOD {
         let scenario = read(channel).unwrap_or_else(|e| panic!("{channel}: {e}"));
         let again = load(&scenario.to_json(), "again", &[]).unwrap();

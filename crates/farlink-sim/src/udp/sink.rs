@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_and_late_ones_are_told_apart() {
+    fn duplicates_and_reordered_datagrams_are_counted_separately() {
         let sink = sink(&[(0, 5), (2, 25), (1, 26), (1, 27), (5, 55), (70, 705)]);
         assert_eq!((sink.received, sink.duplicated, sink.reordered), (5, 1, 1));
         assert_eq!(sink.highest(), 71);
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(sink(&[(0, 5), (4, 45)]).longest_gap(10), 5);
         assert_eq!(sink(&[(0, 5), (1, 15)]).longest_gap(2), 0);
         assert_eq!(sink(&[(0, 5), (130, 1305)]).longest_gap(131), 129);
-        // A late one closes the gap that it left.
+        // A late datagram closes the gap that it had left.
         assert_eq!(sink(&[(0, 5), (2, 25), (1, 26)]).longest_gap(3), 0);
     }
 

@@ -1,5 +1,5 @@
-//! Packets of real programs in the world: how they enter and leave, what routers
-//! answer them by ICMP (RFC 792; RFC 1812), and where each of them is.
+//! Packets of real programs in the simulated network: entry and exit, ICMP answers of routers (RFC
+//! 792, RFC 1812), and the balance of all packets.
 
 use super::World;
 use super::real_packets::{Balance, Bucket, Place};
@@ -18,8 +18,8 @@ impl World {
         self.real.places = is_host.map(|is_host| Place { is_host, errors }).collect();
     }
 
-    /// Says which host packets for addresses that no node has go to; those of IPv6 only if so
-    /// `ipv6` says.
+    /// Sets the uplink: the host that gets packets for addresses that no node has. IPv6 packets are
+    /// included only with `ipv6`.
     pub(crate) fn set_way_out(&mut self, host: NodeId, ipv6: bool) {
         self.real.way_out = Some((host, ipv6));
     }
@@ -142,7 +142,7 @@ impl World {
         }
     }
 
-    /// Returns a packet of a real program, with the bits that errors changed.
+    /// Returns the bytes of a packet of a real program, with the bits that errors changed.
     fn as_it_is(&self, number: PacketId) -> Option<Raw> {
         let packet = &self.packets[number];
         let Payload::Raw(raw) = &packet.payload else {

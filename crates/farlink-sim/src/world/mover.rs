@@ -32,7 +32,7 @@ pub(crate) struct Mover {
     pub(crate) gap: Interval,
     /// Set if waiting packets are forwarded, and not lost.
     pub(crate) forwards: bool,
-    /// The link that it is at, or goes to, among its own.
+    /// Index in `links` of the host's present link, or of the target during a handoff.
     pub(super) at: usize,
     pub(super) is_away: bool,
     /// Packets kept during a handoff, each with its node and link.
@@ -91,11 +91,12 @@ impl Mover {
     }
 }
 
-/// State of a host's connections in transit to an agent, which has none of it before arrival.
+/// State of a host's connections in transit from an agent to another. The receiving agent has none
+/// of the state before it arrives.
 #[derive(Debug)]
 pub(super) struct Coming {
     pub(super) agent: usize,
-    /// The host, among those that move.
+    /// Index of the moving host.
     pub(super) mover: usize,
     pub(super) at: Instant,
     pub(super) moved: Moved,

@@ -7,8 +7,8 @@ use farlink_tcp::Flags;
 use farlink_wire::{FlowId, NodeId, PacketId, Payload};
 
 impl World {
-    /// A packet comes to a node from link `here` or leaves over it; it crosses from, or to,
-    /// link `there`.
+    /// Records a packet that arrives at a node over link `here`, or with `leaves` departs over it.
+    /// `there` is the link on the packet's other side of the node.
     pub(super) fn tap(
         &mut self,
         node: NodeId,

@@ -23,7 +23,7 @@ pub(crate) struct Handing {
 #[derive(Debug)]
 pub(super) struct Placed {
     pub(super) node: NodeId,
-    /// Number of the link that it looks after.
+    /// Number of the link that the agent serves.
     pub(super) wireless: u32,
     pub(super) agent: Box<dyn Agent>,
     /// Time of the event that counts; others are stale.
@@ -46,9 +46,9 @@ pub(crate) struct Agents {
     pub(crate) taps: Taps,
     /// Reused buffer for the actions of an agent.
     pub(super) out: Out,
-    /// Packets that agents made.
+    /// Packets that agents sent.
     pub(crate) injected: u64,
-    /// Packets that ended at an agent that took what they carry.
+    /// Packets that ended at an agent, which took over their content.
     pub(crate) absorbed: u64,
 }
 

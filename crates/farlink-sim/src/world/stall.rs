@@ -20,18 +20,18 @@ const SHORTEST: Interval = Interval::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Watch {
     step: Interval,
-    /// Time of the next look.
+    /// Time of the next check.
     pub(crate) next: Instant,
     seen: Vec<Seen>,
 }
 
-/// Progress of a flow at the last look.
+/// Progress of a flow at the last check.
 #[derive(Clone, Copy, Default, Debug)]
 struct Seen {
     arrived: u64,
-    /// Look at which the flow had first sent something.
+    /// Time of the first check at which the flow had sent something.
     began: Option<Instant>,
-    /// Look at which something had arrived since the look before.
+    /// Time of the last check that found new arrivals.
     since: Instant,
 }
 
@@ -116,7 +116,8 @@ fn progress(world: &World, slot: FlowKind) -> (u64, bool) {
     }
 }
 
-/// Returns whether a flow is not done and waits for what it has sent.
+/// Returns whether a flow is unfinished: over TCP with unacknowledged data, over UDP with datagrams
+/// that may still arrive.
 fn is_under_way(world: &World, slot: FlowKind) -> bool {
     match slot {
         FlowKind::Tcp(number) => {
@@ -150,7 +151,7 @@ fn waits_at(world: &mut World, slot: FlowKind) -> Option<LinkId> {
     most.map(|(_, link)| link)
 }
 
-/// Nodes that the data of a flow goes from and to.
+/// Returns the source and destination node of a flow's data.
 fn nodes(world: &World, slot: FlowKind) -> [NodeId; 2] {
     match slot {
         FlowKind::Tcp(number) => {
@@ -167,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_flows_are_looked_at_64_times_and_many_16_times() {
+    fn checks_few_flows_64_times_and_many_16_times() {
         let limit = Instant::ZERO + Interval::from_secs(6_400);
         let step = |flows| Watch::new(limit, flows).step;
         assert_eq!(step(0), Interval::from_secs(100));

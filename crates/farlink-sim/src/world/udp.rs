@@ -28,8 +28,9 @@ impl World {
         }
     }
 
-    /// Least time in which the links of a flow's way can have sent all of its datagrams that
-    /// arrived: the slowest transmitter's for so many. Zero where routes change.
+    /// Returns the minimum time in which the links of a flow's path can send the datagrams that
+    /// arrived: their number times the transmission time of the slowest link. Returns zero if hosts
+    /// move.
     pub(crate) fn least_sending(&self, flow: &UdpFlow) -> Interval {
         let ([mut at, to], ip_len) = (flow.nodes(), flow.ip_len());
         let mut slowest = Interval::ZERO;

@@ -63,7 +63,8 @@ impl Rate {
         self.credit -= i64::from(bytes);
     }
 
-    /// Returns when the next packet may be sent: now, or when there is credit.
+    /// Returns the earliest time at which the next packet may be sent: now if there is credit, else
+    /// the time at which credit is available.
     pub(super) fn next(&mut self, now: Instant) -> Instant {
         if self.allows(now) {
             return now;
@@ -108,18 +109,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_too_much_is_missing_later() {
+    fn overdrawn_rate_credit_delays_later_packets() {
         // Periods of 1 ms for 100 bytes; 250 bytes are paid by the two periods after the first
         // and half of a third.
         let ms = |times: Vec<u64>| times.iter().map(|t| t / 1_000_000).collect::<Vec<_>>();
         assert_eq!(ms(leave(800_000, 100, &[250, 250, 10, 10])), [0, 2, 5, 5]);
-        // Two bursts exactly: nothing is left for the period in which they are paid.
+        // A packet of exactly two bursts uses up the credit of this period and the next.
         assert_eq!(ms(leave(800_000, 100, &[200, 100])), [0, 2]);
         assert_eq!(ms(leave(800_000, 100, &[60, 60, 60])), [0, 0, 1]);
     }
 
     #[test]
-    fn who_waits_does_not_save() {
+    fn idle_time_does_not_accumulate_rate_credit() {
         let spec = XtpSpec {
             size: 1,
             rate: 800_000,

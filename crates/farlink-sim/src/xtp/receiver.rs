@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_touches_becomes_one_span() {
+    fn adjacent_spans_are_merged() {
         let mut some = receiver(&[0, 2, 4, 6, 5]);
         let expected = vec![(2000, 3000), (4000, 7000)];
         assert_eq!(spans(&mut some), (1, expected));
@@ -121,11 +121,11 @@ mod tests {
     }
 
     #[test]
-    fn what_has_come_before_is_told_apart() {
+    fn duplicate_and_overlapping_data_is_counted_once() {
         let mut some = receiver(&[0, 1, 1, 3, 3, 0]);
         assert_eq!(some.stats.segments_duplicate, 3);
         assert_eq!(some.stats.segments_fresh, 3);
-        // Of what overlaps only the new part counts.
+        // Of an overlapping segment only the new part counts.
         some.on_data(1500, 1000, false);
         assert_eq!(some.rseq, 2500);
     }

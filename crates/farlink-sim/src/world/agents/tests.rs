@@ -57,7 +57,7 @@ fn seconds(world: &World) -> f64 {
 /// Segments lost on the radio link are marked and retransmitted without halving the window, which
 /// saves at least a fifth of the time.
 #[test]
-fn marks_save_the_window() {
+fn marked_losses_do_not_halve_the_window() {
     let lossy = scenario("loss = 0.02");
     let without = run(&lossy, None);
     let with = with_eln(&lossy);
@@ -81,7 +81,7 @@ fn marks_save_the_window() {
 /// agents, and hops are fused. An agent that is switched on later gets reports of its link's
 /// departures.
 #[test]
-fn an_agent_that_is_off_for_good_costs_nothing() {
+fn agent_always_off_leaves_events_and_fusing_unchanged() {
     let monitor = Monitor::default();
     let lossy = scenario("loss = 0.02");
     let json = |scenario: &Expanded| {
@@ -109,7 +109,7 @@ fn an_agent_that_is_off_for_good_costs_nothing() {
 
 /// An agent does nothing while it is off, and starts in its initial state when switched on.
 #[test]
-fn an_agent_is_switched() {
+fn switched_off_agent_does_nothing_and_restarts_fresh() {
     let lossy = |agent: &str| {
         let text = "[tcp]\nvariant = \"eln\"\neln = \"agent\"\n\
              [[links]]\nbetween = [\"fixed\", \"base\"]\ndown = { rate = \"10 Mbit/s\", delay = \"10 ms\" }\n\
@@ -217,7 +217,7 @@ fn bytes(ip: Ip, from: u32, segment: Segment) -> Vec<u8> {
 /// Agents also act on packets of real programs. Of the duplicate ACKs only one for the segment lost
 /// on the radio link is marked. Packets stay balanced although an agent drops, holds and injects.
 #[test]
-fn real_packets_meet_the_same_agents() {
+fn agents_act_on_packets_of_real_programs() {
     for ip in [Ip::default(), Ip::V6] {
         real_packets_of(ip);
     }
@@ -297,7 +297,7 @@ const DOWN: &str = "[[flows]]\nfrom = \"fixed\"\nto = \"mobile\"\nsize = \"3 MB\
 /// The wireless half repairs all losses, and the wired half none. Mean transit time is at least the
 /// delay of the whole path.
 #[test]
-fn a_split_connection_repairs_where_the_loss_was() {
+fn split_agent_retransmits_only_on_the_lossy_half() {
     let (without, with) = (far("", DOWN), far(SPLIT, DOWN));
     let (with_it, without_it) = (seconds(&with), seconds(&without));
     assert!(
@@ -316,7 +316,7 @@ fn a_split_connection_repairs_where_the_loss_was() {
 /// All data arrives with the delay of the path, whichever end opens the connection or sends, over
 /// one agent or two.
 #[test]
-fn whoever_opens_and_sends_it_comes() {
+fn data_arrives_whichever_end_opens_or_sends() {
     let two = format!("{SPLIT}{}", SPLIT.replace("base", "gate"));
     let pep = two.replace("split", "pep");
     for agents in [SPLIT, &two, &pep, &SPLIT.replace("split", "pepsal")] {
@@ -343,7 +343,7 @@ fn whoever_opens_and_sends_it_comes() {
 /// A split agent of a scenario answers the SYN of a real program. Guards against building the nodes
 /// anew for programs without their agents.
 #[test]
-fn agents_of_a_scenario_meet_real_packets() {
+fn split_agent_answers_syn_of_real_program() {
     let text = scenario("");
     let mut with = text.clone();
     let spec = "{\"at\": \"base\", \"wireless\": \"radio\", \"kind\": \"split\"}";

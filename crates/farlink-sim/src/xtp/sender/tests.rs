@@ -49,23 +49,23 @@ fn status(rseq: u64, echo: u32, spans: &[(u64, u64)]) -> Status {
 }
 
 #[test]
-fn what_no_span_has_is_sent_again_and_once() {
+fn data_outside_spans_is_retransmitted_once() {
     let mut sender = sender(&spec());
     // Requests with packets 0, 4, 8.
     assert_eq!(send(&mut sender, 0..=9), (0..10).collect::<Vec<_>>());
     assert_eq!(sender.sync, 3);
     sender.on_status(at(10), status(1, 1, &[]), 8);
     sender.on_status(at(10), status(2, 2, &[(3, 4)]), 8);
-    // Packets 2 and 4 are lost by the second report, which says nothing of 5 to 9.
+    // Packets 2 and 4 are lost by the second report, which does not cover 5 to 9.
     assert_eq!(send(&mut sender, 10..=12), [2, 4, 10]);
-    // The third report was on its way: it knows nothing of what was sent again.
+    // The third report was sent before the retransmissions arrived, so it marks nothing lost again.
     sender.on_status(at(13), status(2, 3, &[(3, 4), (5, 9)]), 8);
     assert_eq!(send(&mut sender, 13..=14), [11, 12]);
     assert_eq!(sender.stats.segments_retransmitted, 2);
 }
 
 #[test]
-fn what_came_meanwhile_is_not_sent_again() {
+fn data_covered_by_later_report_is_not_retransmitted() {
     let mut sender = sender(&spec());
     send(&mut sender, 0..=9);
     sender.on_status(at(10), status(0, 2, &[]), 8); // packets 0 to 4 seem to be lost
@@ -74,10 +74,10 @@ fn what_came_meanwhile_is_not_sent_again() {
 }
 
 #[test]
-fn of_what_lies_beyond_a_full_report_nothing_is_known() {
+fn full_report_marks_nothing_lost_beyond_its_last_span() {
     let mut sender = sender(&spec());
     send(&mut sender, 0..=9);
-    // Two spans are all that there is room for.
+    // A report has room for two spans.
     sender.on_status(at(10), status(1, 3, &[(2, 3), (4, 5)]), 2);
     assert_eq!(send(&mut sender, 10..=13), [1, 3, 10, 11]);
     // The request with packet 11 is the next: its report has room for the rest.
@@ -105,7 +105,7 @@ fn an_old_report_changes_nothing() {
 }
 
 #[test]
-fn without_a_report_it_asks_alone_and_sends_no_data_until_one_is_there() {
+fn missing_report_is_requested_and_stops_data_until_it_arrives() {
     let mut sender = sender(&spec());
     send(&mut sender, 0..=0);
     sender.on_status(at(20), status(1, 1, &[]), 8);
@@ -131,7 +131,7 @@ fn without_a_report_it_asks_alone_and_sends_no_data_until_one_is_there() {
     sender.on_status(now, status(3, first - 1, &[]), 8);
     assert!(sender.alloc > spec.window);
     assert_eq!(sender.transmit(now), None);
-    // No answer: twice as long, and any of the requests ends it.
+    // Without a report the time-out doubles. A report to any of the requests stops the timer.
     let wait = sender.wait();
     sender.doublings = 1;
     assert_eq!(sender.wait(), wait * 2);
@@ -147,7 +147,7 @@ fn without_a_report_it_asks_alone_and_sends_no_data_until_one_is_there() {
 }
 
 #[test]
-fn the_wait_is_bounded() {
+fn report_timeout_is_bounded_and_follows_jacobson() {
     let mut sender = sender(&spec());
     assert_eq!(sender.wait(), FIRST_WAIT);
     sender.doublings = 10;
@@ -158,7 +158,7 @@ fn the_wait_is_bounded() {
     sender.srtt = None;
     sender.sample(Interval::from_millis(80));
     assert_eq!(sender.wait(), Interval::from_millis(80 + 4 * 40));
-    // Jacobson: the deviation moves by a quarter of what it is off, the mean by an eighth.
+    // Jacobson: gain 1/4 for the mean deviation, 1/8 for the mean.
     sender.sample(Interval::from_millis(160));
     assert_eq!(sender.wait(), Interval::from_millis(90 + 4 * 50));
 }
@@ -186,7 +186,7 @@ fn the_window_ends_in_the_middle_of_a_packet() {
 }
 
 #[test]
-fn when_all_is_answered_and_nothing_may_be_sent_it_asks() {
+fn sender_requests_report_when_window_is_full_and_none_is_pending() {
     let mut sender = sender(&XtpSpec {
         window: 400,
         ..spec()
