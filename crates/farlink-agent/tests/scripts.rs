@@ -153,7 +153,7 @@ impl Play {
                     let raw = icmp::bad_state(NodeId(1), &about).expect("a message");
                     assert_eq!(raw.bytes().len(), 56);
                     self.left
-                        .push_back(Left::Stuck(raw.stuck().expect("it reads").0));
+                        .push_back(Left::Stuck(raw.bad_state_segment().expect("it reads").0));
                 }
                 other => panic!("{other:?}"),
             }

@@ -111,10 +111,10 @@ impl Captures {
         if self.points[point].pending() == 0 {
             return true;
         }
-        match disk.try_send((point, self.points[point].take())) {
+        match disk.try_send((point, self.points[point].drain())) {
             Ok(()) => true,
             Err(TrySendError::Full((_, piece)) | TrySendError::Disconnected((_, piece))) => {
-                self.points[point].untake(piece);
+                self.points[point].put_back(piece);
                 false
             }
         }
@@ -127,7 +127,7 @@ impl Captures {
             for (number, point) in self.points.iter_mut().enumerate() {
                 if point.pending() > 0 {
                     // Fails only if the writer has ended, whose error is returned below.
-                    let _ = disk.send((number, point.take()));
+                    let _ = disk.send((number, point.drain()));
                 }
             }
         }

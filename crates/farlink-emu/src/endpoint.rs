@@ -260,7 +260,8 @@ impl Endpoint {
     /// Processes a packet that may be a base station's EBSN. Returns whether it is one for a
     /// connection of this host.
     fn noticed(&mut self, now: Instant, bytes: &[u8]) -> bool {
-        let Ok(Some((seq, (ours, theirs), far))) = Raw::new(bytes.to_vec()).map(|raw| raw.stuck())
+        let Ok(Some((seq, (ours, theirs), far))) =
+            Raw::new(bytes.to_vec()).map(|raw| raw.bad_state_segment())
         else {
             return false;
         };

@@ -91,7 +91,7 @@ fn play(offers: &[Offer], room: u32) -> (Fates, Links) {
             continue;
         } else if offer == Some(now) {
             let offer = next.next().expect("it was there");
-            let number = held.hold(packet(offer));
+            let number = held.insert(packet(offer));
             if offer.ahead {
                 held.send_ahead(number);
             }

@@ -71,7 +71,7 @@ fn play(mut links: Links, packets: &[(u64, u32, bool)]) -> Fates {
             arrivals.extend(then.map(Instant::as_nanos));
         } else if offer == Some(now) {
             let &(_, len, ahead) = next.next().expect("it was there");
-            let id = held.hold(packet(len));
+            let id = held.insert(packet(len));
             if ahead {
                 held.send_ahead(id);
             }

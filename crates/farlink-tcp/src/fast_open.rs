@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cookie_is_of_one_server_and_one_client() {
+    fn cookie_depends_on_server_and_client() {
         let mut cookies: Vec<u64> = (0..50)
             .flat_map(|secret| (0..50).map(move |client| FastOpenCookie::new(secret, client).0))
             .collect();

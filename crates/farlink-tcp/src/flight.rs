@@ -1,4 +1,4 @@
-//! Data in flight and what governs it: scoreboard, round-trip time, timers and windows.
+//! Data in flight and the state that governs it: scoreboard, round-trip time, timers and windows.
 //!
 //! The sender decides from this state what may be sent; recovery changes it.
 
@@ -39,7 +39,7 @@ macro_rules! context {
 }
 pub(crate) use context;
 
-/// Data in flight and what governs it.
+/// Data in flight, and the state that governs it.
 #[derive(Debug)]
 #[repr(C)] // in this order in memory: first what an end that only receives asks for at each segment
 pub(crate) struct Flight {
@@ -48,7 +48,7 @@ pub(crate) struct Flight {
     /// Time-outs since the last acknowledgment.
     pub(crate) timeouts_in_row: u32,
     pub(crate) peer: PeerWindow,
-    /// The timers of the connection, of which most are the sender's.
+    /// Timers of the connection, most of which belong to the sender.
     pub(crate) timers: Timers,
     pub(crate) board: Scoreboard,
     pub(crate) cc: Box<dyn CongestionControl>,
@@ -58,12 +58,12 @@ pub(crate) struct Flight {
     /// Bytes that duplicate and partial ACKs add to the window while recovery lasts.
     pub(crate) inflation: i64,
     pub(crate) rtt: RttEstimator,
-    /// Clock of Vegas for the first unacknowledged segment.
+    /// Fine-grained clock of Vegas for the first unacknowledged segment.
     pub(crate) fine: Option<Box<FineTimeout>>,
     /// Abilities of the controller beside its window.
     pub(crate) extras: &'static Extras,
     pub(crate) loss: LossState,
-    /// Segment being timed: position after it, and when it left.
+    /// Segment whose round trip is being timed: the position after it, and its send time.
     timed: Maybe<(Offset, Instant)>,
 }
 
@@ -111,7 +111,7 @@ impl Flight {
             self.rtt.after_syn_timeout();
         }
         if timeouts >= self.config().window.lost_syns {
-            // RFC 5681, 3.1: one segment if a SYN was lost.
+            // RFC 5681, 3.1: the window is one segment if a SYN was lost.
             self.cc.collapse(u64::from(self.mss));
         }
     }
@@ -123,8 +123,8 @@ impl Flight {
         self.board.max().min(self.board.una() + self.peer.size)
     }
 
-    /// Acknowledges all before `to`. `echoed` is the send time of the segment whose timestamp the
-    /// ACK echoes. Also returns the send time of the segment that gives the RTT sample.
+    /// Acknowledges all data before `to`. `echoed` is the send time of the segment whose timestamp
+    /// the ACK echoes. Also returns the send time of the segment that gives the RTT sample.
     #[inline(always)] // of each ACK
     pub(crate) fn acknowledge(
         &mut self,
@@ -165,8 +165,8 @@ impl Flight {
         (acked, sent)
     }
 
-    /// Starts timing the segment of new data that ends at `end` and is sent now, unless another is
-    /// timed.
+    /// Starts to time the new segment that ends at `end` and is sent at `now`, unless another
+    /// segment is being timed.
     #[inline]
     pub(crate) fn time(&mut self, end: Offset, now: Instant) {
         if self.timed.is_none() && self.config().rto.sampling == Sampling::OnePerRtt {

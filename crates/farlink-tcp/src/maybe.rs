@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_holds_what_an_option_does_in_half_the_room() {
+    fn maybe_equals_option_in_half_the_size() {
         assert_eq!(size_of::<Maybe<Instant>>(), 8);
         assert_eq!(size_of::<Maybe<(Offset, Instant)>>(), 16);
         for value in [None, Some(Instant::ZERO), Some(Instant::from_nanos(7))] {

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_what_was_delivered_over_the_longer_of_sending_and_acking() {
+    fn rate_is_delivered_bytes_per_longer_of_send_and_ack_time() {
         let mut rate = RateSampler::default();
         for i in 0..3 {
             rate.sent(i == 0, at(10 * i)); // 10 ms apart
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_marked_until_the_bubble_is_delivered() {
+    fn samples_are_app_limited_until_the_pause_is_acknowledged() {
         let mut rate = RateSampler::default();
         rate.sent(true, at(0));
         rate.limit(1000);

@@ -21,8 +21,8 @@ mod snack;
 #[cfg(test)]
 mod tests;
 
-/// Upper bound on the memory of an out-of-order range in bytes, beside its data: its entry, and its
-/// own allocation.
+/// Upper bound in bytes on the overhead of one stored out-of-order range: its entry and its own
+/// allocation.
 const RANGE_COST: u64 = 128;
 
 /// Urgency of an acknowledgment of the waiting data.
@@ -44,7 +44,7 @@ const UNKNOWN: Offset = Offset::MAX;
 #[repr(C)] // in this order in memory: what each segment asks for is together
 pub(crate) struct Receiver {
     nxt: Offset,
-    /// Holes and duplicates with their reports, once there were any.
+    /// Holes and duplicates to report; `None` while all data arrived once and in order.
     holes: Option<Box<Holes>>,
     /// Peer's initial sequence number.
     irs: Seq,
@@ -53,9 +53,9 @@ pub(crate) struct Receiver {
     /// Window field advertised last; `None` after data arrived or was read, or the buffer changed.
     /// An end that only sends reuses the value for each segment.
     advertised: Option<u16>,
-    /// Segments that wait for an acknowledgment.
+    /// Received segments whose acknowledgment is still delayed.
     waiting: u32,
-    /// Number of next data ACKs that are not delayed (quick ACKs).
+    /// Number of coming data segments whose ACKs are not delayed (quick ACKs).
     quick: u32,
     /// Right edge of the advertised window; it never moves left.
     edge: Offset,
@@ -80,13 +80,13 @@ pub(crate) struct Receiver {
 struct Holes {
     /// Ranges received behind a hole.
     ranges: Ranges,
-    /// Starts of recent arrivals of them, newest first.
+    /// Start positions of recent out-of-order arrivals, newest first.
     recent: Recent,
     /// Ranges that were damaged when they last arrived (ELN).
     damaged: Ranges,
     /// Duplicate range to report (RFC 2883).
     duplicate: Option<(Offset, Offset)>,
-    /// Position from which the next SNACK looks for a hole.
+    /// Position from which the next SNACK searches for a hole.
     snack_next: Offset,
 }
 
@@ -102,9 +102,9 @@ static NO_HOLES: Holes = Holes {
 /// Bytes that the peer sent.
 #[derive(Debug, Default)]
 struct Bytes {
-    /// In order, and not yet read.
+    /// In-order bytes that the application has not read.
     unread: VecDeque<u8>,
-    /// Out of order, in disjoint pieces.
+    /// Out-of-order bytes in disjoint pieces, by position.
     parked: BTreeMap<Offset, Vec<u8>>,
 }
 
@@ -275,13 +275,13 @@ impl Receiver {
         self.nxt > self.fin
     }
 
-    /// Returns the urgency of an acknowledgment.
+    /// Returns how urgently an acknowledgment must be sent.
     #[inline]
     pub(crate) fn need(&self) -> AckNeed {
         self.need
     }
 
-    /// Asks for an acknowledgment at once.
+    /// Makes an acknowledgment due at once.
     #[inline]
     pub(crate) fn acknowledge_now(&mut self) {
         self.need = AckNeed::Now;
@@ -290,7 +290,7 @@ impl Receiver {
     /// Notes that an acknowledgment was sent.
     #[inline]
     pub(crate) fn acknowledged(&mut self, timers: &mut Timers) {
-        // With `AckNeed::None` no segment waits and no timer runs.
+        // With `AckNeed::None` no ACK is delayed and no timer runs.
         if self.need != AckNeed::None {
             self.need = AckNeed::None;
             self.waiting = 0;
@@ -318,9 +318,9 @@ impl Receiver {
         n
     }
 
-    /// Consumes `n` bytes. Sends a window update if the window was at most half the buffer and at
-    /// least doubles by a segment or more (as Linux does). Otherwise a sender that waits for space
-    /// would depend on its window probes.
+    /// Consumes `n` bytes. Makes a window update due if the window was at most half the buffer, and
+    /// now at least doubles and grows by an MSS or more (as Linux does). Otherwise a sender that
+    /// waits for space would depend on its window probes.
     #[inline(always)] // as `read_len`
     fn consume(&mut self, n: u64) {
         self.read += n;
@@ -537,7 +537,7 @@ impl Receiver {
         }
     }
 
-    /// Counts one more segment that waits for an acknowledgment.
+    /// Counts one more segment whose acknowledgment is delayed.
     #[inline(always)] // of each segment of data
     fn delay_ack(&mut self, now: Instant, timers: &mut Timers) {
         self.waiting += 1;
@@ -601,7 +601,7 @@ impl Receiver {
         }
     }
 
-    /// Stores the bytes of `[start, end)` that are not stored yet.
+    /// Stores those bytes of `[start, end)` that are not stored yet.
     #[inline(never)] // where there are none it need not be fetched
     fn park_bytes(&mut self, start: Offset, end: Offset, bytes: &[u8]) {
         let parked = &mut self.bytes.get_or_insert_default().parked;

@@ -22,7 +22,7 @@ use crate::time::{Instant, Interval};
 pub(crate) struct Sent {
     /// First position.
     pub(crate) start: Offset,
-    /// Sequence space taken, SYN and FIN included.
+    /// Length in sequence numbers, SYN and FIN included.
     pub(crate) len: u32,
     state: u8,
     /// Time of the last transmission.
@@ -50,7 +50,7 @@ impl Sent {
         self.is(RETX)
     }
 
-    /// Returns whether the first copy is presumed lost.
+    /// Returns whether the original transmission is presumed lost.
     pub(crate) const fn is_lost_or_again(&self) -> bool {
         self.is(LOST | RETX)
     }
@@ -66,14 +66,14 @@ impl Sent {
 pub(crate) struct Acked {
     /// Sequence space acknowledged.
     pub(crate) len: u64,
-    /// Last transmission time of the last segment it covers.
+    /// Last transmission time of the last covered segment.
     pub(crate) latest: Option<Instant>,
     /// Send time for a valid RTT sample; `None` if any covered segment was retransmitted or already
     /// SACKed.
     pub(crate) sample_from: Option<Instant>,
 }
 
-/// The record of all segments in flight.
+/// Records of all segments in flight.
 #[derive(Debug, Default)]
 #[repr(C)] // in this order in memory: what each segment asks for is together
 pub(crate) struct Scoreboard {
@@ -99,7 +99,7 @@ pub(crate) struct Scoreboard {
     /// resets the field before each ACK.
     pub(crate) first_sacked: Maybe<Instant>,
     segments_sacked: u64,
-    /// Bytes ever presumed lost, without time-outs.
+    /// Total bytes presumed lost so far, except by time-outs.
     losses: u64,
 }
 
@@ -175,7 +175,7 @@ impl Scoreboard {
         self.segments.front()
     }
 
-    /// The segments of which a retransmission is in flight.
+    /// Returns the segments whose retransmission is in flight.
     pub(crate) fn again(&self) -> impl Iterator<Item = &Sent> + '_ {
         self.segments.iter().filter(|s| s.is_again())
     }
@@ -400,7 +400,7 @@ impl Scoreboard {
     /// Marks segments lost by `IsLost` of RFC 6675: holes with `threshold` SACKed ranges above
     /// them, or more than `threshold - 1` segments of SACKed bytes. Returns whether the first
     /// unacknowledged byte is among them.
-    pub(crate) fn judge(&mut self, threshold: u32, mss: u64) -> bool {
+    pub(crate) fn mark_lost(&mut self, threshold: u32, mss: u64) -> bool {
         let mut bytes = 0;
         let mut boundary = None;
         for (ranges, &(left, right)) in (1u32..).zip(self.ranges.iter().rev()) {
@@ -556,7 +556,7 @@ impl Scoreboard {
         })
     }
 
-    /// Marks data in flight before `to` as sent twice (Karn).
+    /// Marks data in flight before `to` as sent twice, so that it gives no RTT sample (Karn).
     pub(crate) fn distrust(&mut self, to: Offset) {
         for s in &mut self.segments {
             if s.start >= to {

@@ -29,7 +29,7 @@ pub(crate) use fast::Streamed;
 use idle::Idle;
 use std::sync::Arc;
 
-/// A piece of the stream that may leave.
+/// Piece of the stream that may be sent as one segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk {
     pub(crate) start: Offset,
@@ -50,7 +50,7 @@ type Choice = (Chunk, Option<usize>);
 pub(crate) struct Sender {
     pub(crate) frto: Frto,
     pub(crate) isn: Seq,
-    /// Segments sent again since the last acknowledgment or time-out.
+    /// Segments retransmitted since the last acknowledgment or time-out.
     sent_again: u32,
     /// Window probes since the window closed, and those since the last ACK.
     probes_in_row: u32,
@@ -64,7 +64,7 @@ pub(crate) struct Sender {
     blocked_on: BlockedOn,
     /// The persist timer expired: a window probe must be sent.
     probe: bool,
-    /// The application's last write was cut short.
+    /// Set if the last write of the application did not fit into the buffer.
     cut_short: bool,
     /// The peer's SYN had our Fast Open cookie, so that data is sent before the handshake ends (RFC
     /// 7413, 4.2.2).
@@ -73,7 +73,7 @@ pub(crate) struct Sender {
     pub(crate) recovery: LossRecovery,
     /// State of a controller that sends dummy segments.
     pub(crate) dummies: Option<Box<Dummies>>,
-    /// Position after the last segment of new data that was not full.
+    /// Position after the last new segment that was shorter than the MSS.
     small_end: Offset,
     limit: u64,
     idle: Idle,
@@ -120,7 +120,7 @@ impl Sender {
         }
     }
 
-    /// Recovery, and the flight that it works on.
+    /// Returns recovery and the flight that recovery changes.
     #[inline]
     pub(crate) fn parts(&mut self) -> (&mut LossRecovery, &mut Flight) {
         (&mut self.recovery, &mut self.flight)
@@ -134,7 +134,7 @@ impl Sender {
         self.limit = bytes;
     }
 
-    /// Takes over buffer and settings of the application from `before`.
+    /// Copies buffer and the application's settings from `before`.
     pub(crate) fn settings_of(&mut self, before: Self) {
         self.buffer = before.buffer;
         self.cut_short = before.cut_short;
@@ -182,7 +182,7 @@ impl Sender {
         }
     }
 
-    /// Updates the window where the controller does not use it.
+    /// Updates the peer's window for a controller that does not read it.
     #[inline(always)] // of each segment
     pub(crate) fn set_window(&mut self, now: Instant, seq: Offset, ack: Offset, wnd: u64) {
         let flight = &mut self.flight;
@@ -191,7 +191,7 @@ impl Sender {
         }
     }
 
-    /// Ends the probes of a window that was closed and is not any more.
+    /// Ends window probing once the window is open again.
     #[inline(always)] // of each segment
     fn check_persist(&mut self, now: Instant) {
         let probing = self.probes_in_row > 0 || self.flight.timers.runs(Timer::Persist);
@@ -213,9 +213,9 @@ impl Sender {
         }
     }
 
-    /// Acknowledges all before `to`. `echoed` is the send time of the segment whose timestamp the
-    /// ACK echoes. Returns the bytes in flight before the ACK, the acknowledged data, and the RTT
-    /// sample.
+    /// Acknowledges all data before `to`. `echoed` is the send time of the segment whose timestamp
+    /// the ACK echoes. Returns the bytes in flight before the ACK, the acknowledged data, and the
+    /// RTT sample.
     #[inline(always)] // of each ACK
     pub(crate) fn acknowledge(
         &mut self,
@@ -237,7 +237,7 @@ impl Sender {
         self.flight.board.rate.is_none() && !self.recovery.compares() && self.frto == Frto::Off
     }
 
-    /// Returns the piece that leaves next; `None` if nothing but an acknowledgment may leave.
+    /// Returns the next chunk to send; `None` if only an acknowledgment may be sent.
     #[inline(never)] // of a stream it is not asked
     pub(crate) fn next(&mut self, now: Instant) -> Option<Chunk> {
         if self.only_receives(now) {
@@ -319,8 +319,8 @@ impl Sender {
             .on_sent(&mut self.flight, now, index.is_some());
     }
 
-    /// Sends the SYN for the first time, with `data` bytes, which are acknowledged and sent again
-    /// apart from it.
+    /// Sends the SYN for the first time, with `data` bytes. These have their own record, so that
+    /// they are acknowledged and retransmitted separately.
     pub(crate) fn send_syn(&mut self, now: Instant, data: u32) {
         let chunk = Chunk {
             start: 0,
@@ -341,8 +341,8 @@ impl Sender {
         }
     }
 
-    /// Sends the data of a SYN again at once, because the peer took the SYN but not all of its data.
-    /// The data was refused and not lost, so that the window stays (RFC 7413, 4.2.2).
+    /// Retransmits the data of a SYN at once, because the peer accepted the SYN but not all of its
+    /// data. The window stays, because the data was refused and not lost (RFC 7413, 4.2.2).
     pub(crate) fn syn_data_refused(&mut self) {
         self.flight.board.lose_all();
         self.flight.board.split(self.flight.mss);
@@ -381,7 +381,7 @@ impl Sender {
         }
     }
 
-    /// Notes an acknowledgment: the peer is there.
+    /// Notes an acknowledgment, which proves that the peer is alive.
     pub(crate) fn peer_alive(&mut self) {
         self.probes_unanswered = 0;
         self.sent_again = 0;

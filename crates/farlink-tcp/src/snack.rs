@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_are_blocks_from_the_acknowledgment() {
+    fn hole_offsets_count_blocks_from_the_ack() {
         let holes = |s: Snack| s.holes(1001, 100).collect::<Vec<_>>();
         assert_eq!(holes(snack(0, 1, 0)), [(1001, 1101)]);
         assert_eq!(holes(snack(3, 2, 0)), [(1301, 1501)]);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_vector_takes_the_bytes_it_needs() {
+    fn bit_vector_is_encoded_in_least_bytes() {
         assert_eq!(snack(0, 1, 0).wire_len(), 8);
         assert_eq!(snack(0, 1, 1 << 63).vector_len(), 1);
         assert_eq!(snack(0, 1, 1 << 63).wire_len(), 8);

@@ -101,13 +101,13 @@ fn attack(rounds: u64, first_seed: u64) {
 }
 
 #[test]
-fn a_hostile_peer_breaks_nothing() {
+fn hostile_peer_causes_no_panic_or_livelock() {
     attack(100, 0);
 }
 
 #[test]
 #[ignore = "takes a minute without optimisation: make test-long"]
-fn a_hostile_peer_breaks_nothing_for_long() {
+fn hostile_peer_causes_no_panic_or_livelock_for_long() {
     attack(1_000, any_seed() << 32);
 }
 
@@ -130,13 +130,13 @@ fn play_twins(sessions: u64, first_seed: u64) {
 }
 
 #[test]
-fn short_ways_end_where_the_general_ones_do() {
+fn fast_paths_equal_the_general_paths() {
     play_twins(8 * VARIANTS.len() as u64, 0);
 }
 
 #[test]
 #[ignore = "takes a minute without optimisation: make test-long"]
-fn short_ways_end_where_the_general_ones_do_for_long() {
+fn fast_paths_equal_the_general_paths_for_long() {
     play_twins(1_000 * VARIANTS.len() as u64, any_seed() << 32);
 }
 
@@ -186,12 +186,12 @@ fn vegas_may_set_ssthresh_above_the_peers_window() {
 }
 
 #[test]
-fn a_path_that_recovers_delivers() {
+fn all_data_arrives_once_faults_end() {
     recovers(200, ProptestConfig::default().rng_seed);
 }
 
 #[test]
 #[ignore = "takes minutes without optimisation: make test-long"]
-fn a_path_that_recovers_delivers_for_long() {
+fn all_data_arrives_once_faults_end_for_long() {
     recovers(100_000, RngSeed::Fixed(any_seed()));
 }

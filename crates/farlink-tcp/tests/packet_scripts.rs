@@ -17,7 +17,7 @@ use std::{env, fs, io};
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let filters: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-')).collect();
-    // `--ignored` asks for long tests alone, and no script is one.
+    // `--ignored` selects long tests only, and no script is a long test.
     let none = arguments.iter().any(|a| a == "--ignored");
     let asked = |name: &str| {
         !none && (filters.is_empty() || filters.iter().any(|f| name.contains(f.as_str())))
@@ -88,7 +88,7 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// `mechanism/script.pkt`, on any system.
+/// Returns the name `mechanism/script.pkt`, with `/` on any operating system.
 fn name(root: &Path, path: &Path) -> String {
     let relative = path.strip_prefix(root).unwrap_or(path);
     let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();

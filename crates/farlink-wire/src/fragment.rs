@@ -187,7 +187,7 @@ mod tests {
     /// A fragment that says it ends beyond the longest datagram is cut as any other: once
     /// its parts were sought outside it.
     #[test]
-    fn what_ends_beyond_any_datagram_is_cut_into_its_bytes() {
+    fn fragment_ending_beyond_the_longest_datagram_is_cut() {
         let piece = Piece {
             offset: 65_528,
             len: 3000,
@@ -203,7 +203,7 @@ mod tests {
     /// standard they are six. Sums: 5056 bits there (its arithmetic), an
     /// acknowledgment goes whole.
     #[test]
-    fn the_study_has_five_fragments_where_the_standard_has_six() {
+    fn study_rule_gives_five_fragments_and_standard_six() {
         let study = Mtu {
             bytes: 128,
             unit: 1,
@@ -245,7 +245,7 @@ mod tests {
         /// In any order, with any duplicates, after cuts by two links, the datagram is complete
         /// exactly when its last missing part arrives.
         #[test]
-        fn all_parts_in_any_order_make_the_whole(
+        fn fragments_reassemble_in_any_order(
             len in 1u16..9000,
             mtus in (68u32..2000, 68u32..2000),
             unit in prop_oneof![Just(1u32), Just(8)],

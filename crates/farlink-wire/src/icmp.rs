@@ -75,14 +75,14 @@ pub fn bad_state(node: NodeId, about: &Packet) -> Option<Raw> {
 }
 
 /// Segment that a bad-state message names: sequence number, ports and far address.
-pub type Stuck = (Seq, (u16, u16), IpAddr);
+pub type NamedSegment = (Seq, (u16, u16), IpAddr);
 
 impl Raw {
     /// Returns the segment that a bad-state message names. `None` for any other message or a wrong
     /// checksum.
-    pub fn stuck(&self) -> Option<Stuck> {
+    pub fn bad_state_segment(&self) -> Option<NamedSegment> {
         if self.is_ipv6() {
-            return icmp6::stuck(self);
+            return icmp6::bad_state_segment(self);
         }
         let inside = self.inside();
         let is_one = self.protocol() == ICMP && self.fragment() == (0, false);
@@ -215,7 +215,7 @@ fn message_of(mut message: Vec<u8>, service: u8, from: Ipv4Addr, to: Ipv4Addr) -
     bytes.extend(from.octets());
     bytes.extend(to.octets());
     bytes.append(&mut message);
-    Raw::mended(bytes)
+    Raw::with_checksum(bytes)
 }
 
 #[cfg(test)]
@@ -233,7 +233,7 @@ mod tests {
         bytes.extend(inside);
         let total = bytes.len() as u16;
         bytes[2..4].copy_from_slice(&total.to_be_bytes());
-        Raw::mended(bytes)
+        Raw::with_checksum(bytes)
     }
 
     fn is_whole(answer: &Raw) {
@@ -282,7 +282,7 @@ mod tests {
 
     /// RFC 1812, 4.3.2.7.
     #[test]
-    fn there_is_no_error_about_an_error_a_later_fragment_or_what_is_of_many() {
+    fn no_icmp_error_about_errors_later_fragments_or_multicast() {
         let none = |about: &Raw| about.error(ROUTER, IcmpError::TimeExceeded).is_none();
         let error = datagram(17, HOST, FAR, &[0; 8]).error(ROUTER, IcmpError::TimeExceeded);
         assert!(none(&error.unwrap()));
@@ -307,7 +307,7 @@ mod tests {
         let fragment = |field: [u8; 2]| {
             let mut bytes = datagram(17, HOST, FAR, &[0; 8]).into_bytes();
             bytes[6..8].copy_from_slice(&field);
-            Raw::mended(bytes)
+            Raw::with_checksum(bytes)
         };
         assert!(none(&fragment([0, 1])) && none(&fragment([0x20, 1])));
         assert!(!none(&fragment([0x20, 0])), "the first is answered");
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_comes_back_as_it_was_asked_for() {
+    fn echo_reply_repeats_the_request() {
         let mut ask = vec![8, 0, 0, 0, 1, 2, 3, 4];
         ask.extend(0..57);
         let sum = !ones_complement_sum(&ask);
@@ -339,11 +339,11 @@ mod tests {
         assert_eq!(spoilt.answer_of_router(), None);
         let mut part = asked.into_bytes();
         part[6] = 0x20;
-        assert_eq!(Raw::mended(part).answer_of_router(), None);
+        assert_eq!(Raw::with_checksum(part).answer_of_router(), None);
     }
 
     #[test]
-    fn a_router_has_no_ports_and_speaks_no_tcp() {
+    fn router_answers_transport_packets_with_unreachable() {
         for (protocol, code) in [(17, 3), (6, 2), (132, 2)] {
             let answer = datagram(protocol, HOST, ROUTER, &[0; 20]).answer_of_router();
             let answer = answer.unwrap();

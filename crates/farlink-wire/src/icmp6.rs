@@ -1,6 +1,6 @@
 //! ICMPv6 messages (RFC 4443) of routers.
 
-use crate::icmp::{IcmpError, Stuck, ports_and_seq};
+use crate::icmp::{IcmpError, NamedSegment, ports_and_seq};
 use crate::ipv6::{self, Carried, HEADER};
 use crate::packet::{HOST_TTL, Raw, ones_complement_sum};
 use std::net::Ipv6Addr;
@@ -83,7 +83,7 @@ pub(crate) fn bad_state(from: Ipv6Addr, about: &[u8]) -> Option<Raw> {
 }
 
 /// Returns the segment that a bad-state message names, if the message is one.
-pub(crate) fn stuck(message: &Raw) -> Option<Stuck> {
+pub(crate) fn bad_state_segment(message: &Raw) -> Option<NamedSegment> {
     let packet = message.bytes();
     let payload = ipv6::carried(packet);
     let (source, destination) = (ipv6::address(packet, 8), ipv6::address(packet, 24));
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_error_about_an_error_or_what_is_of_many() {
+    fn no_icmp6_error_about_errors_or_multicast() {
         let why = IcmpError::TimeExceeded;
         for (kind, answered) in [(1, false), (127, false), (128, true), (137, false)] {
             let about = packet(ICMPV6, far(), &[kind; 8]);
@@ -209,7 +209,7 @@ mod tests {
     /// The message names the segment by the 48 bytes that identify it, and counts only if it is
     /// whole.
     #[test]
-    fn a_bad_state_is_told_of_the_segment_that_waits() {
+    fn bad_state_message_names_the_waiting_segment() {
         let tcp = [0x13, 0x89, 0x9c, 0x40, 1, 2, 3, 4, 0xff, 0xff];
         let about = packet(6, far(), &tcp);
         let node = NodeId(1);
@@ -218,12 +218,12 @@ mod tests {
         assert_eq!(message.source(), node_address6(node));
         assert_eq!(message.destination(), about.source());
         let named = (Seq(0x0102_0304), (5001, 40_000), far().into());
-        assert_eq!(message.stuck(), Some(named));
+        assert_eq!(message.bad_state_segment(), Some(named));
         let mut spoilt = message.clone();
         spoilt.spoil();
-        assert_eq!(spoilt.stuck(), None);
+        assert_eq!(spoilt.bad_state_segment(), None);
         let error = about.error_of(node, IcmpError::TimeExceeded).unwrap();
-        assert_eq!(error.stuck(), None);
+        assert_eq!(error.bad_state_segment(), None);
         assert_eq!(
             bad_state(far(), &packet(6, far(), &tcp[..7]).into_bytes()),
             None
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_comes_back_as_it_was_asked_for() {
+    fn echo_reply_repeats_the_request() {
         let mut ask = vec![ECHO_REQUEST, 0, 0, 0, 1, 2, 3, 4, 9, 9, 9];
         let sum = checksum(node_address6(NodeId(0)), far(), &ask);
         ask[2..4].copy_from_slice(&sum.to_be_bytes());

@@ -121,43 +121,43 @@ impl LinkId {
 /// A list whose elements are identified by `I`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ById<I, T> {
-    things: Vec<T>,
+    items: Vec<T>,
     by: PhantomData<I>,
 }
 
 impl<I: Id, T> ById<I, T> {
     /// Reserves room for `more` elements, so that appending them moves none.
     pub fn reserve(&mut self, more: usize) {
-        self.things.reserve_exact(more);
+        self.items.reserve_exact(more);
     }
 
     /// Appends an element.
     #[inline]
-    pub fn push(&mut self, thing: T) -> I {
-        self.things.push(thing);
-        I::at(self.things.len() as u32 - 1)
+    pub fn push(&mut self, item: T) -> I {
+        self.items.push(item);
+        I::at(self.items.len() as u32 - 1)
     }
 
     /// Returns the element, if it exists.
     #[inline]
     pub fn get(&self, id: I) -> Option<&T> {
-        self.things.get(id.index())
+        self.items.get(id.index())
     }
 
     /// Returns a mutable reference to the element.
     #[inline]
     pub fn get_mut(&mut self, id: I) -> Option<&mut T> {
-        self.things.get_mut(id.index())
+        self.items.get_mut(id.index())
     }
 
     /// Iterates over all identifiers.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + use<I, T> {
-        (0..self.things.len()).map(|index| I::at(index as u32))
+        (0..self.items.len()).map(|index| I::at(index as u32))
     }
 
     /// Iterates over all elements with their identifiers.
     pub fn each(&self) -> impl ExactSizeIterator<Item = (I, &T)> + '_ {
-        self.ids().zip(&self.things)
+        self.ids().zip(&self.items)
     }
 }
 
@@ -168,9 +168,9 @@ impl<I, T> Default for ById<I, T> {
 }
 
 impl<I, T> From<Vec<T>> for ById<I, T> {
-    fn from(things: Vec<T>) -> Self {
+    fn from(items: Vec<T>) -> Self {
         let by = PhantomData;
-        Self { things, by }
+        Self { items, by }
     }
 }
 
@@ -185,14 +185,14 @@ impl<I: Id, T> Index<I> for ById<I, T> {
 
     #[inline]
     fn index(&self, id: I) -> &T {
-        &self.things[id.index()]
+        &self.items[id.index()]
     }
 }
 
 impl<I: Id, T> IndexMut<I> for ById<I, T> {
     #[inline]
     fn index_mut(&mut self, id: I) -> &mut T {
-        &mut self.things[id.index()]
+        &mut self.items[id.index()]
     }
 }
 
@@ -201,14 +201,14 @@ impl<I, T> Deref for ById<I, T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        &self.things
+        &self.items
     }
 }
 
 impl<I, T> DerefMut for ById<I, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
-        &mut self.things
+        &mut self.items
     }
 }
 
@@ -217,7 +217,7 @@ impl<I, T> IntoIterator for ById<I, T> {
     type IntoIter = std::vec::IntoIter<T>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.things.into_iter()
+        self.items.into_iter()
     }
 }
 
@@ -226,7 +226,7 @@ impl<'a, I, T> IntoIterator for &'a ById<I, T> {
     type IntoIter = std::slice::Iter<'a, T>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.things.iter()
+        self.items.iter()
     }
 }
 
@@ -235,7 +235,7 @@ impl<'a, I, T> IntoIterator for &'a mut ById<I, T> {
     type IntoIter = std::slice::IterMut<'a, T>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.things.iter_mut()
+        self.items.iter_mut()
     }
 }
 
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn things_are_found_at_their_places() {
+    fn items_are_found_by_id() {
         let mut all = ById::<NodeId, char>::default();
         assert_eq!((all.push('a'), all.push('b')), (NodeId(0), NodeId(1)));
         assert_eq!((all[NodeId(1)], all.get(NodeId(2))), ('b', None));

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_carried_is_found_behind_extensions() {
+    fn payload_is_found_behind_extension_headers() {
         assert_eq!(ports(&packet(17, &[])), (9, 7));
         let hop = [60, 0, 0, 0, 0, 0, 0, 0];
         let long = [&[17, 1][..], &[0; 14]].concat();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_read_and_written_where_they_are() {
+    fn header_fields_can_be_read_and_written() {
         let mut bytes = packet(17, &[]);
         bytes.extend([9; 5]);
         let mut raw = Raw::new(bytes).unwrap();

@@ -281,7 +281,7 @@ impl Raw {
         } else {
             let total = self.bytes.len() as u16;
             self.bytes[2..4].copy_from_slice(&total.to_be_bytes());
-            self.mend();
+            self.write_checksum();
             12..IPV4_HEADER_LEN as usize
         };
         self.bytes[at + 16..at + 18].fill(0);
@@ -309,7 +309,7 @@ impl Raw {
             return;
         }
         self.bytes[8] = ttl;
-        self.mend();
+        self.write_checksum();
     }
 
     /// Returns the IP header.
@@ -366,7 +366,7 @@ impl Raw {
             return;
         }
         self.bytes[1] = self.bytes[1] & !3 | ecn.bits();
-        self.mend();
+        self.write_checksum();
     }
 
     /// Returns source and destination port, or zeros if there are none.
@@ -391,17 +391,17 @@ impl Raw {
     }
 
     /// Builds a packet from bytes and writes its IP header checksum.
-    pub(crate) fn mended(bytes: Vec<u8>) -> Self {
+    pub(crate) fn with_checksum(bytes: Vec<u8>) -> Self {
         let mut raw = Self {
             bytes,
             checked: false,
             waited: Interval::ZERO,
         };
-        raw.mend();
+        raw.write_checksum();
         raw
     }
 
-    fn mend(&mut self) {
+    fn write_checksum(&mut self) {
         self.bytes[10..12].fill(0);
         let sum = !self.header_sum();
         self.bytes[10..12].copy_from_slice(&sum.to_be_bytes());
@@ -626,12 +626,12 @@ mod tests {
     /// Every segment is written to and read from a packet, so that rare fields must be behind a
     /// pointer or outside of the packet.
     #[test]
-    fn a_packet_lies_in_two_lines_of_the_cache() {
+    fn packet_fits_two_cache_lines() {
         assert_eq!((size_of::<Packet>(), align_of::<Packet>()), (96, 32));
     }
 
     #[test]
-    fn a_header_is_as_long_as_its_version_says() {
+    fn header_length_depends_on_ip_version() {
         for (version, dont_fragment, cut) in [
             (IpVersion::V4, false, true),
             (IpVersion::V4, true, false),
@@ -648,7 +648,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_changed_on_the_way_keeps_the_header_whole() {
+    fn changes_of_ttl_and_ecn_keep_the_header_checksum_valid() {
         let mut raw = Raw::new(datagram()).unwrap();
         assert_eq!(raw.ports(), (9, 7));
         assert_eq!(raw.destination(), Ipv4Addr::new(10, 0, 0, 2));
@@ -659,7 +659,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_behind_a_datagram_is_cut_off_and_what_is_none_is_refused() {
+    fn padding_is_removed_and_invalid_datagram_is_refused() {
         let mut padded = datagram();
         padded.extend([0; 9]);
         assert_eq!(Raw::new(padded).unwrap().into_bytes(), datagram());
@@ -677,7 +677,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_is_cut_as_bytes_and_its_options_go_as_they_say() {
+    fn later_fragments_have_only_copied_options() {
         let mut bytes = vec![0x47, 0, 0, 0, 0, 9, 0, 0, 64, 17, 0, 0];
         bytes.extend([10, 0, 0, 1, 10, 0, 0, 2]);
         bytes.extend([7, 3, 4, 0x82, 4, 0, 0, 0]); // record route; security, copied

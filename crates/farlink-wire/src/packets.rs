@@ -87,7 +87,7 @@ pub struct Packets {
 
 impl Packets {
     /// Stores a packet and returns its number.
-    pub fn hold(&mut self, packet: Packet) -> PacketId {
+    pub fn insert(&mut self, packet: Packet) -> PacketId {
         let id = self.vacant();
         self.free.pop();
         self.labels[id] = Label::of(&packet);
@@ -211,7 +211,7 @@ impl Packets {
     /// Stores a copy of a packet and returns its number.
     pub fn copy(&mut self, id: PacketId) -> PacketId {
         let copy = self.all[id].clone();
-        self.hold(copy)
+        self.insert(copy)
     }
 
     /// Returns the number of packets.
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_has_the_label_of_the_packet_that_it_becomes() {
+    fn draft_label_equals_packet_label() {
         let mut packets = Packets::default();
         for (len, dummy, flow) in [
             (0, false, 3),
@@ -293,14 +293,14 @@ mod tests {
                 assert_eq!(label, Label::of(&packets[id]));
                 assert_eq!(label, packets.label(id));
                 let packet = packets[id].clone();
-                let held = packets.hold(packet);
+                let held = packets.insert(packet);
                 assert_eq!(label, packets.label(held));
             }
         }
     }
 
     #[test]
-    fn what_goes_ahead_does_so_once_and_keeps_its_priority() {
+    fn send_ahead_applies_once_and_keeps_priority() {
         let mut packets = Packets::default();
         for priority in [Priority::Normal, Priority::Low] {
             let mut draft = packets.draft();

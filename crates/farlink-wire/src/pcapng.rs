@@ -116,20 +116,20 @@ impl CapturePoint {
         });
     }
 
-    /// Returns the number of bytes that [`Self::take`] would return.
+    /// Returns the number of bytes that [`Self::drain`] would return.
     pub fn pending(&self) -> usize {
         self.out.len()
     }
 
     /// Returns the bytes of the file since the last call.
-    pub fn take(&mut self) -> Vec<u8> {
+    pub fn drain(&mut self) -> Vec<u8> {
         let next = Vec::with_capacity(self.out.capacity());
         std::mem::replace(&mut self.out, next)
     }
 
     /// Puts bytes that could not be written back into the buffer. Nothing may have been added since
-    /// they were taken.
-    pub fn untake(&mut self, piece: Vec<u8>) {
+    /// [`Self::drain`].
+    pub fn put_back(&mut self, piece: Vec<u8>) {
         debug_assert!(self.out.is_empty());
         self.out = piece;
     }
@@ -289,12 +289,12 @@ mod tests {
     fn datagrams_with_a_comment_and_pieces() {
         let (mut whole, mut pieces) =
             (CapturePoint::new("p", "", 6), CapturePoint::new("p", "", 6));
-        let mut taken = pieces.take();
+        let mut taken = pieces.drain();
         for (nanos, bytes) in [(1, &[1u8, 2, 3, 4, 5][..]), (2, &[9; 9])] {
             for point in [&mut whole, &mut pieces] {
                 point.raw(Instant::from_nanos(nanos), bytes, "why");
             }
-            taken.extend(pieces.take());
+            taken.extend(pieces.drain());
             assert_eq!(pieces.pending(), 0);
         }
         let whole = whole.finish();
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_snap_keeps_the_headers_of_the_whole_packet() {
+    fn short_snap_length_keeps_original_lengths_in_headers() {
         let (mut short, mut whole) = (
             CapturePoint::new("p", "", 52),
             CapturePoint::new("p", "", 0),
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_without_bytes_leaves_the_file_as_it_was() {
+    fn packet_without_bytes_writes_nothing() {
         let mut point = CapturePoint::new("p", "", 0);
         let before = point.clone().finish();
         assert_eq!(
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_comment_is_cut_between_characters_and_kept_whole() {
+    fn long_comment_is_split_between_characters() {
         let comment = "ü".repeat(70_000);
         let file = CapturePoint::new("p", &comment, 0).finish();
         let mut text = String::new();

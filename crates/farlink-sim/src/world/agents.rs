@@ -327,7 +327,7 @@ impl World {
     /// the connection.
     pub(super) fn on_icmp(&mut self, end: EndId, number: PacketId) {
         if let Payload::Raw(raw) = &self.packets[number].payload
-            && let Some((seq, ..)) = raw.stuck()
+            && let Some((seq, ..)) = raw.bad_state_segment()
             && self.ends[end].live
         {
             let notice = Notice::BadState { seq };
@@ -340,7 +340,7 @@ impl World {
     fn inject(&mut self, number: usize, node: NodeId, injection: Injection) {
         self.agents.injected += 1;
         self.agents.all[number].injected += 1;
-        let packet = self.packets.hold(injection.packet);
+        let packet = self.packets.insert(injection.packet);
         if injection.ahead {
             self.packets.send_ahead(packet);
         }

@@ -31,7 +31,7 @@ impl World {
             self.packets.release(number);
             self.real.cut += (parts.len() as u64).saturating_sub(1);
             for raw in parts {
-                let part = self.packets.hold(Packet {
+                let part = self.packets.insert(Packet {
                     payload: Payload::Raw(raw),
                     ..template.clone()
                 });
@@ -55,7 +55,7 @@ impl World {
             if matches!(template.payload, Payload::Udp(_)) {
                 self.datagram_copied(template.flow);
             }
-            let part = self.packets.hold(Packet {
+            let part = self.packets.insert(Packet {
                 piece: Some(piece),
                 ..template.clone()
             });
@@ -105,7 +105,7 @@ impl World {
         if let Some(probes) = &mut self.probes {
             probes.capture(self.now, node, &packet);
         }
-        let number = self.packets.hold(packet);
+        let number = self.packets.insert(packet);
         self.forward(node, number);
     }
 

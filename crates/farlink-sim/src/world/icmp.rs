@@ -58,7 +58,7 @@ impl World {
             probes.capture(now, node, &packet);
         }
         self.real.entered += 1;
-        let number = self.packets.hold(packet);
+        let number = self.packets.insert(packet);
         self.forward(node, number);
     }
 
@@ -172,7 +172,7 @@ impl World {
         };
         self.real.answered += 1;
         let ip = answer.ip();
-        let answer = self.packets.hold(Packet {
+        let answer = self.packets.insert(Packet {
             src: node,
             dst: to,
             flow: FlowId::NONE,

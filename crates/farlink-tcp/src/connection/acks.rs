@@ -37,7 +37,7 @@ struct Arrival {
     same_window: bool,
     /// Neither data nor FIN.
     bare: bool,
-    /// Only an acknowledgment: no data, no new window, no SACK block.
+    /// The segment is a pure ACK: no data, no new window, no SACK block.
     plain: bool,
     /// The ACK has an ELN mark outside of recovery. In recovery the first segment is retransmitted
     /// in any case.
@@ -54,7 +54,7 @@ struct Arrival {
 }
 
 impl Connection {
-    /// Processes the ACK field. Returns whether the rest of the segment counts.
+    /// Processes the ACK field. Returns whether the rest of the segment must be processed.
     pub(super) fn process_ack(&mut self, now: Instant, segment: &Segment, start: Offset) -> bool {
         let una = self.tx.flight.board.una();
         let max = self.tx.flight.board.max();
@@ -269,7 +269,7 @@ impl Connection {
         self.record_state(now);
     }
 
-    /// Lets F-RTO judge the last time-out by an ACK.
+    /// Passes an ACK to F-RTO, which decides whether the last time-out was spurious.
     fn process_frto_ack(
         &mut self,
         now: Instant,
@@ -298,7 +298,7 @@ impl Connection {
         self.record_state(now);
     }
 
-    /// Processes an ACK in SYN-RECEIVED. Returns whether it is of our SYN.
+    /// Processes an ACK in SYN-RECEIVED. Returns whether the ACK acknowledges our SYN.
     #[cold]
     fn ends_handshake(
         &mut self,
@@ -351,8 +351,7 @@ impl Connection {
             ) else {
                 continue;
             };
-            // Below the ACK is a duplicate report (RFC 2883); beyond what was
-            // sent is nonsense.
+            // A block below the ACK is a D-SACK (RFC 2883); a block beyond SND.MAX is invalid.
             if left < ack || right <= left || right > self.tx.flight.board.max() {
                 continue;
             }
@@ -426,7 +425,7 @@ impl Connection {
         self.record_state(now);
     }
 
-    /// Changes the state if our FIN is acknowledged. Returns whether there still is a connection.
+    /// Changes the state if our FIN is acknowledged. Returns whether the connection still exists.
     fn after_ack(&mut self, now: Instant) -> bool {
         if self.tx.fin_acknowledged() {
             match self.state {

@@ -12,8 +12,8 @@ pub(super) struct SenderState {
     pub(super) limit: Option<Limit>,
 }
 
-/// Time in each phase and limit up to the last change. Holds `challenge_at` too, because hardly any
-/// connection uses it.
+/// Time in each phase and limit up to the last change. Holds `challenge_at` too, because few
+/// connections use that field.
 #[derive(Debug, Default)]
 pub(super) struct Clocks {
     pub(super) phase: Clock<Phase, { Phase::ALL.len() }>,

@@ -13,8 +13,8 @@ use crate::seq::Offset;
 use crate::time::Instant;
 
 impl Connection {
-    /// Processes a dummy segment or the ACK of a dummy. Returns false if the segment must be
-    /// processed as any other.
+    /// Processes a dummy segment or the ACK of a dummy. Returns false if `segment` is neither and
+    /// must be processed normally.
     #[cold]
     pub(super) fn process_dummy(&mut self, now: Instant, segment: &Segment) -> bool {
         let control = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0;

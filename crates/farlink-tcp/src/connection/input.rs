@@ -252,7 +252,7 @@ impl Connection {
         }
     }
 
-    /// Answers an unacceptable segment. Returns whether its ACK is processed all the same.
+    /// Answers an unacceptable segment. Returns whether its ACK must still be processed.
     fn process_unacceptable(&mut self, now: Instant, segment: &Segment, start: Offset) -> bool {
         let flags = segment.flags;
         if flags.has(Flags::RST) {
@@ -441,7 +441,7 @@ impl Connection {
                 self.lose_syn();
             }
         } else if start == 0 {
-            // A simultaneous open: the SYN is old, its ACK is answered.
+            // Simultaneous open: the repeated SYN is old, but its ACK field gets an answer.
             self.rx.acknowledge_now();
         } else if inside && flags.has(Flags::RST) {
             self.challenge(now);
@@ -487,7 +487,7 @@ impl Connection {
         }
     }
 
-    /// Marks the SYN lost. Data sent after it may still arrive.
+    /// Marks the SYN lost. Data sent after the SYN may still arrive.
     fn lose_syn(&mut self) {
         if self.tx.early {
             self.tx.flight.board.lose_front();
@@ -517,7 +517,7 @@ impl Connection {
         self.clocks = before.clocks;
     }
 
-    /// Returns whether the peer's data and FIN still count.
+    /// Returns whether data and FIN of the peer are still accepted in this state.
     fn receiving(&self) -> bool {
         matches!(
             self.state,

@@ -1,5 +1,5 @@
-//! Limits of a connection whose peer is gone: keep-alive, user time-out, and an end to FIN-WAIT-2.
-//! All are off unless configured.
+//! Limits of a connection whose peer no longer answers: keep-alive, user time-out, and an end to
+//! FIN-WAIT-2. All are off unless configured.
 
 use super::state::State;
 use crate::config::{Config, KeepAlive, LifetimeConfig};
@@ -7,7 +7,7 @@ use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use crate::timers::{Timer, Timers};
 
-/// Configured limits, and the times and counts that they compare with.
+/// Configured limits, and the times and counts that are compared with them.
 #[derive(Debug)]
 pub(super) struct Lifetime {
     keepalive: Option<KeepAlive>,
@@ -71,7 +71,7 @@ impl Lifetime {
         self.probe_due = false;
     }
 
-    /// Notes that the application reads no more.
+    /// Notes that the application will not read any more.
     pub(super) fn on_close(&mut self, now: Instant) {
         self.closed = now;
     }
@@ -81,7 +81,7 @@ impl Lifetime {
         self.probe_due = false;
     }
 
-    /// Sets the timers again after the events of this instant.
+    /// Sets the timers of the limits again after the events at `now`.
     pub(super) fn watch(&mut self, now: Instant, watched: Watched, timers: &mut Timers) {
         let Watched {
             state,
@@ -108,7 +108,8 @@ impl Lifetime {
             State::Established | State::CloseWait | State::FinWait2
         );
         let keepalive = match self.keepalive {
-            // Data in flight is guarded by the retransmission timer (RFC 9293, 3.8.4).
+            // The retransmission timer guards data in flight, so that no keep-alive is sent (RFC
+            // 9293, 3.8.4).
             Some(keepalive) if open && !waits => match self.probes {
                 0 => self.last_segment + keepalive.idle,
                 _ => self.probed + keepalive.interval,

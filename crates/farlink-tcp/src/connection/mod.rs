@@ -185,7 +185,7 @@ impl Connection {
         }
     }
 
-    /// Prefetches what the parts of [`Self::prefetch`] point to.
+    /// Prefetches the memory that the parts fetched by [`Self::prefetch`] point to.
     #[inline]
     pub fn prefetch_behind(&self) {
         self.rx.prefetch_behind();
@@ -278,7 +278,7 @@ impl Connection {
         self.tx.flight.mss
     }
 
-    /// Returns the timestamp clock at the start of time (RFC 7323, 5.4).
+    /// Returns the timestamp clock at time zero, which is its random offset (RFC 7323, 5.4).
     pub fn timestamp_offset(&self) -> u32 {
         self.stamps.at(Instant::ZERO)
     }
@@ -288,7 +288,7 @@ impl Connection {
         self.recorder.stats()
     }
 
-    /// Segments received with data that is new and was kept.
+    /// Segments received with new data that was stored.
     #[inline]
     pub fn segments_fresh(&self) -> u64 {
         self.recorder.segments_fresh()
@@ -474,8 +474,8 @@ impl Connection {
         self.tx.flight.timers.next()
     }
 
-    /// Returns [`Self::next_timeout`] if it is before `limit`. Mostly the answer is known to be
-    /// `None`.
+    /// Returns [`Self::next_timeout`] if it is before `limit`. A cheap check usually finds that it
+    /// is not.
     #[inline(always)] // after each segment
     pub fn timeout_before(&mut self, limit: Instant) -> Option<Instant> {
         self.tx.flight.timers.next_before(limit)

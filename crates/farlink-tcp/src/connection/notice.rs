@@ -121,7 +121,7 @@ impl Connection {
             else {
                 continue;
             };
-            // The range is acknowledged by now, or was never sent.
+            // Skips a range that is already acknowledged or was never sent.
             if right <= una || left >= right || right > self.tx.flight.board.max() {
                 continue;
             }

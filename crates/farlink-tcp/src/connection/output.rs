@@ -119,7 +119,7 @@ impl Connection {
         }
     }
 
-    /// Enters the state that follows when our FIN leaves (RFC 9293, 3.10.4).
+    /// Enters FIN-WAIT-1 or LAST-ACK after our FIN was sent (RFC 9293, 3.10.4).
     fn fin_left(&mut self) {
         match self.state {
             State::Established | State::SynReceived => self.state = State::FinWait1,
@@ -234,7 +234,7 @@ impl Connection {
         out.dummy = false;
     }
 
-    /// Notes that an ACK of all in-order data is about to be sent.
+    /// Updates the state for a segment, about to be sent, that acknowledges all in-order data.
     #[inline]
     fn acknowledges(&mut self) {
         self.stamps.last_ack_sent = self.rx.nxt();
@@ -311,8 +311,7 @@ impl Connection {
         }
     }
 
-    /// Builds the reset that answers `segment`, which belongs to another connection between the
-    /// same ports.
+    /// Builds the reset that answers `segment` of another connection between the same ports.
     #[cold]
     pub(super) fn reset_of(&self, now: Instant, segment: &Segment) -> Option<Box<Segment>> {
         let mut reset = reset_for(segment)?;

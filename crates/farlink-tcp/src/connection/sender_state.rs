@@ -1,4 +1,4 @@
-//! State of the sender and its limit, with the time in each.
+//! Phase and limit of the sender, with the time in each.
 
 use super::clocks::SenderState;
 use super::{Connection, State};
@@ -8,8 +8,8 @@ use crate::record::Record;
 use crate::time::Instant;
 
 impl Connection {
-    /// Records phase and limit of the sender, if either has changed, after all events of this
-    /// instant.
+    /// Records phase and limit of the sender if either has changed. Called after all events at
+    /// `now`.
     #[inline(always)] // after each packet
     pub(super) fn note_state(&mut self, now: Instant) {
         let state = self.sender_state();
@@ -18,7 +18,7 @@ impl Connection {
         }
     }
 
-    /// Updates the state where no packet is about to arrive.
+    /// Updates phase and limit at a time when no packet arrives.
     #[cold]
     #[inline(never)]
     pub(super) fn note_state_unconnected(&mut self, now: Instant) {
@@ -61,13 +61,13 @@ impl Connection {
         self.sender_state = state;
         self.clocks.phase.set(now, state.phase);
         if self.clocks.limit.set(now, state.limit) && self.recorder.on() {
-            // A connection that has ended has no limit of its own.
+            // A connection that has ended counts as limited by the application.
             let limit = state.limit.unwrap_or(Limit::Application);
             self.recorder.emit(now, Record::Limited(limit));
         }
     }
 
-    /// Counts the time since the last progress as waiting for the retransmission timer, which has
+    /// Counts the time since the last progress as a wait for the retransmission timer, which has
     /// just expired.
     #[cold]
     pub(super) fn waited_for_timer(&mut self) {

@@ -36,14 +36,15 @@ impl Stamps {
         }
     }
 
-    /// Returns our timestamp clock in milliseconds (RFC 7323, 5.4, allows ticks of 1 ms to 1 s).
+    /// Returns our timestamp clock at `now` in milliseconds (RFC 7323, 5.4, allows ticks of 1 ms to
+    /// 1 s).
     #[inline]
     pub(super) fn at(&self, now: Instant) -> u32 {
         self.offset
             .wrapping_add((now.as_nanos() / 1_000_000) as u32)
     }
 
-    /// Returns the option to send. `acks` is whether the segment has an ACK; without one the echo
+    /// Returns the option to send. `acks` is set if the segment has an ACK; without an ACK the echo
     /// is zero (RFC 7323, 3.2).
     #[inline]
     pub(super) fn option(&self, now: Instant, acks: bool) -> Timestamps {
@@ -53,15 +54,15 @@ impl Stamps {
         }
     }
 
-    /// Returns the age of a timestamp of ours; `None` if it is from the future.
+    /// Returns the age of our timestamp `echo`; `None` if `echo` is from the future.
     #[inline]
     pub(super) fn age(&self, now: Instant, echo: u32) -> Option<Interval> {
         let age = self.at(now).wrapping_sub(echo);
         (age < 1 << 31).then(|| Interval::from_millis(u64::from(age)))
     }
 
-    /// Returns the send time of a timestamp of ours; `None` if it is from the future or from before
-    /// the start.
+    /// Returns the send time of our timestamp `echo`; `None` if `echo` is from the future or from
+    /// before time zero.
     #[inline]
     pub(super) fn sent_at(&self, now: Instant, echo: u32) -> Option<Instant> {
         let age = Interval::from_millis(u64::from(self.at(now).wrapping_sub(echo)));
@@ -101,7 +102,8 @@ mod tests {
         sorted.sort_unstable();
         sorted.dedup();
         assert_eq!(sorted.len(), 1000);
-        // Half of them in each half of the numbers, within six standard deviations.
+        // Half of the offsets are expected in each half of the 32-bit range; the bounds are six
+        // standard deviations.
         let low = offsets.iter().filter(|&&n| n < 1 << 31).count();
         assert!((405..=595).contains(&low), "{low}");
         assert_ne!(offsets[0], 0);

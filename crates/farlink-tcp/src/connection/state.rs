@@ -56,8 +56,8 @@ pub enum CloseReason {
     Refused,
 }
 
-/// Events that the application has not polled yet. Each occurs at most once in a connection, and in
-/// this order.
+/// Events that the application has not polled yet. Each occurs at most once per connection, in the
+/// order of the fields.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Events {
     /// Fast check: false means that no event is waiting.

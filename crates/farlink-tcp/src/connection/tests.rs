@@ -1,10 +1,10 @@
-//! The connection at work, end to end in memory; the rules one by one are the
-//! packet scripts' business (`tests/scripts`).
+//! Tests of whole connections, end to end in memory. The packet scripts (`tests/scripts`) test
+//! single rules of the RFCs.
 
 use super::*;
 use crate::record::Mark;
 
-/// Carries segments between two ends over a perfect link with this delay.
+/// Carries segments between two endpoints over a lossless link with the one-way delay `delay`.
 fn exchange(a: &mut Connection, b: &mut Connection, delay: Interval, until: Instant) -> Instant {
     let mut now = Instant::ZERO;
     let mut wire: Vec<(Instant, bool, Segment)> = Vec::new();
@@ -46,19 +46,19 @@ fn exchange(a: &mut Connection, b: &mut Connection, delay: Interval, until: Inst
     }
 }
 
-/// A run of thousands of flows has two of these a flow: what is only there with an
-/// option, or in a recovery, belongs behind a pointer. With 888 bytes an end of the simulator
-/// (`End` of farlink-sim, tested there) is 960 bytes: 15 lines of the cache.
+/// A run with thousands of flows has two connections per flow, so that state of an option or of
+/// recovery belongs behind a pointer. With 888 bytes an end of the simulator (`End` of farlink-sim,
+/// tested there) has 960 bytes: 15 cache lines.
 #[test]
-fn a_connection_is_small() {
+fn connection_size_is_bounded() {
     let size = size_of::<Connection>();
     assert!(size <= 888, "{size} bytes");
 }
 
-/// The simulator's ends begin with 48 bytes of their own in a line of the cache. Then what an end
-/// that only receives asks of its sender at each segment is two lines.
+/// The simulator's `End` begins with 48 bytes of its own in a cache line. The sender state that a
+/// receiving end reads for each segment then lies in two cache lines.
 #[test]
-fn what_a_receiver_asks_of_the_sender_is_two_lines() {
+fn sender_state_of_a_receiver_fits_two_cache_lines() {
     let sender = 48 + std::mem::offset_of!(Connection, tx);
     let first = sender + std::mem::offset_of!(Sender, frto);
     let last = sender + std::mem::offset_of!(Sender, flight.board) + 16; // SND.UNA, SND.MAX
@@ -118,7 +118,7 @@ fn pair(config: &Arc<Config>) -> (Connection, Connection) {
 
 /// A write whose data would never be sent returns an error.
 #[test]
-fn a_write_that_nobody_would_send_is_refused() {
+fn write_fails_if_data_would_not_be_sent() {
     let config = Arc::new(Config::default());
     let now = Instant::ZERO;
     let (mut a, mut b) = pair(&config);
@@ -134,9 +134,9 @@ fn a_write_that_nobody_would_send_is_refused() {
     assert_eq!(b.write_len(1), Err(WriteError::Closed));
 }
 
-/// The time of the application's calls is that of the records.
+/// Records of an abort have the time that the application passed to `abort`.
 #[test]
-fn an_abort_is_recorded_when_it_happens() {
+fn abort_is_recorded_at_the_time_of_the_call() {
     let (mut a, _) = pair(&Arc::new(Config::default()));
     a.set_tracing(true);
     let now = Instant::ZERO + Interval::from_secs(3);
@@ -145,10 +145,10 @@ fn an_abort_is_recorded_when_it_happens() {
     assert_eq!(a.drain_records().last(), Some(closed));
 }
 
-/// Each change of the congestion control's inner state is recorded once, and the last
-/// of each is what the connection shows.
+/// Each change of the congestion control's inner state is recorded once. The last record of each
+/// metric equals the value that `metrics` returns.
 #[test]
-fn inner_state_is_recorded_as_it_changes() {
+fn each_change_of_inner_state_is_recorded_once() {
     let config = Arc::new((crate::variant::lookup("westwood").unwrap().config)());
     let (mut a, mut b) = pair(&config);
     a.set_tracing(true);
@@ -172,7 +172,7 @@ fn inner_state_is_recorded_as_it_changes() {
     assert_eq!(rtt.unwrap().1, Some(0.04), "a round trip of 40 ms");
 }
 
-/// Settings of an open connection hold from then on.
+/// A changed setting of an open connection applies from that time on.
 #[test]
 fn nagle_and_buffers_can_be_set_after_the_open() {
     let config = Arc::new(Config {
@@ -202,14 +202,14 @@ fn nagle_and_buffers_can_be_set_after_the_open() {
     assert_eq!(a.poll_transmit(now).unwrap().body.len(), 80);
     b.set_receive_buffer(30_000);
     b.rx.acknowledge_now();
-    // The edge that was offered stays; behind it the buffer is the new one.
+    // The offered right edge stays; the smaller buffer applies behind it.
     assert_eq!(b.poll_transmit(now).unwrap().window, 65_535);
 }
 
 /// Settings of a passive open also hold for the next peer, after one that disappeared in
 /// SYN-RECEIVED.
 #[test]
-fn settings_stay_when_a_listener_listens_again() {
+fn settings_are_kept_on_return_to_listen() {
     let config = Arc::new(Config {
         nagle: Nagle::Minshall,
         ..Config::default()

@@ -1,4 +1,4 @@
-//! Timers of a connection: what each does when it expires, and the end.
+//! Timers of a connection: the action of each when it expires, and the end of the connection.
 
 use super::lifetime::Watched;
 use super::{CloseReason, Connection, Event, State};
@@ -8,7 +8,8 @@ use crate::time::Instant;
 use crate::timers::Timer;
 
 impl Connection {
-    /// Processes the timers at the time that [`Self::next_timeout`] named.
+    /// Processes the timers that are due. The caller must call this at the time that
+    /// [`Self::next_timeout`] returned.
     pub fn on_timeout(&mut self, now: Instant) {
         self.idle = false;
         for timer in Timer::ALL {
@@ -18,14 +19,14 @@ impl Connection {
         }
     }
 
-    /// Processes a timer that has expired and is stopped. Timers that end the connection stop all
-    /// others.
+    /// Processes a timer that has expired and was stopped. A timer that ends the connection stops
+    /// all others.
     fn expired(&mut self, now: Instant, timer: Timer) {
         match timer {
             Timer::User | Timer::FinWait2 => self.end(now, CloseReason::TimedOut),
             Timer::KeepAlive => self.on_keepalive(now),
             Timer::DelayedAck => self.rx.acknowledge_now(),
-            // Segments that these timers held back may leave now.
+            // Segments that these timers delayed may be sent now.
             Timer::Pacing | Timer::Dummy => {}
             Timer::Reordering => {
                 let recovery = &mut self.tx.recovery;
@@ -74,9 +75,9 @@ impl Connection {
         self.recorder.emit(now, Record::Mark(Mark::Closed));
     }
 
-    // Limits for a peer that is gone.
+    // Limits of a connection whose peer no longer answers.
 
-    /// Notes a segment that is of this connection and of now.
+    /// Notes a valid segment of this connection, which proves that the peer is alive.
     #[inline]
     pub(super) fn peer_alive(&mut self, now: Instant) {
         if self.predicts {
@@ -87,7 +88,7 @@ impl Connection {
         }
     }
 
-    /// Notes that the application reads no more.
+    /// Notes that the application will not read any more.
     pub(super) fn reads_no_more(&mut self, now: Instant) {
         if let (false, Some(life)) = (self.read_shut, &mut self.lifetime) {
             life.on_close(now);
@@ -95,7 +96,7 @@ impl Connection {
         self.read_shut = true;
     }
 
-    /// Sets the timers of the limits anew, after the events of this instant.
+    /// Sets the timers of the limits again, after the events at `now`.
     #[cold]
     pub(super) fn watch_lifetime(&mut self, now: Instant) {
         if let Some(life) = &mut self.lifetime {

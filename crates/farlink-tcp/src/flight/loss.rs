@@ -11,7 +11,8 @@ pub(crate) struct LossState {
     pub(crate) in_recovery: bool,
     /// Set if the next retransmission is sent even if the window is full.
     pub(crate) force: bool,
-    /// Set if a time-out happened since `recover` was passed: what was sent before is sent again.
+    /// Set if a time-out happened and `recover` is not yet acknowledged, so that data sent before
+    /// the time-out is sent again.
     pub(crate) after_timeout: bool,
     /// The window was reduced and no new data has carried CWR since.
     pub(crate) reduced: bool,
@@ -92,7 +93,8 @@ impl LossState {
         }
     }
 
-    /// Counts `len` new bytes that leave with `in_flight` already out and a window of `cwnd`.
+    /// Counts `len` bytes of new data sent with `in_flight` bytes outstanding and a window of
+    /// `cwnd`.
     #[inline]
     pub(crate) fn new_data(&mut self, len: u64, in_flight: u64, cwnd: u64) {
         if self.dup_acks > 0 && !self.in_recovery && in_flight + len > cwnd {

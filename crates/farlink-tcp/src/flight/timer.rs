@@ -70,7 +70,7 @@ impl Flight {
         self.timers.runs(Timer::Retransmission)
     }
 
-    /// Moves the retransmission timer, if it runs, for a partial acknowledgment.
+    /// Applies a partial acknowledgment to the retransmission timer, if the timer runs.
     pub(crate) fn partial_ack(&mut self, now: Instant, how: PartialAck) {
         if !self.timer_runs() {
             return;
@@ -89,9 +89,8 @@ impl Flight {
         self.timers.set(Timer::Retransmission, at);
     }
 
-    /// Makes the next time-out longer, unless the stream is thin. `more` says that the
-    /// application may still write. Linux asks for a set ssthresh too, but the time-out has just
-    /// set it.
+    /// Backs off the RTO, unless the stream is thin. `more` is set if the application may still
+    /// write. Linux also requires a set ssthresh, which the time-out has just set.
     pub(crate) fn back_off(&mut self, more: bool) {
         let established = self.board.una() > 0 && more;
         let thin = self.board.segments() < THIN_SEGMENTS && self.timeouts_in_row <= THIN_TIMEOUTS;

@@ -18,7 +18,7 @@ pub(crate) struct CwndUsage {
     full: bool,
     /// Most bytes in flight.
     most: u64,
-    /// End position of that window of data.
+    /// End position of the window of data for which `full` and the most bytes in flight count.
     end: Offset,
 }
 
@@ -44,7 +44,7 @@ impl CwndUsage {
         }
     }
 
-    /// Notes that the window is full, whatever was in flight.
+    /// Notes that the window is full, independent of the bytes in flight.
     #[inline]
     pub(crate) fn note_full(&mut self, max: Offset) {
         self.full = true;
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_of_a_window_is_enough_in_slow_start_alone() {
+    fn half_used_window_grows_only_in_slow_start() {
         let mut usage = CwndUsage::default();
         usage.note(false, 6, 0, 6);
         assert!(usage.limited(|| Some(11)) && !usage.limited(|| Some(12)));
@@ -72,14 +72,14 @@ mod tests {
     }
 
     #[test]
-    fn a_full_window_counts_until_it_is_acknowledged() {
+    fn full_window_counts_until_acknowledged() {
         let mut usage = CwndUsage::default();
         usage.note_full(10);
         usage.note(false, 3, 7, 10);
         assert!(usage.limited(|| None));
         usage.note(false, 3, 10, 13);
         assert!(!usage.limited(|| None));
-        // More than before in the same window of data.
+        // A higher use of the same window of data replaces the lower one.
         usage.note(false, 6, 11, 17);
         assert!(usage.limited(|| Some(11)));
     }

@@ -5,7 +5,7 @@ use crate::config::ReduceFrom;
 use crate::seq::Offset;
 
 impl Flight {
-    /// Window in force: congestion window with recovery's inflation.
+    /// Window in force: the congestion window plus recovery's inflation.
     #[inline(always)] // asked for each segment
     pub(crate) fn cwnd(&self) -> u64 {
         let most = self.most_cwnd();
@@ -73,7 +73,7 @@ impl Flight {
         bytes.min(self.cc.cwnd().min(self.most_cwnd()))
     }
 
-    /// Returns whether lost and SACKed data are left out of the base.
+    /// Returns whether the base of a reduction excludes lost and SACKed data.
     pub(crate) fn reduces_from_pipe(&self) -> bool {
         self.config().reduce_from == ReduceFrom::Pipe
     }

@@ -10,14 +10,14 @@
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 
-/// Segments with which the first measurement is compared (`TCP_INIT_CWND`).
+/// Segments (`TCP_INIT_CWND`) that count as read in the round trip before the first measurement.
 const FIRST_SEGMENTS: u64 = 10;
 /// Segments added to twice the bytes read, for the growth of the sender's window.
 const SPARE_SEGMENTS: u64 = 16;
 
-/// Initial gradual window in bytes: the largest that a SYN can offer.
+/// Initial gradual window in bytes: the largest window that a SYN can offer.
 const FIRST_WINDOW: u64 = 65_535;
-/// Least segment in bytes that opens a gradual window (`tcp_event_data_recv`).
+/// Least length in bytes of a segment that widens a gradual window (`tcp_event_data_recv`).
 const LEAST_OPENING: u32 = 128;
 
 /// Measures round trips at the receiver, and the bytes read in each.
@@ -31,7 +31,7 @@ pub(super) struct Autotune {
     from: (Offset, Instant),
     /// Eight times the RTT in nanoseconds; 0 if unknown.
     rtt: u64,
-    /// Data from this position on was sent after an ACK that left at this time.
+    /// End of the measured window of data, and the time at which its measurement began.
     round: Option<(Offset, Instant)>,
     /// Bound in bytes of a gradual window; `None` without gradual growth.
     open: Option<u64>,
@@ -75,7 +75,7 @@ impl Autotune {
         buffer
     }
 
-    /// Takes an RTT sample: a data segment echoed a timestamp of ours of age `rtt`.
+    /// Takes an RTT sample from a data segment that echoes our timestamp of age `rtt`.
     pub(super) fn echoed(&mut self, rtt: Interval) {
         let sample = rtt.as_nanos().max(1);
         self.rtt = match self.rtt {
@@ -144,28 +144,29 @@ mod tests {
     }
 
     #[test]
-    fn the_buffer_follows_what_is_read_in_a_round_trip() {
+    fn buffer_follows_bytes_read_per_round_trip() {
         let mut tune = Autotune::new(1 << 20, 1000, 65_535, false);
         tune.echoed(Interval::from_millis(100));
-        // The first measurement is held against ten segments, and as much is no
-        // reason to grow.
+        // The first measurement is compared with ten segments. Ten segments read do not exceed
+        // that.
         assert_eq!(tune.arrived(ms(100), (10_001, 10_001), 65_535, true), None);
-        // Before a round trip has passed nothing is measured.
+        // Nothing is measured before a round trip has passed.
         assert_eq!(tune.arrived(ms(199), (30_001, 30_001), 65_535, true), None);
-        // 2 · 20 + 16 segments, and twice as much again for having doubled.
+        // 2 · 20 + 16 segments, and 2 · 56 · (20 - 10) / 10.
         let wanted = tune.arrived(ms(200), (30_001, 30_001), 65_535, true);
         assert_eq!(wanted, Some(56_000 + 2 * 56_000));
         // 2 · 30 + 16, and 2 · 76 · (30 - 20) / 20.
         let wanted = tune.arrived(ms(300), (60_001, 60_001), 65_535, true);
         assert_eq!(wanted, Some(76_000 + 76_000));
-        // What the application leaves unread does not count; less is no news.
+        // Bytes that the application has not read do not count, and fewer bytes than before change
+        // nothing.
         assert_eq!(tune.arrived(ms(400), (200_001, 80_001), 65_535, true), None);
         let wanted = tune.arrived(ms(500), (900_001, 900_001), 65_535, true);
         assert_eq!(wanted, Some(1 << 20), "never beyond the limit");
     }
 
     #[test]
-    fn timestamps_give_a_smoothed_round_trip_by_eighths() {
+    fn timestamp_samples_are_smoothed_by_eighths() {
         let mut tune = Autotune::new(1 << 20, 1000, 65_535, false);
         tune.echoed(Interval::from_millis(80));
         assert_eq!(tune.rtt, 8 * 80_000_000);
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn without_timestamps_the_least_time_of_a_window_is_the_round_trip() {
+    fn rtt_without_timestamps_is_least_time_of_a_window() {
         let mut tune = Autotune::new(1 << 20, 1000, 4000, false);
         let mut arrive = |at, nxt| {
             tune.arrived(ms(at), (nxt, nxt), 4000, false);
@@ -187,13 +188,13 @@ mod tests {
         assert_eq!(arrive(330, 13_001), 70_000_000);
     }
 
-    /// Linux 6.16: no spare segments, and what waits in order was not read.
+    /// Linux 6.16: no spare segments are added, and unread in-order data does not count as read.
     #[test]
-    fn a_gradual_window_has_a_buffer_of_what_was_read_alone() {
+    fn buffer_of_gradual_window_has_no_spare_segments() {
         let mut tune = Autotune::new(1 << 20, 1000, 65_535, true);
         tune.echoed(Interval::from_millis(100));
         assert_eq!(tune.arrived(ms(100), (10_001, 10_001), 65_535, true), None);
-        // 2 · 20 segments, and twice as much again for having doubled.
+        // 2 · 20 segments, and 2 · 40 · (20 - 10) / 10.
         let wanted = tune.arrived(ms(200), (30_001, 30_001), 65_535, true);
         assert_eq!(wanted, Some(40_000 + 2 * 40_000));
         // 35 read, 15 of what came are not: 20, as before.
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gradual_window_opens_by_twice_what_comes_up_to_the_buffer() {
+    fn gradual_window_grows_by_twice_the_received_bytes() {
         let mut tune = Autotune::new(1 << 20, 1000, 81_920, true);
         assert_eq!(tune.open(), Some(65_535));
         assert_eq!(tune.on_data(127, 0, 81_920), 81_920);

@@ -105,9 +105,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a list from which one is taken out and put in front.
+        /// Compares with a list in which each arrival moves its range to the front.
         #[test]
-        fn the_newest_are_remembered_one_a_range(
+        fn newest_arrival_per_range_is_remembered(
             steps in prop::collection::vec((0..60u64, 0..12u64, 0..12u64, any::<bool>()), 0..60),
         ) {
             let mut recent = Recent::default();

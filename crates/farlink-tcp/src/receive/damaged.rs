@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_waits_until_the_segment_is_the_first_that_is_missing() {
+    fn damage_is_reported_once_the_segment_is_next_expected() {
         let mut r = receiver();
         assert!(r.note_damaged(101, 201));
         assert!(!r.expects_damaged());
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_here_or_outside_of_the_window_is_not_missed() {
+    fn received_or_out_of_window_data_is_not_missing() {
         let mut r = receiver();
         r.arrive(Instant::ZERO, 1, 100, None);
         r.arrive(Instant::ZERO, 201, 100, None);
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_loss_of_another_kind_takes_the_mark_away() {
+    fn later_congestion_loss_clears_the_damage_mark() {
         let mut r = receiver();
         r.note_damaged(1, 101);
         r.note_damaged(101, 201);

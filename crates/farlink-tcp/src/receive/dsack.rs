@@ -22,7 +22,7 @@ impl Receiver {
         };
         if left < right {
             self.holes.get_or_insert_default().duplicate = Some((left, right));
-            // With delayed duplicate ACKs this one is delayed too.
+            // If duplicate ACKs are delayed, the ACK that reports the duplicate is delayed too.
             if !self.config.receiver.delay_dup_acks {
                 self.need = AckNeed::Now;
             }
@@ -107,30 +107,31 @@ mod tests {
     }
 
     #[test]
-    fn a_duplicate_is_told_once_and_before_the_rest() {
+    fn duplicate_is_reported_once_and_first() {
         let mut r = receiver(true);
         arrives(&mut r, 1, 500);
         arrives(&mut r, 1001, 500);
         assert_eq!(arrives(&mut r, 1, 500), [(1, 501), (1001, 1501)]);
         assert_eq!(arrives(&mut r, 1501, 500), [(1001, 2001)]);
-        // Above the acknowledgment: the range it lies in comes second.
+        // The duplicate lies above the ACK, so that the range around it follows as second block.
         assert_eq!(arrives(&mut r, 1001, 500), [(1001, 1501), (1001, 2001)]);
     }
 
     #[test]
-    fn of_a_segment_only_the_duplicate_part_is_told() {
+    fn only_the_duplicate_part_of_a_segment_is_reported() {
         let mut r = receiver(true);
         arrives(&mut r, 1, 500);
         assert_eq!(arrives(&mut r, 251, 500), [(251, 501)]);
         arrives(&mut r, 1001, 100);
         arrives(&mut r, 1301, 100);
-        // It fills the hole and brings two parts again: the first is told.
+        // The segment fills the hole and repeats data on both sides of it; the ACK reports the
+        // first duplicate part.
         assert_eq!(arrives(&mut r, 751, 1000), [(1001, 1101)]);
         assert_eq!(r.nxt(), 1751);
     }
 
     #[test]
-    fn without_the_option_or_the_room_nothing_changes() {
+    fn no_dsack_without_option_or_room() {
         let mut r = receiver(false);
         arrives(&mut r, 1, 500);
         assert_eq!(arrives(&mut r, 1, 500), []);

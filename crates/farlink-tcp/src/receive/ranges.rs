@@ -3,7 +3,7 @@
 use crate::seq::Offset;
 use std::collections::BTreeMap;
 
-/// Most ranges that are kept in a list.
+/// Largest number of ranges that are stored in the list.
 const FEW: usize = 16;
 
 /// Ranges `[start, end)`: sorted, disjoint, not adjacent. Every operation takes logarithmic time in
@@ -102,7 +102,7 @@ impl Ranges {
         self.up_to(end).is_some_and(|(_, right)| right >= start)
     }
 
-    /// Adds `[start, end)`; returns the range that it is in now.
+    /// Adds `[start, end)`. Returns the range that contains it afterwards.
     pub(super) fn insert(&mut self, start: Offset, end: Offset) -> (Offset, Offset) {
         // Most insertions extend the last range or lie behind it.
         if let Some(last) = self.few.last_mut()
@@ -157,7 +157,7 @@ impl Ranges {
         self.many.is_empty()
     }
 
-    /// Adds a range that touches none.
+    /// Adds a range that touches no stored range.
     fn put(&mut self, start: Offset, end: Offset) {
         if self.few.len() == FEW {
             self.many.extend(self.few.drain(..));
@@ -180,7 +180,7 @@ impl Ranges {
         }
     }
 
-    /// The parts of `[start, end)` that no range holds, in order.
+    /// Returns the parts of `[start, end)` that are in no range, in order.
     pub(super) fn missing(
         &self,
         start: Offset,
@@ -216,7 +216,7 @@ mod tests {
     proptest! {
         /// Compares the set with an array of one flag per position.
         #[test]
-        fn they_are_the_set_of_what_was_put_in_and_not_taken_out(
+        fn ranges_equal_an_array_of_flags(
             (steps, at) in (1..20u64).prop_flat_map(|longest| (
                 prop::collection::vec((0..3u8, 0..60u64, 1..=longest), 1..120),
                 0..80u64,
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_becomes_a_tree_and_once_that_is_empty_a_list_again() {
+    fn ranges_use_a_tree_until_none_is_left() {
         let mut ranges = Ranges::default();
         for i in (0..=FEW as u64).rev() {
             assert!(ranges.in_list());

@@ -5,13 +5,14 @@ use crate::seq::Offset;
 use crate::snack::{SNACK_BLOCKS, Snack};
 use std::num::NonZeroU16;
 
-/// Least bytes that the option takes in a header.
+/// Least length of the option in bytes.
 const LEAST_ROOM: u32 = 8;
 
 impl Receiver {
     /// Returns the SNACK of the next ACK, in blocks of `mss` and at most `room` bytes. Successive
-    /// calls report successive holes and then start again at the first, so that each is repeated
-    /// until filled. After a bit vector that reaches the last hole, the first follows.
+    /// calls report successive holes and then start again at the first, so that each hole is
+    /// reported until it is filled. A bit vector that reaches the last hole is followed by the
+    /// first hole.
     #[inline(never)] // nothing of it need be fetched by others
     pub(crate) fn snack(&mut self, long: bool, mss: u64, room: u32) -> Option<Snack> {
         if self.holes().ranges.is_empty() || room < LEAST_ROOM {
@@ -112,7 +113,7 @@ mod tests {
     #[test]
     fn the_vector_names_what_is_there() {
         let mut r = receiver(&[(101, 100), (301, 200), (601, 50)]);
-        // Hole of one block, then 1 0 1 1 0 1; the last is shorter than a block.
+        // The hole of one block, then the bits 1 0 1 1 0 1; the last hole is shorter than a block.
         assert_eq!(next(&mut r, true, 40), Some((0, 1, 0b10_1101)));
         assert_eq!(next(&mut r, true, 40), Some((0, 1, 0b10_1101)));
         assert_eq!(next(&mut r, true, 8), Some((0, 1, 0b10_1101)));
@@ -120,15 +121,15 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_that_is_no_whole_block_is_rounded_up() {
+    fn hole_of_part_of_a_block_is_rounded_up() {
         let mut r = receiver(&[(51, 100), (161, 40)]);
         assert_eq!(next(&mut r, false, 40), Some((0, 1, 0)));
-        // 151 to 161: in the second block.
+        // The hole from 151 to 161 begins in the second block.
         assert_eq!(next(&mut r, false, 40), Some((1, 1, 0)));
     }
 
     #[test]
-    fn what_is_too_far_for_the_vector_comes_with_the_next() {
+    fn hole_beyond_the_bit_vector_is_reported_next() {
         let mut r = receiver(&[(101, 100)]);
         for i in 1..80 {
             r.arrive(Instant::ZERO, 201 + 200 * i, 100, None);
@@ -136,7 +137,8 @@ mod tests {
         let first = r.snack(true, 100, 40).unwrap();
         assert_eq!((first.offset, first.size.get()), (0, 1));
         let second = r.snack(true, 100, 40).unwrap();
-        // 64 blocks behind the first; the next hole begins where the last 1 ends.
+        // The vector ends 64 blocks behind the first hole; the next report begins where its last 1
+        // ends.
         let ones = 64 - first.bits.trailing_zeros();
         assert_eq!(u32::from(second.offset), 1 + ones);
     }

@@ -36,7 +36,7 @@ fn sack_blocks_name_the_latest_range_first() {
 }
 
 #[test]
-fn overlapping_pieces_give_each_byte_once() {
+fn overlapping_segments_deliver_each_byte_once() {
     let mut r = receiver(ReceiverConfig::default());
     let stream: Vec<u8> = (0..=255).collect();
     for (from, to) in [(50, 70), (60, 90), (40, 55), (10, 45), (20, 100), (0, 12)] {
@@ -91,7 +91,7 @@ fn islands_are_bounded_by_the_buffer() {
 }
 
 #[test]
-fn without_reassembly_only_the_next_segment_counts() {
+fn without_reassembly_out_of_order_data_is_dropped() {
     let mut r = receiver(ReceiverConfig {
         reassembly: false,
         ..ReceiverConfig::default()
@@ -122,7 +122,7 @@ fn the_right_edge_never_moves_left_under_scaling() {
 }
 
 #[test]
-fn the_window_closes_and_opens_by_a_segment_at_least() {
+fn window_opens_by_at_least_one_segment() {
     let mut r = receiver(ReceiverConfig {
         buffer: 300,
         ..ReceiverConfig::default()
@@ -137,7 +137,7 @@ fn the_window_closes_and_opens_by_a_segment_at_least() {
 }
 
 #[test]
-fn a_fin_out_of_order_is_in_the_sack_block() {
+fn out_of_order_fin_is_in_the_sack_block() {
     let mut r = receiver(ReceiverConfig::default());
     r.arrive(Instant::ZERO, 101, 100, None);
     r.fin(201);

@@ -249,7 +249,7 @@ impl Rack {
         let latest = self.latest?;
         let judged = flight
             .board
-            .judge_by_time(latest, self.rtt + self.window, now);
+            .mark_lost_by_time(latest, self.rtt + self.window, now);
         let again_at = judged.again_at.unwrap_or(Instant::MAX);
         flight.timers.set(Timer::Reordering, again_at);
         if let Some(at) = judged.again_at {

@@ -63,7 +63,7 @@ impl Sack {
         }
         let in_flight = flight.flight_at_loss(); // before the lost leave it
         let mss = u64::from(flight.mss);
-        let first_lost = flight.board.judge(flight.loss.threshold, mss);
+        let first_lost = flight.board.mark_lost(flight.loss.threshold, mss);
         if flight.loss.in_recovery {
             return;
         }
@@ -124,7 +124,7 @@ impl Sack {
         if self.rack.is_none() {
             flight
                 .board
-                .judge(flight.loss.threshold, u64::from(flight.mss)); // step B
+                .mark_lost(flight.loss.threshold, u64::from(flight.mss)); // step B
         }
         flight.set_by_controller(now, new, Some(flight.board.pipe()));
         let cx = context!(flight, now, new.in_flight);

@@ -1,8 +1,8 @@
-//! Short ways of the scoreboard, for speed alone, where nothing is lost or SACKed and no observer needs
-//! each segment.
+//! Fast paths of the scoreboard, for speed alone. They apply while nothing is lost or SACKed and no
+//! observer needs each segment.
 //!
 //! They equal [`Scoreboard::sent`] and [`Scoreboard::acknowledge_any`].
-//! `short_ways_end_where_the_general_ones_do` in `tests/faults.rs` compares both to the bit.
+//! `fast_paths_equal_the_general_paths` in `tests/faults.rs` compares both to the bit.
 
 use super::{Acked, EVER_RETX, Scoreboard, Sent};
 use crate::seq::Offset;

@@ -58,9 +58,9 @@ pub(crate) struct News {
     pub(crate) reordered: bool,
 }
 
-/// Result of [`Scoreboard::judge_by_time`].
+/// Result of [`Scoreboard::mark_lost_by_time`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Judged {
+pub(crate) struct TimeLosses {
     /// Send time of the first newly lost segment.
     pub(crate) lost: Option<Instant>,
     /// Time at which the last overtaken segment is lost unless it is delivered by then.
@@ -110,7 +110,7 @@ impl TimeOrder {
         if last.is_none_or(|last| last <= entry.sending) {
             self.ahead.push_back(entry);
         } else {
-            // Of transmissions at one instant the lower end counts as earlier.
+            // Among transmissions at the same time the one with the lower end counts as earlier.
             let i = self.ahead.partition_point(|e| e.sending <= entry.sending);
             self.ahead.insert(i, entry);
         }
@@ -123,7 +123,7 @@ impl TimeOrder {
         let rtt = ack.now.since(at);
         news.highest = news.highest.max(end);
         if sent_twice {
-            // An earlier transmission may be what arrived.
+            // The ACK may belong to an earlier transmission of this segment.
             let tick = Instant::from_nanos(at.as_nanos() / 1_000_000 * 1_000_000);
             if ack.echoed.is_some_and(|echoed| echoed < tick)
                 || ack.min_rtt.is_some_and(|least| rtt < least)
@@ -157,14 +157,14 @@ impl Scoreboard {
 
     /// Marks segments lost that were sent before the delivered `latest` and at least `after` ago
     /// (RFC 8985, 6.2, step 5).
-    pub(crate) fn judge_by_time(
+    pub(crate) fn mark_lost_by_time(
         &mut self,
         latest: Sending,
         after: Interval,
         now: Instant,
-    ) -> Judged {
+    ) -> TimeLosses {
         let Some(mut order) = self.order.take() else {
-            return Judged::default();
+            return TimeLosses::default();
         };
         while let Some(&entry) = order.ahead.front()
             && entry.sending < latest
@@ -174,7 +174,7 @@ impl Scoreboard {
                 order.overtaken.push_back(entry);
             }
         }
-        let mut judged = Judged::default();
+        let mut report = TimeLosses::default();
         while let Some(&entry) = order.overtaken.front() {
             if self.in_flight(&entry) {
                 let at = entry.sending.0;
@@ -186,19 +186,19 @@ impl Scoreboard {
                 if let Some(rate) = &mut self.rate {
                     rate.lost(len);
                 }
-                judged.lost.get_or_insert(at);
+                report.lost.get_or_insert(at);
             }
             order.overtaken.pop_front();
         }
         while let Some(entry) = order.overtaken.back() {
             if self.in_flight(entry) {
-                judged.again_at = Some(entry.sending.0 + after);
+                report.again_at = Some(entry.sending.0 + after);
                 break;
             }
             order.overtaken.pop_back();
         }
         self.order = Some(order);
-        judged
+        report
     }
 
     /// Marks lost, at a time-out, the first segment and all sent at least `after` ago (RFC 8985,
@@ -227,7 +227,7 @@ impl Scoreboard {
         Some((self.segments.len() - 1, *last))
     }
 
-    /// Rebuilds all entries, because records returned into flight.
+    /// Rebuilds all entries, because lost records count as in flight again.
     pub(super) fn order_anew(&mut self) {
         let Some(mut order) = self.order.take() else {
             return;
@@ -283,7 +283,7 @@ mod tests {
         Instant::ZERO + Interval::from_millis(ms)
     }
 
-    /// Ten segments of 100, one a millisecond.
+    /// Builds a scoreboard with ten segments of 100 bytes, sent 1 ms apart.
     fn board() -> Scoreboard {
         let mut b = Scoreboard {
             order: Some(Box::default()),
@@ -307,19 +307,19 @@ mod tests {
     const WAIT: Interval = Interval::from_millis(20);
 
     #[test]
-    fn lost_is_what_left_before_the_latest_delivered_and_long_ago() {
+    fn rack_loses_segments_sent_before_the_latest_delivered() {
         let mut b = board();
         b.sack(500, 600);
         let latest = (at(5), 600);
-        let none = b.judge_by_time(latest, WAIT, at(19));
-        // The last of five, sent at 4 ms.
+        let none = b.mark_lost_by_time(latest, WAIT, at(19));
+        // The last of the five segments was sent at 4 ms.
         assert_eq!(none.again_at, Some(at(24)));
         assert_eq!((none.lost, b.pipe()), (None, 900));
-        let some = b.judge_by_time(latest, WAIT, at(22));
+        let some = b.mark_lost_by_time(latest, WAIT, at(22));
         assert_eq!((some.lost, some.again_at), (Some(at(0)), Some(at(24))));
         assert_eq!(b.pipe(), 900 - 300);
         b.sack(400, 500);
-        let rest = b.judge_by_time(latest, WAIT, at(30));
+        let rest = b.mark_lost_by_time(latest, WAIT, at(30));
         assert_eq!((rest.lost, rest.again_at), (Some(at(3)), None));
         b.check();
         assert_eq!(resend(&mut b, 30), [0, 100, 200, 300]);
@@ -327,15 +327,15 @@ mod tests {
 
     /// Detects a lost retransmission, which RFC 6675 cannot.
     #[test]
-    fn a_retransmission_is_lost_when_something_later_arrives() {
+    fn retransmission_is_lost_when_a_later_transmission_arrives() {
         let mut b = board();
         b.sack(100, 200);
-        b.judge_by_time((at(1), 200), WAIT, at(30));
+        b.mark_lost_by_time((at(1), 200), WAIT, at(30));
         assert_eq!(resend(&mut b, 30), [0]);
         b.sent(100, at(31));
         b.sack(1000, 1100);
-        let judged = b.judge_by_time((at(31), 1100), WAIT, at(50));
-        assert_eq!((judged.lost, judged.again_at), (Some(at(2)), None));
+        let report = b.mark_lost_by_time((at(31), 1100), WAIT, at(50));
+        assert_eq!((report.lost, report.again_at), (Some(at(2)), None));
         assert_eq!(
             resend(&mut b, 50),
             [0, 200, 300, 400, 500, 600, 700, 800, 900]
@@ -344,25 +344,25 @@ mod tests {
     }
 
     #[test]
-    fn of_one_instant_the_lower_end_is_earlier() {
+    fn equal_send_times_are_ordered_by_sequence_number() {
         let mut b = board();
         b.sack(100, 200);
-        b.judge_by_time((at(1), 200), WAIT, at(30));
+        b.mark_lost_by_time((at(1), 200), WAIT, at(30));
         b.sent(100, at(30)); // new data, then the retransmission
         assert_eq!(resend(&mut b, 30), [0]);
         b.sack(1000, 1100);
-        let judged = b.judge_by_time((at(30), 1100), WAIT, at(49));
-        assert_eq!(judged.again_at, Some(at(50)));
-        let judged = b.judge_by_time((at(30), 1100), WAIT, at(50));
+        let report = b.mark_lost_by_time((at(30), 1100), WAIT, at(49));
+        assert_eq!(report.again_at, Some(at(50)));
+        let report = b.mark_lost_by_time((at(30), 1100), WAIT, at(50));
         assert_eq!(
-            (judged.lost, b.next_lost().unwrap().1.start),
+            (report.lost, b.next_lost().unwrap().1.start),
             (Some(at(30)), 0)
         );
     }
 
-    /// 6.3: the first, and what left long enough ago.
+    /// RFC 8985, 6.3: the first segment and all overdue ones are lost.
     #[test]
-    fn a_time_out_loses_what_is_overdue() {
+    fn timeout_loses_front_and_overdue_segments() {
         let mut b = board();
         b.sack(200, 300);
         b.lose_overdue(WAIT, at(24));
@@ -378,17 +378,17 @@ mod tests {
     fn an_undo_puts_all_in_flight_again() {
         let mut b = board();
         b.sack(500, 600);
-        b.judge_by_time((at(5), 600), WAIT, at(30));
+        b.mark_lost_by_time((at(5), 600), WAIT, at(30));
         b.lose_none();
         assert_eq!(b.pipe(), 900);
-        let judged = b.judge_by_time((at(5), 600), WAIT, at(23));
-        assert_eq!((judged.lost, judged.again_at), (Some(at(0)), Some(at(24))));
+        let report = b.mark_lost_by_time((at(5), 600), WAIT, at(23));
+        assert_eq!((report.lost, report.again_at), (Some(at(0)), Some(at(24))));
     }
 
-    /// 6.2, step 2: the echo is older than the retransmission, or it would have
-    /// been faster than the path.
+    /// RFC 8985, 6.2, step 2: the echoed timestamp is older than the retransmission, or the RTT
+    /// would be below the least RTT of the path.
     #[test]
-    fn a_retransmission_counts_only_when_it_is_what_arrived() {
+    fn retransmission_counts_as_delivered_only_with_plausible_rtt() {
         let latest = |echoed: Option<u64>, min_rtt, now| {
             let mut order = TimeOrder::default();
             order.begin(
@@ -406,9 +406,9 @@ mod tests {
         assert_eq!(latest(Some(100), 50, 150), Some((at(100), 10)));
     }
 
-    /// 6.2, step 3, with the order within an ACK not counted.
+    /// RFC 8985, 6.2, step 3. The order within one ACK does not count.
     #[test]
-    fn reordering_is_an_original_below_the_highest() {
+    fn original_arriving_below_the_highest_is_reordering() {
         let reordered = |end, twice| {
             let mut order = TimeOrder::default();
             order.begin(at(10), None, None, 500);
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn the_record_says_when_it_was_sent_twice() {
+    fn retransmitted_record_has_its_flag_and_send_time() {
         let mut b = board();
         b.lose_overdue(WAIT, at(5));
         resend(&mut b, 5);

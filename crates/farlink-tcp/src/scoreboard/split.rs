@@ -54,7 +54,7 @@ mod tests {
     use crate::time::Instant;
 
     #[test]
-    fn what_is_too_long_is_cut_and_goes_again_in_order() {
+    fn too_long_segments_are_split_and_retransmitted_in_order() {
         let mut b = Scoreboard {
             rate: Some(Box::<RateSampler>::default()),
             order: Some(Box::default()),

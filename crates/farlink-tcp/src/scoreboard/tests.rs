@@ -15,31 +15,31 @@ fn board(n: u32) -> Scoreboard {
 
 #[test]
 fn is_lost_by_ranges_and_by_bytes() {
-    // Three ranges of one segment each above byte 0.
+    // Three SACKed ranges of one segment each lie above byte 0.
     let mut b = board(10);
     assert_eq!(b.sack(100, 200), 100);
     assert_eq!(b.sack(300, 400), 100);
-    assert!(!b.judge(3, u64::from(MSS)));
+    assert!(!b.mark_lost(3, u64::from(MSS)));
     assert_eq!(b.sack(500, 600), 100);
-    assert!(b.judge(3, u64::from(MSS)));
-    // The first hole only: two ranges, 200 bytes stand above the second.
+    assert!(b.mark_lost(3, u64::from(MSS)));
+    // Only the first hole is lost: above the second hole are two ranges and 200 bytes.
     assert_eq!(b.pipe(), 1000 - 300 - 100);
-    // More than 2 MSS in one range above bytes 0..200.
+    // One range of more than 2 MSS lies above bytes 0..200.
     let mut b = board(10);
     b.sack(200, 400);
-    assert!(!b.judge(3, u64::from(MSS)));
+    assert!(!b.mark_lost(3, u64::from(MSS)));
     b.sack(400, 500);
-    assert!(b.judge(3, u64::from(MSS)));
+    assert!(b.mark_lost(3, u64::from(MSS)));
     assert_eq!(b.pipe(), 1000 - 300 - 200);
     b.check();
 }
 
 #[test]
-fn retransmissions_go_in_order_and_once() {
+fn lost_segments_are_retransmitted_once_in_order() {
     let mut b = board(10);
     b.sack(200, 300);
     b.sack(400, 900);
-    b.judge(3, u64::from(MSS));
+    b.mark_lost(3, u64::from(MSS));
     let mut order = Vec::new();
     while let Some((i, s)) = b.next_lost() {
         order.push(s.start);
@@ -52,7 +52,7 @@ fn retransmissions_go_in_order_and_once() {
 }
 
 #[test]
-fn what_is_missed_goes_again_in_order_and_not_twice_in_a_round_trip() {
+fn missing_segments_are_retransmitted_in_order_once_per_round_trip() {
     let ns = Interval::from_nanos;
     let at = |n| Instant::from_nanos(n);
     let mut b = board(6);
@@ -74,7 +74,7 @@ fn what_is_missed_goes_again_in_order_and_not_twice_in_a_round_trip() {
 }
 
 #[test]
-fn the_first_segment_is_due_once_a_round_trip() {
+fn front_is_due_once_per_round_trip() {
     let ns = Interval::from_nanos;
     let at = |n| Instant::from_nanos(n);
     let mut b = board(2);
@@ -86,7 +86,8 @@ fn the_first_segment_is_due_once_a_round_trip() {
     b.sent_again(i, at(10));
     assert!(!b.front_is_due(at(14), ns(5)));
     assert!(b.front_is_due(at(15), ns(5)));
-    // Lost again it is not out, and where that was none it is.
+    // After another loss the front is not in flight, and so not due; `lose_none` returns it into
+    // flight.
     b.lose_all();
     assert!(!b.front_is_due(at(99), ns(5)));
     b.lose_none();
@@ -95,7 +96,7 @@ fn the_first_segment_is_due_once_a_round_trip() {
 }
 
 #[test]
-fn a_time_out_believes_the_sacks_unless_the_peer_reneged() {
+fn timeout_keeps_sacks_unless_the_peer_reneged() {
     let mut b = board(4);
     b.sack(200, 300);
     b.lose_all();
@@ -103,7 +104,7 @@ fn a_time_out_believes_the_sacks_unless_the_peer_reneged() {
     let (i, _) = b.next_lost().unwrap();
     b.sent_again(i, Instant::ZERO);
     assert_eq!(b.pipe(), 100);
-    // The first hole is filled up to the SACKed segment, which is not acknowledged.
+    // The ACK fills the first hole, but does not cover the SACKed segment behind it.
     b.acknowledge(200);
     b.lose_all();
     assert_eq!(b.sacked, 0);
@@ -111,7 +112,7 @@ fn a_time_out_believes_the_sacks_unless_the_peer_reneged() {
 }
 
 #[test]
-fn karn_refuses_samples_that_a_retransmission_could_have_made() {
+fn retransmitted_segment_gives_no_rtt_sample() {
     let mut b = board(3);
     assert_eq!(b.acknowledge(100).sample_from, Some(Instant::from_nanos(0)));
     b.lose_front();
@@ -121,9 +122,9 @@ fn karn_refuses_samples_that_a_retransmission_could_have_made() {
 }
 
 #[test]
-fn what_was_sacked_before_gives_no_sample() {
-    // It arrived long before this acknowledgment, which the hole below held back:
-    // from when it left until now is no round-trip time.
+fn segment_sacked_earlier_gives_no_rtt_sample() {
+    // The segment at 200 arrived long before this ACK, which the hole below delayed. The time from
+    // its transmission until now is no RTT.
     let mut b = board(3);
     b.sack(200, 300);
     assert_eq!(b.acknowledge(100).sample_from, Some(Instant::from_nanos(0)));
@@ -135,7 +136,7 @@ enum Op {
     Send(u32),
     Ack(u64),
     Sack(u64, u64),
-    Judge,
+    MarkLost,
     LoseAll,
     LoseNone,
     LoseFront,
@@ -150,7 +151,7 @@ fn op() -> impl Strategy<Value = Op> {
         (1u32..200).prop_map(Op::Send),
         (0u64..300).prop_map(Op::Ack),
         (0u64..2000, 1u64..500).prop_map(|(l, n)| Op::Sack(l, n)),
-        Just(Op::Judge),
+        Just(Op::MarkLost),
         Just(Op::LoseAll),
         Just(Op::LoseNone),
         Just(Op::LoseFront),
@@ -162,9 +163,10 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
-    /// Whatever the lengths of the records, and however much of the first is acknowledged.
+    /// The result does not depend on the lengths of the records, nor on the acknowledged part of
+    /// the first.
     #[test]
-    fn a_position_is_found_where_it_is(
+    fn index_of_finds_the_record_of_a_position(
         lens in proptest::collection::vec(prop_oneof![4 => Just(MSS), 1 => 1..2 * MSS], 1..12),
         acked in 0..150u64,
         at in 0..1500u64,
@@ -177,8 +179,8 @@ proptest! {
         prop_assert_eq!(b.index_of(at), b.segments.partition_point(|s| s.end() <= at));
     }
 
-    /// The running sums equal a recount after any operation, and an acknowledgment of
-    /// what nothing happened to is the same as by the way that looks at each segment.
+    /// The running sums equal a recount after any operation. `acknowledge` gives the same result as
+    /// `acknowledge_any`, which visits each segment.
     #[test]
     fn sums_match_the_records(ops in proptest::collection::vec(op(), 1..200)) {
         let mut boards = [Scoreboard::default(), Scoreboard::default()];
@@ -193,7 +195,7 @@ proptest! {
                         acked.push(if looks == 1 { b.acknowledge_any(to) } else { b.acknowledge(to) });
                     }
                     Op::Sack(l, n) => { b.sack(b.una() + l, b.una() + l + n); }
-                    Op::Judge => { b.judge(3, 100); }
+                    Op::MarkLost => { b.mark_lost(3, 100); }
                     Op::Split(mss) => { b.split(mss); }
                     Op::LoseAll => b.lose_all(),
                     Op::LoseNone => b.lose_none(),
@@ -216,10 +218,10 @@ proptest! {
     }
 }
 
-/// Karn: no sample comes from what counts as sent twice, and one from what left
-/// after it.
+/// No RTT sample comes from a segment that counts as sent twice; later segments give samples
+/// (Karn).
 #[test]
-fn what_is_distrusted_gives_no_sample() {
+fn distrusted_segment_gives_no_rtt_sample() {
     let mut b = board(3);
     b.distrust(200);
     assert_eq!(b.acknowledge(100).sample_from, None);
@@ -227,50 +229,50 @@ fn what_is_distrusted_gives_no_sample() {
     assert_eq!(b.acknowledge(300).sample_from, Some(Instant::from_nanos(2)));
 }
 
-/// SACKed ranges that touch are one range: three ranges above a hole mean a loss
-/// (RFC 6675, IsLost), and not three segments in a row.
+/// Adjacent SACKed ranges are one range. A loss needs three ranges above a hole (RFC 6675, IsLost),
+/// not three segments in a row.
 #[test]
-fn ranges_that_touch_are_one() {
+fn adjacent_sacked_ranges_merge() {
     let mut b = board(10);
     for left in [100, 200, 300] {
         assert_eq!(b.sack(left, left + 100), 100);
     }
-    assert!(!b.judge(3, 10 * u64::from(MSS)));
+    assert!(!b.mark_lost(3, 10 * u64::from(MSS)));
     b.check();
 }
 
 /// A block that closes the gaps between ranges leaves one range.
 #[test]
-fn a_block_that_bridges_ranges_is_one_range() {
+fn sack_block_over_a_gap_merges_ranges() {
     let mut b = board(10);
     b.sack(100, 200);
     b.sack(300, 400);
     b.sack(500, 600);
     b.sack(700, 800);
     assert_eq!(b.sack(300, 600), 100);
-    // 300 bytes above the hole at 200, 400 above the one at 0.
-    assert!(!b.judge(4, 2 * u64::from(MSS)));
+    // 300 SACKed bytes lie above the hole at 200, and 400 above the hole at 0.
+    assert!(!b.mark_lost(4, 2 * u64::from(MSS)));
     assert_eq!(b.sack(600, 700), 100);
-    assert!(b.judge(3, 2 * u64::from(MSS)));
+    assert!(b.mark_lost(3, 2 * u64::from(MSS)));
     assert_eq!(b.pipe(), 1000 - 600 - 200);
     b.check();
 }
 
-/// An ACK that ends inside what was SACKed (a peer that dropped it again) leaves
-/// no hole in front of that.
+/// A peer that reneged may acknowledge data only up to a SACKed segment. That segment is then
+/// first, and is not lost.
 #[test]
-fn what_was_sacked_at_the_front_is_not_lost() {
+fn sacked_front_is_not_lost() {
     let mut b = board(10);
     b.sack(100, 500);
     b.acknowledge(100);
-    assert!(!b.judge(3, u64::from(MSS)));
+    assert!(!b.mark_lost(3, u64::from(MSS)));
     assert_eq!(b.pipe(), 900 - 400);
 }
 
-/// `NextSeg`, rule (3): holes below the highest SACKed byte, each once, though they
-/// are not lost yet.
+/// `NextSeg`, rule (3), returns each hole below the highest SACKed byte once, even if the hole is
+/// not lost yet.
 #[test]
-fn holes_go_in_order_up_to_the_highest_sacked_byte() {
+fn next_hole_returns_holes_in_order_below_highest_sack() {
     let mut b = board(6);
     b.acknowledge(100);
     b.sack(200, 300);
@@ -284,10 +286,9 @@ fn holes_go_in_order_up_to_the_highest_sacked_byte() {
     b.check();
 }
 
-/// A segment that was sent again gives no round trip, whichever copy was SACKed or acknowledged
-/// (Karn).
+/// A retransmitted segment gives no RTT, whichever copy was SACKed or acknowledged (Karn).
 #[test]
-fn rate_samples_have_a_round_trip_of_what_was_sent_once() {
+fn rate_sample_rtt_excludes_retransmitted_segments() {
     let at = |n| Instant::from_nanos(n);
     let mut b = Scoreboard {
         rate: Some(Box::default()),

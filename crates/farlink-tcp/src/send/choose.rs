@@ -35,13 +35,13 @@ impl Sender {
         }
     }
 
-    /// Returns the last time at which a segment was sent or the retransmission timer restarted.
+    /// Returns the later of the last send time and the last restart of the retransmission timer.
     pub(crate) fn quiet_since(&self) -> Instant {
         self.last_sent.max(self.flight.timer_restarted)
     }
 
     /// Returns whether everything is sent and acknowledged and no probe is due, as at the receiving
-    /// end. [`Self::choose`] would find the same after many checks.
+    /// end. [`Self::choose`] would come to the same result after more checks.
     #[inline]
     pub(super) fn only_receives(&self, now: Instant) -> bool {
         let max = self.flight.board.max();
@@ -105,7 +105,7 @@ impl Sender {
         if let Some(choice) = self.frto_choice() {
             return choice;
         }
-        // Before the first SACK or loss this is one comparison.
+        // Before the first SACK or loss, `next_lost` costs one comparison.
         if let Some((i, sent)) = self.flight.board.next_lost() {
             if i > 0 && self.flight.board.una() == 0 {
                 return Err(BlockedOn::Idle); // before the handshake only the SYN goes again
@@ -163,7 +163,7 @@ impl Sender {
         }
     }
 
-    /// Chooses data before the end of the handshake. The FIN must wait for that end.
+    /// Chooses data before the end of the handshake. The FIN is not sent before that end.
     #[cold]
     #[inline(never)]
     fn choose_early(&mut self, now: Instant) -> Result<Choice, BlockedOn> {
@@ -227,14 +227,15 @@ impl Sender {
         }
     }
 
-    /// Returns a piece of up to `len` bytes never sent before, the FIN with the last.
+    /// Returns a chunk of up to `len` bytes that were never sent, with the FIN if the chunk ends
+    /// the stream.
     pub(super) fn fresh(&self, len: u32, probe: bool) -> Option<Chunk> {
         let start = self.flight.board.max();
         let len = if probe {
             let unsent = self.buffer.end().saturating_sub(start);
             let usable = self.flight.believed_edge().saturating_sub(start);
-            // Zero window: one byte. A small one: what it takes, in spite of
-            // silly-window avoidance, whose override this is.
+            // With a zero window the probe has one byte. With a small window it has as many bytes
+            // as fit: the override of silly-window avoidance.
             unsent.min(usable.clamp(1, u64::from(self.flight.mss))) as u32
         } else {
             len
@@ -249,7 +250,7 @@ impl Sender {
         })
     }
 
-    /// Returns the piece that a record stands for.
+    /// Returns the chunk that retransmits the scoreboard record `sent`.
     pub(super) fn again(&self, sent: Sent) -> Chunk {
         let fin = self.buffer.fin().is_some_and(|fin| sent.end() > fin);
         let syn = sent.start == 0;

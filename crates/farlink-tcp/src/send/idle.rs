@@ -5,12 +5,12 @@ use crate::flight::{Flight, context};
 use crate::maybe::Maybe;
 use crate::time::{Instant, Interval};
 
-/// The restart after an idle time.
+/// State of the restart after an idle time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Idle {
-    /// The initial window, if there is a restart.
+    /// Initial window in bytes; `None` if the window is not restarted.
     window: Maybe<u64>,
-    /// Last send time before the pause that was handled last.
+    /// Time of the last transmission before the latest pause for which the window was restarted.
     handled: Maybe<Instant>,
 }
 
@@ -22,8 +22,8 @@ impl Idle {
             handled: Maybe::NONE,
         }
     }
-    /// Restarts the window when new data is about to leave with nothing in flight. The last
-    /// departure was at `last_sent`.
+    /// Restarts the window when new data is about to be sent with nothing in flight. `last_sent` is
+    /// the time of the last transmission.
     pub(super) fn restart(&mut self, flight: &mut Flight, now: Instant, last_sent: Instant) {
         let (idle, rto) = (now.since(last_sent), flight.rtt.rto());
         let Some(initial) = self.window.get().filter(|_| idle > rto) else {
@@ -34,7 +34,7 @@ impl Idle {
             flight.cc.on_idle(&cx, initial);
             return;
         }
-        // Only once for each pause, although this is called repeatedly.
+        // Restarts once per pause, although several calls come in one pause.
         let pause = Maybe::some(last_sent);
         if std::mem::replace(&mut self.handled, pause) == pause {
             return;
@@ -47,8 +47,8 @@ impl Idle {
     }
 }
 
-/// Returns a window of `segments` after an idle time of more than `rto`: halved for each RTO, but
-/// not below `least` (Linux: `tcp_cwnd_restart`).
+/// Returns the window in segments after an idle time of more than `rto`: `segments` halved for each
+/// RTO, but at least `least` (Linux: `tcp_cwnd_restart`).
 fn decayed(mut segments: u64, mut idle: Interval, rto: Interval, least: u64) -> u64 {
     let rto = rto.max(Interval::from_nanos(1));
     while idle > rto && segments > least {

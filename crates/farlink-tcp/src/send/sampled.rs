@@ -31,7 +31,7 @@ impl Sender {
         rtt
     }
 
-    /// Processes an ACK that acknowledges nothing new but SACKs data.
+    /// Processes an ACK that SACKs data but does not advance SND.UNA.
     #[inline]
     pub(crate) fn sacked_only(&mut self, now: Instant, recorder: &mut Recorder) {
         let Some(sent) = self.flight.board.first_sacked.get() else {

@@ -47,7 +47,7 @@ impl Sender {
             self.recovery.on_timeout(flight);
         }
         if handshake && self.early && flight.timeouts_in_row >= flight.config().window.lost_syns {
-            // RFC 5681, 3.1: one segment if the SYN-ACK was lost.
+            // RFC 5681, 3.1: the window is one segment if the SYN-ACK was lost.
             flight.cc.collapse(u64::from(flight.mss));
         }
         if reduces {
@@ -56,7 +56,8 @@ impl Sender {
             flight.cc.on_timeout(&cx, first);
             let modelled = flight.extras.rate.of(&*flight.cc).is_some();
             if self.recovery.rack().is_some() && modelled {
-                // tcp_input.c: `tcp_enter_loss`. A model's window has room for the pipe.
+                // Linux, `tcp_enter_loss`. The window of a model-based controller has room for the
+                // pipe.
                 flight
                     .cc
                     .collapse(flight.board.pipe() + u64::from(flight.mss));
@@ -65,7 +66,7 @@ impl Sender {
         flight.timeouts_in_row
     }
 
-    /// Returns whether the segment that leaves is a window probe.
+    /// Returns whether the segment to be sent is a window probe.
     pub(crate) fn probing(&self) -> bool {
         self.probes_in_row > 0
     }

@@ -81,10 +81,10 @@ pub(crate) fn attack(seed: u64, row: usize, state: State) -> u64 {
                 sent += 1;
             }
         }
-        victim.settle();
+        victim.poll_until_idle();
     }
     victim.connection.abort(victim.now);
-    victim.settle();
+    victim.poll_until_idle();
     assert_eq!(victim.connection.state(), State::Closed);
     assert_eq!(
         victim.connection.next_timeout(),
@@ -135,12 +135,12 @@ impl Victim {
             }),
             ..farlink_tcp::RareOptions::NONE
         });
-        self.settle();
+        self.poll_until_idle();
         match state {
             State::Listen | State::SynSent => return,
             State::Closed => return self.connection.abort(self.now),
-            State::SynReceived => return self.hear(Flags::SYN, 0, 0, syn),
-            _ => self.hear(Flags::SYN.with(Flags::ACK), 0, 1, syn),
+            State::SynReceived => return self.deliver(Flags::SYN, 0, 0, syn),
+            _ => self.deliver(Flags::SYN.with(Flags::ACK), 0, 1, syn),
         }
         self.now += Interval::from_millis(50);
         let plain = Options::default;
@@ -148,26 +148,26 @@ impl Victim {
             State::FinWait1 | State::FinWait2 | State::Closing | State::TimeWait => {
                 self.connection.shutdown(self.now);
             }
-            State::CloseWait | State::LastAck => self.hear(fin, 1, 1, plain()),
+            State::CloseWait | State::LastAck => self.deliver(fin, 1, 1, plain()),
             _ => {
                 self.write(5_000); // some of it in flight
             }
         }
-        self.settle();
+        self.poll_until_idle();
         match state {
-            State::FinWait2 => self.hear(Flags::ACK, 1, 2, plain()),
-            State::Closing => self.hear(fin, 1, 1, plain()),
-            State::TimeWait => self.hear(fin, 1, 2, plain()),
+            State::FinWait2 => self.deliver(Flags::ACK, 1, 2, plain()),
+            State::Closing => self.deliver(fin, 1, 1, plain()),
+            State::TimeWait => self.deliver(fin, 1, 2, plain()),
             State::LastAck => {
                 self.connection.shutdown(self.now);
-                self.settle();
+                self.poll_until_idle();
             }
             _ => {}
         }
     }
 
     /// Delivers a valid segment of the peer.
-    fn hear(&mut self, flags: Flags, seq: Offset, ack: Offset, options: Options) {
+    fn deliver(&mut self, flags: Flags, seq: Offset, ack: Offset, options: Options) {
         let segment = Segment {
             src_port: 2,
             dst_port: 1,
@@ -182,7 +182,7 @@ impl Victim {
             body: Body::EMPTY,
         };
         self.connection.on_segment(self.now, &segment);
-        self.settle();
+        self.poll_until_idle();
     }
 
     fn write(&mut self, len: u64) {
@@ -300,7 +300,7 @@ impl Victim {
     }
 
     /// Sends and reads everything that the connection has now, and checks it.
-    fn settle(&mut self) {
+    fn poll_until_idle(&mut self) {
         for round in 0.. {
             assert!(round < MOST_AT_ONCE, "time-outs for ever");
             let mut segments = 0;

@@ -132,7 +132,7 @@ impl Session<'_> {
             self.now = at;
             self.step();
         }
-        let outcome = self.judge();
+        let outcome = self.outcome();
         Report {
             outcome,
             faults: self.faults,
@@ -223,7 +223,7 @@ impl Session<'_> {
             let chain = if bare(&segment) { chain } else { 0 };
             assert!(chain < LONGEST_CHAIN, "ACKs answer ACKs: {:#?}", self.ends);
             self.faults += u64::from(fate != Fate::Fine);
-            self.tell(1 - side, fate, &segment);
+            self.report_fault(1 - side, fate, &segment);
             for (delay, copy) in self.path.arrivals(&mut self.chance, fate, segment) {
                 self.schedule(self.now + delay, 1 - side, What::Arrival(copy, chain));
             }
@@ -234,7 +234,7 @@ impl Session<'_> {
 
     /// Passes on what is known of a segment that does not arrive as it was sent, and what a base
     /// station reports.
-    fn tell(&mut self, side: usize, fate: Fate, segment: &Segment) {
+    fn report_fault(&mut self, side: usize, fate: Fate, segment: &Segment) {
         let at = self.now + Interval::from_millis(self.path.delay_ms);
         match fate {
             Fate::Corrupt => {
@@ -261,7 +261,7 @@ impl Session<'_> {
     }
 
     /// Returns the outcome of a session without pending events; both connections must have ended.
-    fn judge(&mut self) -> Outcome {
+    fn outcome(&mut self) -> Outcome {
         for end in &mut self.ends {
             end.read(usize::MAX);
         }

@@ -5,11 +5,11 @@ use super::packet::Packet;
 use super::{Check, Failure, Line, Relation, Script, Step, Time};
 use farlink_tcp::{Config, Interval, IpVersion, LossCause};
 
-/// Initial sequence numbers unless chosen: any that are not zero.
+/// Default initial sequence numbers: any values but zero.
 const ISN: u32 = 10_000;
 const PEER_ISN: u32 = 4_000_000_000;
 
-/// Reads the text of a script.
+/// Parses the text of a script.
 pub(crate) fn parse(text: &str) -> Result<Script, Failure> {
     let mut script = Script {
         config: Config::default(),
@@ -117,7 +117,7 @@ fn timed(line: &str) -> Result<(Time, Step), String> {
     Ok((time, step))
 }
 
-/// `rtt TIME win N`.
+/// Parses `rtt TIME win N`.
 fn handshake(text: &str) -> Result<Step, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     match words.as_slice() {

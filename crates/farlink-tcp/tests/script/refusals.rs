@@ -1,8 +1,9 @@
-//! Scripts that must fail, and how: a runner that accepts anything proves nothing.
+//! Scripts that the runner must reject, with the expected messages. They prove that the runner does
+//! not accept everything.
 
 use super::{Failure, parse, run};
 
-/// Refused script, and what its message must contain.
+/// Script to reject, and the text that the message must contain.
 struct Refusal {
     name: &'static str,
     script: &'static str,
@@ -133,8 +134,8 @@ const REFUSALS: &[Refusal] = &[
     },
 ];
 
-/// Name and result of each: an error when the runner accepted the script or
-/// said something else.
+/// Returns name and result of each script: an error if the runner accepted the script or gave
+/// another message.
 pub(crate) fn refusals() -> impl Iterator<Item = (String, Result<(), String>)> {
     REFUSALS.iter().map(|refusal| {
         let result = match parse(refusal.script).and_then(|script| run(&script)) {

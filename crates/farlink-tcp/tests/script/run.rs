@@ -24,7 +24,7 @@ const MOST_TIMEOUTS_AT_ONCE: u32 = 100;
 /// The peer's clock in its SYN when `handshake` plays it.
 const PEER_TIMESTAMP: u32 = 1000;
 
-/// Plays the script; the first line that does not hold is the failure.
+/// Plays the script. The error names the first line of the script that does not hold.
 pub(crate) fn run(script: &Script) -> Result<(), Failure> {
     let mut player = Player {
         script,
@@ -54,7 +54,7 @@ struct Player<'a> {
     script: &'a Script,
     now: Instant,
     connection: Option<Connection>,
-    /// Packets that left and that no line has expected yet.
+    /// Sent packets that no line of the script has expected yet.
     left: VecDeque<(Instant, Segment)>,
     /// Packets so far in the notation of scripts.
     log: Vec<String>,
@@ -71,9 +71,9 @@ impl Player<'_> {
         }
         match &line.step {
             Step::Expect(packet) => return self.expect(packet, at),
-            // What is looked at is what is there once everything due has happened.
+            // Assertions are checked after all events that are due at `at`.
             Step::Assert(_) | Step::Event(_) => self.advance(at, |due, at| due <= at)?,
-            // What is done comes before a time-out at the same instant.
+            // Actions of a script come before time-outs at the same time.
             _ => self.advance(at, |due, at| due < at)?,
         }
         self.nothing_left()?;
@@ -153,7 +153,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Lets time pass to `at`, with all time-outs that are due.
+    /// Moves the clock to `at` and fires all time-outs that are due.
     fn advance(&mut self, at: Instant, due: fn(Instant, Instant) -> bool) -> Result<(), String> {
         let mut at_once = 0;
         while let Some(timeout) = self.due(at, due) {
@@ -170,7 +170,8 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Lets time pass until this packet leaves, which has to be at `at`.
+    /// Moves the clock until `packet` is sent, which must be at `at`, within the script's
+    /// tolerance.
     fn expect(&mut self, packet: &Packet, at: Instant) -> Result<(), String> {
         let latest = at + self.script.tolerance;
         while self.left.is_empty()
@@ -220,7 +221,7 @@ impl Player<'_> {
         self.transmit();
     }
 
-    /// Collects what leaves now.
+    /// Collects the packets that the connection sends now.
     fn transmit(&mut self) {
         let numbering = self.ours();
         let Some(connection) = &mut self.connection else {
@@ -368,14 +369,14 @@ impl Player<'_> {
             .ok_or_else(|| "there is no connection yet".into())
     }
 
-    /// Returns our timestamp clock at the start.
+    /// Returns our timestamp clock at time zero.
     fn clock(&self) -> u32 {
         self.connection
             .as_ref()
             .map_or(0, Connection::timestamp_offset)
     }
 
-    /// Returns the numbering of packets that leave.
+    /// Returns the numbering of sent packets.
     fn ours(&self) -> Numbering {
         Numbering {
             sender: Seq(self.script.isn),
@@ -385,7 +386,7 @@ impl Player<'_> {
         }
     }
 
-    /// Returns the numbering of packets that arrive.
+    /// Returns the numbering of received packets.
     fn theirs(&self) -> Numbering {
         Numbering {
             sender: Seq(self.script.peer_isn),
@@ -408,8 +409,8 @@ fn equal(what: &str, expected: u64, got: u64) -> Result<(), String> {
     }
 }
 
-/// A state's name without its punctuation: `SYN-SENT`, `SynSent` and
-/// `SYN_SENT` are one.
+/// Returns a state's name without punctuation, so that `SYN-SENT`, `SynSent` and `SYN_SENT` are
+/// equal.
 fn plain(name: &str) -> String {
     name.chars()
         .filter(char::is_ascii_alphanumeric)

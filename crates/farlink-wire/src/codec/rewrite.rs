@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_the_rest_stays() {
+    fn rewrite_changes_only_the_given_fields() {
         for (ip, ident) in [(Ip::default(), 9), (Ip::V6, 0)] {
             let mut raw = raw(segment(), ip);
             let label = raw.bytes()[..4].to_vec();
@@ -130,14 +130,14 @@ mod tests {
     }
 
     #[test]
-    fn unknown_options_stay_and_what_has_no_room_changes_nothing() {
+    fn rewrite_keeps_unknown_options_and_fails_without_room() {
         let unknown = [30, 12, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
         let mut raw = raw(segment(), Ip::default());
         let mut bytes = raw.bytes().to_vec();
         bytes.splice(40..40, unknown);
         bytes[3] += 12;
         bytes[32] += 0x30;
-        let mut raw_with = Raw::mended(bytes);
+        let mut raw_with = Raw::with_checksum(bytes);
         let header = raw_with.bytes()[..64].to_vec();
         raw_with.replace_headers((64, 20), &header); // for the checksum of TCP
         let mut wanted = segment();

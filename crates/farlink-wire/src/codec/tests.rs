@@ -118,14 +118,15 @@ fn packet() -> impl Strategy<Value = Packet> {
         )
 }
 
-/// A packet whose options fit.
+/// Packets whose options fit into the header.
 fn fitting() -> impl Strategy<Value = Packet> {
     packet().prop_filter("too many options", |packet| {
         segment_of(packet).options.wire_len() <= MAX_OPTIONS_LEN
     })
 }
 
-/// Returns the result of `decode` for a body of which only the length is known.
+/// Returns `segment` as `decode` returns it: a body of which only the length is known becomes
+/// zeros.
 fn with_zeros(segment: &Segment) -> Segment {
     let mut segment = segment.clone();
     if segment.body.bytes().is_none() && !segment.body.is_empty() {
@@ -149,7 +150,7 @@ fn bytes_of(packet: &Packet) -> Vec<u8> {
     encode(packet, Addresses::of(packet)).unwrap()
 }
 
-/// A SYN and its bytes, to break.
+/// Returns a SYN and its bytes, for tests that corrupt it.
 fn syn() -> (Packet, Vec<u8>) {
     let packet = Packet {
         flow: FlowId(0),
@@ -175,7 +176,7 @@ fn syn() -> (Packet, Vec<u8>) {
     (packet, bytes)
 }
 
-/// Puts both checksums right again after a change.
+/// Recomputes both checksums after a change.
 fn mend(bytes: &mut [u8]) {
     bytes[10..12].fill(0);
     let sum = Sum16BitWords::new()
@@ -195,7 +196,7 @@ fn mend(bytes: &mut [u8]) {
 }
 
 proptest! {
-    /// The length is the modelled one, and nothing is lost on the way.
+    /// The encoded length is the modelled length, and decoding returns the same packet.
     #[test]
     fn decode_inverts_encode(packet in fitting()) {
         let bytes = bytes_of(&packet);
@@ -207,9 +208,10 @@ proptest! {
         prop_assert_eq!(ip, IpFields { addresses, ident, ttl: packet.ttl });
     }
 
-    /// Padding behind the datagram changes nothing; a prefix is a prefix.
+    /// Padding behind the datagram changes nothing, and a truncated encoding is a prefix of the
+    /// whole.
     #[test]
-    fn what_is_behind_does_not_count(packet in fitting(), max in 0u32..200) {
+    fn padding_behind_the_datagram_is_ignored(packet in fitting(), max in 0u32..200) {
         let whole = bytes_of(&packet);
         let mut padded = whole.clone();
         padded.extend_from_slice(&[0xa5; 9]);
@@ -220,7 +222,7 @@ proptest! {
         prop_assert_eq!(&prefix[3..], &whole[..end]);
     }
 
-    /// Every combination that exceeds the header is refused, no other.
+    /// Encoding refuses exactly the combinations of options that exceed 40 bytes.
     #[test]
     fn options_end_at_forty_bytes(packet in packet()) {
         let len = segment_of(&packet).options.wire_len();
@@ -232,8 +234,8 @@ proptest! {
         }
     }
 
-    /// Any one flipped bit is noticed, and so is the mark; IPv6 checks neither its class
-    /// of traffic, its label nor its hops.
+    /// Decoding detects any single flipped bit, and a packet that is marked corrupt. IPv6 does not
+    /// protect traffic class, flow label and hop limit.
     #[test]
     fn changed_bits_are_noticed(mut packet in fitting(), bit: prop::sample::Index) {
         let mut bytes = bytes_of(&packet);
@@ -245,7 +247,7 @@ proptest! {
         prop_assert_eq!(decode(&bytes_of(&packet)), Err(WireError::TcpChecksum));
     }
 
-    /// Nothing makes it panic, with right checksums or without.
+    /// Decoding random bytes never panics, with or without right checksums.
     #[test]
     fn garbage_is_refused_or_read(
         packet in fitting(),
@@ -256,7 +258,7 @@ proptest! {
         let _ = decode(&noise);
         let mut bytes = bytes_of(&packet);
         for (at, value) in changes {
-            // Behind the fixed parts, so that options and flags get their share.
+            // Changes bytes behind the fixed header fields, so that options and flags are covered.
             let at = 32 + at.index(bytes.len() - 32).min(48);
             bytes[at] = value;
         }
@@ -293,7 +295,7 @@ fn a_datagram_has_its_known_bytes() {
     assert_eq!(bytes.len() as u32, packet.ip_len());
     #[rustfmt::skip]
     let expected = [
-        // 0a00 0001 0a00 0002 0011 000a 0009 0007 000a ff00 sum to 1_1338.
+        // The 16-bit words 0a00 0001 0a00 0002 0011 000a 0009 0007 000a ff00 sum to 1_1338.
         0, 9, 0, 7, 0, 10, 0xec, 0xc6, 0xff, 0,
     ];
     assert_eq!(bytes[20..], expected);
@@ -308,7 +310,7 @@ fn the_ecn_field_ends_the_type_of_service() {
         packet.set_ecn(ecn);
         let bytes = bytes_of(&packet);
         assert_eq!(bytes[1], tos);
-        // RFC 1624: the checksum falls by what the field rises by.
+        // RFC 1624: the checksum falls by as much as the field rises.
         assert_eq!(bytes[10..12], (0x26c3 - u16::from(tos)).to_be_bytes());
     }
 }
@@ -328,16 +330,16 @@ fn lower_effort_begins_the_type_of_service() {
     segment_mut(&mut packet).priority = Priority::Low;
     packet.set_ecn(Ecn::Ect0);
     let mut bytes = bytes_of(&packet);
-    // RFC 8622, 5: 000001, and then the two bits of ECN.
+    // RFC 8622, 5: codepoint 000001, followed by the two bits of ECN.
     assert_eq!(bytes[1], 0b0000_0110);
-    // Every other codepoint is a class that this program does not have.
+    // All other codepoints mean a class that farlink does not model.
     bytes[1] = 0b1011_1010;
     mend(&mut bytes);
     assert_eq!(decode(&bytes).unwrap().1.priority, Priority::Normal);
 }
 
 #[test]
-fn unknown_options_are_skipped_and_the_end_ends() {
+fn unknown_options_are_skipped_until_end_of_list() {
     let (packet, mut bytes) = syn();
     // Four more bytes of options behind the MSS, wherever the length fits.
     let options: [&[u8]; 4] = [
@@ -358,7 +360,7 @@ fn unknown_options_are_skipped_and_the_end_ends() {
 }
 
 #[test]
-fn malformed_options_are_refused_with_kind_and_place() {
+fn malformed_option_error_has_kind_and_offset() {
     let (_, mut bytes) = syn();
     let options: [(&[u8; 4], u8, usize); 9] = [
         (&[2, 3, 5, 1], 2, 0),
@@ -379,7 +381,7 @@ fn malformed_options_are_refused_with_kind_and_place() {
 }
 
 #[test]
-fn what_is_no_segment_is_refused_with_the_reason() {
+fn invalid_segment_is_refused_with_the_reason() {
     let broken = |change: fn(&mut Vec<u8>), mended: bool| {
         let (_, mut bytes) = syn();
         change(&mut bytes);
@@ -429,7 +431,7 @@ fn nodes_have_addresses_of_their_own() {
 }
 
 #[test]
-fn fragments_put_together_are_the_datagram() {
+fn reassembled_fragments_equal_the_datagram() {
     use crate::fragment::{Mtu, Piece};
     let mut packet = Packet {
         flow: FlowId(0),

@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Headers of a packet, field by field.
+/// Header fields of a packet.
 #[derive(Clone, Debug)]
 struct Fields {
     port: u16,
@@ -66,7 +66,7 @@ impl Fields {
         out
     }
 
-    /// The next packet of one-way data, as a sender would make it.
+    /// Advances to the next packet of a one-way data stream.
     fn next(&mut self) {
         self.seq = self.seq.wrapping_add(self.data);
         self.ident = self.ident.wrapping_add(1);
@@ -74,7 +74,7 @@ impl Fields {
     }
 }
 
-/// Both ends of a line.
+/// Compressor and decompressor of a line.
 struct Ends {
     from: Compressor,
     to: Decompressor,
@@ -110,7 +110,7 @@ impl Ends {
         }
     }
 
-    /// Over the line without loss.
+    /// Sends a header over the line without loss, and checks the result. Returns its form.
     fn cross(&mut self, fields: &Fields) -> Form {
         let form = self.send(fields);
         assert_eq!(
@@ -121,7 +121,7 @@ impl Ends {
         form
     }
 
-    /// The bytes of a header that is compressed.
+    /// Sends a header that must be compressed. Returns the compressed bytes.
     fn compressed(&mut self, fields: &Fields) -> Vec<u8> {
         match self.cross(fields) {
             Form::Compressed(bytes) => bytes.to_vec(),
@@ -130,22 +130,22 @@ impl Ends {
     }
 }
 
-/// A line that has seen the first packet, and that packet.
+/// Returns a line over which the first packet was sent, and that packet.
 fn begun() -> (Ends, Fields) {
     let mut ends = Ends::new(Config::default());
     assert_eq!(ends.cross(&START), Form::Uncompressed(0));
     (ends, START)
 }
 
-/// RFC 1144, 3.2.2: a mask, the checksum, and the fields that changed. Each line:
-/// what changes in the packet after the first, and all bytes of its header.
+/// RFC 1144, 3.2.2: mask, checksum, and the fields that changed. Each row has a change of the
+/// second packet, and all bytes of its compressed header.
 #[test]
-fn headers_have_the_bytes_of_the_standard() {
+fn compressed_headers_match_rfc1144() {
     type Change = fn(&mut Fields);
     let cases: &[(Change, &[u8])] = &[
-        // One-way data: three bytes.
+        // One-way data takes three bytes.
         (|f| f.seq = f.seq.wrapping_add(512), &[0x0f, 0xab, 0xcd]),
-        // Echoed typing: acknowledgment and sequence number by the data before.
+        // Echoed typing: ACK and sequence number both advance by the length of the data before.
         (
             |f| {
                 f.seq = f.seq.wrapping_add(512);
@@ -154,15 +154,15 @@ fn headers_have_the_bytes_of_the_standard() {
             },
             &[0x1b, 0xab, 0xcd],
         ),
-        // Acknowledgments: of up to 255 bytes one more, beyond three.
+        // An ACK that advances by up to 255 takes one more byte, by more than 255 three.
         (|f| f.ack += 255, &[0x04, 0xab, 0xcd, 255]),
         (|f| f.ack += 256, &[0x04, 0xab, 0xcd, 0, 1, 0]),
         (|f| f.ack += 0xffff, &[0x04, 0xab, 0xcd, 0, 255, 255]),
-        // Sequence number on by other than the data before.
+        // The sequence number advances by less than the length of the data before.
         (|f| f.seq = f.seq.wrapping_add(2), &[0x08, 0xab, 0xcd, 2]),
-        // A window that shrinks goes round.
+        // The difference of a shrinking window is modulo 2^16.
         (|f| f.window -= 1, &[0x02, 0xab, 0xcd, 0, 255, 255]),
-        // In the order urgent pointer, window, acknowledgment, sequence number,
+        // The order of differences: urgent pointer, window, acknowledgment, sequence number,
         // identification.
         (
             |f| {
@@ -180,7 +180,7 @@ fn headers_have_the_bytes_of_the_standard() {
             },
             &[0x05, 0xab, 0xcd, 0, 0, 0, 1],
         ),
-        // The most that there is: 15, and a byte for the connection.
+        // The longest compressed header: 15 bytes, and one for the connection number.
         (
             |f| {
                 f.flags = 0x30;
@@ -201,10 +201,10 @@ fn headers_have_the_bytes_of_the_standard() {
     }
 }
 
-/// Packets of two alternating connections each name their connection; so does every packet where
-/// the number may not be omitted. The longest header has 16 bytes.
+/// Packets of two alternating connections all carry their connection number, and so does every
+/// packet if the number may not be omitted. The longest header has 16 bytes.
 #[test]
-fn the_number_of_the_connection_goes_when_it_changes() {
+fn connection_number_is_sent_when_it_changes() {
     let (mut ends, mut a) = begun();
     let mut b = Fields {
         port: 1025,
@@ -238,10 +238,11 @@ fn the_number_of_the_connection_goes_when_it_changes() {
     assert_eq!(named.compressed(&c).len(), MOST_COMPRESSED);
 }
 
-/// RFC 1144, 3.2.3: SYN, FIN, RST and what acknowledges nothing is of no interest;
-/// what the mask has no bit for goes whole, as does what went back or changed nothing.
+/// RFC 1144, 3.2.3: packets with SYN, FIN or RST, or without ACK, are not compressed. A change that
+/// the mask has no bit for is sent uncompressed, and so is a field that went back or a packet
+/// without any change.
 #[test]
-fn what_differences_cannot_say_goes_whole() {
+fn inexpressible_change_is_sent_uncompressed() {
     type Change = fn(&mut Fields);
     let plain: &[Change] = &[
         |f| f.flags = 0x12,
@@ -267,7 +268,7 @@ fn what_differences_cannot_say_goes_whole() {
         |f| f.urgent = 1,
         |f| f.options = vec![1; 12],
         |f| f.ip_options = vec![1; 4],
-        // By chance the bits of the special cases.
+        // Changes that happen to give the bits of the special cases.
         |f| {
             f.flags = 0x30;
             f.window += 1;
@@ -285,7 +286,7 @@ fn what_differences_cannot_say_goes_whole() {
         fields.ident += 1;
         change(&mut fields);
         assert_eq!(ends.cross(&fields), Form::Uncompressed(0), "{number}");
-        // And it is what the next one is told from.
+        // The next header is compressed relative to this one.
         fields.next();
         if fields.flags == 0x10 {
             assert_eq!(ends.compressed(&fields).len(), 3, "{number}");
@@ -305,9 +306,9 @@ fn what_differences_cannot_say_goes_whole() {
     );
 }
 
-/// Data right behind an acknowledgment changes nothing and is no repetition.
+/// Data right behind an ACK changes no field, but is no retransmission.
 #[test]
-fn the_first_data_after_an_acknowledgment_is_compressed() {
+fn first_data_after_an_ack_is_compressed() {
     let mut ends = Ends::new(Config::default());
     let mut fields = Fields { data: 0, ..START };
     ends.cross(&fields);
@@ -318,8 +319,7 @@ fn the_first_data_after_an_acknowledgment_is_compressed() {
     assert_eq!(ends.cross(&fields), Form::Uncompressed(0), "sent again");
 }
 
-/// ECN's flags have no bit in the mask: what the far end makes of them is out of
-/// date, and the checksum fails.
+/// The mask has no bit for ECN's flags. The receiver reuses old flags, and the TCP checksum fails.
 #[test]
 fn flags_of_ecn_are_not_carried() {
     let (mut ends, mut fields) = begun();
@@ -332,7 +332,7 @@ fn flags_of_ecn_are_not_carried() {
 }
 
 #[test]
-fn the_connection_that_rested_longest_gives_way() {
+fn least_recently_used_slot_is_replaced() {
     let mut ends = Ends::new(Config {
         slots: 3,
         ..Config::default()
@@ -350,10 +350,10 @@ fn the_connection_that_rested_longest_gives_way() {
     assert_eq!(ends.cross(&all[1]), Form::Uncompressed(0));
 }
 
-/// Packets behind a lost one are wrong by the lost differences, until the sender goes back, which
-/// no difference can express.
+/// After a lost packet the decompressed headers are wrong by its differences. The sender's
+/// retransmission goes back, and is therefore sent uncompressed.
 #[test]
-fn a_loss_spoils_all_that_follows_until_something_goes_whole() {
+fn loss_corrupts_headers_until_an_uncompressed_packet() {
     let (mut ends, mut fields) = begun();
     for _ in 0..3 {
         fields.next();
@@ -372,7 +372,7 @@ fn a_loss_spoils_all_that_follows_until_something_goes_whole() {
         assert_eq!(fields.ident - half(&made, 4), 1);
         assert_ne!(header_sum(&made), header_sum(&fields.bytes()));
     }
-    // A retransmission, and what comes after it.
+    // A retransmission, and the packet after it.
     let ident = fields.ident;
     fields = lost;
     fields.next();
@@ -384,9 +384,9 @@ fn a_loss_spoils_all_that_follows_until_something_goes_whole() {
     }
 }
 
-/// RFC 1144, 4.1: after a damaged frame only what names its connection is believed.
+/// RFC 1144, 4.1: after a damaged frame only packets with a connection number are accepted.
 #[test]
-fn nothing_is_believed_after_an_error_until_a_connection_is_named() {
+fn packets_are_discarded_after_an_error_until_a_connection_number() {
     let (mut ends, mut a) = begun();
     let mut b = Fields {
         port: 1025,
@@ -407,7 +407,7 @@ fn nothing_is_believed_after_an_error_until_a_connection_is_named() {
 }
 
 #[test]
-fn what_nothing_is_known_of_is_thrown_away() {
+fn packet_of_unknown_connection_is_discarded() {
     let mut to = Decompressor::new(Config::default());
     assert_eq!(to.compressed(&[0x0f, 1, 2], 0), Err(Discarded::Tossed));
     for bytes in [&[0x4f, 0, 1, 2][..], &[0x4f, 16, 1, 2], &[0x4f], &[]] {
@@ -426,7 +426,7 @@ fn what_nothing_is_known_of_is_thrown_away() {
 }
 
 #[test]
-fn only_whole_segments_have_headers_to_compress() {
+fn only_unfragmented_tcp_segments_are_compressible() {
     let whole = [START.bytes(), vec![0; 512]].concat();
     assert_eq!(header_len(&whole), Some(40));
     let changed = |at: usize, value: u8| {
@@ -443,7 +443,7 @@ fn only_whole_segments_have_headers_to_compress() {
     assert_eq!(header_len(&START.bytes()[..40]), Some(40));
 }
 
-/// Change from one packet to the next, such that all differences and forms occur.
+/// Change from one packet to the next; the steps together produce all differences and forms.
 #[derive(Clone, Debug)]
 struct Step {
     connection: u16,
@@ -501,7 +501,7 @@ impl Step {
         fields.window = fields.window.wrapping_add(self.window);
         fields.ident = fields.ident.wrapping_add(self.ident);
         fields.flags = self.flags;
-        // The flags of ECN change only with what goes whole.
+        // ECN flags change only in packets that are sent uncompressed.
         fields.urgent = if self.flags & 0x20 == 0 {
             0
         } else {
@@ -519,10 +519,10 @@ impl Step {
 }
 
 proptest! {
-    /// Without loss every header comes out as it went in, whatever goes over the
-    /// line, and none is longer than it was.
+    /// Without loss every header is decompressed to the original, and no compressed header is
+    /// longer than the original.
     #[test]
-    fn every_header_comes_out_as_it_went_in(
+    fn every_header_survives_a_lossless_line(
         steps in proptest::collection::vec(step(), 1..120),
         slots in 1..6_u16,
         compress_slot: bool,
@@ -538,15 +538,15 @@ proptest! {
         }
     }
 
-    /// With losses, whatever is lost: nothing panics, what goes whole is right, and
-    /// so is every compressed packet behind one of its connection that was right and
-    /// that nothing of that connection was lost behind.
+    /// With any losses nothing panics, and uncompressed headers are right. A compressed header is
+    /// right if the last header of its connection was right and nothing of that connection was lost
+    /// since.
     #[test]
-    fn what_goes_whole_sets_both_ends_right(
+    fn uncompressed_packet_resynchronises_both_ends(
         steps in proptest::collection::vec((step(), any::<bool>()), 1..120),
         slots in 1..6_u16,
     ) {
-        // Every packet names its connection, so that no other suffers.
+        // Every packet names its connection, so that a loss affects only its own connection.
         let mut ends = Ends::new(Config { slots, compress_slot: false });
         let mut all: Vec<Fields> = (0..5).map(|port| Fields { port, ..START }).collect();
         let mut right = [false; 5];
@@ -559,7 +559,8 @@ proptest! {
                 continue;
             }
             if *lost {
-                // Also that of the connection whose place it takes.
+                // A lost uncompressed header may have replaced any connection, so that all count as
+                // wrong.
                 if let Form::Uncompressed(_) = form {
                     right = [false; 5];
                 } else {
@@ -576,9 +577,9 @@ proptest! {
         }
     }
 
-    /// Nonsense is thrown away or made into some header, but never a panic.
+    /// Random bytes are discarded or decompressed to some header, but never cause a panic.
     #[test]
-    fn nonsense_does_not_break_the_far_end(
+    fn random_bytes_cause_no_panic(
         lines in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..20), 1..50),
         data in 0..70_000_u32,
     ) {

@@ -16,7 +16,8 @@ const SPECIAL: Flags = Flags::SYN
     .with(Flags::CWR);
 
 impl Connection {
-    /// Processes an expected segment. Returns false if the general way must process it.
+    /// Processes an expected segment. Returns false if the segment needs
+    /// [`Connection::process_segment`].
     #[inline(always)] // of each segment
     pub(in crate::connection) fn fast_on_segment(
         &mut self,

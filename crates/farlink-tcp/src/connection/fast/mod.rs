@@ -1,9 +1,9 @@
-//! Short ways of a connection, for speed alone.
+//! Fast paths of a connection, for speed alone.
 //!
 //! [`input`] equals [`Connection::process_segment`] for the segments that it recognises, and
-//! [`output`] equals [`Connection::transmit`] where it sends. `short_ways_end_where_the_general_ones_do`
-//! in `tests/faults.rs` plays sessions of every variant on both, and compares all segments, events
-//! and inner state to the bit.
+//! [`output`] equals [`Connection::transmit`] where it sends. `fast_paths_equal_the_general_paths`
+//! in `tests/faults.rs` runs sessions of every variant on both paths, and compares all segments,
+//! events and inner state to the bit.
 
 mod input;
 mod output;
@@ -17,8 +17,8 @@ impl Connection {
         self.tx.streams() && self.lifetime.is_none() && !self.general_only
     }
 
-    /// Sets `idle` if the sender had nothing to send, so that only the next in-order data may
-    /// arrive without changing that.
+    /// Sets `idle` if the sender had nothing to send. From then on only the next in-order data
+    /// leaves `idle` set.
     #[inline]
     pub(super) fn note_idle(&mut self) {
         self.idle = self.predicts

@@ -1,4 +1,4 @@
-//! Full segments of a stream, and the ACKs of an end that only receives.
+//! Fast path for full segments of a stream, and for the ACKs of an end that only receives.
 
 use crate::connection::{Connection, State};
 use crate::receive::AckNeed;
@@ -7,7 +7,7 @@ use crate::send::{BurstBudget, Streamed};
 use crate::time::Instant;
 
 impl Connection {
-    /// Sends the next full segment of a stream, or else the segment of [`Connection::transmit`].
+    /// Sends the next full segment of a stream. Falls back to [`Connection::transmit`].
     #[inline(always)] // of each segment that leaves
     pub(in crate::connection) fn fast_transmit(
         &mut self,

@@ -1,12 +1,12 @@
-//! Burst budget: the full segments that may leave at once.
+//! Burst budget: the bytes that may be sent at once in full segments.
 
-/// Full segments that may leave without another check, as long as nothing else happens to the
-/// connection.
+/// Budget of full segments that may be sent without another check, as long as no other event
+/// reaches the connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BurstBudget {
-    /// Bytes that wait and that the peer has room for.
+    /// Unsent bytes that fit into the peer's window.
     pub(super) unsent: u64,
-    /// Bytes that the congestion window has room for.
+    /// Free bytes of the congestion window.
     pub(super) room: u64,
 }
 

@@ -1,8 +1,8 @@
-//! Full segments of new data in the middle of a stream, which a bulk transfer sends: a short way for
-//! speed alone.
+//! Fast path for full segments of new data in the middle of a stream, of which a bulk transfer
+//! consists.
 //!
 //! The result equals that of [`Sender::next`], which needs many more checks.
-//! `short_ways_end_where_the_general_ones_do` in `tests/faults.rs` compares both to the bit.
+//! `fast_paths_equal_the_general_paths` in `tests/faults.rs` compares both to the bit.
 
 mod burst;
 
@@ -18,7 +18,7 @@ pub(crate) enum Streamed {
     Segment(Chunk),
     /// Nothing: a window is full.
     Full,
-    /// Unknown: the general way must decide.
+    /// The fast path does not apply: [`Sender::next`] must decide.
     Unknown,
 }
 
@@ -28,7 +28,7 @@ impl Sender {
         self.plain() && self.dummies.is_none() && !self.flight.extras.peer_window.is_some()
     }
 
-    /// Returns whether nothing is in flight or waits to be sent, as [`Self::next`] found.
+    /// Returns whether the last call of [`Self::next`] found nothing in flight and nothing to send.
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         self.blocked_on == BlockedOn::Idle
@@ -81,7 +81,7 @@ impl Sender {
         self.flight.time(end, now);
         self.last_sent = now;
         if !self.pace(now, &chunk) {
-            // The last segment carries the FIN and is left to the general way.
+            // The fast path leaves the last segment, which carries the FIN, to [`Self::next`].
             let unsent = self.buffer.end() - end - u64::from(self.buffer.fin().is_some());
             burst.unsent = unsent.min(usable - mss);
             burst.room = room - mss;
@@ -93,8 +93,8 @@ impl Sender {
     }
 
     /// Sends another full segment of a burst, or nothing if the congestion window is full. No other
-    /// call to the connection may have come since the burst began, because the conditions checked
-    /// by [`Self::fast_next`] are not checked again.
+    /// method of the connection may have been called since the burst began, because the conditions
+    /// checked by [`Self::fast_next`] are not checked again.
     #[inline(always)] // of each segment of a stream but the first that an ACK lets out
     pub(crate) fn fast_next_in_burst(&mut self, now: Instant, burst: &mut BurstBudget) -> Streamed {
         let mss = u64::from(self.flight.mss);

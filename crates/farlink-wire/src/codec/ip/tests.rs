@@ -159,7 +159,7 @@ fn a_datagram_and_a_packet_of_xtp_have_the_checksum_of_ipv6() {
 
 /// 3000 bytes of data in packets of up to 1280: multiples of 8 behind 48 bytes of headers.
 #[test]
-fn fragments_put_together_are_the_packet() {
+fn reassembled_fragments_equal_the_packet() {
     let body: Vec<u8> = (0..=255).cycle().take(3000).collect();
     let whole = packet(Payload::Udp(datagram(Body::of_bytes(&body))));
     let bytes = bytes_of(&whole);
@@ -205,7 +205,7 @@ fn fragments_put_together_are_the_packet() {
 }
 
 #[test]
-fn what_is_no_segment_of_ipv6_is_refused_with_the_reason() {
+fn invalid_ipv6_segment_is_refused_with_the_reason() {
     let good = bytes_of(&packet(Payload::Tcp(segment())));
     let broken = |change: fn(&mut Vec<u8>)| {
         let mut bytes = good.clone();
@@ -238,7 +238,7 @@ fn what_is_no_segment_of_ipv6_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_length_and_addresses_have_to_fit_the_header() {
+fn length_and_addresses_must_match_the_header() {
     let mut packet = packet(Payload::Tcp(segment()));
     let with = |packet: &mut Packet, len| {
         let Payload::Tcp(segment) = &mut packet.payload else {
