@@ -59,8 +59,8 @@ pub fn encode_prefix(
                 tcp[12] |= DUMMY;
             }
             let sum = ip::write_header(packet, addresses, IpNumber::TCP, out)?;
-            // Zeros add nothing to a ones' complement sum, so a body that is only a
-            // length need not exist to be summed.
+            // Zeros do not change a ones' complement sum, so that a body of which only the length
+            // is known needs no bytes.
             let body = segment.body.bytes().unwrap_or_default();
             let checksum = sum.add_slice(body).add_slice(&tcp).ones_complement();
             tcp[16..18].copy_from_slice(&checksum.to_ne_bytes());
@@ -80,7 +80,8 @@ pub fn encode_prefix(
                 checksum: 0,
             };
             let sum = sum.add_slice(body).add_slice(&udp.to_bytes());
-            // 0 stands for "no checksum" (RFC 768); its other form is sent.
+            // A checksum field of 0 means "no checksum" (RFC 768), so that a sum of 0 is sent as
+            // 0xffff.
             udp.checksum = match sum.ones_complement().to_be() {
                 0 => 0xffff,
                 sum => sum,
@@ -153,8 +154,8 @@ pub fn write_headers(packet: &mut Packet, header: &[u8]) {
     }
 }
 
-/// The reserved bit of the octet of the data offset that marks dummy segments and
-/// their ACKs: the first of the four that are left (RFC 9293, 3.1).
+/// Reserved bit of the data-offset octet that marks dummy segments and their ACKs: the highest of
+/// the four reserved bits (RFC 9293, 3.1).
 const DUMMY: u8 = 0x08;
 
 fn tcp_header(segment: &Segment) -> Result<TcpHeader, WireError> {
@@ -212,7 +213,7 @@ pub fn decode_damaged(bytes: &[u8]) -> Option<(IpFields, Segment)> {
         .and_then(|(fields, segment, whole)| (!whole).then_some((fields, segment)))
 }
 
-/// Reads the segment of a packet, with its body built by a function from the data, and whether its
+/// Reads the segment of a packet. `body` builds its body from the data. Also returns whether the
 /// TCP checksum is right.
 fn read(
     bytes: &[u8],

@@ -20,7 +20,7 @@ pub struct Mtu {
 /// A part of a datagram's payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece {
-    /// Bytes before it.
+    /// Offset of the part in the payload, in bytes.
     pub offset: u16,
     /// Length in bytes. The end of the fragment fits into the length field of a datagram.
     pub len: u16,
@@ -29,7 +29,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// Byte behind the last.
+    /// Returns the offset behind the last byte.
     const fn end(self) -> u32 {
         self.offset as u32 + self.len as u32
     }
@@ -92,7 +92,7 @@ pub enum Added {
 /// Received fragments of one datagram.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Reassembly {
-    /// In order, without overlaps.
+    /// Fragments in order, without overlaps.
     pieces: Vec<Piece>,
     bytes: u32,
 }
@@ -172,20 +172,20 @@ mod tests {
         Mtu { bytes, unit: 8 }
     }
 
-    /// A 1500-byte packet over MTU 576 takes 552 + 552 + 376 bytes of payload; what
-    /// fits goes as it is.
+    /// A 1500-byte packet over MTU 576 becomes 552 + 552 + 376 bytes of payload. A packet that fits
+    /// is not cut.
     #[test]
     fn lengths_are_those_of_the_standard() {
         assert_eq!(sizes(rfc791(576), 1500), [572, 572, 396]);
         assert_eq!(sizes(rfc791(576), 576), [576]);
         assert_eq!(sizes(rfc791(1500), 65_535).len(), 45); // 65,515 / 1480
-        // The last may be longer than a multiple of 8.
+        // The last fragment may have any length, also one that is no multiple of 8.
         assert_eq!(sizes(rfc791(575), 572 + 555 - 20), [572, 555]);
         assert_eq!(sizes(rfc791(68), 116), [68, 68]);
     }
 
-    /// A fragment that says it ends beyond the longest datagram is cut as any other: once
-    /// its parts were sought outside it.
+    /// A fragment that claims to end beyond the longest datagram is cut as any other. A former
+    /// version looked for its parts outside the datagram.
     #[test]
     fn fragment_ending_beyond_the_longest_datagram_is_cut() {
         let piece = Piece {
@@ -199,9 +199,8 @@ mod tests {
         assert_eq!(fields, expected);
     }
 
-    /// Wong 1998, 3.3: 532 bytes of TCP in five packets of up to 1024 bits; by the
-    /// standard they are six. Sums: 5056 bits there (its arithmetic), an
-    /// acknowledgment goes whole.
+    /// Wong 1998, 3.3: its rule cuts 532 bytes of TCP into five packets of up to 1024 bits; the
+    /// standard makes six. Its fragments sum to 5056 bits, and an acknowledgment is not cut.
     #[test]
     fn study_rule_gives_five_fragments_and_standard_six() {
         let study = Mtu {

@@ -27,7 +27,7 @@ const IP: usize = IPV4_HEADER_LEN as usize;
 /// Reason why a datagram was not forwarded or delivered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IcmpError {
-    /// The router has no route to its destination (RFC 1812, 5.2.7.1).
+    /// The router has no route to the destination (RFC 1812, 5.2.7.1).
     NetUnreachable,
     /// The destination does not support the datagram's protocol (RFC 1122, 3.2.2.1).
     ProtocolUnreachable,
@@ -40,13 +40,13 @@ pub enum IcmpError {
 }
 
 impl IcmpError {
-    /// Type, code, and the last two bytes of the header.
+    /// Returns type, code, and the last two bytes of the header.
     fn fields(self) -> (u8, u8, u16) {
         match self {
             Self::NetUnreachable => (3, 0, 0),
             Self::ProtocolUnreachable => (3, 2, 0),
             Self::PortUnreachable => (3, 3, 0),
-            // The field has 16 bits, as has the length of a datagram.
+            // The MTU field has 16 bits, as has the length of a datagram.
             Self::TooBig(mtu) => (3, 4, mtu.min(u32::from(u16::MAX)) as u16),
             Self::TimeExceeded => (11, 0, 0),
         }
@@ -96,14 +96,14 @@ impl Raw {
         Some((seq, ports, far.into()))
     }
 
-    /// Source and destination of a packet of IPv4.
+    /// Returns source and destination of an IPv4 packet.
     fn ends(&self) -> (Ipv4Addr, Ipv4Addr) {
         let at = |i: usize| self.bytes()[i];
         let source = Ipv4Addr::new(at(12), at(13), at(14), at(15));
         (source, Ipv4Addr::new(at(16), at(17), at(18), at(19)))
     }
 
-    /// Number of the protocol inside.
+    /// Returns the protocol number of the payload.
     fn protocol(&self) -> u8 {
         self.bytes()[9]
     }
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(answer.bytes()[8..10], [64, 1]);
     }
 
-    /// Type and code of RFC 792 and RFC 1812; the datagram is quoted as it came.
+    /// Type and code follow RFC 792 and RFC 1812; the datagram is quoted unchanged.
     #[test]
     fn an_error_quotes_what_it_is_about() {
         let about = datagram(17, HOST, FAR, &[7; 100]);

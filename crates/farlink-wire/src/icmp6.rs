@@ -5,7 +5,7 @@ use crate::ipv6::{self, Carried, HEADER};
 use crate::packet::{HOST_TTL, Raw, ones_complement_sum};
 use std::net::Ipv6Addr;
 
-/// Number of ICMPv6, and of UDP.
+/// Protocol numbers of ICMPv6 and UDP.
 const ICMPV6: u8 = 58;
 const UDP: u8 = 17;
 const ECHO_REQUEST: u8 = 128;
@@ -82,7 +82,7 @@ pub(crate) fn bad_state(from: Ipv6Addr, about: &[u8]) -> Option<Raw> {
     is_one(source).then(|| message_of(message, from, source))
 }
 
-/// Returns the segment that a bad-state message names, if the message is one.
+/// Returns the segment that a bad-state message names. `None` for any other message.
 pub(crate) fn bad_state_segment(message: &Raw) -> Option<NamedSegment> {
     let packet = message.bytes();
     let payload = ipv6::carried(packet);
@@ -164,7 +164,7 @@ mod tests {
         node_address6(NodeId(2))
     }
 
-    /// Types and codes of RFC 4443, 3; the packet is quoted as it came, up to 1280 bytes.
+    /// Types and codes follow RFC 4443, 3; the packet is quoted unchanged, up to 1280 bytes.
     #[test]
     fn an_error_quotes_what_it_is_about() {
         for (why, header) in [
@@ -206,8 +206,7 @@ mod tests {
         assert!(error(&Raw::new(nobody).unwrap(), far(), why).is_none());
     }
 
-    /// The message names the segment by the 48 bytes that identify it, and counts only if it is
-    /// whole.
+    /// The message quotes the 48 bytes that identify the segment, and is valid only if it is whole.
     #[test]
     fn bad_state_message_names_the_waiting_segment() {
         let tcp = [0x13, 0x89, 0x9c, 0x40, 1, 2, 3, 4, 0xff, 0xff];
@@ -246,7 +245,7 @@ mod tests {
         let mut spoilt = asked.clone();
         spoilt.spoil();
         assert_eq!(spoilt.answer_of_router(), None);
-        // A part of one, and of UDP, is for nobody here.
+        // A router ignores fragments of ICMPv6 and of UDP.
         for protocol in [ICMPV6, UDP] {
             let part = [&[protocol, 0, 0, 1, 0, 0, 0, 1][..], &ask].concat();
             assert_eq!(

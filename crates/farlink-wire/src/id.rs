@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
-/// An index into a list of one kind of element.
+/// Index into a list of one kind of element.
 pub trait Id: Copy {
     /// Builds the identifier of the element at index `number`.
     fn at(number: u32) -> Self;
@@ -39,13 +39,13 @@ macro_rules! id {
 }
 
 id! {
-    /// A node of the network, by its place in the list of nodes.
+    /// Index of a node in the network's list of nodes.
     NodeId;
-    /// A flow, by its place in the list of flows.
+    /// Index of a flow in the list of flows.
     FlowId;
     /// One direction of a link: down of link 0 is 0, up is 1, down of link 1 is 2, and so on.
     LinkId;
-    /// A packet in the network, by its place among those that are.
+    /// Index of a packet in the list of packets in the network.
     PacketId;
 }
 
@@ -89,7 +89,7 @@ impl LinkId {
     /// No direction of any link.
     pub const NONE: Self = Self(u32::MAX);
 
-    /// A direction of link number `link`.
+    /// Builds the identifier of a direction of link number `link`.
     #[inline]
     pub const fn new(link: u32, direction: Direction) -> Self {
         Self(2 * link + direction as u32)
@@ -111,7 +111,7 @@ impl LinkId {
         }
     }
 
-    /// The other direction of the same link.
+    /// Returns the other direction of the same link.
     #[inline]
     pub const fn reverse(self) -> Self {
         Self(self.0 ^ 1)

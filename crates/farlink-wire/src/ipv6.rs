@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 
 /// Bytes of the header without extensions.
 pub(crate) const HEADER: usize = 40;
-/// Numbers of headers: extensions that may stand before what is carried.
+/// Header numbers of extensions that may precede the upper-layer header.
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 pub(crate) const FRAGMENT: u8 = 44;
@@ -38,7 +38,7 @@ pub(crate) struct Carried {
     pub(crate) at: usize,
     /// Offset of the protocol number.
     pub(crate) named_at: usize,
-    /// Set for a fragment, and for a fragment that is not the first.
+    /// `is_part` is set for any fragment, and `is_later` for a fragment that is not the first.
     pub(crate) is_part: bool,
     pub(crate) is_later: bool,
 }
@@ -94,7 +94,7 @@ mod tests {
     use crate::packet::{Ip, Packet, Payload, Raw};
     use farlink_tcp::Ecn;
 
-    /// A packet with these extensions and UDP from port 9 to 7.
+    /// Builds a packet with these extensions and a UDP header from port 9 to port 7.
     fn packet(first: u8, extensions: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0x6b, 0x81, 0, 0, 0, 0, first, 64];
         bytes.extend([0xfd; 16]);
@@ -139,9 +139,9 @@ mod tests {
         assert_eq!(raw.bytes()[..8], [0x6b, 0xb1, 0, 0, 0, 12, 17, 3]);
     }
 
-    /// Bytes of all lengths: nothing stops, and what is too short is told.
+    /// Byte strings of all lengths cause no panic, and truncated packets are reported.
     #[test]
-    fn no_bytes_stop_it() {
+    fn truncated_packets_cause_no_panic() {
         for len in 0..80 {
             for first in [0, 17, 43, 44, 58, 60] {
                 let mut bytes = packet(first, &[first; 24]);

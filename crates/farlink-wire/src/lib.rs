@@ -1,6 +1,6 @@
 //! Packets and their bytes: IPv4 and IPv6, fragments, ICMP, header compression, captures.
 //!
-//! The crate is the lowest of the four between TCP and the engine: it knows neither links nor
+//! The crate is the lowest of the four between TCP and the engine, and has no types for links or
 //! channels.
 #![forbid(unsafe_code)]
 

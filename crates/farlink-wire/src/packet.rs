@@ -13,23 +13,23 @@ const TCP: u8 = 6;
 /// Bytes of a UDP header (RFC 768).
 pub const UDP_HEADER_LEN: u32 = 8;
 
-/// A packet on its way.
+/// A packet in the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[repr(align(32))] // or some would lie in three lines of the cache
 pub struct Packet {
-    /// Node it comes from.
+    /// Source node.
     pub src: NodeId,
-    /// Node it goes to.
+    /// Destination node.
     pub dst: NodeId,
-    /// Flow it belongs to.
+    /// Flow of the packet.
     pub flow: FlowId,
     /// Set if the packet travels from the flow's opener to its acceptor.
     pub from_opener: bool,
-    /// Identification field of the IP header; of IPv6, of its fragment header.
+    /// Identification field of the IP header, or of IPv6's fragment header.
     pub ident: u16,
-    /// Hops it may still take.
+    /// Remaining hops.
     pub ttl: u8,
-    /// Bits were changed on the way, so that the checksum fails at the receiver.
+    /// Set if bits were changed on the way, so that the checksum fails at the receiver.
     pub corrupt: bool,
     /// IP header.
     pub ip: Ip,
@@ -42,24 +42,24 @@ pub struct Packet {
 /// Header fields that the sender of a packet chooses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Head {
-    /// Node it comes from.
+    /// Source node.
     pub src: NodeId,
-    /// Node it goes to.
+    /// Destination node.
     pub dst: NodeId,
-    /// Flow it belongs to.
+    /// Flow of the packet.
     pub flow: FlowId,
     /// Set if the packet travels from the flow's opener to its acceptor.
     pub from_opener: bool,
     /// Identification field of the IP header.
     pub ident: u16,
-    /// Hops it may take.
+    /// Initial number of hops (TTL).
     pub ttl: u8,
     /// IP header.
     pub ip: Ip,
 }
 
-/// IP header of a packet: its version, and whether routers may fragment. Every packet asks for the
-/// header's length, so the discriminant is that length, plus one bit if no router may fragment.
+/// IP header of a packet: its version, and whether routers may fragment. The discriminant is the
+/// header's length, plus one if no router may fragment, because every packet needs the length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum Ip {
@@ -124,11 +124,11 @@ pub enum Payload {
 /// A UDP datagram (RFC 768).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Datagram {
-    /// Port it comes from.
+    /// Source port.
     pub src_port: u16,
-    /// Port it goes to.
+    /// Destination port.
     pub dst_port: u16,
-    /// ECN field of the IP header that carries it.
+    /// ECN field of the datagram's IP header.
     pub ecn: Ecn,
     /// Number of the datagram within its flow, kept by the simulator. A real program would send it
     /// in the body.
@@ -187,7 +187,7 @@ impl Raw {
         Ok(raw)
     }
 
-    /// The bytes.
+    /// Bytes of the packet.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -261,7 +261,7 @@ impl Raw {
         }
     }
 
-    /// Builds a packet from bytes made here with right checksums.
+    /// Builds a packet from bytes that this program built with right checksums.
     pub fn made(bytes: Vec<u8>) -> Self {
         Self {
             bytes,
@@ -297,12 +297,12 @@ impl Raw {
         self.checked = true;
     }
 
-    /// Hops it may still take.
+    /// Remaining hops.
     pub fn ttl(&self) -> u8 {
         self.bytes[if self.is_ipv6() { 7 } else { 8 }]
     }
 
-    /// Sets the number of hops that the packet may still take.
+    /// Sets the remaining hops.
     pub fn set_ttl(&mut self, ttl: u8) {
         if self.is_ipv6() {
             self.bytes[7] = ttl;
@@ -320,8 +320,8 @@ impl Raw {
         Ip::new(IpVersion::V4, self.bytes[6] & 0x40 != 0)
     }
 
-    /// Cuts the packet into fragments for a link (RFC 791, 3.2). Options that are not copied are
-    /// only in the first; the others have padding instead.
+    /// Cuts the packet into fragments for a link (RFC 791, 3.2). Options without the copied flag
+    /// stay in the first fragment; the others have padding in their place.
     pub fn cut(&self, mtu: Mtu) -> Vec<Self> {
         let header = usize::from(self.bytes[0] & 15) * 4;
         let field = u16::from_be_bytes([self.bytes[6], self.bytes[7]]);
@@ -348,7 +348,7 @@ impl Raw {
             .collect()
     }
 
-    /// The byte with the class of service and ECN: type of service, or traffic class.
+    /// Returns the byte with class of service and ECN: type of service, or traffic class.
     fn class(&self) -> u8 {
         if self.is_ipv6() {
             return self.bytes[0] << 4 | self.bytes[1] >> 4;
@@ -384,7 +384,7 @@ impl Raw {
         }
     }
 
-    /// Ones' complement sum of the header (RFC 791, 3.1; RFC 1071).
+    /// Returns the ones' complement sum of the header (RFC 791, 3.1; RFC 1071).
     fn header_sum(&self) -> u16 {
         let header = usize::from(self.bytes[0] & 15) * 4;
         ones_complement_sum(&self.bytes[..header])
@@ -408,7 +408,7 @@ impl Raw {
     }
 }
 
-/// Ones' complement sum of 16-bit words, the last padded with zeros (RFC 1071).
+/// Returns the ones' complement sum of 16-bit words, the last padded with zeros (RFC 1071).
 pub(crate) fn ones_complement_sum(bytes: &[u8]) -> u16 {
     let word = |pair: &[u8]| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0));
     let mut sum: u32 = bytes.chunks(2).map(word).sum();
@@ -447,7 +447,7 @@ pub enum NotIp {
     /// Fewer bytes than the fixed header.
     #[error("too short")]
     Short,
-    /// Another version.
+    /// The version is neither 4 nor 6.
     #[error("IP version {0}")]
     Version(u8),
     /// Length fields that contradict each other or the number of bytes.
@@ -534,8 +534,8 @@ impl Packet {
         }
     }
 
-    /// Returns whether the packet carries data. A dummy segment carries none, and of the fragments
-    /// only the first counts, as the whole packet.
+    /// Returns whether the packet carries data. A dummy segment carries none. Of a packet's
+    /// fragments only the first counts, with the data of the whole packet.
     #[inline]
     pub fn has_data(&self) -> bool {
         if let Some(Piece { offset: 1.., .. }) = self.piece {
@@ -551,7 +551,7 @@ impl Packet {
         }
     }
 
-    /// The TCP segment, if it carries one.
+    /// Returns the TCP segment, if the packet carries one.
     #[inline]
     pub const fn tcp(&self) -> Option<&Segment> {
         match &self.payload {
@@ -570,7 +570,7 @@ impl Packet {
         }
     }
 
-    /// The ECN field of its header.
+    /// ECN field of the packet's IP header.
     #[inline]
     pub fn ecn(&self) -> Ecn {
         match &self.payload {
@@ -623,8 +623,8 @@ mod tests {
         codec::encode(&packet, codec::Addresses::of(&packet)).unwrap()
     }
 
-    /// Every segment is written to and read from a packet, so that rare fields must be behind a
-    /// pointer or outside of the packet.
+    /// Every hop reads or writes a packet, so that rare fields must be behind a pointer or outside
+    /// of the packet.
     #[test]
     fn packet_fits_two_cache_lines() {
         assert_eq!((size_of::<Packet>(), align_of::<Packet>()), (96, 32));

@@ -5,16 +5,16 @@ use crate::packet::{Head, Packet, Payload};
 use farlink_tcp::{Priority, Segment};
 use std::ops::Index;
 
-/// Fields of a packet that every hop reads. Labels are stored apart from the packets, because four
-/// labels fit into a cache line and a packet takes two lines.
+/// Fields of a packet that every hop reads. Labels are stored apart from packets, because four
+/// labels fit into one cache line and a packet takes two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(align(16))] // so that none is in two lines
 pub struct Label {
-    /// Node that the packet goes to.
+    /// Destination node.
     pub dst: NodeId,
     /// IP length in bytes.
     pub ip_len: u32,
-    /// Flow that it belongs to.
+    /// Flow of the packet.
     pub flow: FlowId,
     /// Set if the packet travels from the flow's opener to its acceptor.
     pub from_opener: bool,
@@ -45,8 +45,8 @@ impl Label {
         matches!(self.class, Class::Low | Class::LowAhead)
     }
 
-    /// Builds the label of a packet with this header and segment. The result equals that of
-    /// [`Self::of`] for nearly all packets.
+    /// Builds the label of a packet with this header and segment. Equals [`Self::of`] for whole,
+    /// uncorrupted TCP packets.
     #[inline(always)] // of each packet
     fn of_segment(head: Head, segment: &Segment) -> Self {
         let body = segment.body.len();
@@ -113,8 +113,8 @@ impl Packets {
         id
     }
 
-    /// Returns the slot of the next packet, whose segment is written in place. Moving segments
-    /// would be most of the cost of a hop.
+    /// Returns the slot of the next packet, so that its segment is written in place. Moving
+    /// segments would be most of the cost of a hop.
     #[inline(always)] // of each packet
     pub fn draft(&mut self) -> Draft<'_> {
         let id = self.vacant();
@@ -136,7 +136,7 @@ impl Packets {
         self.free.push(id);
     }
 
-    /// Requests that a packet be placed ahead of all others in the next link's queue, if possible.
+    /// Requests that the next link's queue place a packet ahead of all others, if possible.
     pub fn send_ahead(&mut self, id: PacketId) {
         let class = &mut self.labels[id].class;
         *class = match class {
@@ -164,8 +164,8 @@ impl Packets {
         self.labels[id]
     }
 
-    /// Prefetches the top of the free list. That slot is written after the slot of the next
-    /// released packet has been reused.
+    /// Prefetches the top of the free list, the slot that is reused after that of the next released
+    /// packet.
     #[inline]
     pub fn prefetch_draft(&self) {
         if let Some(&id) = self.free.last() {
@@ -180,7 +180,7 @@ impl Packets {
         farlink_prefetch::whole(&self.all[id]);
     }
 
-    /// Prefetches the options of the packet's segment; the answer's options will take their place.
+    /// Prefetches the options of the packet's segment, which the answer's options will overwrite.
     #[inline]
     pub fn prefetch_options(&self, id: PacketId) {
         if let Some(segment) = self.all[id].tcp() {

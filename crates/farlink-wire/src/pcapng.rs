@@ -35,8 +35,8 @@ pub struct CapturePoint {
 }
 
 impl CapturePoint {
-    /// Starts a file. `name` is the interface's name, and `comment` goes into the section header.
-    /// The first `snaplen` bytes of each packet are kept; 0 keeps all.
+    /// Starts a file. `name` is the interface's name, and the section header has `comment`. The
+    /// first `snaplen` bytes of each packet are kept; 0 keeps all.
     pub fn new(name: &str, comment: &str, snaplen: u32) -> Self {
         let mut out = Vec::with_capacity(4096);
         block(&mut out, SECTION_HEADER, |out| {
@@ -121,7 +121,7 @@ impl CapturePoint {
         self.out.len()
     }
 
-    /// Returns the bytes of the file since the last call.
+    /// Returns the bytes that were added to the file since the last call.
     pub fn drain(&mut self) -> Vec<u8> {
         let next = Vec::with_capacity(self.out.capacity());
         std::mem::replace(&mut self.out, next)
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(content.len(), 20 + 1056);
     }
 
-    /// Bytes as they are, and a file in pieces is the same as one in whole.
+    /// Packets keep their bytes, and a file read in pieces equals the file read at once.
     #[test]
     fn datagrams_with_a_comment_and_pieces() {
         let (mut whole, mut pieces) =

@@ -30,7 +30,8 @@ mod mask {
     pub(super) const ACK: u8 = 0x04;
     pub(super) const WINDOW: u8 = 0x02;
     pub(super) const URGENT: u8 = 0x01;
-    /// Flags of the special cases, combinations that do not occur otherwise.
+    /// Flags of the special cases (RFC 1144, 3.2.2). A packet that gets them by chance is sent
+    /// uncompressed.
     pub(super) const SPECIALS: u8 = SEQ | ACK | WINDOW | URGENT;
     /// Echoed interactive traffic: sequence and acknowledgment number both advanced by the previous
     /// packet's data length.
@@ -103,7 +104,7 @@ fn put_half(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// Adds to the word there.
+/// Adds `value` to the 32-bit word at offset `at`.
 fn add_word(bytes: &mut [u8], at: usize, value: u32) {
     let sum = word(bytes, at).wrapping_add(value);
     bytes[at..at + 4].copy_from_slice(&sum.to_be_bytes());
@@ -133,9 +134,9 @@ pub fn header_len(datagram: &[u8]) -> Option<usize> {
         .then_some(tcp + offset)
 }
 
-/// Ones' complement sum of the pseudo header and the TCP header (RFC 9293, 3.1). Of
-/// two headers before the same data, the checksums of both are right or both wrong
-/// if these are equal. Of the two forms of zero it is the one with all bits set.
+/// Returns the ones' complement sum of pseudo-header and TCP header (RFC 9293, 3.1). If the sums of
+/// two headers before the same data are equal, both checksums are right or both are wrong. Zero is
+/// returned as all bits set.
 pub fn header_sum(header: &[u8]) -> u16 {
     let tcp = tcp_at(header);
     let mut sum = u32::from(half(header, 2)) - tcp as u32;
@@ -286,8 +287,8 @@ fn changes(before: &[u8], now: &[u8], slot: Option<u8>) -> Option<Compressed> {
     }
     let data = u32::from(half(before, 2)) - before.len() as u32;
     match what {
-        // Data after a pure acknowledgment. Otherwise the packet is a retransmission, perhaps
-        // because the far end could not decompress the first copy.
+        // A data packet right behind a pure ACK changes no field. Any other packet without a change
+        // is a retransmission, perhaps because the far end could not decompress the first copy.
         0 if data == 0 && half(now, 2) != half(before, 2) => {}
         0 | mask::INTERACTIVE | mask::DATA => return None,
         _ => {

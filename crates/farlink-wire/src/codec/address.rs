@@ -25,7 +25,7 @@ impl Addresses {
     }
 }
 
-/// The address of a node in this version of IP.
+/// Returns the address of a node in this IP version.
 pub fn address_of(node: NodeId, version: IpVersion) -> IpAddr {
     match version {
         IpVersion::V4 => node_address(node).into(),
@@ -33,15 +33,15 @@ pub fn address_of(node: NodeId, version: IpVersion) -> IpAddr {
     }
 }
 
-/// The address of a node: 10.0.0.1 for the first, and so on. Unique for the
-/// first 2^24 - 2 nodes.
+/// Returns the IPv4 address of a node: 10.0.0.1 for the first, and so on. Unique for the first 2^24
+/// - 2 nodes.
 pub fn node_address(node: NodeId) -> Ipv4Addr {
     let [_, x, y, z] = node.0.wrapping_add(1).to_be_bytes();
     Ipv4Addr::new(10, x, y, z)
 }
 
-/// The IPv6 address of a node: fd66:6172:6c6b::1 for the first, and so on, of a network of its own
-/// (RFC 4193).
+/// Returns the IPv6 address of a node: fd66:6172:6c6b::1 for the first, and so on, in a network of
+/// its own (RFC 4193).
 pub fn node_address6(node: NodeId) -> Ipv6Addr {
     let [high, low] = [
         node.0.wrapping_add(1) >> 16,
@@ -50,7 +50,7 @@ pub fn node_address6(node: NodeId) -> Ipv6Addr {
     Ipv6Addr::new(0xfd66, 0x6172, 0x6c6b, 0, 0, 0, high as u16, low as u16)
 }
 
-/// The node whose address this is, if there are enough nodes for one.
+/// Returns the node that has this address; `None` for an address outside of the range of nodes.
 pub fn node_of(address: impl Into<IpAddr>) -> Option<NodeId> {
     let number = match address.into() {
         IpAddr::V4(own) => u32::from(own).wrapping_sub(u32::from(node_address(NodeId(0)))),
@@ -62,13 +62,13 @@ pub fn node_of(address: impl Into<IpAddr>) -> Option<NodeId> {
     Some(NodeId(number))
 }
 
-/// The fields of an IP header that this program uses.
+/// Fields of an IP header that farlink uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IpFields {
     /// Source and destination address.
     pub addresses: Addresses,
-    /// Identification; IPv6 has none but in fragments.
+    /// Identification; IPv6 has the field only in fragments.
     pub ident: u16,
-    /// Hops it may still take.
+    /// Remaining hops.
     pub ttl: u8,
 }

@@ -1,6 +1,6 @@
 //! Errors of packets as bytes.
 
-/// Why a packet has no bytes, or bytes are no packet.
+/// Reason why a packet cannot be encoded, or bytes cannot be decoded.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WireError {
     /// The datagram would be longer than its length field can say.
@@ -18,35 +18,35 @@ pub enum WireError {
     /// No IPv6 header.
     #[error("no IPv6 header: {0}")]
     Ipv6(String),
-    /// The length field does not fit the header or the bytes there are.
+    /// The length field contradicts the header's length or the number of bytes.
     #[error("IPv4 total length {total} does not fit: header {header} bytes, {available} present")]
     Ipv4Length {
         /// Total length field.
         total: usize,
         /// Bytes of the header.
         header: usize,
-        /// Bytes there are.
+        /// Bytes available.
         available: usize,
     },
-    /// A changed IPv4 header.
+    /// The IPv4 header was changed.
     #[error("wrong IPv4 header checksum")]
     Ipv4Checksum,
-    /// A fragment that no header can describe: its place is no multiple of 8.
+    /// The fragment's offset is no multiple of 8, so that no header can express it.
     #[error("a fragment at byte {0} of its datagram, which is no multiple of 8")]
     FragmentOffset(u32),
-    /// A part of a datagram.
+    /// The packet is a fragment.
     #[error("a fragment, not a whole datagram")]
     Fragment,
-    /// Something else than TCP inside.
+    /// The packet carries another protocol than TCP.
     #[error("protocol {0}, not TCP (6)")]
     NotTcp(u8),
     /// No TCP header.
     #[error("no TCP header: {0}")]
     Tcp(String),
-    /// A changed segment.
+    /// The segment was changed.
     #[error("wrong TCP checksum")]
     TcpChecksum,
-    /// An option whose length cannot be.
+    /// An option has an impossible length.
     #[error("TCP option {kind} at byte {at} of the options has a wrong length")]
     Option {
         /// Kind of the option.

@@ -16,11 +16,11 @@ pub const MAX_IPV4_LEN: u32 = 65_535;
 /// Most bytes that follow a header of IPv6: its length field has 16 bits.
 const MAX_IPV6_PAYLOAD: u32 = 65_535;
 
-/// Appends the header of a whole packet that carries this protocol, and returns the sum
-/// of the pseudo-header.
+/// Appends the header of a whole packet that carries this protocol, and returns the sum of the
+/// pseudo-header.
 ///
-/// If the packet is longer than the length field allows, or the addresses are of another version;
-/// nothing is appended then.
+/// Returns an error and appends nothing if the packet is longer than the length field allows, or
+/// the addresses are of another version.
 pub(super) fn write_header(
     packet: &Packet,
     addresses: Addresses,
@@ -136,7 +136,7 @@ pub(super) struct Opened<'a> {
     pub(super) fields: IpFields,
     /// Type of service, or traffic class.
     pub(super) class: u8,
-    /// The segment of TCP.
+    /// TCP segment.
     pub(super) segment: &'a [u8],
     /// Sum of the TCP pseudo-header.
     pub(super) pseudo: Sum16BitWords,

@@ -18,7 +18,7 @@ const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 const FAST_OPEN: u8 = 34;
 
-/// The options as [`Options::wire_len`] counts them, each aligned to four bytes.
+/// Encodes the options, each aligned to four bytes, as [`Options::wire_len`] counts them.
 pub(super) fn options_bytes(options: &Options) -> ArrayVec<u8, { MAX_OPTIONS_LEN as usize }> {
     let mut out = ArrayVec::new();
     let mut put = |bytes: &[u8]| out.extend(bytes.iter().copied());

@@ -7,8 +7,8 @@ use std::num::NonZeroU16;
 
 const SCPS: u8 = 20;
 const SNACK: u8 = 21;
-/// Option kind for experiments, told apart by an identifier (RFC 6994). The identifiers below are
-/// ours, because the papers specify no option kind.
+/// Option kind for experiments, which an identifier tells apart (RFC 6994). The identifiers below
+/// are ours, because the papers specify no option kind.
 const EXPERIMENT: u8 = 253;
 const ELN: [u8; 2] = *b"EL";
 const ACKP: [u8; 2] = *b"AP";
@@ -40,8 +40,8 @@ pub(super) fn put(options: &Options, put: &mut impl FnMut(&[u8])) {
     }
 }
 
-/// Parses an option if it is one of these. `wrong` is the error for a length that the kind does not
-/// allow.
+/// Parses an option of SCPS-TP or of wireless links. `wrong` is the error for a length that the
+/// kind does not allow.
 pub(super) fn take(
     options: &mut Options,
     kind: u8,
@@ -116,7 +116,7 @@ mod tests {
         let eln = [253, 4, b'E', b'L'];
         let short = [&[1, 1, 21, 6, 1, 2, 0, 3][..], &eln].concat();
         assert_eq!(bytes(&snack(0).into()), short);
-        // 1011: one byte of vector, and 1011 0000 0000 01: two.
+        // The bits 1011 take one byte of vector; 1011 0000 0000 01 take two.
         let long = [&[1, 21, 7, 1, 2, 0, 3, 0xb0][..], &eln].concat();
         assert_eq!(bytes(&snack(0xb << 60).into()), long);
         let long = [&[21, 8, 1, 2, 0, 3, 0xb0, 0x04][..], &eln].concat();
