@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_field_is_two_bits() {
+    fn ecn_field_has_two_bits() {
         for bits in 0..=3 {
             assert_eq!(Ecn::from_bits(bits).bits(), bits);
             assert_eq!(Ecn::from_bits(0b1111_1100 | bits).bits(), bits);

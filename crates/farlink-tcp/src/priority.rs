@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_lower_effort_is_low() {
+    fn only_lower_effort_codepoint_is_low_priority() {
         for codepoint in 0..64 {
             let priority = Priority::from_dscp(codepoint);
             assert_eq!(priority == Priority::Low, codepoint == 0b00_0001);

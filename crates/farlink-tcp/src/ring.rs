@@ -270,7 +270,7 @@ mod tests {
     proptest! {
         /// After any operations a ring holds the same as a `VecDeque`.
         #[test]
-        fn a_ring_holds_what_a_queue_does(steps in prop::collection::vec((0u8..12, 0usize..40), 0..300)) {
+        fn ring_equals_a_vec_deque(steps in prop::collection::vec((0u8..12, 0usize..40), 0..300)) {
             let (mut ring, mut queue) = (Ring::new(), VecDeque::new());
             let mut next = 1000u32;
             for (what, n) in steps {
@@ -322,7 +322,7 @@ mod tests {
 
     /// A queue of every link and every flow: 24 bytes, where `VecDeque` takes 32.
     #[test]
-    fn a_ring_is_three_words() {
+    fn ring_size_is_three_words() {
         assert_eq!(size_of::<Ring<u64>>(), 24);
     }
 }

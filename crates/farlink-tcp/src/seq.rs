@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_start_is_none() {
+    fn offset_before_the_start_is_none() {
         assert_eq!(Seq(9).offset(Seq(10), 0), None);
         assert_eq!(Seq(10).offset(Seq(10), 0), Some(0));
     }

@@ -76,7 +76,7 @@ fn every_byte_arrives_once_and_in_order() {
 
 #[test]
 #[ignore = "takes a minute without optimisation: make test-long"]
-fn half_a_million_faults_of_every_row() {
+fn half_a_million_faults_per_row() {
     inject(LONG * VARIANTS.len() as u64, any_seed() << 32);
 }
 

@@ -175,7 +175,7 @@ mod tests {
     /// A 1500-byte packet over MTU 576 becomes 552 + 552 + 376 bytes of payload. A packet that fits
     /// is not cut.
     #[test]
-    fn lengths_are_those_of_the_standard() {
+    fn fragment_lengths_follow_rfc791() {
         assert_eq!(sizes(rfc791(576), 1500), [572, 572, 396]);
         assert_eq!(sizes(rfc791(576), 576), [576]);
         assert_eq!(sizes(rfc791(1500), 65_535).len(), 45); // 65,515 / 1480
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn overlaps_and_second_ends_are_refused() {
+    fn overlapping_fragments_and_second_ends_are_refused() {
         let piece = |offset, len, more| Piece { offset, len, more };
         let mut there = Reassembly::default();
         assert_eq!(there.add(piece(8, 16, true)), Added::Waits);

@@ -244,7 +244,7 @@ mod tests {
 
     /// Type and code follow RFC 792 and RFC 1812; the datagram is quoted unchanged.
     #[test]
-    fn an_error_quotes_what_it_is_about() {
+    fn error_quotes_the_packet() {
         let about = datagram(17, HOST, FAR, &[7; 100]);
         for (error, header) in [
             (IcmpError::NetUnreachable, [3, 0, 0, 0]),
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_576_bytes_long_at_most() {
+    fn icmp_error_has_at_most_576_bytes() {
         for (len, expected) in [(0, 48), (519, 567), (528, 576), (529, 576), (1480, 576)] {
             let about = datagram(6, HOST, FAR, &vec![1; len]);
             let answer = about.error(ROUTER, IcmpError::TimeExceeded).unwrap();

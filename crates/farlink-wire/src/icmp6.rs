@@ -166,7 +166,7 @@ mod tests {
 
     /// Types and codes follow RFC 4443, 3; the packet is quoted unchanged, up to 1280 bytes.
     #[test]
-    fn an_error_quotes_what_it_is_about() {
+    fn error_quotes_the_packet() {
         for (why, header) in [
             (IcmpError::NetUnreachable, [1, 0, 0, 0, 0, 0]),
             (IcmpError::PortUnreachable, [1, 4, 0, 0, 0, 0]),

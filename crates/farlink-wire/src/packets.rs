@@ -266,7 +266,7 @@ mod tests {
 
     /// Each hop reads a label; four labels fit into a cache line.
     #[test]
-    fn a_label_is_a_quarter_of_a_line() {
+    fn label_takes_a_quarter_of_a_cache_line() {
         assert_eq!(size_of::<Label>(), 16);
     }
 

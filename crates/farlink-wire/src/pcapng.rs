@@ -286,7 +286,7 @@ mod tests {
 
     /// Packets keep their bytes, and a file read in pieces equals the file read at once.
     #[test]
-    fn datagrams_with_a_comment_and_pieces() {
+    fn file_read_in_pieces_equals_the_whole_file() {
         let (mut whole, mut pieces) =
             (CapturePoint::new("p", "", 6), CapturePoint::new("p", "", 6));
         let mut taken = pieces.drain();

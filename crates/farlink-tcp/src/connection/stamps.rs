@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_connection_has_a_clock_of_its_own() {
+    fn timestamp_offsets_differ_between_connections() {
         let offsets: Vec<_> = (0..1000).map(|n| Stamps::new(Seq(n)).offset).collect();
         let mut sorted = offsets.clone();
         sorted.sort_unstable();
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_gives_the_time_it_was_sent() {
+    fn echoed_timestamp_gives_its_send_time() {
         let stamps = Stamps::new(Seq(7));
         let at = |ms| Instant::ZERO + Interval::from_millis(ms);
         let echo = stamps.at(at(40));

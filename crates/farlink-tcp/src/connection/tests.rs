@@ -96,7 +96,7 @@ fn every_variant_delivers_both_ways_and_closes() {
 }
 
 #[test]
-fn a_transfer_past_four_gigabytes_keeps_its_count() {
+fn byte_counts_exceed_32_bits() {
     let config = Arc::new(Config {
         mss: 60_000,
         ..(crate::variant::lookup("sack").unwrap().config)()
@@ -174,7 +174,7 @@ fn each_change_of_inner_state_is_recorded_once() {
 
 /// A changed setting of an open connection applies from that time on.
 #[test]
-fn nagle_and_buffers_can_be_set_after_the_open() {
+fn nagle_and_buffers_apply_when_set_after_the_open() {
     let config = Arc::new(Config {
         send_buffer: 1000,
         nagle: Nagle::Rfc896,

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn any_other_window_is_the_buffer() {
+    fn ungradual_window_is_the_whole_buffer() {
         let mut tune = Autotune::new(1 << 20, 1000, 20_000, false);
         assert_eq!(tune.on_data(1000, 500_000, 20_000), 20_000);
         assert_eq!(tune.open(), None);

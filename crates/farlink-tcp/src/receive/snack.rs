@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_take_turns() {
+    fn successive_snacks_report_successive_holes() {
         let mut r = receiver(&[(1, 100), (201, 100), (501, 100)]);
         assert_eq!(r.nxt(), 101);
         assert_eq!(next(&mut r, false, 40), Some((0, 1, 0)));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_vector_names_what_is_there() {
+    fn bit_vector_has_ones_for_received_blocks() {
         let mut r = receiver(&[(101, 100), (301, 200), (601, 50)]);
         // The hole of one block, then the bits 1 0 1 1 0 1; the last hole is shorter than a block.
         assert_eq!(next(&mut r, true, 40), Some((0, 1, 0b10_1101)));

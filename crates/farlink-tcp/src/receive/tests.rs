@@ -56,7 +56,7 @@ fn overlapping_segments_deliver_each_byte_once() {
 /// Receives every second byte of a window. The buffer bounds the stored ranges, and the time does
 /// not grow with their square (80,000 ranges once took seconds).
 #[test]
-fn islands_are_bounded_by_the_buffer() {
+fn out_of_order_ranges_are_bounded_by_the_buffer() {
     let mut r = receiver(ReceiverConfig::default());
     for start in (2..60_000).rev().step_by(2) {
         r.arrive(Instant::ZERO, start, 1, Some(b"x"));

@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn an_undo_puts_all_in_flight_again() {
+    fn undo_returns_lost_segments_into_flight() {
         let mut b = board();
         b.sack(500, 600);
         b.mark_lost_by_time((at(5), 600), WAIT, at(30));

@@ -224,7 +224,7 @@ proptest! {
 
     /// Encoding refuses exactly the combinations of options that exceed 40 bytes.
     #[test]
-    fn options_end_at_forty_bytes(packet in packet()) {
+    fn options_beyond_forty_bytes_are_refused(packet in packet()) {
         let len = segment_of(&packet).options.wire_len();
         let result = encode(&packet, Addresses::of(&packet));
         if len > MAX_OPTIONS_LEN {
@@ -237,7 +237,7 @@ proptest! {
     /// Decoding detects any single flipped bit, and a packet that is marked corrupt. IPv6 does not
     /// protect traffic class, flow label and hop limit.
     #[test]
-    fn changed_bits_are_noticed(mut packet in fitting(), bit: prop::sample::Index) {
+    fn flipped_bits_are_detected(mut packet in fitting(), bit: prop::sample::Index) {
         let mut bytes = bytes_of(&packet);
         let bit = bit.index(8 * bytes.len());
         prop_assume!(packet.ip != Ip::V6 || !matches!(bit, 0..4 | 8..32 | 56..64));
@@ -249,7 +249,7 @@ proptest! {
 
     /// Decoding random bytes never panics, with or without right checksums.
     #[test]
-    fn garbage_is_refused_or_read(
+    fn random_bytes_cause_no_decoder_panic(
         packet in fitting(),
         changes in proptest::collection::vec(any::<(prop::sample::Index, u8)>(), 0..8),
         cut: prop::sample::Index,
@@ -269,7 +269,7 @@ proptest! {
 }
 
 #[test]
-fn a_known_packet_has_its_known_bytes() {
+fn packet_encodes_to_known_bytes() {
     let (_, bytes) = syn();
     #[rustfmt::skip]
     let expected = [
@@ -281,7 +281,7 @@ fn a_known_packet_has_its_known_bytes() {
 }
 
 #[test]
-fn a_datagram_has_its_known_bytes() {
+fn datagram_encodes_to_known_bytes() {
     let packet = Packet {
         payload: Payload::Udp(Datagram {
             src_port: 9,
@@ -304,7 +304,7 @@ fn a_datagram_has_its_known_bytes() {
 }
 
 #[test]
-fn the_ecn_field_ends_the_type_of_service() {
+fn ecn_is_in_the_lower_bits_of_type_of_service() {
     let (mut packet, _) = syn();
     for (ecn, tos) in [(Ecn::Ect1, 1), (Ecn::Ect0, 2), (Ecn::Ce, 3)] {
         packet.set_ecn(ecn);
@@ -316,7 +316,7 @@ fn the_ecn_field_ends_the_type_of_service() {
 }
 
 #[test]
-fn a_dummy_has_a_reserved_bit() {
+fn dummy_sets_the_reserved_bit() {
     let (mut packet, plain) = syn();
     segment_mut(&mut packet).dummy = true;
     let bytes = bytes_of(&packet);
@@ -325,7 +325,7 @@ fn a_dummy_has_a_reserved_bit() {
 }
 
 #[test]
-fn lower_effort_begins_the_type_of_service() {
+fn lower_effort_is_in_the_upper_bits_of_type_of_service() {
     let (mut packet, _) = syn();
     segment_mut(&mut packet).priority = Priority::Low;
     packet.set_ecn(Ecn::Ect0);
@@ -421,7 +421,7 @@ fn datagrams_end_at_the_length_field() {
 }
 
 #[test]
-fn nodes_have_addresses_of_their_own() {
+fn node_addresses_count_up_from_10_0_0_1() {
     assert_eq!(node_address(NodeId(0)), Ipv4Addr::new(10, 0, 0, 1));
     assert_eq!(node_address(NodeId(255)), Ipv4Addr::new(10, 0, 1, 0));
     assert_eq!(
@@ -488,7 +488,7 @@ fn reassembled_fragments_equal_the_datagram() {
 }
 
 #[test]
-fn cookies_have_their_bytes() {
+fn cookies_encode_to_known_bytes() {
     let bytes = |extra| {
         let options = Options::from(RareOptions {
             extra,
@@ -504,7 +504,7 @@ fn cookies_have_their_bytes() {
 }
 
 #[test]
-fn cookies_of_other_lengths() {
+fn cookies_of_other_lengths_are_requests_or_ignored() {
     let read = |bytes: &[u8]| parse_options(bytes).unwrap().extra;
     assert_eq!(read(&[34, 6, 1, 2, 3, 4]), Extra::CookieRequest);
     assert_eq!(read(&[34, 5, 1, 2, 3]), Extra::None, "too short");

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn options_have_their_bytes() {
+    fn wireless_options_encode_to_known_bytes() {
         let offer = RareOptions {
             scps: Some(ScpsCapabilities {
                 bits: ScpsCapabilities::SNACK_SHORT | ScpsCapabilities::SNACK_LONG,
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn other_options_of_their_kinds_are_skipped() {
+    fn foreign_options_of_the_same_kind_are_skipped() {
         let wrong = WireError::TcpChecksum;
         let mut options = Options::default();
         for (kind, value) in [

@@ -321,7 +321,7 @@ fn first_data_after_an_ack_is_compressed() {
 
 /// The mask has no bit for ECN's flags. The receiver reuses old flags, and the TCP checksum fails.
 #[test]
-fn flags_of_ecn_are_not_carried() {
+fn ecn_flags_are_not_compressed() {
     let (mut ends, mut fields) = begun();
     fields.next();
     fields.flags = 0x50;

@@ -46,7 +46,7 @@ fn bytes_of(packet: &Packet) -> Vec<u8> {
 }
 
 #[test]
-fn a_segment_has_the_header_of_ipv6_and_its_checksum() {
+fn segment_is_encoded_with_ipv6_header_and_checksum() {
     let packet = packet(Payload::Tcp(segment()));
     let bytes = bytes_of(&packet);
     assert_eq!((bytes.len(), packet.ip_len()), (40 + 20 + 3, 63));
@@ -85,7 +85,7 @@ fn a_segment_has_the_header_of_ipv6_and_its_checksum() {
 /// Of each direction of each flow its own, the same for all of its packets and never 0
 /// (RFC 6437, 3).
 #[test]
-fn a_label_is_of_a_flow() {
+fn flow_label_depends_on_the_flow() {
     let label = |packet: &Packet| {
         let bytes = bytes_of(packet);
         Ipv6HeaderSlice::from_slice(&bytes)
@@ -133,7 +133,7 @@ fn a_label_is_of_a_flow() {
 
 /// The checksum of UDP is never left out over IPv6 (RFC 8200, 8.1).
 #[test]
-fn a_datagram_and_a_packet_of_xtp_have_the_checksum_of_ipv6() {
+fn udp_and_xtp_checksums_cover_the_ipv6_pseudo_header() {
     let pdu = Pdu::default();
     let of_xtp = Datagram {
         xtp: Some(Box::new(pdu.clone())),
