@@ -1,4 +1,4 @@
-//! Time spent in each of a few states.
+//! Sums of the time spent in each state of an enum.
 
 use crate::time::Instant;
 

@@ -42,7 +42,7 @@ impl Dummies {
         }
     }
 
-    /// Notes data that left.
+    /// Notes that data was sent.
     pub(crate) fn data(&mut self, start: Offset, len: u32) {
         self.last = Some((start, len));
     }
@@ -51,7 +51,7 @@ impl Dummies {
     pub(crate) fn forget(&mut self) {
         self.outstanding = 0;
     }
-    /// Returns position and length of the dummy that leaves now, if one does. `end` is that of the
+    /// Returns position and length of the dummy to send now, if any. `end` is the end of the
     /// stream.
     #[inline(never)] // nothing of it need be fetched by others
     pub(crate) fn next(
@@ -62,8 +62,8 @@ impl Dummies {
     ) -> Option<(Offset, u32)> {
         flight.timers.stop(Timer::Dummy);
         let una = flight.board.una();
-        // Without unacknowledged data a dummy probes nothing, and a closed window applies to copies
-        // too.
+        // Without unacknowledged data no dummy is useful, and a closed window forbids copies of
+        // data too.
         if una == 0 || una >= end || flight.peer.size == 0 {
             return None;
         }
@@ -108,9 +108,9 @@ impl Dummies {
         true
     }
 
-    /// Returns whether an apparent duplicate ACK answers a dummy, from a peer that does not know
-    /// dummies: three such ACKs would look like a loss. No answer arrives within a round trip, of
-    /// which `rtt_min` is the shortest.
+    /// Returns whether an apparent duplicate ACK answers a dummy. Three such ACKs, from a peer
+    /// without support for dummies, would look like a loss. No answer arrives before `rtt_min`, the
+    /// shortest round trip.
     pub(crate) fn are_answered(
         &mut self,
         flight: &mut Flight,
@@ -127,8 +127,8 @@ impl Dummies {
         true
     }
 
-    /// Judges the silence of a peer when new data is acknowledged: a peer that acknowledged no
-    /// dummy for a time-out since the first does not know them.
+    /// Decides, when new data is acknowledged, whether a silent peer supports dummies: no, if none
+    /// was acknowledged within a time-out since the first dummy.
     #[inline(never)]
     pub(crate) fn judge_silence(&mut self, flight: &mut Flight, now: Instant) {
         let silent = |at| now >= at + flight.rto();

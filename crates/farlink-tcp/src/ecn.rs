@@ -1,4 +1,4 @@
-//! Explicit Congestion Notification: RFC 3168.
+//! Explicit Congestion Notification (RFC 3168).
 //!
 //! The sender declares that its data may be marked instead of dropped (ECT). A queue marks it (CE).
 //! The receiver echoes the mark in its ACKs (ECE) until the sender confirms that it has reduced its
@@ -6,7 +6,7 @@
 
 use crate::segment::{Flags, Segment};
 
-/// The ECN field of an IP header (RFC 3168, 5).
+/// ECN field of an IP header (RFC 3168, 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 #[repr(u8)]
 pub enum Ecn {
@@ -17,7 +17,7 @@ pub enum Ecn {
     Ect1 = 1,
     /// ECN-capable, ECT(0).
     Ect0 = 2,
-    /// Congestion experienced: a queue marked it.
+    /// Congestion experienced: a queue marked the packet.
     Ce = 3,
 }
 
@@ -44,7 +44,7 @@ impl Ecn {
     }
 }
 
-/// Both bits that negotiate.
+/// Flags of a SYN that offers ECN: ECE and CWR.
 pub(crate) const SETUP: Flags = Flags::ECE.with(Flags::CWR);
 
 /// Negotiated ECN state of a connection, and the pending echo to its peer.

@@ -1,10 +1,11 @@
-//! TCP Fast Open (RFC 7413): its option, and the state that ends store about each other.
+//! TCP Fast Open (RFC 7413): its option, and the state that client and server store about each
+//! other.
 
 use crate::config::{Config, FastOpen};
 use crate::snack::Snack;
 
-/// The cookie of a server for a client, of eight bytes as in Linux and FreeBSD
-/// (RFC 7413, 2, allows 4 to 16).
+/// Cookie of a server for a client: eight bytes, as in Linux and FreeBSD (RFC 7413, 2, allows 4 to
+/// 16).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(Rust, packed(2))]
 pub struct FastOpenCookie(pub u64);
@@ -14,7 +15,7 @@ impl FastOpenCookie {
     /// pure function of both, so that the server stores nothing per client (RFC 7413, 4.1.2). The
     /// function is no cipher: an observer of cookies can find the secret.
     pub const fn new(secret: u64, client: u32) -> Self {
-        // The 64-bit finalizer of MurmurHash3 (Appleby 2011), once for each part.
+        // The 64-bit finalizer of MurmurHash3 (Appleby 2011), applied to secret and client in turn.
         const fn mix(mut h: u64) -> u64 {
             h = (h ^ (h >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
             h = (h ^ (h >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
@@ -34,23 +35,23 @@ pub struct FastOpenCache {
     pub mss: u16,
 }
 
-/// Options of which a segment has at most one, so that they share one field: SNACK is never on a
+/// Options that share one field, because a segment has at most one of them: SNACK is never on a
 /// SYN, and Fast Open only on a SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Extra {
-    /// None of them.
+    /// No such option.
     #[default]
     None,
     /// Selective negative acknowledgment (CCSDS 714.0-B).
     Snack(Snack),
-    /// Fast Open without a cookie: the client asks for one.
+    /// Fast Open without a cookie: the client requests one.
     CookieRequest,
     /// Fast Open with a cookie: presented by the client, or granted by the server.
     Cookie(FastOpenCookie),
 }
 
 impl Extra {
-    /// Returns the SNACK, if this is one.
+    /// Returns the SNACK, if the option is a SNACK.
     #[inline]
     pub const fn snack(self) -> Option<Snack> {
         match self {
@@ -59,7 +60,7 @@ impl Extra {
         }
     }
 
-    /// Bytes in a header, padded to a multiple of four.
+    /// Length of the option in a header, in bytes, padded to a multiple of four.
     #[inline]
     pub(crate) const fn wire_len(&self) -> u32 {
         match self {

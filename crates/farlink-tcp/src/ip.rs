@@ -20,7 +20,7 @@ impl IpVersion {
         }
     }
 
-    /// The longest packet that every link takes whole (RFC 791, 3.2; RFC 8200, 5).
+    /// Longest packet in bytes that every link carries unfragmented (RFC 791, 3.2; RFC 8200, 5).
     pub const fn least_mtu(self) -> u32 {
         match self {
             Self::V4 => 68,

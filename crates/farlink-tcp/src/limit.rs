@@ -59,7 +59,7 @@ impl Limit {
     }
 }
 
-/// Nanoseconds by limit.
+/// Nanoseconds under each limit.
 pub type LimitTimes = [u64; Limit::ALL.len()];
 
 impl From<Limit> for usize {

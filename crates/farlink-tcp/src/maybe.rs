@@ -1,12 +1,12 @@
-//! A value that may not be there, in the room of one that is.
+//! An optional value in the space of the value itself.
 //!
-//! An `Option` of a time or a position takes two words, the second for a bit. Connections have
-//! several of them, and thousands of connections do not fit the cache.
+//! An `Option` of a time or a position takes two words, the second for one bit. Connections have
+//! several such values, and thousands of connections do not fit the cache.
 
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 
-/// A time or a position, or none, which is stored as one that never occurs.
+/// A time or a position, or none. None is stored as a value that never occurs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Maybe<T>(T);
 

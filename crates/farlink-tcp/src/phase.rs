@@ -20,7 +20,7 @@ impl Phase {
     pub const ALL: [Self; 4] = [Self::Idle, Self::SlowStart, Self::Avoidance, Self::Recovery];
 }
 
-/// Nanoseconds by phase.
+/// Nanoseconds in each phase.
 pub type PhaseTimes = [u64; Phase::ALL.len()];
 
 impl From<Phase> for usize {

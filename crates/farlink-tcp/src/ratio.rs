@@ -9,7 +9,7 @@ impl Ratio {
     /// Millionths in one.
     pub const ONE: u32 = 1_000_000;
 
-    /// From millionths.
+    /// Builds a ratio of `n` millionths.
     pub const fn from_millionths(n: u32) -> Self {
         Self(n)
     }
@@ -19,7 +19,7 @@ impl Ratio {
         Self(((num as u64 * Self::ONE as u64 + den as u64 / 2) / den as u64) as u32)
     }
 
-    /// As millionths.
+    /// Returns the ratio in millionths.
     pub const fn millionths(self) -> u32 {
         self.0
     }

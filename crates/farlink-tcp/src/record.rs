@@ -13,7 +13,7 @@ use crate::time::{Instant, Interval};
 /// windows are in bytes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Record {
-    /// Data left.
+    /// A segment with data was sent.
     Sent {
         /// First byte.
         seq: Offset,
@@ -26,13 +26,13 @@ pub enum Record {
     AckSent,
     /// A dummy segment was sent; it does not count as data.
     DummySent,
-    /// The peer acknowledged one.
+    /// The peer acknowledged a dummy segment.
     DummyAcked,
     /// An acknowledgment arrived.
     Ack {
         /// First byte not acknowledged.
         ack: Offset,
-        /// Window beyond it.
+        /// Window from `ack` on.
         window: u64,
     },
     /// A SACK block arrived that newly SACKs data.
@@ -48,9 +48,9 @@ pub enum Record {
     DuplicateReported,
     /// An RTT was measured, and the RTO was computed from it.
     Rtt {
-        /// The sample.
+        /// Sampled round-trip time.
         rtt: Interval,
-        /// Retransmission time-out after it.
+        /// Retransmission time-out after the sample.
         rto: Interval,
     },
     /// State of the sender after an event changed it.
@@ -81,7 +81,7 @@ pub enum Record {
     Arrived {
         /// First byte.
         seq: Offset,
-        /// Bytes of data.
+        /// Set if some of the data is new and was stored.
         len: u32,
         /// Set if some of it is new and was kept.
         fresh: bool,
@@ -101,7 +101,7 @@ pub enum Record {
     Mark(Mark),
 }
 
-/// Moments that plots mark.
+/// Events that plots mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Mark {
@@ -115,7 +115,7 @@ pub enum Mark {
     Established,
     /// The connection ended.
     Closed,
-    /// A window probe left.
+    /// A window probe was sent.
     ZeroWindowProbe,
     /// A spurious window reduction was undone.
     Undo,
@@ -151,25 +151,25 @@ impl Mark {
     }
 }
 
-/// Counters of one end.
+/// Counters of one end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
-    /// Segments without data sent.
+    /// Sent segments without data.
     pub acks_sent: u64,
     /// Segments received with new data that was kept.
     pub segments_fresh: u64,
     /// Segments with data sent, including retransmissions; without SYNs and FINs that carry no
     /// data.
     pub segments_sent: u64,
-    /// Bytes of data sent, retransmissions included.
+    /// Sent bytes of data, retransmissions included.
     pub bytes_sent: u64,
     /// Round-trip samples.
     pub rtt_samples: u64,
-    /// Their sum in nanoseconds.
+    /// Sum of the round-trip samples in nanoseconds.
     pub rtt_sum: u64,
-    /// Least of them.
+    /// Least round-trip sample.
     pub rtt_min: Option<Interval>,
-    /// Greatest of them.
+    /// Greatest round-trip sample.
     pub rtt_max: Interval,
     /// Sum over all RTT samples of the RTO after the sample, in nanoseconds.
     pub rto_sum: u64,

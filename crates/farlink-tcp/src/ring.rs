@@ -1,7 +1,7 @@
-//! A queue in a ring of slots, for records that are copied.
+//! A queue in a ring of slots, for records that implement `Copy`.
 //!
 //! `VecDeque` calls a function for each push. Every segment passes through several such queues, so
-//! this one is inlined, and a third smaller.
+//! that this queue is inlined; it also takes a quarter less memory.
 
 use std::iter::Chain;
 use std::ops::{Index, IndexMut, Range};
@@ -10,7 +10,7 @@ use std::slice::{Iter, IterMut};
 /// A first-in, first-out queue of records. It never frees memory.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
-    /// Zero or 2^n slots. Slots outside of the queue hold stale copies.
+    /// Zero or 2^n slots. Slots outside of the queue have stale copies.
     slots: Box<[T]>,
     /// Slot of the first record.
     first: u32,
@@ -45,7 +45,7 @@ impl<T: Copy> Ring<T> {
         self.len == 0
     }
 
-    /// Slot of record `i`.
+    /// Returns the slot of record `i`.
     #[inline(always)] // an addition
     fn slot(&self, i: usize) -> usize {
         (self.first as usize + i) & self.slots.len().wrapping_sub(1)
@@ -61,7 +61,7 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// The first record, to be changed.
+    /// Mutable reference to the first record.
     #[inline(always)] // of each segment
     pub fn front_mut(&mut self) -> Option<&mut T> {
         if self.is_empty() {
@@ -87,7 +87,7 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Record `i`, to be changed.
+    /// Mutable reference to record `i`.
     #[inline(always)] // as `front`
     pub fn get_mut(&mut self, i: usize) -> Option<&mut T> {
         if i < self.len() {
@@ -109,11 +109,11 @@ impl<T: Copy> Ring<T> {
         self.len += 1;
     }
 
-    /// Doubles the number of slots; free ones hold `filler`.
+    /// Doubles the number of slots; unused slots get `filler`.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, filler: T) {
-        // A queue with more than a few records soon holds a whole window.
+        // Grows fast, because a queue with more than a few records soon contains a whole window.
         let slots = match self.slots.len() {
             0 => 4,
             4 => 16,
@@ -127,7 +127,7 @@ impl<T: Copy> Ring<T> {
         self.first = 0;
     }
 
-    /// Prefetches the record at place `i`, and the place behind the last.
+    /// Prefetches record `i`, and the slot behind the last record.
     #[inline]
     pub fn prefetch(&self, i: usize) {
         for place in [i, self.len()] {
@@ -191,7 +191,7 @@ impl<T: Copy> Ring<T> {
         self.len = 0;
     }
 
-    /// The records in two pieces, in order.
+    /// Returns the records in two slices, in order.
     fn halves(&self) -> (&[T], &[T]) {
         let (first, len) = (self.first as usize, self.len());
         let to_end = len.min(self.slots.len() - first);
@@ -217,7 +217,8 @@ impl<T: Copy> Ring<T> {
             .chain(&mut before[..len - to_end])
     }
 
-    /// Returns the number of leading records that are `within`; no later record may be.
+    /// Returns the number of leading records for which `within` is true; it must be false for all
+    /// later ones.
     pub fn partition_point(&self, within: impl Fn(&T) -> bool) -> usize {
         let (front, back) = self.halves();
         match front.partition_point(&within) {
@@ -268,7 +269,7 @@ mod tests {
     use std::collections::VecDeque;
 
     proptest! {
-        /// After any operations a ring holds the same as a `VecDeque`.
+        /// After any operations a ring contains the same records as a `VecDeque`.
         #[test]
         fn ring_equals_a_vec_deque(steps in prop::collection::vec((0u8..12, 0usize..40), 0..300)) {
             let (mut ring, mut queue) = (Ring::new(), VecDeque::new());
@@ -320,7 +321,7 @@ mod tests {
         }
     }
 
-    /// A queue of every link and every flow: 24 bytes, where `VecDeque` takes 32.
+    /// Every link and every flow has a queue: 24 bytes each, where `VecDeque` takes 32.
     #[test]
     fn ring_size_is_three_words() {
         assert_eq!(size_of::<Ring<u64>>(), 24);

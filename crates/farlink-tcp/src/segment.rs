@@ -102,7 +102,7 @@ impl SackBlocks {
         true
     }
 
-    /// The blocks, first the most recently changed.
+    /// Returns the blocks, the most recently changed first.
     #[inline]
     pub fn as_slice(&self) -> &[SackBlock] {
         &self.blocks[..usize::from(self.len)]
@@ -138,8 +138,8 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
-/// The options that this endpoint supports. All but timestamps are rare; they are reached through
-/// `Deref` as if they were fields: `options.sack`.
+/// Options that this endpoint supports. All but timestamps are rare; `Deref` gives access to them
+/// as to fields: `options.sack`.
 #[derive(Default)]
 pub struct Options {
     /// Timestamps (RFC 7323, 3).
@@ -179,7 +179,7 @@ pub struct RareOptions {
 }
 
 impl RareOptions {
-    /// None of them.
+    /// No option.
     pub const NONE: Self = Self {
         mss: None,
         window_scale: None,
@@ -284,7 +284,7 @@ impl Options {
         self.has_rare = true;
         match &mut self.rare {
             Some(rare) => **rare = options,
-            // Allocated with its contents: zeroed memory takes an allocator ten times as long.
+            // A box of the contents, because zeroed memory takes an allocator ten times as long.
             None => self.rare = Some(Box::new(options)),
         }
     }
@@ -403,7 +403,7 @@ impl Body {
         self.len() == 0
     }
 
-    /// The bytes, when they are carried.
+    /// Returns the bytes; `None` if only the length is known.
     #[inline]
     pub fn bytes(&self) -> Option<&[u8]> {
         match &self.0 {
@@ -425,9 +425,9 @@ impl Default for Body {
 /// therefore behind a pointer, and timestamps are packed to 2 bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Port it comes from.
+    /// Source port.
     pub src_port: u16,
-    /// Port it goes to.
+    /// Destination port.
     pub dst_port: u16,
     /// Sequence number of the first byte (or of the SYN).
     pub seq: Seq,
@@ -435,11 +435,11 @@ pub struct Segment {
     pub ack: Seq,
     /// Control bits.
     pub flags: Flags,
-    /// Window field as it stands on the wire (not scaled up).
+    /// Window field as it is in the header (not scaled).
     pub window: u16,
-    /// ECN field of the IP header that carries it (RFC 3168, 5).
+    /// ECN field of the segment's IP header (RFC 3168, 5).
     pub ecn: Ecn,
-    /// Class of service of that IP header (RFC 2474, RFC 8622).
+    /// Class of service in the segment's IP header (RFC 2474, RFC 8622).
     pub priority: Priority,
     /// Marks a dummy segment, or the ACK of one, by a reserved bit of the header (Akyildiz,
     /// Morabito, Palazzo 2001).
@@ -466,7 +466,7 @@ impl Segment {
         self.seq.at(u64::from(self.flags.has(Flags::SYN)))
     }
 
-    /// Sequence space it takes: data plus one each for SYN and FIN.
+    /// Length in sequence numbers: data, plus one each for SYN and FIN.
     #[inline]
     pub fn seq_len(&self) -> u32 {
         self.body.len()

@@ -1,16 +1,16 @@
-//! Sequence numbers: 32 wrapping bits on the wire, 64 plain bits inside.
+//! Sequence numbers: 32 wrapping bits in the header, 64 bits inside.
 //!
-//! Inside an endpoint every position in the stream is a `u64` [`Offset`] from
-//! the initial sequence number, so comparisons are ordinary and a transfer of
-//! any length works; [`Seq`] exists at the edge only.
+//! Inside an endpoint every position in the stream is a `u64` [`Offset`] from the initial sequence
+//! number, so that comparisons are ordinary and a transfer may have any length. [`Seq`] exists only
+//! in segments.
 
 use std::fmt;
 
-/// A position in one direction of a connection, counted from its initial
-/// sequence number: the SYN is offset 0, the first byte of data is 1.
+/// Position in one direction of a connection, counted from the initial sequence number: the SYN is
+/// offset 0, the first byte of data is 1.
 pub type Offset = u64;
 
-/// A sequence number as it stands in a TCP header (RFC 9293, 3.4), modulo 2^32.
+/// Sequence number of a TCP header (RFC 9293, 3.4), modulo 2^32.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Seq(pub u32);
 
@@ -21,8 +21,8 @@ impl Seq {
         Self(self.0.wrapping_add(offset as u32))
     }
 
-    /// Returns the offset nearest to `near` that this number can mean in a stream that starts at
-    /// `isn`; `None` if that lies before the start.
+    /// Returns the offset nearest to `near` that has this number in a stream that starts at `isn`;
+    /// `None` if that offset lies before the start.
     #[inline]
     pub const fn offset(self, isn: Self, near: Offset) -> Option<Offset> {
         let low = self.0.wrapping_sub(isn.0);
@@ -49,7 +49,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Wire and offset are inverse as long as both stay within 2 GiB of each other.
+        /// `at` and `offset` are inverse as long as `near` is within 2 GiB of the offset.
         #[test]
         fn offset_inverts_at(isn: u32, near in 0u64..1 << 40, delta in -(1i64 << 31) + 1..1i64 << 31) {
             if let Some(offset) = near.checked_add_signed(delta) {

@@ -22,13 +22,14 @@ pub struct Snack {
 }
 
 impl Snack {
-    /// Bytes of the bit vector: 0 in the short form.
+    /// Bytes of the bit vector; 0 in the short form.
     #[inline]
     pub const fn vector_len(&self) -> usize {
         (SNACK_BLOCKS - self.bits.trailing_zeros()).div_ceil(8) as usize
     }
 
-    /// Bytes in a header, padded to a multiple of four: 8 in the short form.
+    /// Length of the option in a header, in bytes, padded to a multiple of four: 8 in the short
+    /// form.
     #[inline]
     pub const fn wire_len(&self) -> u32 {
         (6 + self.vector_len() as u32).next_multiple_of(4)
@@ -88,7 +89,7 @@ mod tests {
         let holes = |s: Snack| s.holes(1001, 100).collect::<Vec<_>>();
         assert_eq!(holes(snack(0, 1, 0)), [(1001, 1101)]);
         assert_eq!(holes(snack(3, 2, 0)), [(1301, 1501)]);
-        // 1 0 1 1 0 1: two more holes, the zeros at the end mean nothing.
+        // The bits 1 0 1 1 0 1 report two more holes; the zeros after the last 1 report nothing.
         let bits = 0b10_1101 << 58;
         assert_eq!(
             holes(snack(0, 1, bits)),

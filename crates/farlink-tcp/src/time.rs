@@ -56,32 +56,32 @@ impl Instant {
 }
 
 impl Interval {
-    /// No time at all.
+    /// Zero length.
     pub const ZERO: Self = Self(0);
     /// Longer than any run.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// From nanoseconds.
+    /// Builds an interval from nanoseconds.
     pub const fn from_nanos(ns: u64) -> Self {
         Self(ns)
     }
 
-    /// From microseconds.
+    /// Builds an interval from microseconds.
     pub const fn from_micros(us: u64) -> Self {
         Self(us * 1_000)
     }
 
-    /// From milliseconds.
+    /// Builds an interval from milliseconds.
     pub const fn from_millis(ms: u64) -> Self {
         Self(ms * 1_000_000)
     }
 
-    /// From whole seconds.
+    /// Builds an interval from whole seconds.
     pub const fn from_secs(s: u64) -> Self {
         Self(s * NANOS_PER_SEC)
     }
 
-    /// As nanoseconds.
+    /// Returns the interval in nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
@@ -110,17 +110,17 @@ impl Interval {
         Self((scaled / bits_per_second as u128) as u64)
     }
 
-    /// Product, saturating.
+    /// Returns the product, saturating.
     pub const fn saturating_mul(self, k: u64) -> Self {
         Self(self.0.saturating_mul(k))
     }
 
-    /// Difference, zero when negative.
+    /// Returns the difference; zero if it is negative.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// Distance between two intervals.
+    /// Returns the absolute difference of two intervals.
     pub const fn abs_diff(self, other: Self) -> Self {
         Self(self.0.abs_diff(other.0))
     }

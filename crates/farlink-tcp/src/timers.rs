@@ -26,7 +26,7 @@ pub(crate) enum Timer {
     Reordering,
     /// Sends a tail loss probe (PTO of RFC 8985, 7.2).
     TailProbe,
-    /// Retransmission (RFC 6298).
+    /// Retransmission time-out (RFC 6298).
     Retransmission,
     /// Probes a closed window (RFC 9293, 3.8.6.1).
     Persist,
@@ -35,7 +35,7 @@ pub(crate) enum Timer {
 }
 
 impl Timer {
-    /// Timers in their order.
+    /// All timers, in order.
     pub(crate) const ALL: [Self; 11] = [
         Self::User,
         Self::FinWait2,
@@ -63,7 +63,7 @@ pub(crate) struct Timers {
 }
 
 impl Timers {
-    /// None of them runs.
+    /// Builds the state in which no timer runs.
     pub(crate) const fn none() -> Self {
         Self {
             delayed_ack: Instant::MAX,
@@ -135,7 +135,7 @@ impl Timers {
         due
     }
 
-    /// Returns the first deadline.
+    /// Returns the earliest deadline.
     #[inline]
     pub(crate) fn next(&self) -> Option<Instant> {
         let first = self.first();

@@ -72,7 +72,7 @@ pub(crate) fn attack(seed: u64, row: usize, state: State) -> u64 {
                     2 => {
                         let notice = Notice::BadState { seq: segment.ack };
                         victim.connection.on_notice(victim.now, notice);
-                        // Any MTU, whatever is in flight.
+                        // Any MTU, independent of the data in flight.
                         let mtu = segment.seq.0 % 2000;
                         victim.connection.on_path_mtu(mtu, IpVersion::V4);
                     }
@@ -299,7 +299,7 @@ impl Victim {
         }
     }
 
-    /// Sends and reads everything that the connection has now, and checks it.
+    /// Sends and reads everything that is pending on the connection, and checks the invariants.
     fn poll_until_idle(&mut self) {
         for round in 0.. {
             assert!(round < MOST_AT_ONCE, "time-outs for ever");

@@ -232,8 +232,8 @@ impl Session<'_> {
         self.ends[side].check_against(&self.ends[1 - side]);
     }
 
-    /// Passes on what is known of a segment that does not arrive as it was sent, and what a base
-    /// station reports.
+    /// Delivers the loss notices of a segment that does not arrive as it was sent: from the medium,
+    /// and from a base station.
     fn report_fault(&mut self, side: usize, fate: Fate, segment: &Segment) {
         let at = self.now + Interval::from_millis(self.path.delay_ms);
         match fate {
