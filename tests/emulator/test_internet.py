@@ -259,7 +259,7 @@ def test_without_a_way_out_of_ipv6_hosts_know_that_at_once(lab: Lab, tmp_path: P
     assert "Network is unreachable" in done.stderr
 
 
-def keeper_of(process: int) -> int:
+def reaper_of(process: int) -> int:
     """Return the process that watches over a run."""
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
@@ -267,21 +267,21 @@ def keeper_of(process: int) -> int:
         except OSError:
             continue  # it has just ended
         rows = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
-        if rows["Name"] == "farlink-keeper" and rows["PPid"] == str(process):
+        if rows["Name"] == "farlink-reaper" and rows["PPid"] == str(process):
             return int(rows["Pid"])
-    raise AssertionError(f"{process} has no keeper")
+    raise AssertionError(f"{process} has no reaper")
 
 
 @needs_ip
 @needs_nft
-@pytest.mark.parametrize("by", ["keeper", "next run"])
+@pytest.mark.parametrize("by", ["reaper", "next run"])
 def test_what_a_killed_run_left_is_put_back(by: str, lab: Lab, tmp_path: Path) -> None:
     """Rules and forwarding; while a run has the way out, another is refused it."""
     lab.has_ipv6()
     before = lab.state()
     run = [IP, "netns", "exec", lab.name, *FARLINK, "emulate", str(scenario_file(tmp_path))]
     first = subprocess.Popen([*run, "--internet", "server", "--seconds", "60"])
-    keeper = 0
+    reaper = 0
     try:
         until(lambda: "conf/eth0/forwarding:1" in lab.state())
         there = lab.state()
@@ -290,17 +290,17 @@ def test_what_a_killed_run_left_is_put_back(by: str, lab: Lab, tmp_path: Path) -
         assert "--internet client: another emulation has it" in second.stderr
         assert lab.state() == there
         if by == "next run":
-            keeper = keeper_of(first.pid)
-            os.kill(keeper, signal.SIGSTOP)
+            reaper = reaper_of(first.pid)
+            os.kill(reaper, signal.SIGSTOP)
     finally:
         first.send_signal(signal.SIGKILL)
         first.wait()
-    if keeper:
+    if reaper:
         until(lambda: "farlink-out" not in lab.ip("-br", "link"))
         assert "conf/eth0/forwarding:1" in lab.state()
         assert lab.within(*run[4:], "--seconds", "0.1", "--quiet").returncode == 0
         assert lab.state() == before
-        os.kill(keeper, signal.SIGCONT)
+        os.kill(reaper, signal.SIGCONT)
     until(lambda: lab.state() == before)
 
 

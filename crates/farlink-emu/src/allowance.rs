@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_link_gives_first_and_no_more_than_it_has() {
+    fn delay_is_subtracted_from_the_nearest_link_first() {
         let base = path(&[2, 250, 1]);
         let (less, off) = take_off(&base, &[(0, ms(5)), (3, ms(3))]);
         assert_eq!(delays(&less), [0, 245, 0]);
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_others_use_give_nothing() {
+    fn links_shared_with_other_hosts_keep_their_delay() {
         let text = "[[links]]\nbetween = [\"a\", \"hub\"]\ndown = { rate = \"1 Mbit/s\", delay = \"1 \
                     ms\" }\n[[links]]\nbetween = [\"b\", \"hub\"]\ndown = { rate = \"1 Mbit/s\", \
                     delay = \"1 ms\" }\n[[links]]\nbetween = [\"hub\", \"c\"]\ndown = { rate = \"1 \

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 /// Longest sleep of the loop. A longer one was a stall (the process was stopped or not scheduled).
 /// A stall is underestimated by at most this interval.
-const BEAT: Interval = Interval::from_millis(1);
+const TICK: Interval = Interval::from_millis(1);
 
 /// Bounds for the devices of all hosts.
 #[derive(Debug)]
@@ -19,9 +19,9 @@ pub(crate) struct Arrivals {
     /// Time at which all drained devices were last known to be empty.
     empty: Instant,
     /// Time of the last poll for readable devices.
-    looked: Instant,
+    polled: Instant,
     /// Number of polls.
-    looks: u64,
+    polls: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -41,48 +41,48 @@ impl Arrivals {
         Self {
             devices: vec![Device::default(); hosts],
             empty: Instant::ZERO,
-            looked: Instant::ZERO,
-            looks: 0,
+            polled: Instant::ZERO,
+            polls: 0,
         }
     }
 
     /// Returns the time of the last poll or wake-up. All packets that arrived earlier were read.
-    pub(crate) fn looked_at(&self) -> Instant {
-        self.looked
+    pub(crate) fn last_poll(&self) -> Instant {
+        self.polled
     }
 
     /// Returns the time at which a loop that waits for `next` must wake up.
     pub(crate) fn until(now: Instant, next: Instant) -> Instant {
         // A multiple of the longest sleep, so that the timer is not set again for each packet.
-        let beat = BEAT.as_nanos();
-        let whole = now.as_nanos() / beat + 1;
-        next.min(Instant::from_nanos(whole.saturating_mul(beat)))
+        let tick = TICK.as_nanos();
+        let whole = now.as_nanos() / tick + 1;
+        next.min(Instant::from_nanos(whole.saturating_mul(tick)))
     }
 
     /// Records a poll at `now`. A device that was not readable at the poll before, or was drained
     /// since, received its packets after that poll.
-    pub(crate) fn looked(&mut self, now: Instant) {
-        self.empty = self.empty.max(self.looked);
-        self.looked = now;
-        self.looks += 1;
+    pub(crate) fn record_poll(&mut self, now: Instant) {
+        self.empty = self.empty.max(self.polled);
+        self.polled = now;
+        self.polls += 1;
     }
 
     /// Records a sleep between `before` and `now`. A poll at `before` found no readable device, and
     /// the sleep should have ended with the first packet, at the latest at `until`.
-    pub(crate) fn slept(&mut self, before: Instant, until: Instant, now: Instant) {
-        self.looked(before.max(until.min(now)));
-        self.empty = self.looked;
+    pub(crate) fn record_sleep(&mut self, before: Instant, until: Instant, now: Instant) {
+        self.record_poll(before.max(until.min(now)));
+        self.empty = self.polled;
     }
 
     /// Records a read that returned packets. Returns the longest time that they may have waited.
     pub(crate) fn read(&mut self, device: usize, now: Instant) -> Interval {
         let entry = &mut self.devices[device];
         entry.reads += 1;
-        if entry.reported + 1 < self.looks {
+        if entry.reported + 1 < self.polls {
             // The poll before did not report the device, so it was empty then.
             entry.left.clear();
         }
-        entry.reported = self.looks;
+        entry.reported = self.polls;
         if entry.left.is_empty() {
             entry.since = entry.since.max(self.empty);
         }
@@ -126,66 +126,66 @@ mod tests {
 
     /// After a sleep of 100 ms instead of 1 ms, packets may have waited for 99 ms.
     #[test]
-    fn a_stall_of_the_loop_is_seen() {
+    fn a_stall_counts_as_waiting_time() {
         let mut a = Arrivals::new(1);
         let until = Arrivals::until(us(5000), Instant::MAX);
         assert_eq!(until, us(6000));
-        a.looked(us(5000));
-        a.slept(us(5000), until, us(105_000));
+        a.record_poll(us(5000));
+        a.record_sleep(us(5000), until, us(105_000));
         assert_eq!(waited(&mut a, us(105_010)), 99_010);
         a.drained(0, us(105_020));
         // The loop woke up in time, so the packet has not waited.
-        a.looked(us(105_030));
-        a.slept(us(105_030), us(106_000), us(105_700));
+        a.record_poll(us(105_030));
+        a.record_sleep(us(105_030), us(106_000), us(105_700));
         assert_eq!(waited(&mut a, us(105_703)), 3);
     }
 
     /// A signal ends the sleep without an event. Packets that arrived meanwhile are reported by the
     /// next poll, however late that is.
     #[test]
-    fn an_interrupted_sleep_is_a_stall_too() {
+    fn an_interrupted_sleep_counts_as_a_stall() {
         let mut a = Arrivals::new(1);
-        a.looked(us(5000));
-        a.slept(us(5000), us(6000), us(105_000));
-        a.looked(us(105_300));
+        a.record_poll(us(5000));
+        a.record_sleep(us(5000), us(6000), us(105_000));
+        a.record_poll(us(105_300));
         assert_eq!(waited(&mut a, us(105_312)), 99_312);
     }
 
     /// The loop is busy for 7 ms. A packet found afterwards arrived at any time since the device
     /// was drained.
     #[test]
-    fn a_busy_loop_is_seen() {
+    fn a_busy_loop_counts_as_waiting_time() {
         let mut a = Arrivals::new(2);
-        a.looked(us(1000));
-        a.slept(us(1000), us(2000), us(1500));
+        a.record_poll(us(1000));
+        a.record_sleep(us(1000), us(2000), us(1500));
         waited(&mut a, us(1501));
         a.drained(0, us(1502));
-        a.looked(us(8500));
+        a.record_poll(us(8500));
         assert_eq!(waited(&mut a, us(8502)), 7000);
         // Device 1 was empty until the loop woke up for device 0, or the wake-up would have
         // reported both.
         assert_eq!(a.read(1, us(8502)).as_nanos(), 7_002_000);
         // Device 1 is reported at every poll but never drained, so the bound keeps growing.
         a.left(1, us(8503));
-        a.looked(us(9900));
+        a.record_poll(us(9900));
         assert_eq!(a.read(1, us(9902)).as_nanos(), 8_402_000);
         a.left(1, us(9903));
         // The next poll does not report device 1, so it was empty.
-        a.looked(us(10_000));
-        a.slept(us(10_000), us(11_000), us(10_500));
+        a.record_poll(us(10_000));
+        a.record_sleep(us(10_000), us(11_000), us(10_500));
         assert_eq!(a.read(1, us(10_502)).as_nanos(), 2000);
     }
 
     /// A device that is never drained holds at most `DEVICE_QUEUE` packets. So each packet arrived
     /// after the read of that many packets before it.
     #[test]
-    fn what_waits_in_a_device_that_is_never_empty_is_bounded() {
+    fn the_wait_in_a_never_empty_device_is_bounded() {
         let mut a = Arrivals::new(1);
         let mut last = 0;
         for turn in 1..=1000 {
             // The loop makes 64 reads per millisecond.
             let now = us(1000 * turn);
-            a.looked(now);
+            a.record_poll(now);
             for _ in 0..64 {
                 last = waited(&mut a, now);
             }

@@ -7,7 +7,7 @@ use crate::endpoint::EndpointConfig;
 use crate::host::DEVICE;
 use crate::interface::Control;
 use crate::namespace::Namespace;
-use crate::way_out;
+use crate::uplink;
 use farlink_wire::{NodeId, node_address};
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::if_nameindex;
@@ -107,9 +107,9 @@ impl Attached {
             Attach::Interface(name) => check_interface(name, mtu, force),
             Attach::Bridge(name) => check_bridge(name, mtu, force),
             Attach::Namespace { path, .. } => check_namespace(path, DEVICE, nodes, force),
-            Attach::Internet => match way_out::refusal() {
+            Attach::Internet => match uplink::refusal() {
                 Some(why) => Err(why),
-                None => check_namespace(&own_namespace(), way_out::DEVICE, nodes, true),
+                None => check_namespace(&own_namespace(), uplink::DEVICE, nodes, true),
             },
         };
         refused.or_else(wrong)
@@ -346,7 +346,7 @@ mod tests {
     /// Sample rows of a little-endian kernel.
     #[test]
     #[cfg(target_endian = "little")]
-    fn a_session_is_known_by_its_port() {
+    fn ssh_sessions_are_recognized_by_port_22() {
         let row = |address: &str, state: &str| {
             let far = "0102A8C0:D431";
             session_in(&format!(

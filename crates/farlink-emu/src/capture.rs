@@ -28,7 +28,7 @@ pub(crate) struct Captures {
     written: Instant,
     missed: u64,
     disk: Option<SyncSender<(usize, Vec<u8>)>>,
-    /// Thread that writes. Its result is the file that could not be written and the error.
+    /// Thread that writes the files. On failure it returns the file's path and the error.
     writer: Option<JoinHandle<Result<(), (PathBuf, io::Error)>>>,
 }
 
@@ -146,7 +146,7 @@ mod tests {
 
     /// A full disk (here /dev/full) ends the captures but not the run.
     #[test]
-    fn a_full_disk_is_told_of_at_the_end() {
+    fn a_full_disk_is_reported_at_the_end() {
         let directory = std::env::temp_dir().join(format!("farlink-full-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
         std::os::unix::fs::symlink("/dev/full", directory.join("a.pcapng")).unwrap();

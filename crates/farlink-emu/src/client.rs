@@ -1,10 +1,10 @@
 //! Client side of the control socket: queries a running emulation, and runs programs in its hosts.
 
 use crate::EmuError;
-use crate::keeper::spawn_in;
 use crate::namespace::{Names, command_in};
 use crate::program::{HOST, code_of, not_started};
 use crate::protocol::{self, Answer, Place, Request, Unread, VERSION};
+use crate::reaper::spawn_in;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};

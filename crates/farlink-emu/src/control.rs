@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Number of clients served at the same time; further clients wait.
 const CLIENTS: usize = 32;
 /// Interval at which waiting threads check whether the run has ended, in milliseconds.
-const LOOK_MS: u16 = 100;
+const CHECK_MS: u16 = 100;
 
 /// Control socket of an emulation. Dropping the value removes the socket.
 #[derive(Debug)]
@@ -51,13 +51,13 @@ impl Control {
         fs::set_permissions(file.path(), fs::Permissions::from_mode(0o600)).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let stop = Arc::new(AtomicBool::new(false));
-        let desk = Arc::new(Mutex::new(Desk {
+        let state = Arc::new(Mutex::new(ControlState {
             remote: emulation.remote(),
             text: text.to_owned(),
             kernels: Kernels::open(emulation)?,
         }));
         let ended = Arc::clone(&stop);
-        let server = std::thread::spawn(move || serve_all(&listener, &desk, &ended));
+        let server = std::thread::spawn(move || serve_all(&listener, &state, &ended));
         Ok(Self {
             file,
             stop,
@@ -82,22 +82,22 @@ impl Drop for Control {
 
 /// Serves clients until `ended` is set. Each has a thread of its own, so that a slow client does
 /// not delay others.
-fn serve_all(listener: &UnixListener, desk: &Arc<Mutex<Desk>>, ended: &Arc<AtomicBool>) {
+fn serve_all(listener: &UnixListener, state: &Arc<Mutex<ControlState>>, ended: &Arc<AtomicBool>) {
     let mut clients: Vec<JoinHandle<()>> = Vec::new();
     while !ended.load(Ordering::Relaxed) {
         clients.retain(|client| !client.is_finished());
         if clients.len() >= CLIENTS {
-            std::thread::sleep(Duration::from_millis(LOOK_MS.into()));
+            std::thread::sleep(Duration::from_millis(CHECK_MS.into()));
             continue;
         }
         let mut waiting = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
-        if poll(&mut waiting, PollTimeout::from(LOOK_MS)).unwrap_or(0) > 0
+        if poll(&mut waiting, PollTimeout::from(CHECK_MS)).unwrap_or(0) > 0
             && let Ok((client, _)) = listener.accept()
         {
-            let (desk, ended) = (Arc::clone(desk), Arc::clone(ended));
+            let (state, ended) = (Arc::clone(state), Arc::clone(ended));
             clients.push(std::thread::spawn(move || {
                 // Fails if the client hung up, and then nobody needs the answer.
-                let _ = serve(&client, &desk, &ended);
+                let _ = serve(&client, &state, &ended);
             }));
         }
     }
@@ -106,12 +106,13 @@ fn serve_all(listener: &UnixListener, desk: &Arc<Mutex<Desk>>, ended: &Arc<Atomi
     }
 }
 
-fn serve(client: &UnixStream, desk: &Mutex<Desk>, ended: &AtomicBool) -> io::Result<()> {
+fn serve(client: &UnixStream, state: &Mutex<ControlState>, ended: &AtomicBool) -> io::Result<()> {
     client.set_nonblocking(true)?;
     let answer = if owns(client) {
         let line = read_line(client, ended)?;
         protocol::read(&line).map_err(unread).and_then(|request| {
-            desk.lock()
+            state
+                .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .answer(request)
         })
@@ -167,7 +168,7 @@ fn wait(
 ) -> io::Result<()> {
     while Instant::now() < deadline && !ended.load(Ordering::Relaxed) {
         let mut waiting = [PollFd::new(client.as_fd(), what)];
-        if poll(&mut waiting, PollTimeout::from(LOOK_MS)).unwrap_or(0) > 0 {
+        if poll(&mut waiting, PollTimeout::from(CHECK_MS)).unwrap_or(0) > 0 {
             return Ok(());
         }
     }
@@ -175,7 +176,7 @@ fn wait(
 }
 
 /// State for answering requests, locked for one request at a time.
-struct Desk {
+struct ControlState {
     remote: Remote,
     /// The resolved scenario with all changes applied.
     text: String,
@@ -185,7 +186,7 @@ struct Desk {
 
 const NO_ANSWER: &str = "the emulation is starting or ending and does not answer; try again";
 
-impl Desk {
+impl ControlState {
     fn answer(&mut self, request: Request) -> Result<Answer, String> {
         match request {
             Request::Show => self.show(),

@@ -7,18 +7,18 @@ use crate::clock::Clock;
 use crate::endpoint::Endpoint;
 use crate::flows::{End, flows};
 use crate::host::{Host, Port};
-use crate::keeper::Keeper;
 use crate::lateness::Lateness;
 use crate::namespace::{Names, Namespace, RunFile};
 use crate::parallel::in_parallel;
 use crate::protocol::Place;
-use crate::realtime::{self, Mode, Ran};
+use crate::realtime::{self, Mode, Scheduling};
+use crate::reaper::Reaper;
 use crate::remote::{Job, Remote};
 use crate::report::{HostReport, Report, Traffic};
 use crate::stamps::Read;
 use crate::tun::LONGEST;
 use crate::unit::{self, Unit};
-use crate::way_out::WayOut;
+use crate::uplink::Uplink;
 use farlink_sim::scenario::Expanded;
 use farlink_sim::{Live, Refused};
 use farlink_tcp::{Instant, Interval};
@@ -63,8 +63,8 @@ impl Stop {
 #[derive(Debug)]
 pub struct Emulation {
     /// Dropped before `hosts`, because the device of the uplink belongs to one of the hosts.
-    way_out: Option<WayOut>,
-    keeper: Arc<Keeper>,
+    uplink: Option<Uplink>,
+    reaper: Arc<Reaper>,
     pub(crate) live: Live,
     /// The scenario as written, without the allowance for tunnels.
     scenario: Expanded,
@@ -79,7 +79,7 @@ pub struct Emulation {
     /// network at this time.
     reached: Instant,
     spare: Vec<Vec<u8>>,
-    priority: Ran,
+    priority: Scheduling,
     hosts_file: RunFile,
     /// The resolv.conf of the programs; `None` for the machine's own.
     resolver: Option<RunFile>,
@@ -90,7 +90,7 @@ pub struct Emulation {
 
 impl Drop for Emulation {
     fn drop(&mut self) {
-        self.way_out = None;
+        self.uplink = None;
         in_parallel(std::mem::take(&mut self.hosts), drop);
     }
 }
@@ -194,15 +194,15 @@ impl Emulation {
         Ok(Place {
             host: host.to_owned(),
             namespace: self.namespace_of(host)?.place(),
-            processes: self.keeper.space(),
+            processes: self.reaper.space(),
             names: self.names().hosts.to_owned(),
             resolver: self.names().resolver.map(Path::to_owned),
         })
     }
 
     /// Returns the process that kills the programs when farlink ends.
-    pub(crate) fn keeper(&self) -> Arc<Keeper> {
-        Arc::clone(&self.keeper)
+    pub(crate) fn reaper(&self) -> Arc<Reaper> {
+        Arc::clone(&self.reaper)
     }
 
     /// Returns how programs resolve names.
@@ -270,7 +270,7 @@ impl Emulation {
         self.jobs = channel().1;
         for host in &mut self.hosts {
             if let Port::Gateway(peer) = &mut host.port {
-                peer.part(clock.now());
+                peer.send_bye(clock.now());
             }
         }
         tracing::debug!(target: "farlink", time = %clock.now().as_secs_f64(), "emulation ends");
@@ -378,7 +378,7 @@ impl Emulation {
         }
         // Not up to `now`: a packet that arrived after the last poll may have to enter the network
         // before the packets due since then.
-        self.deliver_by(self.poller.arrivals.looked_at(), clock)
+        self.deliver_by(self.poller.arrivals.last_poll(), clock)
     }
 
     /// Delivers every packet due by `by`. A reply of a user-space host that is due by then is
@@ -469,7 +469,7 @@ impl Emulation {
             self.live.agents(),
             self.live.handoffs(),
         );
-        traffic.strangers = self.unit.as_ref().map(|unit| unit.strangers);
+        traffic.strangers = self.unit.as_ref().map(|unit| unit.rejected);
         Report::of(traffic, self.lateness.clone(), self.priority.clone())
     }
 }

@@ -17,7 +17,7 @@ pub enum EmuError {
         /// Action that failed.
         what: String,
     },
-    /// The machine lacks something, or cannot do it.
+    /// The machine lacks a program, device or kernel feature, or the network does not respond.
     #[error("{0}")]
     Machine(String),
     /// A system call failed.

@@ -119,7 +119,7 @@ impl Station {
 
     /// Returns a frame that asks for the host's hardware address: a neighbour solicitation for
     /// IPv6, an ARP request otherwise.
-    pub(crate) fn question(&self, ipv6: bool) -> Vec<u8> {
+    pub(crate) fn request(&self, ipv6: bool) -> Vec<u8> {
         if ipv6 {
             let target = node_address6(self.host);
             let group = solicited_node(target);
@@ -351,7 +351,7 @@ mod tests {
 
     /// The reply has the fields that RFC 826 requires.
     #[test]
-    fn it_answers_for_every_node_but_the_host() {
+    fn arp_is_answered_for_every_node_but_the_host() {
         for (target, answered) in [(1, true), (2, false), (3, true), (4, false)] {
             let mut own = station();
             let seen = own.see(&arp(1, [10, 0, 0, 2], [10, 0, 0, target]));
@@ -382,11 +382,11 @@ mod tests {
 
     /// Two stations resolve each other, as two emulations on one wire would.
     #[test]
-    fn a_question_is_one_that_a_neighbour_answers() {
+    fn two_stations_resolve_each_other() {
         for ipv6 in [false, true] {
             let mut far = Station::new(THEIRS, NodeId(0), 3);
             let mut own = station();
-            let Seen::Answer(answer) = far.see(&own.question(ipv6)) else {
+            let Seen::Answer(answer) = far.see(&own.request(ipv6)) else {
                 panic!("no answer")
             };
             assert_eq!(own.see(&answer), Seen::Known);
@@ -400,9 +400,9 @@ mod tests {
     /// A request never has the address that it asks for as its source: for node 0 it comes from
     /// node 1.
     #[test]
-    fn no_host_is_asked_by_itself() {
+    fn a_request_never_has_its_target_as_source() {
         for host in 0..3 {
-            let frame = Station::new(OURS, NodeId(host), 3).question(false);
+            let frame = Station::new(OURS, NodeId(host), 3).request(false);
             let mut there = Station::new(THEIRS, NodeId(9), 3);
             let Seen::Answer(_) = there.see(&frame) else {
                 panic!("no question");
@@ -467,7 +467,7 @@ mod tests {
     /// The host's hardware address is learned from its packets. Packets of others, frames with a
     /// multicast source, and the emulation's own reflected frames are ignored.
     #[test]
-    fn the_host_is_known_by_its_packets_and_nobody_else_is_taken_for_it() {
+    fn the_hosts_hardware_address_is_learned_from_its_packets_only() {
         let packet = |ipv6: bool, node: u32| {
             let mut frame = vec![0; HEADER + 40];
             frame[..6].copy_from_slice(&OURS.0);
@@ -510,9 +510,9 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbour_with_a_wrong_checksum_or_from_afar_is_not_believed() {
+    fn invalid_neighbour_messages_are_ignored() {
         let far = Station::new(THEIRS, NodeId(0), 3);
-        let good = far.question(true);
+        let good = far.request(true);
         // Wrong hop limit, wrong code, a changed bit in the target, a truncated target.
         for (at, what) in [(HEADER + 7, 64), (HEADER + 41, 1), (HEADER + 63, 9)] {
             let mut frame = good.clone();
@@ -527,7 +527,7 @@ mod tests {
 
     /// Random bytes, and valid frames that were changed or truncated.
     #[test]
-    fn no_frame_stops_it() {
+    fn arbitrary_frames_cause_no_panic() {
         let mut random = 1u64;
         let mut next = move || {
             random ^= random << 13;
@@ -536,7 +536,7 @@ mod tests {
             random
         };
         let far = Station::new(THEIRS, NodeId(0), 3);
-        let good = [arp(1, [10, 0, 0, 2], [10, 0, 0, 1]), far.question(true)];
+        let good = [arp(1, [10, 0, 0, 2], [10, 0, 0, 1]), far.request(true)];
         let mut own = station();
         for round in 0..20_000usize {
             let mut frame = good[round % 2].clone();

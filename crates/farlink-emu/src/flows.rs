@@ -162,7 +162,7 @@ mod tests {
 
     /// Both ends form one row, from the end that sent more, in whichever order they are listed.
     #[test]
-    fn a_connection_is_one_row_from_who_sends() {
+    fn a_connection_is_one_row_from_its_sender() {
         let ends = [end(LEFT, RIGHT, 900, 10), end(RIGHT, LEFT, 10, 950)];
         let (forward, backward) = (rows(&ends), rows(&[ends[1], ends[0]]));
         assert_eq!(forward, backward);
@@ -188,7 +188,7 @@ mod tests {
 
     /// Connections over IPv4 and over IPv6 between the same hosts are separate rows.
     #[test]
-    fn a_host_is_known_by_both_its_addresses() {
+    fn a_host_is_matched_by_ipv4_and_ipv6_address() {
         const LEFT6: &str = "[fd66:6172:6c6b::1]:5001";
         const RIGHT6: &str = "[fd66:6172:6c6b::3]:40000";
         let ends = [
@@ -209,7 +209,7 @@ mod tests {
 
     /// If only the receiver can be queried, the row has the bytes that it received.
     #[test]
-    fn one_end_alone_tells_what_it_can() {
+    fn one_end_alone_gives_a_row() {
         let [row] = &rows(&[end(RIGHT, LEFT, 10, 950)])[..] else {
             panic!("one flow")
         };
@@ -231,7 +231,7 @@ mod tests {
 
     /// Connections within a host, and those of an attached host to other networks, are left out.
     #[test]
-    fn others_connections_are_left_out() {
+    fn foreign_connections_are_left_out() {
         let ends = [
             end("10.0.0.1:1", "10.0.0.1:2", 5, 5),
             end("127.0.0.1:1", "127.0.0.1:2", 5, 5),

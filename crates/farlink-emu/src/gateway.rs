@@ -6,10 +6,10 @@ use crate::EmuError;
 use crate::attach::{Attach, Attached};
 use crate::host::{Host, HostConfig};
 use crate::interrupt::Watch;
-use crate::keeper::Keeper;
 use crate::namespace::{Names, RunFile, sweep};
 use crate::program::{HOST, not_started, wait_for};
 use crate::realtime::{self, Mode};
+use crate::reaper::Reaper;
 use crate::stamps::Read;
 use crate::tun::LONGEST;
 use crate::tunnel::{Inner, Pieces, Welcome, cut};
@@ -24,14 +24,14 @@ use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::process::Command;
 use std::sync::mpsc::{Sender, channel};
-use tunnel::{Said, Tunnel};
+use tunnel::{Tunnel, UnitMessage};
 
 mod tunnel;
 
 /// Longest wait for packets, in milliseconds, after which due timers are checked.
-const BEAT_MS: u16 = 20;
+const TICK_MS: u16 = 20;
 /// Interval of the reports to the unit: drops of the device, and the place of the host.
-const TELL: Interval = Interval::from_millis(500);
+const REPORT_INTERVAL: Interval = Interval::from_millis(500);
 /// Packets that are carried in one direction before the other direction is served.
 const BATCH: usize = 64;
 
@@ -101,7 +101,7 @@ fn wait(socket: &UdpSocket, host: Option<&Host>, stop: Option<&EventFd>) -> Resu
     let mut all = vec![readable(socket.as_fd())];
     all.extend(host.and_then(|host| host.port.readable()).map(readable));
     all.extend(stop.map(|stop| readable(stop.as_fd())));
-    match poll(&mut all, PollTimeout::from(BEAT_MS)) {
+    match poll(&mut all, PollTimeout::from(TICK_MS)) {
         Ok(_) | Err(nix::Error::EINTR) => Ok(()),
         Err(e) => Err(EmuError::system("wait for packets", e)),
     }
@@ -158,11 +158,11 @@ impl<'a> Gateway<'a> {
         // Falls back to normal priority if real-time priority is not permitted.
         let _realtime = realtime::enter(Mode::Best)?;
         let (mut last_report, began) = (None::<Instant>, clock());
-        self.tunnel.show(began);
+        self.tunnel.declare_ready(began);
         loop {
             wait(&self.tunnel.socket, Some(self.host), Some(stop))?;
             if stop.read().is_ok() {
-                self.tunnel.say(clock(), Inner::Bye);
+                self.tunnel.send(clock(), Inner::Bye);
                 return Ok(());
             }
             if self.deliver_to_host(clock)?.is_break() {
@@ -174,7 +174,7 @@ impl<'a> Gateway<'a> {
                 // The receiver may be gone.
                 let _ = notices.send(line);
             }
-            if last_report.is_none_or(|last_report| now.since(last_report) >= TELL) {
+            if last_report.is_none_or(|last_report| now.since(last_report) >= REPORT_INTERVAL) {
                 last_report = Some(now);
                 self.report(now, place_at(places, now.since(began).as_secs_f64()));
             }
@@ -190,7 +190,7 @@ impl<'a> Gateway<'a> {
             let now = clock();
             match self.tunnel.read(now, &mut self.buffer, &mut self.pieces) {
                 None => break,
-                Some(Said::Packet(bytes, checked)) => {
+                Some(UnitMessage::Packet(bytes, checked)) => {
                     let Ok(raw) = Raw::new(bytes) else {
                         self.tunnel.done.refused += 1;
                         continue;
@@ -200,20 +200,20 @@ impl<'a> Gateway<'a> {
                     let written = written.map_err(|e| self.failed("write to", e))?;
                     self.host.counters.add(written);
                 }
-                Some(Said::Changed) => {
+                Some(UnitMessage::Changed) => {
                     return Err(EmuError::Machine(format!(
                         "the unit has another scenario now: start the gateway {} again",
                         self.host.name
                     )));
                 }
-                Some(Said::Bye) => {
+                Some(UnitMessage::Bye) => {
                     self.tunnel.done.unit_ended = true;
                     return Ok(ControlFlow::Break(()));
                 }
-                Some(Said::Welcome(Welcome::Taken(why) | Welcome::Refused(why))) => {
+                Some(UnitMessage::Welcome(Welcome::Taken(why) | Welcome::Refused(why))) => {
                     return Err(EmuError::Machine(format!("the unit refuses: {why}")));
                 }
-                Some(Said::Nothing | Said::Welcome(_)) => {}
+                Some(UnitMessage::Nothing | UnitMessage::Welcome(_)) => {}
             }
         }
         let written = self.host.port.flush();
@@ -238,7 +238,7 @@ impl<'a> Gateway<'a> {
                 self.ident = self.ident.wrapping_add(1);
                 let mut sent = true;
                 cut(&packet, checked, self.ident, |inner| {
-                    sent &= self.tunnel.say(now, inner);
+                    sent &= self.tunnel.send(now, inner);
                 });
                 if sent {
                     self.tunnel.done.sent += 1;
@@ -254,9 +254,9 @@ impl<'a> Gateway<'a> {
     fn report(&mut self, now: Instant, place: Option<(f64, f64)>) {
         self.host.look_at_device();
         let packets = self.host.counters.overflowed;
-        self.tunnel.say(now, Inner::Overflowed { packets });
+        self.tunnel.send(now, Inner::Overflowed { packets });
         if let Some((x, y)) = place {
-            self.tunnel.say(now, Inner::Place { x, y });
+            self.tunnel.send(now, Inner::Place { x, y });
         }
     }
 }
@@ -297,18 +297,18 @@ impl GatewayOptions {
 
 /// Runs the program, if there is one, until it ends or `is_over`. Returns its exit code.
 fn run_program<E>(
-    keeper: &Keeper,
+    reaper: &Reaper,
     command: Option<(&str, Command)>,
     is_over: impl Fn() -> bool,
     tick: impl FnMut() -> Result<bool, E>,
 ) -> Result<Result<i32, E>, EmuError> {
     let start = |(program, mut command): (&str, Command)| {
-        let child = keeper.spawn(&mut command);
+        let child = reaper.spawn(&mut command);
         child.map_err(|e| not_started(program, e))
     };
     let mut child = command.map(start).transpose()?;
     let code = wait_for(child.as_mut(), is_over, tick);
-    keeper.end(child);
+    reaper.end(child);
     Ok(code)
 }
 
@@ -317,7 +317,7 @@ fn run<E>(
     options: &GatewayOptions,
     tunnel: &mut Tunnel,
     host: &mut Host,
-    keeper: &Keeper,
+    reaper: &Reaper,
     names: Names<'_>,
     began: std::time::Instant,
     mut tick: impl FnMut(&[String]) -> Result<bool, E>,
@@ -340,7 +340,7 @@ fn run<E>(
             let is_late = limit.is_some_and(|s| began.elapsed().as_secs_f64() >= s);
             is_late || carrying.is_finished()
         };
-        let code = run_program(keeper, command, is_over, || {
+        let code = run_program(reaper, command, is_over, || {
             hello.extend(notices.try_iter());
             tick(&std::mem::take(&mut hello))
         });
@@ -378,7 +378,7 @@ pub fn gateway<E>(
     Host::check()?;
     // Started before the handshake, so that missing privileges are reported even if the unit is
     // down.
-    let keeper = Keeper::start(&[])?;
+    let reaper = Reaper::start(&[])?;
     let welcome = match tunnel.join(&clock, &mut tick)? {
         Ok(Some(welcome)) => welcome,
         Ok(None) => return Ok(Ok(tunnel.done)),
@@ -412,7 +412,7 @@ pub fn gateway<E>(
         hosts: hosts.path(),
         resolver: None,
     };
-    let code = run(options, &mut tunnel, &mut host, &keeper, names, began, tick)?;
+    let code = run(options, &mut tunnel, &mut host, &reaper, names, began, tick)?;
     host.look_at_device();
     let counters = host.whole_counters();
     let mut done = tunnel.done;
@@ -429,7 +429,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_goes_straight_from_place_to_place() {
+    fn the_host_moves_in_a_straight_line_between_places() {
         let places = [(1.0, 0.0, 0.0), (3.0, 10.0, 20.0)];
         assert_eq!(place_at(&[], 1.0), None);
         assert_eq!(place_at(&places, 0.0), Some((0.0, 0.0)));

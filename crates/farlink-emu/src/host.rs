@@ -11,7 +11,7 @@ use crate::peer::Peer;
 use crate::port::{EthernetPort, own_mac};
 use crate::stamps::{Read, Times};
 use crate::tun::{self, DEVICE_QUEUE, Tun, Written};
-use crate::way_out;
+use crate::uplink;
 use farlink_tcp::Instant;
 use farlink_wire::{NodeId, Raw, node_address, node_address6};
 use serde::Serialize;
@@ -47,9 +47,9 @@ pub struct HostConfig {
     /// Set to disable merging of segments: each read or write of the device carries one packet.
     pub plain: bool,
     /// Set if the hosts get an IPv4 default route into the emulated network.
-    pub way_out: bool,
+    pub uplink: bool,
     /// Set if the hosts get an IPv6 default route into the emulated network.
-    pub way_out6: bool,
+    pub uplink6: bool,
     /// Set if the kernel's arrival times of packets are used, which are earlier than the times of
     /// the reads.
     pub timed: bool,
@@ -63,8 +63,8 @@ impl Default for HostConfig {
             mtu: 1500,
             congestion: None,
             plain: false,
-            way_out: false,
-            way_out6: false,
+            uplink: false,
+            uplink6: false,
             timed: true,
             sweeper: Vec::new(),
         }
@@ -327,7 +327,7 @@ impl Host {
             Attach::Namespace { path, .. } => attach_kernel(path, DEVICE, node, nodes, config),
             Attach::Internet => attach_kernel(
                 &attach::own_namespace(),
-                way_out::DEVICE,
+                uplink::DEVICE,
                 node,
                 nodes,
                 config,
@@ -367,10 +367,10 @@ impl Host {
                 if has_ipv6 {
                     control.address6(DEVICE, node_address6(node), IPV6_PREFIX)?;
                 }
-                if config.way_out {
+                if config.uplink {
                     control.default_route(DEVICE)?;
                 }
-                if config.way_out6 && has_ipv6 {
+                if config.uplink6 && has_ipv6 {
                     control.default_route6(DEVICE)?;
                 }
                 // Otherwise new connections would inherit the ssthresh of an earlier run.
@@ -475,7 +475,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_devices_own_drops_are_read_from_the_kernels_table() {
+    fn device_drops_are_read_from_proc_net_dev() {
         let table = "Inter-|   Receive                |  Transmit\n \
             face |bytes    packets errs drop fifo frame compressed multicast|bytes packets errs \
             drop fifo colls carrier compressed\n    \

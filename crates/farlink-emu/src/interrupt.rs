@@ -16,7 +16,7 @@ const OWN_SIGNAL: Duration = Duration::from_millis(200);
 const GRACE: Duration = Duration::from_secs(3);
 
 /// Set once another process has sent SIGINT.
-static ASKED: AtomicBool = AtomicBool::new(false);
+static RECEIVED: AtomicBool = AtomicBool::new(false);
 
 /// Handler for SIGINT from other processes. Dropping the value restores the handler from before.
 pub(crate) struct Watch {
@@ -29,7 +29,7 @@ impl Watch {
     /// # Errors
     /// If the system call fails.
     pub(crate) fn start() -> Result<Self, EmuError> {
-        ASKED.store(false, Ordering::Relaxed);
+        RECEIVED.store(false, Ordering::Relaxed);
         // SAFETY: both structures are plain data that outlive the call, and the handler only stores
         // to an atomic.
         unsafe {
@@ -47,8 +47,8 @@ impl Watch {
     }
 
     /// Returns whether another process has sent SIGINT.
-    pub(crate) fn is_asked() -> bool {
-        ASKED.load(Ordering::Relaxed)
+    pub(crate) fn is_received() -> bool {
+        RECEIVED.load(Ordering::Relaxed)
     }
 }
 
@@ -56,14 +56,14 @@ impl Drop for Watch {
     fn drop(&mut self) {
         // SAFETY: restores the action that was in force before.
         unsafe { libc::sigaction(libc::SIGINT, &raw const self.before, ptr::null_mut()) };
-        ASKED.store(false, Ordering::Relaxed);
+        RECEIVED.store(false, Ordering::Relaxed);
     }
 }
 
 extern "C" fn on_interrupt(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: the kernel gives a whole structure to a handler with SA_SIGINFO.
     if unsafe { (*info).si_code } != libc::SI_KERNEL {
-        ASKED.store(true, Ordering::Relaxed);
+        RECEIVED.store(true, Ordering::Relaxed);
     }
 }
 
@@ -81,7 +81,7 @@ impl Interrupt {
     /// Forwards the signal once to a program that did not get it together with farlink. Returns
     /// whether the program's time to end is over.
     pub(crate) fn is_over(&mut self, program: &Child) -> bool {
-        if self.since.is_none() && Watch::is_asked() {
+        if self.since.is_none() && Watch::is_received() {
             self.since = Some(Instant::now());
         }
         let Some(since) = self.since else {

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_of_a_thousand() {
+    fn quantiles_of_1000_values() {
         let mut late = Lateness::default();
         for n in 1..=1000 {
             late.add(Interval::from_micros(n));

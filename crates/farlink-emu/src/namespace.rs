@@ -2,7 +2,7 @@
 //! those of killed runs by the name.
 
 use crate::EmuError;
-use crate::way_out;
+use crate::uplink;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
@@ -230,7 +230,7 @@ pub(crate) fn command_in(
             if let Some(resolver) = &resolver {
                 mount(
                     Some(resolver),
-                    way_out::RESOLVER,
+                    uplink::RESOLVER,
                     none,
                     MsFlags::MS_BIND,
                     none,
@@ -321,7 +321,7 @@ fn process_namespaces() -> BTreeSet<u64> {
 /// Removes namespaces and files that killed runs left behind, and returns their names. Those made
 /// in another PID namespace are only removed from the initial one, where its processes are visible.
 pub fn sweep() -> Vec<String> {
-    way_out::sweep();
+    uplink::sweep();
     let mut gone = Vec::new();
     let (own, mut spaces) = (process_namespace(), None);
     let entries = [NAMES, FILES]

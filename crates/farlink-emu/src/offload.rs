@@ -291,7 +291,7 @@ impl Merge {
     }
 
     /// Returns the bytes to write and the number of packets in them, and empties the buffer.
-    pub(crate) fn take(&mut self) -> (&[u8], u64) {
+    pub(crate) fn finish(&mut self) -> (&[u8], u64) {
         let segments = self.segments;
         self.segments = 0;
         if segments > 1 {
@@ -364,7 +364,7 @@ mod tests {
     /// Merging and splitting returns the original packets, except that IPv4 identifications are
     /// renumbered. The sequence number wraps during the test.
     #[test]
-    fn what_is_merged_is_split_into_what_it_was() {
+    fn merged_packets_are_split_into_the_originals() {
         for version in [IpVersion::V4, IpVersion::V6] {
             merged_and_split(version);
         }
@@ -393,7 +393,7 @@ mod tests {
             assert!(merge.add(&raw(packet)));
         }
         assert!(!merge.add(&raw(&packets[0])), "the last was short");
-        let (written, count) = merge.take();
+        let (written, count) = merge.finish();
         assert_eq!(count, 4);
         // Completing the checksum as the kernel does gives the right one.
         let mut whole = written[HEADER..].to_vec();
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_follow_is_not_merged() {
+    fn packets_that_do_not_continue_the_segment_are_not_merged() {
         let first = segment(100, &[1; SIZE], Flags::ACK);
         let after = 100 + SIZE as u32;
         let good = segment(after, &[2; SIZE], Flags::ACK);
@@ -466,24 +466,24 @@ mod tests {
     }
 
     #[test]
-    fn a_single_packet_is_written_as_it_is() {
+    fn a_single_packet_is_written_unchanged() {
         let bytes = segment(5, &[3; 10], Flags::ACK.with(Flags::FIN));
         let mut merge = Merge::default();
         merge.begin(&raw(&bytes));
         assert_eq!(
-            merge.take(),
+            merge.finish(),
             ([&[2][..], &[0; 9], &bytes].concat().as_slice(), 1)
         );
         merge.begin(&Raw::new(bytes.clone()).unwrap());
         assert_eq!(
-            merge.take(),
+            merge.finish(),
             ([&[0; 10][..], &bytes].concat().as_slice(), 1)
         );
     }
 
     /// The input is a packet whose checksum a kernel left to the device.
     #[test]
-    fn an_unfinished_checksum_is_finished() {
+    fn an_incomplete_checksum_is_completed() {
         let bytes = segment(5, &[3; 11], Flags::ACK);
         let mut read = vec![1, 0, 0, 0, 0, 0, 20, 0, 16, 0];
         if cfg!(target_endian = "big") {
@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_can_be_read_is_too_much() {
+    fn split_accepts_arbitrary_bytes() {
         let mut read = vec![1, GSO_TCP4, 0, 0, 255, 255, 255, 255, 255, 255];
         read.extend_from_slice(&segment(5, &[3; 100], Flags::ACK));
         for len in 0..read.len() {
@@ -513,7 +513,7 @@ mod tests {
     /// TCP and UDP super-packets over both IP versions are split into three parts, the last of them
     /// shorter. Checksums, lengths and sequence numbers are right in each.
     #[test]
-    fn segments_and_datagrams_of_both_versions_are_taken_apart() {
+    fn tcp_and_udp_super_packets_of_both_ip_versions_are_split() {
         let kinds = [
             (GSO_TCP4, false),
             (GSO_TCP6, true),

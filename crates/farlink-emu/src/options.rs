@@ -7,7 +7,7 @@ use crate::host::HostConfig;
 use crate::program::Task;
 use crate::realtime::Mode;
 use crate::unit::UnitOptions;
-use crate::way_out;
+use crate::uplink;
 use farlink_sim::scenario::{self, Expanded};
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -87,8 +87,8 @@ impl Options {
         HostConfig {
             congestion: self.tcp.clone(),
             plain: self.plain,
-            way_out: self.internet.is_some(),
-            way_out6: self.internet.is_some() && way_out::ipv6(),
+            uplink: self.internet.is_some(),
+            uplink6: self.internet.is_some() && uplink::ipv6(),
             sweeper: self
                 .internet
                 .iter()
@@ -100,11 +100,11 @@ impl Options {
 
     /// Returns the attached hosts, including the uplink.
     pub(crate) fn attached(&self) -> Vec<Attached> {
-        let way_out = self.internet.iter().map(|host| Attached {
+        let uplink = self.internet.iter().map(|host| Attached {
             host: host.clone(),
             to: Attach::Internet,
         });
-        self.attach.iter().cloned().chain(way_out).collect()
+        self.attach.iter().cloned().chain(uplink).collect()
     }
 
     pub(crate) fn mode(&self) -> Mode {

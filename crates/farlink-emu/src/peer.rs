@@ -12,15 +12,15 @@ use std::sync::Arc;
 
 /// Silence after which the unit counts a gateway as lost, and a gateway the unit.
 pub(crate) const LOST_AFTER: Interval = Interval::from_secs(3);
-/// Interval of probes, and the shorter interval until 2 * `ENOUGH` round trips are measured.
+/// Interval of probes, and the shorter interval until 2 * `MIN_ROUND_TRIPS` round trips are measured.
 const PROBE: Interval = Interval::from_millis(250);
 const FIRST_PROBE: Interval = Interval::from_millis(50);
 /// Number of measured round trips from which the tunnel's delay is estimated.
-const ENOUGH: usize = 8;
+const MIN_ROUND_TRIPS: usize = 8;
 /// Interval at which the estimate of the tunnel's delay is compared with the allowance.
-const JUDGED: Interval = Interval::from_millis(500);
+const ALLOWANCE_INTERVAL: Interval = Interval::from_millis(500);
 /// Smallest change of the tunnel's delay that changes the allowance (or 10 %, if that is more).
-const WORTH: Interval = Interval::from_micros(50);
+const SMALLEST_CHANGE: Interval = Interval::from_micros(50);
 
 /// A session and the address of its gateway.
 #[derive(Debug)]
@@ -61,13 +61,13 @@ pub(crate) struct Peer {
     next: Option<(u64, Association)>,
     previous: Option<Association>,
     pub(crate) is_here: bool,
-    heard: Instant,
+    last_received: Instant,
     probed: Instant,
     trips: RoundTrips,
     /// Time of the last join.
     joined: Instant,
     pub(crate) place: Option<(f64, f64)>,
-    judged: Instant,
+    allowance_checked: Instant,
     /// One-way delay of the tunnel for which an allowance is made.
     pub(crate) allowed: Option<Interval>,
     /// Part of `allowed` that could be subtracted from the scenario's delays.
@@ -81,7 +81,7 @@ pub(crate) struct Peer {
 
 /// Result of handling an authentic datagram of the gateway.
 #[derive(Debug)]
-pub(crate) enum Heard {
+pub(crate) enum PeerEvent {
     /// The datagram is fully handled.
     Nothing,
     /// A packet; the flag is set if its checksum is known to be right.
@@ -101,12 +101,12 @@ impl Peer {
             next: None,
             previous: None,
             is_here: false,
-            heard: Instant::ZERO,
+            last_received: Instant::ZERO,
             probed: Instant::ZERO,
             trips: RoundTrips::default(),
             joined: Instant::ZERO,
             place: None,
-            judged: Instant::ZERO,
+            allowance_checked: Instant::ZERO,
             allowed: None,
             taken_off: Interval::ZERO,
             pieces: Pieces::default(),
@@ -154,7 +154,7 @@ impl Peer {
 
     /// Returns the one-way delay of the tunnel and its jitter, if enough round trips were measured.
     pub(crate) fn path(&self) -> Option<(Interval, Interval)> {
-        let known = self.trips.len() >= ENOUGH;
+        let known = self.trips.len() >= MIN_ROUND_TRIPS;
         Some((self.trips.one_way()?, self.trips.jitter()?)).filter(|_| known)
     }
 
@@ -183,26 +183,28 @@ impl Peer {
         }
     }
 
-    /// Updates `allowed` if the tunnel's delay has changed by at least max([`WORTH`], 10 %).
+    /// Updates `allowed` if the tunnel's delay has changed by at least max([`SMALLEST_CHANGE`], 10 %).
     /// Returns whether it was updated.
-    pub(crate) fn judge_path(&mut self, now: Instant) -> bool {
-        if self.trips.len() < ENOUGH || now.since(self.judged) < JUDGED {
+    pub(crate) fn update_allowance(&mut self, now: Instant) -> bool {
+        if self.trips.len() < MIN_ROUND_TRIPS
+            || now.since(self.allowance_checked) < ALLOWANCE_INTERVAL
+        {
             return false;
         }
-        self.judged = now;
+        self.allowance_checked = now;
         let Some(one_way) = self.trips.one_way() else {
             return false;
         };
         let before = self.allowed.unwrap_or(Interval::ZERO);
-        let worth = WORTH.max(Interval::from_nanos(before.as_nanos() / 10));
-        let changed = one_way.abs_diff(before) >= worth;
+        let smallest = SMALLEST_CHANGE.max(Interval::from_nanos(before.as_nanos() / 10));
+        let changed = one_way.abs_diff(before) >= smallest;
         if changed {
             self.allowed = Some(one_way);
         }
         changed
     }
 
-    fn say(&mut self, now: Instant, inner: Inner<'_>) {
+    fn send(&mut self, now: Instant, inner: Inner<'_>) {
         if let Some(association) = &mut self.current {
             // A failed send counts as a loss in the tunnel.
             association.send(&self.socket, now, inner, &mut self.datagram);
@@ -210,9 +212,9 @@ impl Peer {
     }
 
     /// Tells the gateway that the unit ends.
-    pub(crate) fn part(&mut self, now: Instant) {
+    pub(crate) fn send_bye(&mut self, now: Instant) {
         if self.is_here {
-            self.say(now, Inner::Bye);
+            self.send(now, Inner::Bye);
         }
     }
 
@@ -222,19 +224,19 @@ impl Peer {
         if !self.is_here {
             return false;
         }
-        if now.since(self.heard) >= LOST_AFTER {
+        if now.since(self.last_received) >= LOST_AFTER {
             self.is_here = false;
             self.counts.lost += 1;
             return true;
         }
-        let every = if self.trips.len() < 2 * ENOUGH {
+        let every = if self.trips.len() < 2 * MIN_ROUND_TRIPS {
             FIRST_PROBE
         } else {
             PROBE
         };
         if now.since(self.probed) >= every {
             self.probed = now;
-            self.say(now, Inner::Probe { at: now.as_nanos() });
+            self.send(now, Inner::Probe { at: now.as_nanos() });
         }
         false
     }
@@ -247,7 +249,7 @@ impl Peer {
         to: u32,
         number: u64,
         body: &[u8],
-    ) -> Result<(bool, Heard), Bad> {
+    ) -> Result<(bool, PeerEvent), Bad> {
         let mut plain = Vec::new();
         let joins = self
             .next
@@ -296,14 +298,14 @@ impl Peer {
             self.counts.joined += 1;
             self.is_here = true;
         }
-        self.heard = now;
-        Ok((is_new, self.heed(now, to, &plain)))
+        self.last_received = now;
+        Ok((is_new, self.on_message(now, to, &plain)))
     }
 
     /// Handles a decrypted message of the session `own`.
-    fn heed(&mut self, now: Instant, own: u32, plain: &[u8]) -> Heard {
+    fn on_message(&mut self, now: Instant, own: u32, plain: &[u8]) -> PeerEvent {
         match Inner::read(plain) {
-            Some(Inner::Probe { at }) => self.say(now, Inner::Echo { at, held: 0 }),
+            Some(Inner::Probe { at }) => self.send(now, Inner::Echo { at, held: 0 }),
             // An echo of a probe sent before the last join would include the time of the
             // interruption.
             Some(Inner::Echo { at, .. }) if at < self.joined.as_nanos() => {}
@@ -314,14 +316,14 @@ impl Peer {
                 }
             }
             Some(inner @ (Inner::Packet { .. } | Inner::Piece { .. })) => {
-                let whole = self.pieces.take(own, inner);
-                return whole.map_or(Heard::Nothing, |(packet, checked)| {
-                    Heard::Packet(packet, checked)
+                let whole = self.pieces.on_message(own, inner);
+                return whole.map_or(PeerEvent::Nothing, |(packet, checked)| {
+                    PeerEvent::Packet(packet, checked)
                 });
             }
             Some(Inner::Place { x, y }) => {
                 self.place = Some((x, y));
-                return Heard::Place(x, y);
+                return PeerEvent::Place(x, y);
             }
             Some(Inner::Overflowed { packets }) => self.counts.overflowed = packets,
             Some(Inner::Bye) => {
@@ -330,11 +332,11 @@ impl Peer {
                 // gateway.
                 let over = self.current.take().into_iter().chain(self.previous.take());
                 self.counts.missing += over.map(|old| old.session.missing()).sum::<u64>();
-                return Heard::Bye;
+                return PeerEvent::Bye;
             }
             None => {}
         }
-        Heard::Nothing
+        PeerEvent::Nothing
     }
 }
 

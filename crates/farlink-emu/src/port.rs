@@ -21,12 +21,12 @@ use std::time::{Duration, Instant};
 /// Number of packets that are kept while the machine's hardware address is unknown.
 const WAITING: usize = 100;
 /// Interval of ARP requests or neighbour solicitations (RFC 4861, 10: 1 s; RFC 826 sets none).
-const ASKED_EACH: Duration = Duration::from_secs(1);
+const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
 /// Time for which a packet waits for address resolution: three requests, as in Linux (arp(7),
 /// `mcast_solicit`).
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Interval of attempts to bind to an interface that is gone.
-const LOOKED_EACH: Duration = Duration::from_millis(500);
+const REBIND_INTERVAL: Duration = Duration::from_millis(500);
 /// Receive buffer of the packet socket in bytes. It holds fewer than [`tun::DEVICE_QUEUE`] frames
 /// of the smallest size.
 const RECEIVE_BUFFER: libc::c_int = 3 << 20;
@@ -41,7 +41,7 @@ pub(crate) struct EthernetPort {
     station: Station,
     /// Packets that wait for the machine's hardware address, and their arrival times.
     waiting: VecDeque<(Instant, Vec<u8>)>,
-    asked: Option<Instant>,
+    requested: Option<Instant>,
     frame: Vec<u8>,
     /// Packets delivered and refused since the last [`Self::flush`].
     written: Written,
@@ -55,7 +55,7 @@ struct Interface {
     name: String,
     index: libc::c_int,
     /// Time of the last attempt to bind again; `None` while the interface works.
-    looked: Option<Instant>,
+    bind_tried: Option<Instant>,
     /// Lock against use of the interface by another emulation.
     _claim: OwnedFd,
 }
@@ -80,7 +80,7 @@ impl Interface {
             self.index = index;
         }
         // If the interface is down, the socket works again once it is up.
-        self.looked = None;
+        self.bind_tried = None;
         Ok(is_other)
     }
 }
@@ -112,7 +112,7 @@ impl EthernetPort {
         let mut interface = Interface {
             name: name.to_owned(),
             index: 0,
-            looked: None,
+            bind_tried: None,
             _claim: claim,
         };
         interface.enter(&file)?;
@@ -145,7 +145,7 @@ impl EthernetPort {
             times,
             station,
             waiting: VecDeque::new(),
-            asked: None,
+            requested: None,
             frame: Vec::new(),
             written: Written::default(),
             interface,
@@ -173,7 +173,7 @@ impl EthernetPort {
             // The interface went down or vanished, or a packet did not fit through the socket. The
             // run continues, because the interface may come back.
             Err(e) if is_of_interface(&e) => {
-                self.may_be_away();
+                self.mark_unavailable();
                 return Ok(Read::Packets(None));
             }
             Err(e) => return Err(e),
@@ -212,14 +212,17 @@ impl EthernetPort {
             self.written.refused += 1;
         }
         self.waiting.push_back((Instant::now(), packet.to_vec()));
-        self.ask(packet[0] >> 4 == 6)
+        self.request_address(packet[0] >> 4 == 6)
     }
 
-    /// Sends a request for the machine's hardware address, at most one per [`ASKED_EACH`].
-    fn ask(&mut self, ipv6: bool) -> io::Result<()> {
-        if self.asked.is_none_or(|at| at.elapsed() >= ASKED_EACH) {
-            self.asked = Some(Instant::now());
-            let question = self.station.question(ipv6);
+    /// Sends a request for the machine's hardware address, at most one per [`REQUEST_INTERVAL`].
+    fn request_address(&mut self, ipv6: bool) -> io::Result<()> {
+        if self
+            .requested
+            .is_none_or(|at| at.elapsed() >= REQUEST_INTERVAL)
+        {
+            self.requested = Some(Instant::now());
+            let question = self.station.request(ipv6);
             self.send(&[], &question)?;
         }
         Ok(())
@@ -231,17 +234,17 @@ impl EthernetPort {
         while let Some((since, packet)) = self.waiting.front() {
             if since.elapsed() < PATIENCE {
                 let ipv6 = packet[0] >> 4 == 6;
-                self.ask(ipv6)?;
+                self.request_address(ipv6)?;
                 break;
             }
             self.waiting.pop_front();
             self.written.refused += 1;
         }
         if let Some(interface) = &mut self.interface
-            && let Some(at) = interface.looked
-            && at.elapsed() >= LOOKED_EACH
+            && let Some(at) = interface.bind_tried
+            && at.elapsed() >= REBIND_INTERVAL
         {
-            interface.looked = Some(Instant::now());
+            interface.bind_tried = Some(Instant::now());
             // Fails while the interface does not exist, and is tried again later.
             if interface.enter(&self.file).unwrap_or(false) {
                 // Another machine may be behind the new interface.
@@ -251,9 +254,9 @@ impl EthernetPort {
         Ok(std::mem::take(&mut self.written))
     }
 
-    fn may_be_away(&mut self) {
+    fn mark_unavailable(&mut self) {
         if let Some(interface) = &mut self.interface {
-            interface.looked.get_or_insert_with(Instant::now);
+            interface.bind_tried.get_or_insert_with(Instant::now);
         }
     }
 
@@ -314,7 +317,7 @@ impl EthernetPort {
         self.frame.extend_from_slice(rest);
         match put(&self.file, &self.frame, 1) {
             Err(e) if is_of_interface(&e) => {
-                self.may_be_away();
+                self.mark_unavailable();
                 Ok(Written {
                     delivered: 0,
                     refused: 1,

@@ -19,7 +19,7 @@ pub struct Task {
 }
 
 /// Interval at which a program's end is checked.
-pub(crate) const LOOK: Duration = Duration::from_millis(10);
+pub(crate) const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Environment variable with the name of the program's host.
 pub(crate) const HOST: &str = "FARLINK_HOST";
@@ -64,6 +64,6 @@ pub(crate) fn wait_for<E>(
         if !tick()? || is_over() {
             return Ok(0);
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(CHECK_INTERVAL);
     }
 }

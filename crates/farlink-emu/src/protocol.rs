@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_come_back_as_they_were() {
+    fn messages_survive_encoding() {
         let requests = [
             Request::Show,
             Request::Set {
@@ -157,7 +157,7 @@ mod tests {
 
     /// A line of another version is refused before the rest of it is parsed.
     #[test]
-    fn another_version_is_told_before_the_rest_is_read() {
+    fn another_version_is_refused_before_parsing_the_rest() {
         let unread = |line: &str| read::<Request>(line).unwrap_err();
         let newer = r#"{"version": 3, "do": "dance", "with": "me"}"#;
         assert_eq!(unread(newer), Unread::Version(Some(3)));

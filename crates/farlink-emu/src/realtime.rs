@@ -11,14 +11,14 @@ use std::time::Duration;
 
 /// Busy-polling time before a packet is due at real-time priority. It covers the time that a thread
 /// takes to wake up.
-const WATCH: Interval = Interval::from_micros(50);
+const POLLING: Interval = Interval::from_micros(50);
 /// Busy-polling time before a packet is due at normal priority.
-const WATCH_NORMAL: Interval = Interval::from_micros(100);
+const POLLING_NORMAL: Interval = Interval::from_micros(100);
 /// At normal priority, 1/8 of the slept time may be spent on polling, since programs need the
 /// processor.
 const SHARE_NORMAL: u64 = 8;
 /// Largest budget of polling time.
-const SAVED: Interval = Interval::from_millis(20);
+const MAX_BUDGET: Interval = Interval::from_millis(20);
 /// SCHED_FIFO priority (1 to 99): above programs, and below the kernel's own real-time threads.
 const PRIORITY: libc::c_int = 40;
 
@@ -40,7 +40,7 @@ pub enum Mode {
 
 /// Actual scheduling of the engine's thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Ran {
+pub enum Scheduling {
     /// Real-time priority.
     Realtime,
     /// Normal priority, as requested.
@@ -51,18 +51,18 @@ pub enum Ran {
 
 /// Sets the scheduling of the calling thread until the thread ends. The caller must keep the first
 /// value until then.
-pub(crate) fn enter(mode: Mode) -> Result<(Option<Realtime>, Ran), EmuError> {
+pub(crate) fn enter(mode: Mode) -> Result<(Option<Realtime>, Scheduling), EmuError> {
     match mode {
-        Mode::Normal => Ok((None, Ran::Normal)),
-        Mode::Realtime => Ok((Some(Realtime::enter()?), Ran::Realtime)),
+        Mode::Normal => Ok((None, Scheduling::Normal)),
+        Mode::Realtime => Ok((Some(Realtime::enter()?), Scheduling::Realtime)),
         Mode::Best => {
             // With one processor, the programs would only get the time that the engine leaves.
             if std::thread::available_parallelism().is_ok_and(|n| n.get() < 2) {
-                return Ok((None, Ran::Refused("there is one processor".into())));
+                return Ok((None, Scheduling::Refused("there is one processor".into())));
             }
             Ok(match prioritise() {
-                Ok(()) => (None, Ran::Realtime),
-                Err(error) => (None, Ran::Refused(error.desc().into())),
+                Ok(()) => (None, Scheduling::Realtime),
+                Err(error) => (None, Scheduling::Refused(error.desc().into())),
             })
         }
     }
@@ -158,40 +158,40 @@ pub(crate) struct Budget {
     left: u64,
     /// Nanoseconds of sleep that earn one nanosecond of polling.
     price: u64,
-    watch: Interval,
+    polling: Interval,
 }
 
 impl Budget {
     /// Builds an empty budget, for real-time or normal priority.
     pub(crate) fn new(realtime: bool) -> Self {
-        let (price, watch) = if realtime {
-            (1, WATCH)
+        let (price, polling) = if realtime {
+            (1, POLLING)
         } else {
-            (SHARE_NORMAL, WATCH_NORMAL)
+            (SHARE_NORMAL, POLLING_NORMAL)
         };
         Self {
             left: 0,
             price,
-            watch,
+            polling,
         }
     }
 
     /// Returns the polling time before the next packet: the full time if the budget covers it, else
     /// zero.
-    pub(crate) fn ahead(self) -> Interval {
-        if self.left >= self.watch.as_nanos() {
-            self.watch
+    pub(crate) fn polling_time(self) -> Interval {
+        if self.left >= self.polling.as_nanos() {
+            self.polling
         } else {
             Interval::ZERO
         }
     }
 
-    pub(crate) fn slept(&mut self, time: Interval) {
-        let earned = (time.as_nanos() / self.price).min(SAVED.as_nanos());
-        self.left = (self.left + earned).min(SAVED.as_nanos());
+    pub(crate) fn earn(&mut self, time: Interval) {
+        let earned = (time.as_nanos() / self.price).min(MAX_BUDGET.as_nanos());
+        self.left = (self.left + earned).min(MAX_BUDGET.as_nanos());
     }
 
-    pub(crate) fn watched(&mut self, time: Interval) {
+    pub(crate) fn spend(&mut self, time: Interval) {
         self.left = self.left.saturating_sub(time.as_nanos());
     }
 }
@@ -203,35 +203,35 @@ mod tests {
     /// Polling takes at most half of the time at real-time priority, and at most 1/9 at normal
     /// priority.
     #[test]
-    fn the_time_that_is_watched_is_bounded() {
-        for (realtime, price, watch) in [(true, 1, 50_000), (false, 8, 100_000)] {
+    fn the_polling_time_is_bounded_by_the_time_slept() {
+        for (realtime, price, polling) in [(true, 1, 50_000), (false, 8, 100_000)] {
             let mut budget = Budget::new(realtime);
-            assert!(budget.ahead().is_zero());
+            assert!(budget.polling_time().is_zero());
             let (mut slept, mut watched) = (0, 0);
             for _ in 0..10_000 {
-                let ahead = budget.ahead();
+                let ahead = budget.polling_time();
                 if ahead.is_zero() {
-                    budget.slept(Interval::from_micros(40));
+                    budget.earn(Interval::from_micros(40));
                     slept += 40_000;
                 } else {
-                    assert_eq!(ahead.as_nanos(), watch);
-                    budget.watched(ahead);
+                    assert_eq!(ahead.as_nanos(), polling);
+                    budget.spend(ahead);
                     watched += ahead.as_nanos();
                 }
             }
             let most = slept / price;
-            assert!(watched <= most && watched > most - 2 * watch);
+            assert!(watched <= most && watched > most - 2 * polling);
         }
     }
 
     #[test]
-    fn what_can_be_saved_has_an_end() {
+    fn the_polling_budget_has_a_maximum() {
         for realtime in [true, false] {
             let mut budget = Budget::new(realtime);
-            budget.slept(Interval::from_secs(3600));
-            budget.slept(Interval::MAX);
-            budget.watched(SAVED);
-            assert!(budget.ahead().is_zero());
+            budget.earn(Interval::from_secs(3600));
+            budget.earn(Interval::MAX);
+            budget.spend(MAX_BUDGET);
+            assert!(budget.polling_time().is_zero());
         }
     }
 }

@@ -5,9 +5,9 @@ use crate::flows::Flow;
 use crate::host::Counters;
 use crate::lateness::Lateness;
 use crate::program::Task;
-use crate::realtime::Ran;
+use crate::realtime::Scheduling;
 use crate::sock_diag::Sample;
-use crate::unit::{GatewayReport, Strangers};
+use crate::unit::{GatewayReport, RejectedDatagrams};
 use farlink_sim::{Balance, LinkReport, QUEUE_MOST};
 use farlink_tcp::Interval;
 use serde::{Serialize, Serializer};
@@ -29,7 +29,7 @@ pub struct Report {
     pub capture_failure: Option<String>,
     /// Scheduling that the engine's thread had.
     #[serde(flatten)]
-    pub priority: Ran,
+    pub priority: Scheduling,
     /// Exit code of the program, or 128 plus the signal that killed it.
     pub exit_code: i32,
     /// Set if Ctrl-C ended the emulation.
@@ -66,7 +66,7 @@ pub struct Traffic {
     pub handoffs: Vec<Value>,
     /// Unauthenticated and refused datagrams, if this is a unit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub strangers: Option<Strangers>,
+    pub strangers: Option<RejectedDatagrams>,
 }
 
 /// Packets that a host sent and received.
@@ -137,7 +137,7 @@ pub struct Server {
 
 impl Report {
     /// Builds a report without programs.
-    pub(crate) fn of(traffic: Traffic, lateness: Lateness, priority: Ran) -> Self {
+    pub(crate) fn of(traffic: Traffic, lateness: Lateness, priority: Scheduling) -> Self {
         Self {
             traffic,
             lateness,
@@ -229,7 +229,7 @@ impl Serialize for Lateness {
     }
 }
 
-impl Serialize for Ran {
+impl Serialize for Scheduling {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let refused = match self {
             Self::Refused(reason) => Some(reason),

@@ -4,9 +4,9 @@
 use crate::EmuError;
 use crate::drive::Emulation;
 use crate::interrupt::{INTERRUPTED, Watch};
-use crate::keeper::Keeper;
 use crate::namespace::Namespace;
-use crate::program::{HOST, LOOK, Task, code_of, not_started, wait_for};
+use crate::program::{CHECK_INTERVAL, HOST, Task, code_of, not_started, wait_for};
+use crate::reaper::Reaper;
 use crate::report::{Report, Server};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -59,13 +59,13 @@ pub fn session<E>(
     for task in servers.iter().chain(main) {
         prepared.push(prepare(emulation, task)?);
     }
-    let (stop, keeper) = (emulation.stop(), emulation.keeper());
+    let (stop, reaper) = (emulation.stop(), emulation.reaper());
     let mut codes = vec![None; servers.len()];
     let (report, code) = std::thread::scope(|scope| {
         let engine = scope.spawn(|| emulation.run());
         let mut children: Vec<Child> = Vec::new();
         let started = start(
-            &keeper,
+            &reaper,
             &mut prepared,
             servers.len(),
             &mut children,
@@ -81,7 +81,7 @@ pub fn session<E>(
         for (code, child) in codes.iter_mut().zip(&mut children) {
             *code = child.try_wait().ok().flatten().map(code_of);
         }
-        keeper.end(children);
+        reaper.end(children);
         stop.stop();
         let report = engine.join().unwrap_or_else(|_| {
             Err(EmuError::Scenario(
@@ -107,7 +107,7 @@ pub fn session<E>(
 /// Starts the programs in order, and waits for each server to listen before the next. Returns an
 /// exit code if the session ended meanwhile.
 fn start<E>(
-    keeper: &Keeper,
+    reaper: &Reaper,
     prepared: &mut [Prepared<'_>],
     servers: usize,
     children: &mut Vec<Child>,
@@ -115,7 +115,7 @@ fn start<E>(
 ) -> Result<Result<Option<i32>, E>, EmuError> {
     for (number, program) in prepared.iter_mut().enumerate() {
         let before = program.sockets.listening();
-        let child = keeper.spawn(&mut program.command);
+        let child = reaper.spawn(&mut program.command);
         let mut child = child.map_err(|e| not_started(&program.task.argv[0], e))?;
         let ended = if number < servers {
             program.wait_until_listening(&mut child, &before, &mut tick)
@@ -149,13 +149,13 @@ impl Prepared<'_> {
             {
                 break;
             }
-            if Watch::is_asked() {
+            if Watch::is_received() {
                 return Ok(Some(INTERRUPTED));
             }
             if !tick()? {
                 return Ok(Some(0));
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(CHECK_INTERVAL);
         }
         Ok(None)
     }

@@ -205,7 +205,7 @@ mod tests {
     /// Both ends of a connection of this process are found, with the kernel's initial values. A
     /// truncated message is rejected.
     #[test]
-    fn the_kernel_tells_of_a_connection() {
+    fn both_ends_of_a_connection_are_dumped() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut far, _) = listener.accept().unwrap();

@@ -105,7 +105,7 @@ impl Stamps {
             Some(entry) => entry,
             None => loop {
                 let known = self.came.len();
-                self.take();
+                self.read_stamps();
                 if let Some(entry) = self.find(known, packet) {
                     break entry;
                 }
@@ -127,7 +127,7 @@ impl Stamps {
     }
 
     /// Reads the stamps that wait at the socket, up to [`AT_ONCE`].
-    fn take(&mut self) {
+    fn read_stamps(&mut self) {
         let mut bytes = [[0; KEPT]; AT_ONCE];
         let mut control = [[0u64; CONTROL]; AT_ONCE];
         // SAFETY: structures of C, for which zero is a value.
@@ -211,7 +211,7 @@ mod tests {
     /// Packets are read in order of arrival. The stamp of a dropped packet is skipped, and a packet
     /// without a stamp gets no time.
     #[test]
-    fn a_packet_has_its_own_stamp() {
+    fn each_packet_gets_its_own_time_stamp() {
         let mut stamps = stamps(&[(1, b"a"), (2, b"dropped"), (3, b"c"), (4, b"c"), (5, b"d")]);
         assert_eq!(stamps.of_packet(b"a"), Some(DayTime(1)));
         assert_eq!(stamps.of_packet(b"lost"), None);
@@ -226,7 +226,7 @@ mod tests {
     /// Long packets match by their first [`KEPT`] bytes. A short packet does not match a longer one
     /// with the same beginning.
     #[test]
-    fn the_first_bytes_are_compared_and_the_length_below_them() {
+    fn stamps_match_by_the_first_64_bytes() {
         let mut stamps = stamps(&[(1, &[7; KEPT]), (2, &[7; 3])]);
         assert_eq!(stamps.of_packet(&[7; 4]), None);
         assert_eq!(stamps.of_packet(&[7; 1500]), Some(DayTime(1)));

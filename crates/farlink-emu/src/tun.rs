@@ -122,7 +122,7 @@ impl Tun {
     pub(crate) fn flush(&mut self) -> io::Result<Written> {
         match &mut self.offload {
             Some(merge) if merge.waiting() > 0 => {
-                let (bytes, count) = merge.take();
+                let (bytes, count) = merge.finish();
                 put(&self.file, bytes, count)
             }
             _ => Ok(Written::default()),

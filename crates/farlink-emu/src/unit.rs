@@ -4,7 +4,7 @@
 use crate::EmuError;
 use crate::admission::{Admission, Admitted};
 use crate::host::{Host, HostConfig, Port};
-use crate::peer::{Association, Heard, PeerCounts};
+use crate::peer::{Association, PeerCounts, PeerEvent};
 use crate::tunnel::{Bad, Cookie, Key, Limits, Opened, Outer, Welcome};
 use farlink_tcp::{Instant, Interval};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Interval of the checks for lost gateways and due probes.
-const BEAT: Interval = Interval::from_millis(25);
+const TICK: Interval = Interval::from_millis(25);
 /// Number of handshake initiations that are remembered, so that a replayed one is not answered.
 const REMEMBERED: usize = 65_536;
 /// Bytes of host names and addresses in a welcome, and the overhead per host (the address and the
@@ -49,7 +49,7 @@ pub(crate) type Notices = Arc<Mutex<Vec<String>>>;
 
 /// Counts of unauthenticated or refused datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct Strangers {
+pub struct RejectedDatagrams {
     /// Datagrams of an unknown type or session.
     pub unknown: u64,
     /// Handshake initiations that were not made with the key.
@@ -91,7 +91,7 @@ pub struct GatewayReport {
 
 /// Event that a gateway's datagram causes in the engine.
 #[derive(Debug)]
-pub(crate) enum Taken {
+pub(crate) enum UnitEvent {
     /// Nothing.
     Nothing,
     /// A packet of the host with this index; the flag is set if its checksum is known to be right.
@@ -112,7 +112,7 @@ pub(crate) struct Unit {
     order: VecDeque<[u8; 16]>,
     admission: Admission,
     worked: Instant,
-    pub(crate) strangers: Strangers,
+    pub(crate) rejected: RejectedDatagrams,
     notices: Notices,
 }
 
@@ -154,7 +154,7 @@ impl Unit {
             order: VecDeque::new(),
             admission,
             worked: Instant::ZERO,
-            strangers: Strangers::default(),
+            rejected: RejectedDatagrams::default(),
             notices: Arc::new(Mutex::new(vec![first])),
         })
     }
@@ -194,7 +194,7 @@ impl Unit {
 
     /// Returns the next deadline.
     pub(crate) fn next_time(&self) -> Instant {
-        self.worked + BEAT
+        self.worked + TICK
     }
 
     /// Detects lost gateways, and probes the others. Returns whether this was due at `now`.
@@ -218,23 +218,23 @@ impl Unit {
     }
 
     /// Handles one datagram.
-    pub(crate) fn take(
+    pub(crate) fn on_datagram(
         &mut self,
         now: Instant,
         from: SocketAddr,
         datagram: &[u8],
         hosts: &mut [Host],
-    ) -> Taken {
+    ) -> UnitEvent {
         match Outer::read(datagram) {
             Some(Outer::Sealed { to, number, body }) => {
                 let host = (to >> 16) as usize;
                 let Some(Host { port, name, .. }) = hosts.get_mut(host) else {
-                    self.strangers.unknown += 1;
-                    return Taken::Nothing;
+                    self.rejected.unknown += 1;
+                    return UnitEvent::Nothing;
                 };
                 let Port::Gateway(peer) = port else {
-                    self.strangers.unknown += 1;
-                    return Taken::Nothing;
+                    self.rejected.unknown += 1;
+                    return UnitEvent::Nothing;
                 };
                 match peer.open(now, from, to, number, body) {
                     Ok((is_new, segments)) => {
@@ -242,20 +242,22 @@ impl Unit {
                             self.notice(format!("gateway {name} joined from {from}"));
                         }
                         match segments {
-                            Heard::Nothing => Taken::Nothing,
-                            Heard::Packet(bytes, checked) => Taken::Packet(host, bytes, checked),
-                            Heard::Place(x, y) => Taken::Place(host, x, y),
-                            Heard::Bye => {
+                            PeerEvent::Nothing => UnitEvent::Nothing,
+                            PeerEvent::Packet(bytes, checked) => {
+                                UnitEvent::Packet(host, bytes, checked)
+                            }
+                            PeerEvent::Place(x, y) => UnitEvent::Place(host, x, y),
+                            PeerEvent::Bye => {
                                 self.notice(format!("gateway {name} left"));
-                                Taken::Nothing
+                                UnitEvent::Nothing
                             }
                         }
                     }
                     Err(Bad::Old) => {
-                        self.strangers.unknown += 1;
-                        Taken::Nothing
+                        self.rejected.unknown += 1;
+                        UnitEvent::Nothing
                     }
-                    Err(Bad::Forged | Bad::Replayed) => Taken::Nothing,
+                    Err(Bad::Forged | Bad::Replayed) => UnitEvent::Nothing,
                 }
             }
             Some(Outer::Hello {
@@ -266,11 +268,11 @@ impl Unit {
                 if self.admits(now, from, peer, &cookie) {
                     self.hello(now, from, peer, body, hosts);
                 }
-                Taken::Nothing
+                UnitEvent::Nothing
             }
             Some(Outer::Welcome { .. } | Outer::Prove { .. }) | None => {
-                self.strangers.unknown += 1;
-                Taken::Nothing
+                self.rejected.unknown += 1;
+                UnitEvent::Nothing
             }
         }
     }
@@ -281,14 +283,14 @@ impl Unit {
         match self.admission.admit(now, from, cookie) {
             Admitted::Yes => return true,
             Admitted::Prove(cookie) => {
-                self.strangers.unproven += 1;
+                self.rejected.unproven += 1;
                 let mut datagram = Vec::new();
                 let to = number;
                 Outer::Prove { to, cookie }.write(&mut datagram);
                 // If this datagram is lost, the gateway retries.
                 let _ = self.socket.send_to(&datagram, from);
             }
-            Admitted::Flooded => self.strangers.flooded += 1,
+            Admitted::Flooded => self.rejected.flooded += 1,
         }
         false
     }
@@ -304,11 +306,11 @@ impl Unit {
         hosts: &mut [Host],
     ) {
         let Some(opened) = Opened::read(&self.key, number, body) else {
-            self.strangers.without_key += 1;
+            self.rejected.without_key += 1;
             return;
         };
         if !self.seen.insert(opened.ephemeral) {
-            self.strangers.replayed += 1;
+            self.rejected.replayed += 1;
             return;
         }
         self.order.push_back(opened.ephemeral);
@@ -343,7 +345,7 @@ impl Unit {
             }
         };
         if own.is_none() {
-            self.strangers.refused += 1;
+            self.rejected.refused += 1;
         }
         let (instance, limits) = (opened.hello.instance, self.limits);
         let session = own.map_or(0, |(_, own)| own);

@@ -143,8 +143,8 @@ impl Live {
 
     /// Makes `host` the uplink: it gets all packets for addresses outside the network. IPv6 packets
     /// are included only if `ipv6` is set.
-    pub fn set_way_out(&mut self, host: NodeId, ipv6: bool) {
-        self.world.set_way_out(host, ipv6);
+    pub fn set_uplink(&mut self, host: NodeId, ipv6: bool) {
+        self.world.set_uplink(host, ipv6);
     }
 
     /// Sends a packet of a program on host number `host`.
@@ -606,7 +606,7 @@ mod tests {
         let (_, far) = live.hosts().last().unwrap();
         let far_number = live.hosts().len() - 1;
         let beyond = 200 << 24 | 5;
-        live.set_way_out(far, false);
+        live.set_uplink(far, false);
         live.send(Instant::ZERO, 0, datagram(beyond)).unwrap();
         // An address in 10.0.0.0/8 that no node has.
         live.send(Instant::ZERO, 0, datagram(77)).unwrap();

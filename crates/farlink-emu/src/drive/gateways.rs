@@ -6,7 +6,7 @@ use crate::EmuError;
 use crate::allowance::take_off;
 use crate::clock::Clock;
 use crate::host::Port;
-use crate::unit::{Notices, Taken, Unit};
+use crate::unit::{Notices, Unit, UnitEvent};
 use farlink_sim::scenario::Expanded;
 use farlink_tcp::{Instant, Interval};
 use farlink_wire::Id;
@@ -31,12 +31,12 @@ impl Emulation {
             let Some(unit) = &mut self.unit else {
                 return Ok(());
             };
-            match unit.take(now, from, &buffer[..length], &mut self.hosts) {
-                Taken::Nothing => {}
-                Taken::Packet(host, packet, checked) => {
+            match unit.on_datagram(now, from, &buffer[..length], &mut self.hosts) {
+                UnitEvent::Nothing => {}
+                UnitEvent::Packet(host, packet, checked) => {
                     self.enter(now, host, packet, checked, waited);
                 }
-                Taken::Place(host, x, y) => self.live.place(host, x, y),
+                UnitEvent::Place(host, x, y) => self.live.place(host, x, y),
             }
             if let Some(captures) = &mut self.captures {
                 captures.network(&mut self.live, self.hosts.len());
@@ -75,7 +75,7 @@ impl Emulation {
         let mut changed = false;
         for host in &mut self.hosts {
             if let Port::Gateway(peer) = &mut host.port {
-                changed |= peer.judge_path(now);
+                changed |= peer.update_allowance(now);
             }
         }
         if !changed {

@@ -74,7 +74,7 @@ impl Poller {
         match waited {
             // A signal ended the wait, so poll again: packets that arrived meanwhile enter the
             // network before packets that are due leave.
-            Err(nix::Error::EINTR) => Ok(self.look(clock.now(), events).unwrap_or(0)),
+            Err(nix::Error::EINTR) => Ok(self.poll(clock.now(), events).unwrap_or(0)),
             waited => waited,
         }
     }
@@ -97,8 +97,8 @@ impl Poller {
 
     /// Polls for packets without sleeping, so that arrivals are read even if the loop never sleeps.
     /// `before` is the time of the poll.
-    fn look(&mut self, before: Instant, events: &mut [EpollEvent]) -> nix::Result<usize> {
-        self.arrivals.looked(before);
+    fn poll(&mut self, before: Instant, events: &mut [EpollEvent]) -> nix::Result<usize> {
+        self.arrivals.record_poll(before);
         self.epoll.wait(events, EpollTimeout::ZERO)
     }
 
@@ -111,11 +111,11 @@ impl Poller {
         events: &mut [EpollEvent],
     ) -> nix::Result<usize> {
         let before = clock.now();
-        let there = self.look(before, events)?;
+        let there = self.poll(before, events)?;
         if there > 0 {
             return Ok(there);
         }
-        let ahead = self.budget.ahead();
+        let ahead = self.budget.polling_time();
         let at = if next == Instant::MAX {
             next
         } else {
@@ -128,7 +128,7 @@ impl Poller {
                 self.arm(clock, until)?;
             }
             let ready = self.epoll.wait(events, EpollTimeout::NONE);
-            self.slept(before, until, clock.now());
+            self.record_sleep(before, until, clock.now());
             let ready = ready?;
             let is_time = ready == 1 && events[0].data() == TIMER;
             if !is_time || until < at || ahead.is_zero() {
@@ -136,17 +136,17 @@ impl Poller {
             }
             self.clear();
         }
-        self.watch(clock, next, events)
+        self.busy_poll(clock, next, events)
     }
 
     /// Records a sleep from `before` to `now` that should have ended by `until`.
-    fn slept(&mut self, before: Instant, until: Instant, now: Instant) {
-        self.budget.slept(now.since(before));
-        self.arrivals.slept(before, until, now);
+    fn record_sleep(&mut self, before: Instant, until: Instant, now: Instant) {
+        self.budget.earn(now.since(before));
+        self.arrivals.record_sleep(before, until, now);
     }
 
     /// Busy-polls packets and the clock until `next`.
-    fn watch(
+    fn busy_poll(
         &mut self,
         clock: Clock,
         next: Instant,
@@ -156,11 +156,11 @@ impl Poller {
         let mut now = began;
         // The last poll is at `next` or later, so packets due at `next` leave after it.
         loop {
-            let ready = self.look(now, events);
+            let ready = self.poll(now, events);
             let due = now >= next;
             now = clock.now();
             if due || ready != Ok(0) {
-                self.budget.watched(now.since(began));
+                self.budget.spend(now.since(began));
                 return ready;
             }
         }
@@ -175,21 +175,21 @@ impl Poller {
         events: &mut [EpollEvent],
     ) -> nix::Result<usize> {
         let before = clock.now();
-        let there = self.look(before, events)?;
+        let there = self.poll(before, events)?;
         if there > 0 {
             return Ok(there);
         }
-        let ahead = self.budget.ahead();
+        let ahead = self.budget.polling_time();
         let sleep = next.since(before).saturating_sub(ahead);
         if !sleep.is_zero() {
             let until = Arrivals::until(before, before + sleep);
             let timeout = until.since(before);
             let ready = realtime::wait(&self.epoll, events, timeout);
-            self.slept(before, until, clock.now());
+            self.record_sleep(before, until, clock.now());
             if ready != Ok(0) || timeout < sleep || ahead.is_zero() {
                 return ready;
             }
         }
-        self.watch(clock, next, events)
+        self.busy_poll(clock, next, events)
     }
 }

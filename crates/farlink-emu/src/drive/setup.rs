@@ -7,16 +7,16 @@ use crate::EmuError;
 use crate::attach::{Attach, Attached, network};
 use crate::endpoint::EndpointConfig;
 use crate::host::{Host, HostConfig};
-use crate::keeper::Keeper;
 use crate::lateness::Lateness;
 use crate::namespace::RunFile;
 use crate::open_files;
 use crate::parallel::in_parallel;
 use crate::peer::Peer;
-use crate::realtime::Ran;
+use crate::realtime::Scheduling;
+use crate::reaper::Reaper;
 use crate::remote::Remote;
 use crate::unit::{Unit, UnitOptions};
-use crate::way_out::{WayOut, resolver};
+use crate::uplink::{Uplink, resolver};
 use farlink_sim::Live;
 use farlink_sim::scenario::Expanded;
 use farlink_tcp::segment::TCP_HEADER_LEN;
@@ -48,7 +48,8 @@ impl Request<'_> {
         })
     }
 
-    /// Checks the hosts in user space, and that a chosen TCP has a kernel.
+    /// Checks the configuration of user-space hosts, and that a chosen congestion control has a
+    /// kernel to run in.
     fn check_endpoints(&self) -> Result<(), EmuError> {
         let (config, endpoints) = (self.config, self.endpoints);
         for endpoint in endpoints {
@@ -115,10 +116,10 @@ impl Request<'_> {
     }
 
     /// Opens the uplink, and writes the file by which programs resolve names over it.
-    fn open_uplink(&self) -> Result<(WayOut, Option<RunFile>), EmuError> {
+    fn open_uplink(&self) -> Result<(Uplink, Option<RunFile>), EmuError> {
         let (network, mask) = network(self.nodes);
-        let uplink = WayOut::open(network, mask, self.config.way_out6)?;
-        let lines = resolver(self.config.way_out6);
+        let uplink = Uplink::open(network, mask, self.config.uplink6)?;
+        let lines = resolver(self.config.uplink6);
         let file = lines.map(|lines| RunFile::create("resolv", &lines));
         Ok((uplink, file.transpose()?))
     }
@@ -174,17 +175,17 @@ impl Emulation {
         }
         // Started first, because a lack of privileges fails here with a clearer error than in the
         // later checks.
-        let keeper = Arc::new(Keeper::start(&config.sweeper)?);
+        let reaper = Arc::new(Reaper::start(&config.sweeper)?);
         request.check_attached(force)?;
         let unit = unit.map(|unit| Unit::open(unit, request.nodes, config));
         let unit = unit.transpose()?;
         open_files::allow(request.hosts.len())?;
         let hosts = request.make_hosts(unit.as_ref())?;
-        let (mut way_out, mut resolver) = (None, None);
+        let (mut uplink, mut resolver) = (None, None);
         if let Some(node) = request.uplink()? {
-            let (uplink, file) = request.open_uplink()?;
-            (way_out, resolver) = (Some(uplink), file);
-            live.set_way_out(node, config.way_out6);
+            let (opened, file) = request.open_uplink()?;
+            (uplink, resolver) = (Some(opened), file);
+            live.set_uplink(node, config.uplink6);
         }
         // Names have addresses of one IP version only, because glibc would prefer IPv6.
         let ip = scenario.flows.first().map_or(IpVersion::V4, |flow| flow.ip);
@@ -198,9 +199,9 @@ impl Emulation {
         let (sender, jobs) = channel();
         let in_user_space = |&i: &usize| hosts[i].endpoint().is_some();
         Ok(Self {
-            way_out,
+            uplink,
             resolver,
-            keeper,
+            reaper,
             live,
             scenario: scenario.clone(),
             endpoints: (0..hosts.len()).filter(in_user_space).collect(),
@@ -211,7 +212,7 @@ impl Emulation {
             stop: Stop(Arc::new(stop)),
             lateness: Lateness::default(),
             spare: Vec::new(),
-            priority: Ran::Normal,
+            priority: Scheduling::Normal,
             hosts_file,
             captures: None,
             remote: Remote {

@@ -50,7 +50,7 @@ mod tests {
 
     /// Expected values from Python's hashlib.
     #[test]
-    fn the_data_is_that_of_the_python_side() {
+    fn the_data_equals_that_of_python() {
         let mut pattern = Pattern::default();
         let start = [0xaf, 0x55, 0x70, 0xf5, 0xa1, 0x81, 0x0b, 0x7a];
         assert_eq!(pattern.at(0)[..8], start);

@@ -21,9 +21,9 @@ pub(super) fn reported(bytes: &[u8]) -> Option<(Key, u32)> {
 }
 
 /// Remote address and TCP segment of the quoted packet, and the next-hop MTU.
-type Said<'a> = (IpAddr, &'a [u8], u32);
+type Quoted<'a> = (IpAddr, &'a [u8], u32);
 
-fn reported_v4(bytes: &[u8]) -> Option<Said<'_>> {
+fn reported_v4(bytes: &[u8]) -> Option<Quoted<'_>> {
     const ICMP: u8 = 1;
     let header = |ip: &[u8]| ip.first().map(|first| usize::from(first & 15) * 4);
     if *bytes.get(9)? != ICMP {
@@ -42,7 +42,7 @@ fn reported_v4(bytes: &[u8]) -> Option<Said<'_>> {
 }
 
 /// Handles no extension headers, because the host sends packets without them.
-fn reported_v6(bytes: &[u8]) -> Option<Said<'_>> {
+fn reported_v6(bytes: &[u8]) -> Option<Quoted<'_>> {
     const ICMPV6: u8 = 58;
     const HEADER: usize = 40;
     if *bytes.get(6)? != ICMPV6 {

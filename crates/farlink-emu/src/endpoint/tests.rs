@@ -198,7 +198,7 @@ fn a_fetch_that_is_refused_is_tried_again_and_then_given_up() {
 }
 
 #[test]
-fn what_is_sent_to_the_echo_port_comes_back() {
+fn the_echo_service_returns_the_data() {
     let mut a = server(&[(7, Service::Echo)]);
     let now = Instant::ZERO;
     a.receive(now, &packet(segment(7, Flags::SYN)));
@@ -278,7 +278,7 @@ fn a_transfer_over_ipv6_is_whole_and_its_packets_are_as_long() {
 
 /// After "packet too big", the data is sent again in packets of 1,280 bytes.
 #[test]
-fn a_host_hears_what_a_path_of_ipv6_takes() {
+fn packet_too_big_lowers_the_mtu() {
     let mut a = server(&[(PORT, Service::Data(200_000))]);
     let mut b = client_by(IpVersion::V6, 200_000);
     let mut too_long = Vec::new();
@@ -397,7 +397,7 @@ fn first_timer(endpoint: &Endpoint) -> Option<Instant> {
 
 /// A SYN beyond the limit of connections is dropped.
 #[test]
-fn there_is_an_end_to_connections() {
+fn a_syn_beyond_the_connection_limit_is_dropped() {
     let mut a = server(&[(PORT, Service::Discard)]);
     for port in 0..=MOST as u16 {
         a.receive(Instant::ZERO, &syn(1000 + port));
@@ -491,7 +491,7 @@ fn explicit_loss_notification_works_by_checksum() {
 /// A base station's EBSN restarts the retransmission timer of the connection that it names, if
 /// `ebsn` is set. An EBSN that is corrupted or about no connection is dropped and counted.
 #[test]
-fn a_notice_of_a_bad_state_restarts_the_timer() {
+fn an_ebsn_restarts_the_retransmission_timer() {
     let run = |ebsn: bool, ip: IpVersion| {
         let mut config = config("server", &[(PORT, Service::Data(100_000))], None);
         Arc::make_mut(&mut config.tcp).notices.ebsn = ebsn;
@@ -580,7 +580,7 @@ fn cookies_that_a_host_cannot_have_are_refused() {
 /// A client that requests a TCP Fast Open cookie gets one. With the cookie, data on a SYN is
 /// answered at once (RFC 7413).
 #[test]
-fn a_cookie_opens_fast() {
+fn a_fast_open_cookie_lets_syn_data_be_answered() {
     let mut config = config("server", &[(PORT, Service::Echo)], None);
     Arc::make_mut(&mut config.tcp).fast_open = FastOpen::Request;
     let mut server = Endpoint::new(SERVER, &config, None);

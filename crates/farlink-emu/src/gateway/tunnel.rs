@@ -15,8 +15,8 @@ use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 /// Initial and longest time until a handshake is retried, with exponential backoff. A retry
 /// discards the handshake before it, so the pause must exceed the round trip for a handshake to
 /// succeed.
-const ASK_AGAIN: Interval = Interval::from_millis(500);
-const ASK_AGAIN_MOST: Interval = Interval::from_secs(2);
+const FIRST_RETRY: Interval = Interval::from_millis(500);
+const LONGEST_RETRY: Interval = Interval::from_secs(2);
 /// Time limit for the first handshake.
 const PATIENCE: Interval = Interval::from_secs(10);
 /// Time for which the unit's answer "this host is another gateway already" is tolerated. The unit
@@ -37,15 +37,15 @@ pub(super) struct Tunnel {
     place: Option<(u32, u32, u32)>,
     session: Option<(u32, Session)>,
     previous: Option<(u32, Session)>,
-    asking: Option<Initiation>,
-    asked: Instant,
+    handshake: Option<Initiation>,
+    handshake_sent: Instant,
     /// Cookie from the unit, which proves this gateway's address.
     cookie: Cookie,
     /// Set once the first message of the current handshake was sent again with a new cookie.
     is_proven: bool,
-    /// Time from `asked` to the next attempt at a handshake.
+    /// Time from `handshake_sent` to the next attempt at a handshake.
     pause: Interval,
-    heard: Instant,
+    last_received: Instant,
     is_lost: bool,
     /// Set once the host's device exists.
     is_ready: bool,
@@ -54,7 +54,7 @@ pub(super) struct Tunnel {
 }
 
 /// Result of reading a datagram of the unit.
-pub(super) enum Said {
+pub(super) enum UnitMessage {
     Nothing,
     Welcome(Welcome),
     /// The unit was restarted with another scenario.
@@ -113,12 +113,12 @@ impl Tunnel {
             place: None,
             session: None,
             previous: None,
-            asking: None,
-            asked: Instant::ZERO,
+            handshake: None,
+            handshake_sent: Instant::ZERO,
             cookie: NO_COOKIE,
             is_proven: false,
-            pause: ASK_AGAIN,
-            heard: Instant::ZERO,
+            pause: FIRST_RETRY,
+            last_received: Instant::ZERO,
             is_lost: false,
             is_ready: false,
             datagram: Vec::new(),
@@ -130,41 +130,41 @@ impl Tunnel {
     }
 
     /// Returns whether the next attempt at a handshake is due.
-    fn may_ask(&self, now: Instant) -> bool {
-        now.since(self.asked) >= self.pause
+    fn is_retry_due(&self, now: Instant) -> bool {
+        now.since(self.handshake_sent) >= self.pause
     }
 
     /// Starts a new handshake, and discards one that is in progress.
-    fn ask(&mut self, now: Instant) {
-        self.asked = now;
-        if self.asking.is_some() {
-            self.pause = (self.pause * 2).min(ASK_AGAIN_MOST);
+    fn start_handshake(&mut self, now: Instant) {
+        self.handshake_sent = now;
+        if self.handshake.is_some() {
+            self.pause = (self.pause * 2).min(LONGEST_RETRY);
             if let Some(other) = self.others.pop_front() {
                 let silent = std::mem::replace(&mut self.socket, other);
                 self.others.push_back(silent);
             }
         }
-        let last = self.asking.as_ref().map(Initiation::own);
+        let last = self.handshake.as_ref().map(Initiation::own);
         let own = last.or(self.session.as_ref().map(|(own, _)| *own));
         let own = own.map_or(1, |own| own.wrapping_add(1));
         if let Some((asking, _)) = Initiation::begin(&self.key, own, &self.hello) {
             // A failed send is retried as a lost message is.
             let _ = self.socket.send(&asking.datagram(self.cookie));
-            self.asking = Some(asking);
+            self.handshake = Some(asking);
             self.is_proven = false;
         }
     }
 
     /// Stores a cookie, and repeats the first message with it. Once per handshake only, so that
     /// forged cookies cause no more traffic.
-    fn prove(&mut self, now: Instant, cookie: Cookie) {
-        let Some(asking) = self.asking.as_ref().filter(|_| cookie != self.cookie) else {
+    fn on_cookie(&mut self, now: Instant, cookie: Cookie) {
+        let Some(asking) = self.handshake.as_ref().filter(|_| cookie != self.cookie) else {
             return;
         };
         self.cookie = cookie;
         if !self.is_proven {
             self.is_proven = true;
-            self.asked = now;
+            self.handshake_sent = now;
             let _ = self.socket.send(&asking.datagram(cookie));
         }
     }
@@ -172,12 +172,12 @@ impl Tunnel {
     /// Declares the host ready. The unit counts the gateway as joined at the first datagram in the
     /// session. Sent earlier, it would start probes that are answered late and distort the measured
     /// delay.
-    pub(super) fn show(&mut self, now: Instant) {
-        (self.is_ready, self.heard) = (true, now);
-        self.say(now, Inner::Probe { at: 0 });
+    pub(super) fn declare_ready(&mut self, now: Instant) {
+        (self.is_ready, self.last_received) = (true, now);
+        self.send(now, Inner::Probe { at: 0 });
     }
 
-    pub(super) fn say(&mut self, now: Instant, inner: Inner<'_>) -> bool {
+    pub(super) fn send(&mut self, now: Instant, inner: Inner<'_>) -> bool {
         self.session.as_mut().is_some_and(|(_, session)| {
             session.seal(now, inner, &mut self.datagram) && self.socket.send(&self.datagram).is_ok()
         })
@@ -189,94 +189,102 @@ impl Tunnel {
         now: Instant,
         buffer: &mut [u8],
         pieces: &mut Pieces,
-    ) -> Option<Said> {
+    ) -> Option<UnitMessage> {
         let length = match self.socket.recv(buffer) {
             Ok(length) => length,
             // No program listens on the unit's port at the moment.
-            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => return Some(Said::Nothing),
+            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
+                return Some(UnitMessage::Nothing);
+            }
             Err(_) => return None,
         };
         Some(match Outer::read(&buffer[..length]) {
-            Some(Outer::Welcome { to, from, body }) => self.answered(now, to, from, body),
+            Some(Outer::Welcome { to, from, body }) => self.on_welcome(now, to, from, body),
             Some(Outer::Prove { cookie, .. }) => {
-                self.prove(now, cookie);
-                Said::Nothing
+                self.on_cookie(now, cookie);
+                UnitMessage::Nothing
             }
             Some(Outer::Sealed { to, number, body }) => {
                 let mut plain = Vec::new();
                 let known = self.session.iter_mut().chain(&mut self.previous);
                 let Some((_, session)) = known.into_iter().find(|(own, _)| *own == to) else {
-                    return Some(Said::Nothing);
+                    return Some(UnitMessage::Nothing);
                 };
                 match session.open(now, number, body, &mut plain) {
                     Ok(()) => {
-                        self.heard = now;
-                        self.heed(now, to, &plain, pieces)
+                        self.last_received = now;
+                        self.on_message(now, to, &plain, pieces)
                     }
                     Err(Bad::Replayed) => {
                         self.done.replayed += 1;
-                        Said::Nothing
+                        UnitMessage::Nothing
                     }
                     Err(_) => {
                         self.done.forged += 1;
-                        Said::Nothing
+                        UnitMessage::Nothing
                     }
                 }
             }
             _ => {
                 self.done.forged += 1;
-                Said::Nothing
+                UnitMessage::Nothing
             }
         })
     }
 
-    fn answered(&mut self, now: Instant, to: u32, from: u32, body: &[u8]) -> Said {
-        let Some(asking) = self.asking.as_mut().filter(|asking| asking.own() == to) else {
-            return Said::Nothing;
+    fn on_welcome(&mut self, now: Instant, to: u32, from: u32, body: &[u8]) -> UnitMessage {
+        let Some(asking) = self.handshake.as_mut().filter(|asking| asking.own() == to) else {
+            return UnitMessage::Nothing;
         };
         let Some((welcome, session)) = asking.finish(&self.key, from, body, now, self.limits)
         else {
             self.done.forged += 1;
-            return Said::Nothing;
+            return UnitMessage::Nothing;
         };
-        self.asking = None;
+        self.handshake = None;
         self.others.clear();
-        self.heard = now;
+        self.last_received = now;
         // The next handshake (for new keys, or after the unit was lost) starts from twice the round
         // trip.
-        self.pause = (now.since(self.asked) * 2).clamp(ASK_AGAIN, ASK_AGAIN_MOST);
+        self.pause = (now.since(self.handshake_sent) * 2).clamp(FIRST_RETRY, LONGEST_RETRY);
         if let &Welcome::Joined {
             node, nodes, mtu, ..
         } = &welcome
         {
             let place = (node, nodes, mtu);
             if *self.place.get_or_insert(place) != place {
-                return Said::Changed;
+                return UnitMessage::Changed;
             }
             self.previous = self.session.replace((to, session));
             if self.is_ready {
-                self.show(now);
+                self.declare_ready(now);
             }
         }
-        Said::Welcome(welcome)
+        UnitMessage::Welcome(welcome)
     }
 
     /// Handles a decrypted message of the session `own`.
-    fn heed(&mut self, now: Instant, own: u32, plain: &[u8], pieces: &mut Pieces) -> Said {
+    fn on_message(
+        &mut self,
+        now: Instant,
+        own: u32,
+        plain: &[u8],
+        pieces: &mut Pieces,
+    ) -> UnitMessage {
         match Inner::read(plain) {
             Some(Inner::Probe { at }) => {
-                self.say(now, Inner::Echo { at, held: 0 });
-                Said::Nothing
+                self.send(now, Inner::Echo { at, held: 0 });
+                UnitMessage::Nothing
             }
             Some(inner @ (Inner::Packet { .. } | Inner::Piece { .. })) => {
-                let whole = pieces.take(own, inner);
-                whole.map_or(Said::Nothing, |(packet, checked)| {
-                    Said::Packet(packet, checked)
+                let whole = pieces.on_message(own, inner);
+                whole.map_or(UnitMessage::Nothing, |(packet, checked)| {
+                    UnitMessage::Packet(packet, checked)
                 })
             }
-            Some(Inner::Bye) => Said::Bye,
+            Some(Inner::Bye) => UnitMessage::Bye,
             Some(Inner::Echo { .. } | Inner::Place { .. } | Inner::Overflowed { .. }) | None => {
-                Said::Nothing
+                UnitMessage::Nothing
             }
         }
     }
@@ -288,7 +296,7 @@ impl Tunnel {
         tick: &mut impl FnMut(&[String]) -> Result<bool, E>,
     ) -> Result<Result<Option<Welcome>, E>, EmuError> {
         let (mut buffer, mut pieces) = (vec![0; LONGEST], Pieces::default());
-        self.ask(clock());
+        self.start_handshake(clock());
         let mut taken = None;
         loop {
             match tick(&[]) {
@@ -300,13 +308,13 @@ impl Tunnel {
             let now = clock();
             while let Some(answer) = self.read(now, &mut buffer, &mut pieces) {
                 match answer {
-                    Said::Welcome(welcome @ Welcome::Joined { .. }) => {
+                    UnitMessage::Welcome(welcome @ Welcome::Joined { .. }) => {
                         return Ok(Ok(Some(welcome)));
                     }
-                    Said::Welcome(Welcome::Refused(why)) => {
+                    UnitMessage::Welcome(Welcome::Refused(why)) => {
                         return Err(EmuError::Scenario(format!("the unit refuses: {why}")));
                     }
-                    Said::Welcome(Welcome::Taken(why)) => taken = Some(why),
+                    UnitMessage::Welcome(Welcome::Taken(why)) => taken = Some(why),
                     _ => {}
                 }
             }
@@ -326,8 +334,8 @@ impl Tunnel {
                 }
                 None => {}
             }
-            if self.may_ask(now) {
-                self.ask(now);
+            if self.is_retry_due(now) {
+                self.start_handshake(now);
             }
         }
     }
@@ -336,13 +344,13 @@ impl Tunnel {
     /// found again.
     pub(super) fn work(&mut self, now: Instant) -> Option<String> {
         let over = self.session.as_ref().is_none_or(|(_, s)| s.is_over(now));
-        let lost = over || now.since(self.heard) >= LOST_AFTER;
+        let lost = over || now.since(self.last_received) >= LOST_AFTER;
         let renew = self
             .session
             .as_ref()
             .is_some_and(|(_, s)| s.is_to_renew(now));
-        if (lost || renew) && self.may_ask(now) {
-            self.ask(now);
+        if (lost || renew) && self.is_retry_due(now) {
+            self.start_handshake(now);
         }
         if lost == self.is_lost {
             return None;
@@ -429,7 +437,9 @@ mod tests {
         loop {
             match tunnel.read(now, &mut buffer, &mut Pieces::default()) {
                 None => std::thread::yield_now(),
-                Some(answer) => return matches!(answer, Said::Welcome(Welcome::Joined { .. })),
+                Some(answer) => {
+                    return matches!(answer, UnitMessage::Welcome(Welcome::Joined { .. }));
+                }
             }
         }
     }
@@ -437,10 +447,10 @@ mod tests {
     /// The restarted unit gave another node number or MTU, with which the existing host cannot go
     /// on.
     #[test]
-    fn a_unit_with_another_scenario_is_not_joined_again() {
+    fn rejoin_fails_if_the_unit_has_another_scenario() {
         let (mut tunnel, unit, key) = tunnel();
         let mut joined = |node, mtu| {
-            tunnel.ask(Instant::ZERO);
+            tunnel.start_handshake(Instant::ZERO);
             answer(&unit, &key, (node, mtu), Instant::ZERO).0();
             joins(&mut tunnel, Instant::ZERO)
         };
@@ -454,14 +464,14 @@ mod tests {
     /// At a round trip of 700 ms the first answer arrives after the retry at 500 ms, and is ignored
     /// because it belongs to the discarded handshake.
     #[test]
-    fn a_unit_is_joined_whose_answers_take_longer_than_the_first_pause() {
+    fn joins_if_the_round_trip_exceeds_the_first_retry() {
         let (mut tunnel, unit, key) = tunnel();
         let at = |ms| Instant::ZERO + Interval::from_millis(ms);
         let mut answers = VecDeque::new();
         let mut joined = None;
         for now in (0..5000).step_by(50) {
-            if now == 0 || tunnel.may_ask(at(now)) {
-                tunnel.ask(at(now));
+            if now == 0 || tunnel.is_retry_due(at(now)) {
+                tunnel.start_handshake(at(now));
                 let (send, _) = answer(&unit, &key, (1, 1500), at(now));
                 answers.push_back((now + 700, send));
             }
@@ -475,30 +485,30 @@ mod tests {
         }
         assert_eq!(joined, Some(500 + 700));
         // The pause before the next attempt is twice the measured round trip of 700 ms.
-        tunnel.ask(at(9000));
-        assert!(!tunnel.may_ask(at(10_350)));
-        assert!(tunnel.may_ask(at(10_400)));
+        tunnel.start_handshake(at(9000));
+        assert!(!tunnel.is_retry_due(at(10_350)));
+        assert!(tunnel.is_retry_due(at(10_400)));
     }
 
     /// A name can resolve to two addresses of which only the second answers.
     #[test]
-    fn each_address_of_the_unit_is_asked() {
+    fn retry_uses_the_next_address_of_the_unit() {
         let (mut tunnel, unit, key) = tunnel();
         let nobody = UdpSocket::bind("127.0.0.1:0").unwrap();
         let silent = reach(nobody.local_addr().unwrap()).unwrap();
         let right = std::mem::replace(&mut tunnel.socket, silent);
         tunnel.others.push_back(right);
-        tunnel.ask(Instant::ZERO);
-        tunnel.ask(Instant::ZERO + ASK_AGAIN);
+        tunnel.start_handshake(Instant::ZERO);
+        tunnel.start_handshake(Instant::ZERO + FIRST_RETRY);
         answer(&unit, &key, (1, 1500), Instant::ZERO).0();
-        assert!(joins(&mut tunnel, Instant::ZERO + ASK_AGAIN));
+        assert!(joins(&mut tunnel, Instant::ZERO + FIRST_RETRY));
         assert!(tunnel.others.is_empty(), "it stays with that one");
     }
 
     /// A handshake for new keys starts after 120 s, and datagrams under the old keys are still
     /// accepted.
     #[test]
-    fn new_keys_are_agreed_on_and_the_old_ones_still_open() {
+    fn rekeys_after_120_s_and_accepts_the_old_keys() {
         let (mut tunnel, unit, key) = tunnel();
         let joined = |tunnel: &mut Tunnel, now| {
             let (send, session) = answer(&unit, &key, (1, 1500), now);
@@ -506,13 +516,13 @@ mod tests {
             assert!(joins(tunnel, now));
             session
         };
-        tunnel.ask(Instant::ZERO);
+        tunnel.start_handshake(Instant::ZERO);
         let mut old = joined(&mut tunnel, Instant::ZERO);
         let at = |s| Instant::ZERO + Interval::from_secs(s);
-        tunnel.heard = at(119);
+        tunnel.last_received = at(119);
         assert_eq!(tunnel.work(at(119)), None);
-        assert!(tunnel.asking.is_none(), "the keys are good yet");
-        tunnel.heard = at(120);
+        assert!(tunnel.handshake.is_none(), "the keys are good yet");
+        tunnel.last_received = at(120);
         assert_eq!(tunnel.work(at(120)), None);
         let mut new = joined(&mut tunnel, at(120));
         let (mut sealed, mut buffer) = (Vec::new(), vec![0; LONGEST]);
@@ -526,7 +536,7 @@ mod tests {
                     Some(entry) => break entry,
                 }
             };
-            assert!(matches!(entry, Said::Bye));
+            assert!(matches!(entry, UnitMessage::Bye));
         }
     }
 }

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cookie_is_of_one_address_one_maker_and_one_time() {
+    fn a_cookie_is_valid_for_one_address_secret_and_time() {
         let maker = Cookies::random().unwrap();
         let here: SocketAddr = "192.0.2.1:7".parse().unwrap();
         let at = |s: u64| Instant::ZERO + Interval::from_secs(s);

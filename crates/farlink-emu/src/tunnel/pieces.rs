@@ -48,7 +48,7 @@ pub(crate) struct Pieces {
 impl Pieces {
     /// Handles a message of a session. Returns the packet that it completes, if any, and whether
     /// the packet's checksum is known to be right.
-    pub(crate) fn take(&mut self, session: u32, inner: Inner<'_>) -> Option<(Vec<u8>, bool)> {
+    pub(crate) fn on_message(&mut self, session: u32, inner: Inner<'_>) -> Option<(Vec<u8>, bool)> {
         match inner {
             Inner::Packet { checked, bytes } => Some((bytes.to_vec(), checked)),
             Inner::Piece {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_in_any_order_are_the_packet() {
+    fn pieces_in_any_order_are_reassembled() {
         for length in [ROOM + 1, 1500, 2 * ROOM, 2 * ROOM + 1, 9000, LONGEST] {
             let packet: Vec<u8> = (0..length).map(|i| (i % 251) as u8).collect();
             let mut all = pieces_of(&packet, 7);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_never_whole_is_given_up() {
+    fn incomplete_packets_are_given_up() {
         let mut pieces = Pieces::default();
         for ident in 0..1000 {
             assert_eq!(pieces.add((1, ident), 0, 2, &[1]), None);
@@ -148,7 +148,7 @@ mod tests {
 
     /// Pieces with the same identification from two sessions are not combined.
     #[test]
-    fn pieces_of_two_sessions_are_no_packet() {
+    fn pieces_of_two_sessions_are_not_combined() {
         let mut pieces = Pieces::default();
         assert_eq!(pieces.add((1, 7), 1, 2, &[2]), None);
         assert_eq!(pieces.add((2, 7), 0, 2, &[3]), None);
@@ -158,7 +158,7 @@ mod tests {
 
     /// A gateway with the key may send contradictory pieces. The first piece sets the limits.
     #[test]
-    fn pieces_that_contradict_each_other_are_no_packet() {
+    fn contradictory_pieces_are_not_combined() {
         let mut pieces = Pieces::default();
         assert_eq!(pieces.add((1, 7), 0, 2, &[1]), None);
         assert_eq!(pieces.add((1, 7), 2, 3, &[9]), None);

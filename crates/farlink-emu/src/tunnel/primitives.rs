@@ -198,7 +198,7 @@ mod tests {
 
     /// Test vector of RFC 7748, 5.2: the base point multiplied by itself.
     #[test]
-    fn curve25519_is_that_of_the_rfc() {
+    fn curve25519_matches_rfc_7748() {
         let mut nine = X25519::default();
         let secret: Vec<u8> = [9].into_iter().chain([0; 31]).collect();
         nine.set(&secret);
@@ -212,7 +212,7 @@ mod tests {
     /// Test vector of this pattern from cacophony, the Haskell implementation of Noise: the
     /// handshake and two messages. It covers cipher, nonces and hash together.
     #[test]
-    fn noise_is_that_of_other_implementations() {
+    fn noise_matches_the_cacophony_vector() {
         let end = |ephemeral: &str| {
             let builder = snow::Builder::with_resolver(
                 "Noise_NNpsk0_25519_ChaChaPoly_SHA256".parse().unwrap(),

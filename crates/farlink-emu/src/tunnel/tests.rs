@@ -67,7 +67,7 @@ fn seal(session: &mut Session, inner: Inner<'_>) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_sealed_comes_once_and_unchanged() {
+fn a_sealed_message_opens_once_and_unchanged() {
     let (mut here, mut there) = joined(Limits::default());
     let packet = vec![0x45; ROOM];
     let inner = Inner::Packet {
@@ -90,7 +90,7 @@ fn what_is_sealed_comes_once_and_unchanged() {
 }
 
 #[test]
-fn any_changed_bit_is_seen() {
+fn any_changed_bit_is_rejected() {
     let (mut here, mut there) = joined(Limits::default());
     let sent = seal(&mut here, Inner::Probe { at: 5 });
     // Skips the first eight bytes: they are the kind and the session number, which are not
@@ -115,7 +115,7 @@ fn any_changed_bit_is_seen() {
 }
 
 #[test]
-fn a_stranger_reads_and_says_nothing() {
+fn without_the_key_no_message_can_be_read_or_sent() {
     let (key, other) = (Key::random().unwrap(), Key::random().unwrap());
     let (mut begun, first) = Initiation::begin(&other, 1, &hello()).unwrap();
     assert!(Opened::read(&key, 1, body(&first)).is_none());
@@ -134,7 +134,7 @@ fn a_stranger_reads_and_says_nothing() {
 }
 
 #[test]
-fn keys_end_by_number_and_by_age() {
+fn keys_expire_by_number_of_datagrams_and_by_age() {
     let limits = Limits {
         renew_after: 3,
         end_after: 5,
@@ -158,7 +158,7 @@ fn keys_end_by_number_and_by_age() {
 }
 
 #[test]
-fn a_key_is_read_as_it_is_written() {
+fn a_key_survives_its_text_form() {
     let key = Key::random().unwrap();
     let text = key.to_string();
     assert!(text.parse::<Key>().unwrap() == key);
@@ -172,7 +172,7 @@ fn a_key_is_read_as_it_is_written() {
 }
 
 #[test]
-fn words_of_control_come_back_as_they_were() {
+fn control_messages_survive_encoding() {
     let mut out = Vec::new();
     for inner in [
         Inner::Probe { at: u64::MAX },
@@ -233,7 +233,7 @@ fn fuzzed() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn no_datagram_of_a_stranger_is_taken(datagrams in prop::collection::vec(fuzzed(), 40)) {
+    fn arbitrary_datagrams_are_rejected(datagrams in prop::collection::vec(fuzzed(), 40)) {
         let key = Key::random().unwrap();
         let (mut begun, _) = Initiation::begin(&key, 1, &hello()).unwrap();
         let (mut session, _) = joined(Limits::default());
@@ -244,7 +244,7 @@ proptest! {
 
     /// Even a sender with the key cannot crash the other end.
     #[test]
-    fn no_control_packet_stops_anything(messages in prop::collection::vec(fuzzed(), 40)) {
+    fn arbitrary_control_messages_cause_no_panic(messages in prop::collection::vec(fuzzed(), 40)) {
         let (mut pieces, mut out) = (Pieces::default(), Vec::new());
         for message in &messages {
             let message = [&[message[0] % 9], &message[1..]].concat();
@@ -253,7 +253,7 @@ proptest! {
                 prop_assert_eq!(Inner::read(&out), Some(inner));
                 if let Inner::Piece { checked, ident, index, count, bytes } = inner {
                     let (ident, index, count) = (ident % 3, index % 8, count % 8);
-                    let _ = pieces.take(1, Inner::Piece { checked, ident, index, count, bytes });
+                    let _ = pieces.on_message(1, Inner::Piece { checked, ident, index, count, bytes });
                 }
             }
         }

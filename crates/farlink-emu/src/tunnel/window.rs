@@ -68,7 +68,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn a_number_is_new_once_and_not_when_it_is_too_old() {
+    fn a_number_is_new_once_and_not_if_it_is_too_old() {
         let mut window = Window::new();
         for number in [0, 1, 5, 4, 63, 64, 4000, 3999] {
             assert!(window.is_new(number), "{number}");
@@ -90,7 +90,7 @@ mod tests {
         /// Compares the window with an unbounded set: a number is new if the set lacks it and it is
         /// within `BEHIND` of the greatest.
         #[test]
-        fn it_knows_what_a_set_knows(steps in prop::collection::vec((0u64..300, 0u64..6000), 1..400)) {
+        fn the_window_agrees_with_an_unbounded_set(steps in prop::collection::vec((0u64..300, 0u64..6000), 1..400)) {
             let (mut window, mut all, mut base) = (Window::new(), BTreeSet::new(), 0u64);
             for (forward, back) in steps {
                 base += forward * forward / 20;

@@ -39,9 +39,10 @@ fn network() -> Network {
 }
 
 impl Network {
-    fn take(&mut self, datagram: &[u8]) -> Taken {
+    fn on_datagram(&mut self, datagram: &[u8]) -> UnitEvent {
         let from = self.socket.local_addr().unwrap();
-        self.unit.take(self.now, from, datagram, &mut self.hosts)
+        self.unit
+            .on_datagram(self.now, from, datagram, &mut self.hosts)
     }
 
     fn later(&mut self, by: Interval) {
@@ -61,13 +62,13 @@ impl Network {
         let host = host.to_owned();
         let (mut begun, hello) =
             Initiation::begin(&self.key, 1, &Hello { host, instance }).unwrap();
-        self.take(&hello);
+        self.on_datagram(&hello);
         let answer = loop {
             let answer = self.answer().expect("an answer");
             match Outer::read(&answer) {
                 Some(Outer::Welcome { .. }) => break answer,
                 Some(Outer::Prove { cookie, .. }) => {
-                    self.take(&begun.datagram(cookie));
+                    self.on_datagram(&begun.datagram(cookie));
                 }
                 _ => {}
             }
@@ -85,10 +86,10 @@ impl Network {
         (welcome, session)
     }
 
-    fn say(&mut self, session: &mut Session, inner: Inner<'_>) -> Taken {
+    fn say(&mut self, session: &mut Session, inner: Inner<'_>) -> UnitEvent {
         let mut datagram = Vec::new();
         assert!(session.seal(self.now, inner, &mut datagram));
-        self.take(&datagram)
+        self.on_datagram(&datagram)
     }
 
     fn is_here(&self, host: usize) -> bool {
@@ -114,7 +115,7 @@ fn a_host_is_one_gateway_at_a_time() {
     assert!(matches!(welcome, Welcome::Joined { .. }));
     for session in [&mut first, &mut renewed] {
         let place = net.say(session, Inner::Place { x: 1.0, y: 2.0 });
-        assert!(matches!(place, Taken::Place(1, 1.0, 2.0)), "{place:?}");
+        assert!(matches!(place, UnitEvent::Place(1, 1.0, 2.0)), "{place:?}");
     }
     // Once the gateway is lost, another may join as the host, and the old sessions are dead.
     net.later(LOST_AFTER);
@@ -126,9 +127,12 @@ fn a_host_is_one_gateway_at_a_time() {
         checked: true,
         bytes,
     };
-    assert!(matches!(net.say(&mut other, packet), Taken::Packet(1, ..)));
-    assert!(matches!(net.say(&mut renewed, packet), Taken::Nothing));
-    assert!(matches!(net.say(&mut first, packet), Taken::Nothing));
+    assert!(matches!(
+        net.say(&mut other, packet),
+        UnitEvent::Packet(1, ..)
+    ));
+    assert!(matches!(net.say(&mut renewed, packet), UnitEvent::Nothing));
+    assert!(matches!(net.say(&mut first, packet), UnitEvent::Nothing));
     let counts = report(&net.hosts[1].port).unwrap().counts;
     assert_eq!((counts.joined, counts.lost), (2, 1));
 }
@@ -138,7 +142,7 @@ impl Network {
     fn proven(&mut self, key: &Key) -> Vec<u8> {
         let host = "left".to_owned();
         let (begun, first) = Initiation::begin(key, 1, &Hello { host, instance: 9 }).unwrap();
-        self.take(&first);
+        self.on_datagram(&first);
         let answer = self.answer().expect("a cookie");
         assert!(answer.len() <= first.len(), "more bytes than came");
         let Some(Outer::Prove { to: 1, cookie }) = Outer::read(&answer) else {
@@ -151,29 +155,29 @@ impl Network {
 /// A first message without the key, or a replayed one, gets no answer. A flood from one source is
 /// dropped unread.
 #[test]
-fn strangers_are_not_answered() {
+fn first_messages_without_the_key_get_no_answer() {
     let mut net = network();
     let key = net.key.clone();
     let own = net.proven(&key);
-    net.take(&own);
+    net.on_datagram(&own);
     assert!(net.answer().is_some());
     assert!(!net.is_here(0), "it may be a replay until more comes");
-    net.take(&own);
+    net.on_datagram(&own);
     let other = net.proven(&Key::random().unwrap());
-    net.take(&other);
+    net.on_datagram(&other);
     let mut changed = own.clone();
     changed[70] ^= 1;
-    net.take(&changed);
+    net.on_datagram(&changed);
     assert_eq!(net.answer(), None);
     assert_eq!(
-        (net.unit.strangers.replayed, net.unit.strangers.without_key),
+        (net.unit.rejected.replayed, net.unit.rejected.without_key),
         (1, 2)
     );
     for _ in 0..1000 {
-        net.take(&changed);
+        net.on_datagram(&changed);
     }
-    assert!(net.unit.strangers.without_key <= 50);
-    assert!(net.unit.strangers.flooded >= 950);
+    assert!(net.unit.rejected.without_key <= 50);
+    assert!(net.unit.rejected.flooded >= 950);
     net.later(Interval::from_secs(1));
     let (welcome, _) = net.join("left", 9);
     assert!(
@@ -182,11 +186,11 @@ fn strangers_are_not_answered() {
     );
     // However long a source was idle, it may send at most 50 messages at once.
     net.later(Interval::from_secs(8));
-    let before = net.unit.strangers;
+    let before = net.unit.rejected;
     for _ in 0..1000 {
-        net.take(&changed);
+        net.on_datagram(&changed);
     }
-    assert_eq!(net.unit.strangers.without_key - before.without_key, 50);
+    assert_eq!(net.unit.rejected.without_key - before.without_key, 50);
 }
 
 /// Garbage from any number of sources does not delay a joining gateway.
@@ -199,39 +203,39 @@ fn a_flood_without_cookies_does_not_keep_a_gateway_away() {
         // `from` is in 0.0.0.0/8, so the cookie does not leave this machine.
         net.unit.admits(net.now, from, 1, &[7; 16]);
     }
-    net.take(&garbage);
+    net.on_datagram(&garbage);
     let (welcome, _) = net.join("left", 1);
     assert!(matches!(welcome, Welcome::Joined { .. }));
     assert!(net.is_here(0));
-    assert_eq!(net.unit.strangers.flooded, 0);
+    assert_eq!(net.unit.rejected.flooded, 0);
 }
 
-/// A replayed first message from another address only draws a cookie, which is shorter. This also
-/// holds for a restarted unit with the same key.
+/// A recorded first message that is replayed to a restarted unit with the same key only draws a
+/// cookie, which is shorter than the message.
 #[test]
-fn a_recorded_first_message_draws_no_answer_from_a_unit_started_again() {
+fn a_replayed_first_message_only_draws_a_cookie() {
     let mut net = network();
     let key = net.key.clone();
     let recorded = net.proven(&key);
     let mut again = network();
     again.key = key.clone();
     again.unit.key = key;
-    again.take(&recorded);
+    again.on_datagram(&recorded);
     let answer = again.answer().expect("a cookie");
     assert!(matches!(Outer::read(&answer), Some(Outer::Prove { .. })));
     assert!(answer.len() < recorded.len());
-    assert_eq!(again.unit.strangers.unproven, 1);
+    assert_eq!(again.unit.rejected.unproven, 1);
 }
 
 /// A refused gateway gets an answer and is counted. The report has the values that the gateway
 /// sent, also after a change of its address or a long silence.
 #[test]
-fn a_gateway_is_reported_as_it_says() {
+fn the_report_has_the_values_that_a_gateway_sent() {
     let mut net = network();
     net.join("moon", 1);
     let (_, mut session) = net.join("left", 1);
     net.join("left", 2);
-    assert_eq!(net.unit.strangers.refused, 2);
+    assert_eq!(net.unit.rejected.refused, 2);
     net.say(&mut session, Inner::Overflowed { packets: 5 });
     let report_of = |net: &Network| report(&net.hosts[0].port).unwrap();
     assert_eq!(report_of(&net).counts.overflowed, 5);
@@ -250,7 +254,7 @@ fn a_gateway_is_reported_as_it_says() {
 
 /// Lost datagrams are counted in each session, and the total survives the session's end.
 #[test]
-fn what_is_missing_stays_missing() {
+fn lost_datagrams_are_counted_across_sessions() {
     let mut net = network();
     let mut lost = Vec::new();
     for instance in 1..4 {
@@ -266,7 +270,7 @@ fn what_is_missing_stays_missing() {
 
 /// Names that do not fit into the answer are left out.
 #[test]
-fn a_gateway_of_very_many_hosts_joins() {
+fn a_gateway_joins_a_scenario_of_2000_hosts() {
     let mut net = network();
     let place = |i: u32| {
         let name = format!("{i}-{}", "n".repeat(100));
@@ -284,22 +288,25 @@ fn a_gateway_of_very_many_hosts_joins() {
 
 /// A late datagram that was sent before the `Bye` does not rejoin the gateway.
 #[test]
-fn a_gateway_that_left_is_not_brought_back_by_what_comes_late() {
+fn a_late_datagram_does_not_rejoin_a_gateway_that_left() {
     let mut net = network();
     let (_, mut session) = net.join("left", 1);
     let (mut late, from) = (Vec::new(), net.socket.local_addr().unwrap());
     assert!(session.seal(net.now, Inner::Overflowed { packets: 0 }, &mut late));
-    assert!(matches!(net.say(&mut session, Inner::Bye), Taken::Nothing));
-    net.unit.take(net.now, from, &late, &mut net.hosts);
+    assert!(matches!(
+        net.say(&mut session, Inner::Bye),
+        UnitEvent::Nothing
+    ));
+    net.unit.on_datagram(net.now, from, &late, &mut net.hosts);
     let left = report(&net.hosts[0].port).unwrap();
     assert_eq!((left.here, left.counts.joined, left.missing), (false, 1, 1));
-    assert_eq!(net.unit.strangers.unknown, 1);
+    assert_eq!(net.unit.rejected.unknown, 1);
 }
 
 /// The tunnel's delay is estimated from eight round trips on, updated when it changes by 10 %, and
 /// measured anew after the gateway joins again.
 #[test]
-fn the_path_of_a_tunnel_is_judged_again_when_it_changes() {
+fn the_allowance_follows_the_delay_of_the_tunnel() {
     let mut net = network();
     let (_, mut session) = net.join("left", 1);
     let judged = |net: &mut Network, session: &mut Session, ms: u64, times: usize| {
@@ -312,7 +319,7 @@ fn the_path_of_a_tunnel_is_judged_again_when_it_changes() {
         let Port::Gateway(peer) = &mut net.hosts[0].port else {
             panic!("no gateway");
         };
-        let changed = peer.judge_path(net.now);
+        let changed = peer.update_allowance(net.now);
         changed.then(|| peer.allowed.unwrap().as_nanos() / 1_000_000)
     };
     net.now += Interval::from_secs(1);
@@ -334,7 +341,7 @@ fn the_path_of_a_tunnel_is_judged_again_when_it_changes() {
 
 /// A packet for an absent gateway is dropped and counted.
 #[test]
-fn what_is_for_one_who_is_away_is_counted() {
+fn packets_for_an_absent_gateway_are_counted() {
     let mut net = network();
     let mut packet = vec![
         0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 3,
@@ -358,7 +365,7 @@ fn what_is_for_one_who_is_away_is_counted() {
 /// After a restart of the unit, a gateway still sends in its old session. The new unit must count
 /// these datagrams as unknown, not as forged.
 #[test]
-fn sessions_of_a_unit_have_other_numbers_than_those_before() {
+fn a_restarted_unit_counts_old_sessions_as_unknown() {
     let first = || network().hosts.into_iter().nth(1).unwrap();
     let number = || match &mut first().port {
         Port::Gateway(peer) => peer.own_number(1),
@@ -372,7 +379,7 @@ fn sessions_of_a_unit_have_other_numbers_than_those_before() {
 proptest! {
     /// No datagram, whether garbage or authentic, ends a joined gateway's session.
     #[test]
-    fn nothing_that_comes_stops_the_unit(
+    fn no_datagram_ends_a_joined_session(
         datagrams in prop::collection::vec((0u8..5, prop::collection::vec(any::<u8>(), 0..80)), 40)
     ) {
         let mut net = network();
@@ -380,13 +387,13 @@ proptest! {
         let mut sealed = Vec::new();
         for (kind, bytes) in &datagrams {
             let datagram = [&[*kind, 0, 0, 0], &bytes[..]].concat();
-            let _ = net.take(&datagram);
+            let _ = net.on_datagram(&datagram);
             // The same bytes as authentic content, except a `Bye`.
             let plain = [&[kind % 7], &bytes[..]].concat();
             if let Some(inner) = Inner::read(&plain) {
                 prop_assert!(session.seal(net.now, inner, &mut sealed));
-                let _ = net.take(&sealed);
-                let _ = net.take(&sealed);
+                let _ = net.on_datagram(&sealed);
+                let _ = net.on_datagram(&sealed);
             }
         }
         prop_assert!(net.is_here(0));

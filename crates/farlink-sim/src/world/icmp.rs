@@ -20,15 +20,15 @@ impl World {
 
     /// Sets the uplink: the host that gets packets for addresses that no node has. IPv6 packets are
     /// included only with `ipv6`.
-    pub(crate) fn set_way_out(&mut self, host: NodeId, ipv6: bool) {
-        self.real.way_out = Some((host, ipv6));
+    pub(crate) fn set_uplink(&mut self, host: NodeId, ipv6: bool) {
+        self.real.uplink = Some((host, ipv6));
     }
 
     /// Returns the destination node of an address.
     pub(crate) fn node_for(&self, address: IpAddr) -> Option<NodeId> {
         let node = node_of(address);
         let is_here = node.is_some_and(|node| self.real.places.get(node).is_some());
-        match self.real.way_out {
+        match self.real.uplink {
             Some((host, ipv6)) if !is_here && (ipv6 || address.is_ipv4()) => Some(host),
             _ => node,
         }

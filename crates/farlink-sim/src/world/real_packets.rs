@@ -50,7 +50,7 @@ pub(crate) struct RealPackets {
     pub(super) places: ById<NodeId, Place>,
     /// The uplink: host that gets packets for addresses outside the network, and whether IPv6
     /// packets are included.
-    pub(super) way_out: Option<(NodeId, bool)>,
+    pub(super) uplink: Option<(NodeId, bool)>,
     /// Packets that entered from hosts.
     pub(super) entered: u64,
     /// Packets that left to hosts.

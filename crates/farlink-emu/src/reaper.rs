@@ -1,8 +1,8 @@
-//! The keeper: process 1 of a PID namespace that holds all programs of a run. When the keeper ends,
+//! The reaper: process 1 of a PID namespace that holds all programs of a run. When the reaper ends,
 //! the kernel kills every process of its namespace (`pid_namespaces(7)`), also processes that left
 //! their network namespace. The kernel makes no new process in that namespace from then on, so
 //! programs that fork without end die too. If farlink dies without ending the run (SIGKILL, a
-//! closed terminal), the keeper kills the programs and removes the names of the run. It then
+//! closed terminal), the reaper kills the programs and removes the names of the run. It then
 //! executes the sweeper, if any, which restores what the uplink changed.
 
 use crate::EmuError;
@@ -23,13 +23,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// PID namespace of a run, and process 1 of it, whose end ends all others.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct Reaper {
     process: Pid,
     space: File,
     ended: AtomicBool,
 }
 
-impl Keeper {
+impl Reaper {
     /// Starts a PID namespace. The command `sweeper` (may be empty) is run if farlink is killed.
     ///
     /// # Errors
@@ -86,20 +86,20 @@ pub(crate) fn spawn_in(space: &File, command: &mut Command) -> io::Result<Child>
     })
 }
 
-impl Drop for Keeper {
+impl Drop for Reaper {
     fn drop(&mut self) {
         self.end([]);
     }
 }
 
-fn begin(sweeper: &[String]) -> io::Result<Keeper> {
+fn begin(sweeper: &[String]) -> io::Result<Reaper> {
     let farlink = watch_of(std::process::id())?;
     let prefix = CString::new(namespace::own_prefix())?;
     let sweeper = sweeper.iter().map(|word| CString::new(word.as_str()));
     let sweeper = sweeper.collect::<Result<Vec<_>, _>>()?;
     let mut words: Vec<_> = sweeper.iter().map(|word| word.as_ptr()).collect();
     words.push(ptr::null());
-    // The keeper inherits this mask. No signal of a terminal may end it before the run's cleanup.
+    // The reaper inherits this mask. No signal of a terminal may end it before the run's cleanup.
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&SigSet::all()), None)?;
     unshare(CloneFlags::CLONE_NEWPID)?;
     // SAFETY: the child makes system calls alone, on what is there already.
@@ -111,7 +111,7 @@ fn begin(sweeper: &[String]) -> io::Result<Keeper> {
                 let _ = kill(child, Signal::SIGKILL);
                 let _ = waitpid(child, None);
             })?;
-            Ok(Keeper {
+            Ok(Reaper {
                 process: child,
                 space,
                 ended: AtomicBool::new(false),
@@ -139,8 +139,8 @@ fn keep(farlink: RawFd, prefix: &CStr, sweeper: &[*const libc::c_char]) -> ! {
         libc::dup2(farlink, 0);
         libc::syscall(libc::SYS_close_range, 1, libc::c_uint::MAX, 0);
         libc::setsid();
-        libc::prctl(libc::PR_SET_NAME, c"farlink-keeper".as_ptr());
-        // Orphans of the run become children of the keeper; the kernel reaps them.
+        libc::prctl(libc::PR_SET_NAME, c"farlink-reaper".as_ptr());
+        // Orphans of the run become children of the reaper; the kernel reaps them.
         let _ = signal(Signal::SIGCHLD, SigHandler::SigIgn);
         let mut ended = libc::pollfd {
             fd: 0,

@@ -24,7 +24,7 @@ const BEHIND_RESOLVED: &str = "/run/systemd/resolve/resolv.conf";
 /// The uplink: NAT for the hosts, and forwarding on the interfaces with external routes. Dropping
 /// the value undoes the changes.
 #[derive(Debug)]
-pub(crate) struct WayOut(());
+pub(crate) struct Uplink(());
 
 /// Returns the reason why this machine cannot be the uplink; `None` if it can.
 pub(crate) fn refusal() -> Option<String> {
@@ -183,7 +183,7 @@ fn of_family(family: &str, hosts: &str) -> String {
     )
 }
 
-impl WayOut {
+impl Uplink {
     /// Opens the uplink for hosts in this network. The device must exist. `ipv6` adds IPv6, and
     /// needs [`ipv6`] to be true.
     pub(crate) fn open(network: Ipv4Addr, mask: Ipv4Addr, ipv6: bool) -> Result<Self, EmuError> {
@@ -220,7 +220,7 @@ impl WayOut {
     }
 }
 
-impl Drop for WayOut {
+impl Drop for Uplink {
     fn drop(&mut self) {
         put_back();
     }
@@ -314,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ways_out_are_routes_with_a_gateway_and_default_routes() {
+    fn external_routes_have_a_gateway_or_are_default_routes() {
         let table = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n\
             eth0 00000000 0100A8C0 0003 0 0 0 00000000 0 0 0\n\
             eth0 0000A8C0 00000000 0001 0 0 0 00FFFFFF 0 0 0\n\
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_ask_name_servers_that_they_reach() {
+    fn resolv_conf_only_lists_reachable_name_servers() {
         let none = || None;
         let reachable = |own, behind: fn() -> Option<String>| reachable(own, false, behind);
         assert_eq!(reachable("nameserver 192.0.2.1\nsearch home\n", none), None);
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_out_of_ipv6_are_the_same() {
+    fn external_ipv6_routes_have_a_gateway_or_are_default_routes() {
         let nowhere = "0".repeat(32);
         let router = "fe80000000000000000000000000000a";
         let near = "20010db8000000000000000000000000";
