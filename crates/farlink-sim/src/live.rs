@@ -149,7 +149,8 @@ impl Live {
 
     /// Sends a packet of a program on host number `host`.
     ///
-    /// // # Errors
+    /// # Errors
+    ///
     /// If the packet is not IP or has no route. Nothing changes then.
     pub fn send(&mut self, now: Instant, host: usize, bytes: Vec<u8>) -> Result<(), Refused> {
         self.enter(now, host, Raw::new(bytes).map_err(Refused::NotIp)?)
@@ -157,7 +158,8 @@ impl Live {
 
     /// Like [`Self::send`], for bytes already parsed as an IP packet.
     ///
-    /// // # Errors
+    /// # Errors
+    ///
     /// If the destination has no route, is the sender itself, or is a multicast or broadcast
     /// address. Nothing changes then.
     pub fn enter(&mut self, now: Instant, host: usize, raw: Raw) -> Result<(), Refused> {
@@ -229,7 +231,8 @@ impl Live {
     /// for packets sent from now on. Packets keep their order. A changed channel starts in its
     /// initial state, with a new random stream.
     ///
-    /// // # Errors
+    /// # Errors
+    ///
     /// If anything else differs, or a channel cannot be built. Nothing changes then.
     pub fn set(&mut self, scenario: &Expanded) -> Result<(), String> {
         let (scenario, bounded) = bounded(scenario);
@@ -325,7 +328,8 @@ impl Live {
     /// Switches channels on or off: those of all link directions, or of the directions with this
     /// link name and direction ("down", "up"). Returns the number of directions.
     ///
-    /// // # Errors
+    /// # Errors
+    ///
     /// If one of the directions has a link protocol, whose channel cannot be switched. Nothing
     /// changes then.
     pub fn switch_channels(

@@ -65,7 +65,8 @@ pub struct Trace {
 
 /// Runs number `run` of a scenario. The outcome is a function of scenario, seed and `run`.
 ///
-/// // # Errors
+/// # Errors
+///
 /// See [`RunError`].
 pub fn run(scenario: &Expanded, run: u64, monitor: &Monitor) -> Result<Outcome, RunError> {
     let world = run_world(scenario, run, monitor)?;
@@ -119,7 +120,8 @@ pub(crate) fn run_unfused(
 /// Runs each (scenario, run) on up to `threads` threads, and returns the results in the order of
 /// the jobs.
 ///
-/// // # Errors
+/// # Errors
+///
 /// Returns the error of the first failed job.
 pub fn run_all(
     jobs: &[(&Expanded, u64)],
@@ -200,7 +202,8 @@ pub(crate) fn headers_can_say(scenario: &Expanded, what: &str) -> Result<(), Run
 /// Runs with probes. With `snaplen`, packets are captured at every node where a flow begins or
 /// ends, cut to `snaplen` bytes (0: whole packets).
 ///
-/// // # Errors
+/// # Errors
+///
 /// See [`RunError`].
 pub fn trace(
     scenario: &Expanded,

@@ -63,7 +63,8 @@ pub enum SampleError {
 
 /// Sends packets through the channel of a link, with the random streams of run number `run`.
 ///
-/// // # Errors
+/// # Errors
+///
 /// See [`SampleError`].
 pub fn sample_channel(
     scenario: &Expanded,

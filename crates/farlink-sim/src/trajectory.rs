@@ -22,7 +22,8 @@ const MOST: u64 = 10_000_000;
 /// Returns the positions of the nodes of `link` every `step` until `duration`. They equal those of
 /// the radio in run `run`.
 ///
-/// // # Errors
+/// # Errors
+///
 /// If there is no such link, if its nodes do not move, or if the number of positions is 0 or above
 /// the limit.
 pub fn trajectory(
