@@ -45,7 +45,7 @@ pub struct Arrival {
     /// Node at the far end.
     pub to: NodeId,
     /// Set if the packet is unchanged; otherwise the caller must call [`Links::restore`].
-    pub as_it_is: bool,
+    pub is_unchanged: bool,
     /// Arrival time of the next packet in flight.
     pub next: Option<Instant>,
     /// Set if more than `MANY` packets are still in flight, too many for the L1 cache.
@@ -370,7 +370,7 @@ impl Links {
         Some(Arrival {
             packet,
             to: over.to(),
-            as_it_is: over.only_forwards(),
+            is_unchanged: over.only_forwards(),
             next: over.in_flight.front().map(|next| next.arrives),
             many: over.in_flight.len() > MANY,
         })

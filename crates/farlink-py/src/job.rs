@@ -11,7 +11,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// Interval at which signals and progress are checked.
-const LOOK: Duration = Duration::from_millis(50);
+const CHECK_EVERY: Duration = Duration::from_millis(50);
 
 /// Stack size of worker threads: that of Python's main thread.
 const STACK: usize = 8 << 20;
@@ -42,7 +42,7 @@ pub(crate) fn aside<T: Send + 'static>(
     py.detach(|| {
         loop {
             let outcome = match result.lock() {
-                Ok(result) => result.recv_timeout(LOOK),
+                Ok(result) => result.recv_timeout(CHECK_EVERY),
                 Err(_) => Err(RecvTimeoutError::Disconnected),
             };
             match outcome {
@@ -148,7 +148,7 @@ pub(crate) fn watch<T: Send>(
             });
             let mut raised = None;
             loop {
-                match result.recv_timeout(LOOK) {
+                match result.recv_timeout(CHECK_EVERY) {
                     Ok(outcome) => return (outcome, raised),
                     Err(RecvTimeoutError::Disconnected) => {
                         return (Ok(Err(RunError::Interrupted)), raised);
@@ -156,7 +156,7 @@ pub(crate) fn watch<T: Send>(
                     Err(RecvTimeoutError::Timeout) => {}
                 }
                 if raised.is_none() {
-                    raised = Python::attach(|py| look(py, monitor, total, progress)).err();
+                    raised = Python::attach(|py| check(py, monitor, total, progress)).err();
                     if raised.is_some() {
                         monitor.stop.store(true, Ordering::Relaxed);
                     }
@@ -171,7 +171,7 @@ pub(crate) fn watch<T: Send>(
     }
 }
 
-fn look(
+fn check(
     py: Python<'_>,
     monitor: &Monitor,
     total: usize,

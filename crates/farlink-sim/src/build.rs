@@ -29,7 +29,7 @@ mod routes;
 pub(crate) use routes::nodes;
 
 /// Number of links and flows built between two checks of the monitor.
-const LOOK_EVERY: usize = 1 << 12;
+const CHECK_EVERY: usize = 1 << 12;
 
 /// Builds the world of run number `run`.
 pub(crate) fn build(scenario: &Expanded, run: u64, monitor: &Monitor) -> Result<World, RunError> {
@@ -45,7 +45,7 @@ pub(crate) fn network(scenario: &Expanded, run: u64, monitor: &Monitor) -> Resul
     let streams = Streams::new(scenario.seed, run);
     let mut links = Links::default();
     for (number, link) in scenario.links.iter().enumerate() {
-        if number.is_multiple_of(LOOK_EVERY) {
+        if number.is_multiple_of(CHECK_EVERY) {
             monitor.stopped()?;
         }
         links.push(self::link(link, &streams)?);

@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 const MOST_WAITING: u32 = 4_000_000;
 
 /// Number of events between two checks of the monitor.
-const LOOK_EVERY: u64 = 1 << 14;
+const CHECK_EVERY: u64 = 1 << 14;
 
 /// Result of one run.
 #[derive(Clone, PartialEq, Debug)]
@@ -375,20 +375,20 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
     let limit = scenario.duration.unwrap_or(scenario.max_duration);
     let limit = Instant::ZERO + limit;
     let mut settled = 0;
-    let mut look_at = LOOK_EVERY;
+    let mut check_at = CHECK_EVERY;
     let mut others = Others::new(world);
     let mut bound = Bound::new(MOST_WAITING);
     let mut watch = Watch::new(limit, world.order.len());
-    let mut look_by = limit.min(watch.next);
+    let mut record_by = limit.min(watch.next);
     let mut last = Event::last_at(Instant::ZERO);
     while let Some(event) = world.next_event() {
         let next = event.time();
         if !others.links.is_empty() {
             others.run_until(next.min(limit), world, monitor)?;
         }
-        if next > look_by {
-            watch.look(world, next.min(limit));
-            look_by = limit.min(watch.next);
+        if next > record_by {
+            watch.record(world, next.min(limit));
+            record_by = limit.min(watch.next);
             if next > limit {
                 world.now = limit;
                 last = Event::last_at(limit);
@@ -411,8 +411,8 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
                 break;
             }
         }
-        if world.events >= look_at {
-            look_at = world.events + LOOK_EVERY;
+        if world.events >= check_at {
+            check_at = world.events + CHECK_EVERY;
             bound.check(world, scenario)?;
             report(world, limit, scenario.duration.is_some(), monitor)?;
         }
@@ -476,7 +476,7 @@ impl Bound {
 /// Links with background traffic. Any number of background packets may arrive between two events.
 struct Others {
     links: Vec<LinkId>,
-    /// Time in which about `LOOK_EVERY` background packets arrive.
+    /// Time in which about `CHECK_EVERY` background packets arrive.
     step: Interval,
     /// Time up to which packets were admitted.
     at: Instant,
@@ -486,7 +486,7 @@ impl Others {
     fn new(world: &World) -> Self {
         let all = world.links.each();
         let rate: f64 = all.map(|(_, link)| link.background_packets()).sum();
-        let step = 1e9 * LOOK_EVERY as f64 / rate;
+        let step = 1e9 * CHECK_EVERY as f64 / rate;
         Self {
             links: world
                 .links

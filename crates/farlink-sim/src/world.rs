@@ -402,7 +402,7 @@ impl World {
             }
             None => self.queue.pop(),
         }
-        if arrival.as_it_is {
+        if arrival.is_unchanged {
             self.at_node(arrival.to, link, arrival.packet);
         } else {
             self.reached(link, arrival.packet);

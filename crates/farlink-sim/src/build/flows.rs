@@ -27,7 +27,7 @@ pub(super) fn add(
     world.hot.reserve(over_tcp);
     world.counters.reserve(scenario.flows.len());
     for (number, flow) in (0..).zip(&scenario.flows) {
-        if (number as usize).is_multiple_of(super::LOOK_EVERY) {
+        if (number as usize).is_multiple_of(super::CHECK_EVERY) {
             monitor.stopped()?;
         }
         let stream = |of: &str| streams.stream(&format!("flow/{}/{of}", flow.name));

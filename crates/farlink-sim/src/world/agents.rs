@@ -112,7 +112,7 @@ impl World {
                 Crossing::Beside
             };
             if !self.nobody_moves() {
-                match self.waits_for_state(number, link, packet) {
+                match self.hold_for_state(number, link, packet) {
                     Seen::Now => {}
                     Seen::Later => return,
                     Seen::Never => continue,

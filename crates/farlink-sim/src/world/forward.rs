@@ -63,7 +63,7 @@ impl World {
             }
             Offered::ForwardEarly(at) => self.fast_forward_early(link, packet, at),
             Offered::TooLong => self.too_long(node, link, packet),
-            Offered::Closed => self.nobody_there(node, link, packet),
+            Offered::Closed => self.offered_to_closed(node, link, packet),
             Offered::Decided => {
                 self.apply_outcomes(before);
                 self.watch(link);
@@ -89,7 +89,7 @@ impl World {
             self.queue.push(Event::new(at, Kind::Arrival, link.0, 0));
         }
         if offered == Offered::Closed {
-            self.nobody_there(node, link, packet);
+            self.offered_to_closed(node, link, packet);
         }
         self.apply_outcomes(before);
         self.watch(link);

@@ -6,7 +6,7 @@
 //! change, and kept packets are sent over the new routes.
 
 use super::World;
-use super::mover::{Coming, Mover, Plan, nearest};
+use super::mover::{Mover, Plan, StateTransfer, nearest};
 use crate::event_queue::{Event, Kind};
 use crate::log;
 use farlink_channel::DropCause;
@@ -126,19 +126,19 @@ impl World {
         }
         // The host takes along state that is still in transit to an agent of the old link.
         let mut next = 0;
-        while let Some(coming) = self.roaming.coming.get(next) {
-            if coming.mover != number {
+        while let Some(transfer) = self.roaming.transfers.get(next) {
+            if transfer.mover != number {
                 next += 1;
                 continue;
             }
-            let coming = self.roaming.coming.remove(next);
-            let at = self.agents.all[coming.agent].node;
+            let transfer = self.roaming.transfers.remove(next);
+            let at = self.agents.all[transfer.agent].node;
             let link = LinkId::new(left, Direction::Down);
-            for (_, packet) in coming.held {
+            for (_, packet) in transfer.held {
                 self.keep_or_lose(number, at, link, packet);
             }
             let mover = &mut self.roaming.movers[number];
-            mover.moved.push((coming.agent, coming.moved));
+            mover.moved.push((transfer.agent, transfer.moved));
         }
         for agent in 0..self.agents.all.len() {
             let placed = &self.agents.all[agent];
@@ -186,7 +186,7 @@ impl World {
             let counts = &mut self.roaming.movers[number].counts;
             counts.transferred += moved.bytes;
             counts.transfer_time += takes.as_nanos();
-            self.roaming.coming.push(Coming {
+            self.roaming.transfers.push(StateTransfer {
                 agent: peer,
                 mover: number,
                 at: self.now + takes,
@@ -209,39 +209,39 @@ impl World {
     fn take_over(&mut self) {
         while let Some(place) = self
             .roaming
-            .coming
+            .transfers
             .iter()
             .position(|item| item.at <= self.now)
         {
-            let coming = self.roaming.coming.remove(place);
-            let moved = coming.moved;
-            self.ask(coming.agent, |agent, now, out| {
+            let transfer = self.roaming.transfers.remove(place);
+            let moved = transfer.moved;
+            self.ask(transfer.agent, |agent, now, out| {
                 agent.on_join(now, moved, out);
             });
-            for (link, packet) in coming.held {
-                let node = self.agents.all[coming.agent].node;
-                self.cross_from(node, link, packet, coming.agent);
+            for (link, packet) in transfer.held {
+                let node = self.agents.all[transfer.agent].node;
+                self.cross_from(node, link, packet, transfer.agent);
             }
         }
     }
 
     /// Holds a packet that crosses an agent while state of the packet's host is in transit to that
     /// agent. Returns when the agent gets the packet.
-    pub(super) fn waits_for_state(&mut self, agent: usize, link: LinkId, packet: PacketId) -> Seen {
+    pub(super) fn hold_for_state(&mut self, agent: usize, link: LinkId, packet: PacketId) -> Seen {
         let label = self.packets.label(packet);
         let src = self.packets[packet].src;
         let movers = &self.roaming.movers;
-        let of_host = |coming: &&mut Coming| {
-            let host = movers[coming.mover].node;
-            coming.agent == agent && (host == label.dst || host == src)
+        let of_host = |transfer: &&mut StateTransfer| {
+            let host = movers[transfer.mover].node;
+            transfer.agent == agent && (host == label.dst || host == src)
         };
-        let Some(coming) = self.roaming.coming.iter_mut().find(of_host) else {
+        let Some(transfer) = self.roaming.transfers.iter_mut().find(of_host) else {
             return Seen::Now;
         };
         if !self.agents.all[agent].agent.is_needed() {
             return Seen::Never;
         }
-        coming.held.push((link, packet));
+        transfer.held.push((link, packet));
         Seen::Later
     }
 
@@ -284,7 +284,7 @@ impl World {
 
     /// Keeps or drops a packet that is offered to a link whose host has left.
     #[cold]
-    pub(super) fn nobody_there(&mut self, node: NodeId, link: LinkId, packet: PacketId) {
+    pub(super) fn offered_to_closed(&mut self, node: NodeId, link: LinkId, packet: PacketId) {
         self.refused(packet);
         let mut movers = self.roaming.movers.iter();
         if let Some(number) = movers.position(|mover| mover.links.contains(&link.link())) {

@@ -110,13 +110,13 @@ impl World {
             IcmpError::TooBig(_) => DropCause::TooBig,
             _ => DropCause::NoRoute,
         };
-        let answer = self.as_it_is(number);
+        let answer = self.real_packet(number);
         let answer = answer.and_then(|raw| raw.error_of(node, error));
         self.lose_beyond(link, number, cause);
         let Some(answer) = answer else { return };
         // "Too big" is not rate-limited, because path MTU discovery needs it (RFC 1812, 4.3.2.8
         // leaves the choice to the router).
-        if matches!(error, IcmpError::TooBig(_)) || self.may_tell(node) {
+        if matches!(error, IcmpError::TooBig(_)) || self.allows_icmp_error(node) {
             self.send_answer(node, answer);
         }
     }
@@ -129,21 +129,21 @@ impl World {
             self.lose_beyond(link, number, DropCause::Checksum);
             return;
         }
-        let raw = self.as_it_is(number);
+        let raw = self.real_packet(number);
         self.real.for_routers += 1;
         self.packets.release(number);
         let Some(raw) = raw else { return };
         if let Some(reply) = raw.echo_reply() {
             self.send_answer(node, reply);
         } else if let Some(error) = raw.answer_of_router()
-            && self.may_tell(node)
+            && self.allows_icmp_error(node)
         {
             self.send_answer(node, error);
         }
     }
 
     /// Returns the bytes of a packet of a real program, with the bits that errors changed.
-    fn as_it_is(&self, number: PacketId) -> Option<Raw> {
+    fn real_packet(&self, number: PacketId) -> Option<Raw> {
         let packet = &self.packets[number];
         let Payload::Raw(raw) = &packet.payload else {
             return None;
@@ -156,10 +156,10 @@ impl World {
     }
 
     /// Returns whether the rate limit lets a node send another ICMP error, and counts that error.
-    fn may_tell(&mut self, node: NodeId) -> bool {
+    fn allows_icmp_error(&mut self, node: NodeId) -> bool {
         let now = self.now;
         let place = self.real.places.get_mut(node);
-        let allowed = place.is_some_and(|place| place.errors.takes(now));
+        let allowed = place.is_some_and(|place| place.errors.try_take(now));
         self.real.limited += u64::from(!allowed);
         allowed
     }

@@ -94,7 +94,7 @@ impl Mover {
 /// State of a host's connections in transit from an agent to another. The receiving agent has none
 /// of the state before it arrives.
 #[derive(Debug)]
-pub(super) struct Coming {
+pub(super) struct StateTransfer {
     pub(super) agent: usize,
     /// Index of the moving host.
     pub(super) mover: usize,
@@ -108,7 +108,7 @@ pub(super) struct Coming {
 #[derive(Debug, Default)]
 pub(crate) struct Roaming {
     pub(crate) movers: Vec<Mover>,
-    pub(super) coming: Vec<Coming>,
+    pub(super) transfers: Vec<StateTransfer>,
 }
 
 impl Roaming {

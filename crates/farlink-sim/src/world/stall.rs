@@ -10,7 +10,7 @@ use farlink_wire::{LinkId, NodeId};
 
 /// Numbers of progress checks in a run of maximum duration, with few flows and with many. A check
 /// of one flow costs some four cache misses.
-const LOOKS: (u64, u64) = (64, 16);
+const CHECKS: (u64, u64) = (64, 16);
 /// Flow visits of all checks together, above which there are fewer checks.
 const VISITS: u64 = 64_000;
 /// Shortest time without an arrival that is reported.
@@ -37,9 +37,9 @@ struct Seen {
 
 impl Watch {
     pub(crate) fn new(limit: Instant, flows: usize) -> Self {
-        let (most, least) = LOOKS;
-        let looks = (VISITS / (flows as u64).max(1)).clamp(least, most);
-        let step = Interval::from_nanos((limit.as_nanos() / looks).max(1));
+        let (most, least) = CHECKS;
+        let checks = (VISITS / (flows as u64).max(1)).clamp(least, most);
+        let step = Interval::from_nanos((limit.as_nanos() / checks).max(1));
         Self {
             step,
             next: Instant::ZERO + step,
@@ -51,7 +51,7 @@ impl Watch {
     /// next event.
     #[cold]
     #[inline(never)]
-    pub(crate) fn look(&mut self, world: &World, until: Instant) {
+    pub(crate) fn record(&mut self, world: &World, until: Instant) {
         self.seen.resize(world.order.len(), Seen::default());
         for (seen, &slot) in self.seen.iter_mut().zip(&world.order) {
             let (arrived, began) = progress(world, slot);
@@ -71,7 +71,7 @@ impl Watch {
     /// the last arrival, and the link direction at which it waits.
     pub(crate) fn stalls(&mut self, world: &mut World) -> Vec<(usize, Instant, Option<LinkId>)> {
         let end = world.now;
-        self.look(world, end);
+        self.record(world, end);
         let mut stalls = Vec::new();
         for (place, seen) in self.seen.iter().enumerate() {
             let slot = world.order[place];

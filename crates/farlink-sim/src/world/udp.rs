@@ -77,7 +77,7 @@ impl World {
                 .push(Event::new(at, Kind::Datagram, index as u32, 0)),
             Err(end) => {
                 flow.ended_at = Some(end);
-                self.settle_flow(index);
+                self.finish_if_drained(index);
             }
         }
     }
@@ -102,7 +102,7 @@ impl World {
                 let bytes = flow.sink.received * u64::from(flow.source.packet());
                 probes.datagram_received(self.now, packet, datagram, bytes);
             }
-            self.settle_flow(index);
+            self.finish_if_drained(index);
         }
         self.packets.release(number);
     }
@@ -112,7 +112,7 @@ impl World {
         if self.xtp_index(flow).is_none() {
             let index = self.udp_index(flow);
             self.udp[index].under_way -= 1;
-            self.settle_flow(index);
+            self.finish_if_drained(index);
         }
     }
 
@@ -125,7 +125,7 @@ impl World {
     }
 
     /// Finishes a flow when it sends no more and has no datagram in flight.
-    fn settle_flow(&mut self, index: usize) {
+    fn finish_if_drained(&mut self, index: usize) {
         let flow = &mut self.udp[index];
         if flow.ended_at.is_some() && flow.under_way == 0 && !flow.done {
             flow.done = true;
