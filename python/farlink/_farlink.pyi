@@ -76,6 +76,8 @@ class ChannelSample(TypedDict):
     told: str
     columns: Columns
 
+log_started: bool
+
 def version() -> str: ...
 def engine() -> str: ...
 def resolve(

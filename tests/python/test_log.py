@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 SET = [
     "--set",
     "flows.0.size=300 kB",
@@ -34,3 +36,15 @@ def test_the_log_shows_rare_events_with_simulated_time(tmp_path: Path) -> None:
     assert "timeout time=" in lines
     assert all(line.startswith("DEBUG farlink: ") for line in lines.splitlines())
     assert run(tmp_path / "off.json") == (results, "")
+
+
+@pytest.mark.parametrize("directives", ["farlink=loud", "debug,farlink=1.5"])
+def test_an_invalid_filter_is_one_line_and_exit_code_2(directives: str) -> None:
+    command = [sys.executable, "-m", "farlink", "--version"]
+    environment = os.environ | {"FARLINK_LOG": directives}
+    ended = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == (
+        f'farlink: error: FARLINK_LOG = "{directives}" is no log filter; write a level (error, '
+        "warn, info, debug, trace) or target=level, for example debug or farlink=debug\n"
+    )

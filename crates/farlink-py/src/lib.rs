@@ -17,12 +17,13 @@ use measures::{Known, Measures, Row};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyDict, PyList};
+use std::io::Write;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The compiled engine of farlink.
 #[pymodule(name = "_farlink")]
 fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    start_log();
+    m.add("log_started", start_log())?;
     errors::register(m)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(engine, m)?)?;
@@ -60,18 +61,29 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// Logs the engine's events to stderr if the environment variable `FARLINK_LOG` has a level or
-/// directives of `tracing-subscriber`.
-fn start_log() {
-    let Ok(directives) = std::env::var("FARLINK_LOG") else {
-        return;
+/// directives of `tracing-subscriber`. Returns false, after a line on stderr, if they are invalid.
+fn start_log() -> bool {
+    let Some(directives) = std::env::var_os("FARLINK_LOG") else {
+        return true;
+    };
+    let directives = directives.to_string_lossy();
+    let Ok(filter) = tracing_subscriber::EnvFilter::try_new(&directives) else {
+        // A closed stderr changes nothing: the command still ends with exit code 2.
+        let _ = writeln!(
+            std::io::stderr(),
+            "farlink: error: FARLINK_LOG = {directives:?} is no log filter; write a level (error, \
+             warn, info, debug, trace) or target=level, for example debug or farlink=debug"
+        );
+        return false;
     };
     let log = tracing_subscriber::fmt()
-        .with_env_filter(tracing_subscriber::EnvFilter::new(directives))
+        .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .without_time();
     // Fails if the embedding program has set its own subscriber, which is then kept.
     let _ = log.try_init();
+    true
 }
 
 #[pyfunction]

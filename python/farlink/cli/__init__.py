@@ -16,6 +16,7 @@ from types import FrameType
 from typing import TextIO
 
 from farlink import files
+from farlink._farlink import log_started
 from farlink.cli import plain, text
 from farlink.errors import FarlinkError, FigureWarning, OutputError, ScenarioError
 
@@ -24,6 +25,8 @@ __all__ = ["main"]
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit the process with its exit code."""
+    if not log_started:  # the engine has printed the reason
+        sys.exit(2)
     _open_standard_streams()
     text.spell_all()
     with _terminated() as ended, _figures_missing() as missing:
