@@ -15,7 +15,7 @@ use super::checks::{HOUR, ZERO, at_most, fault};
 use super::decode::Problem;
 use super::process::{
     ByteErrorsSpec, CongestionSpec, InternetDelaySpec, MobileSpec, OrbitSpec, OutageSpec, Place,
-    RadioSpec, RayleighSpec, ReconfigurationSpec, SatelliteSpec, ScriptedLossSpec,
+    ProcessSpec, RadioSpec, RayleighSpec, ReconfigurationSpec, SatelliteSpec, ScriptedLossSpec,
 };
 use super::table::table;
 use super::trace::{DelayTraceSpec, LossTraceSpec};
@@ -180,83 +180,101 @@ pub enum Distribution {
     Exponential,
 }
 
-/// Lists the processes that lose or damage packets, in the standard order.
-macro_rules! losses {
-    ($do:ident) => {
-        $do! {
-            satellite mobile congestion byte_errors rayleigh radio loss_trace outage scripted_loss
-        }
-    };
+/// A key of [`ChannelSpec`] and the process that is written there, if any.
+type Entry<'a> = (&'static str, Option<&'a dyn ProcessSpec>);
+
+/// Makes the entry of a key.
+fn entry<'a, T: ProcessSpec>(key: &'static str, spec: Option<&'a T>) -> Entry<'a> {
+    (key, spec.map(|spec| spec as &dyn ProcessSpec))
 }
 
-/// Lists the processes that delay packets, in the standard order.
-macro_rules! delays {
-    ($do:ident) => {
-        $do! { internet_delay delay_trace orbit reconfiguration }
-    };
+/// Adds a stage for each process that is written.
+fn add(
+    entries: &[Entry<'_>],
+    place: &Place<'_>,
+    stages: &mut Vec<Stage>,
+) -> Result<(), ChannelError> {
+    for spec in entries.iter().filter_map(|(_, spec)| *spec) {
+        stages.push(Stage::Process(spec.build(place)?));
+    }
+    Ok(())
 }
 
-/// Lists the processes that both directions of a link may share.
-macro_rules! shared {
-    ($do:ident) => {
-        $do! { congestion mobile rayleigh reconfiguration }
-    };
+/// Returns whether a process is shared and differs from that of the opposite direction.
+fn differs<T: Copy + PartialEq>(here: Option<T>, there: Option<T>, shared: fn(T) -> bool) -> bool {
+    here.is_some_and(shared) && here != there
 }
 
 impl ChannelSpec {
+    /// Lists the processes that lose or damage packets, in the standard order.
+    fn loss_entries(&self) -> [Entry<'_>; 9] {
+        [
+            entry("satellite", self.satellite.as_ref()),
+            entry("mobile", self.mobile.as_ref()),
+            entry("congestion", self.congestion.as_ref()),
+            entry("byte_errors", self.byte_errors.as_ref()),
+            entry("rayleigh", self.rayleigh.as_ref()),
+            entry("radio", self.radio.as_ref()),
+            entry("loss_trace", self.loss_trace.as_ref()),
+            entry("outage", self.outage.as_ref()),
+            entry("scripted_loss", self.scripted_loss.as_ref()),
+        ]
+    }
+
+    /// Lists the processes that delay packets, in the standard order.
+    fn delay_entries(&self) -> [Entry<'_>; 4] {
+        [
+            entry("internet_delay", self.internet_delay.as_ref()),
+            entry("delay_trace", self.delay_trace.as_ref()),
+            entry("orbit", self.orbit.as_ref()),
+            entry("reconfiguration", self.reconfiguration.as_ref()),
+        ]
+    }
+
     /// Adds the processes that lose or damage packets.
     ///
     /// # Errors
-    /// If values do not go together with those of the link.
+    /// Values that do not go together with those of the link.
     pub fn losses(&self, place: &Place<'_>, stages: &mut Vec<Stage>) -> Result<(), ChannelError> {
-        macro_rules! add {
-            ($($key:ident)*) => {$(if let Some(spec) = &self.$key {
-                stages.push(Stage::Process(spec.build(place)?));
-            })*};
-        }
-        losses!(add);
-        Ok(())
+        add(&self.loss_entries(), place, stages)
     }
 
     /// Adds the processes that delay packets.
     ///
     /// # Errors
-    /// As [`Self::losses`].
+    /// Values that do not go together with those of the link.
     pub fn delays(&self, place: &Place<'_>, stages: &mut Vec<Stage>) -> Result<(), ChannelError> {
-        macro_rules! add {
-            ($($key:ident)*) => {$(if let Some(spec) = &self.$key {
-                stages.push(Stage::Process(spec.build(place)?));
-            })*};
-        }
-        delays!(add);
-        Ok(())
+        add(&self.delay_entries(), place, stages)
     }
 
-    /// Checks the processes.
+    /// Checks the keys of each process.
     fn check_processes(&self) -> Result<(), Problem> {
-        macro_rules! check {
-            ($($key:ident)*) => {$(if let Some(spec) = &self.$key {
-                spec.check().map_err(|problem| problem.within(stringify!($key)))?;
-            })*};
+        for (key, spec) in self.loss_entries().into_iter().chain(self.delay_entries()) {
+            if let Some(spec) = spec {
+                spec.check().map_err(|problem| problem.within(key))?;
+            }
         }
-        losses!(check);
-        delays!(check);
         Ok(())
     }
 
-    /// Returns a process with `shared = true` that the table of the other direction lacks, or has
-    /// with other values.
+    /// Returns the key of the first process with `shared = true` that differs from the process
+    /// under that key in `other`, the table of the opposite direction.
     fn not_shared(&self, other: Option<&Self>) -> Option<&'static str> {
-        macro_rules! find {
-            ($($key:ident)*) => {$(if let Some(spec) = &self.$key
-                && spec.shared
-                && other.and_then(|other| other.$key.as_ref()) != Some(spec)
-            {
-                return Some(stringify!($key));
-            })*};
+        let none = Self::default();
+        let other = other.unwrap_or(&none);
+        if differs(self.congestion, other.congestion, |spec| spec.shared) {
+            Some("congestion")
+        } else if differs(self.mobile, other.mobile, |spec| spec.shared) {
+            Some("mobile")
+        } else if differs(self.rayleigh, other.rayleigh, |spec| spec.shared) {
+            Some("rayleigh")
+        } else if differs(self.reconfiguration, other.reconfiguration, |spec| {
+            spec.shared
+        }) {
+            Some("reconfiguration")
+        } else {
+            None
         }
-        shared!(find);
-        None
     }
 }
 

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::checks::LONGEST_DELAY;
 use super::decode::Problem;
-use super::process::place::Place;
+use super::process::{Place, ProcessSpec};
 use super::table::table;
 use super::tree::Step;
 use super::units::{Probability, Rate, Scalar, SymbolRate, Time};
@@ -296,12 +296,14 @@ impl DelayTraceSpec {
         let start = start(self.offset, self.random_offset, self.repeat, line.length())?;
         Ok((line, delays, start))
     }
+}
 
-    pub(super) fn check(&self) -> Result<(), Problem> {
+impl ProcessSpec for DelayTraceSpec {
+    fn check(&self) -> Result<(), Problem> {
         self.read(LONGEST_DELAY).map(|_| ())
     }
 
-    pub(super) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+    fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
         let (line, delays, start) = self
             .read(Interval::MAX)
             .map_err(|_| ChannelError::Cannot("delay_trace was not checked"))?;
@@ -323,12 +325,14 @@ impl LossTraceSpec {
         let start = start(self.offset, self.random_offset, self.repeat, line.length())?;
         Ok((line, losses, start))
     }
+}
 
-    pub(super) fn check(&self) -> Result<(), Problem> {
+impl ProcessSpec for LossTraceSpec {
+    fn check(&self) -> Result<(), Problem> {
         self.read().map(|_| ())
     }
 
-    pub(super) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+    fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
         let (line, losses, start) = self
             .read()
             .map_err(|_| ChannelError::Cannot("loss_trace was not checked"))?;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::Size;
+use super::ProcessSpec;
 use super::place::Place;
 
 table! {
@@ -30,12 +31,12 @@ fn single() -> u32 {
     1
 }
 
-impl ByteErrorsSpec {
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+impl ProcessSpec for ByteErrorsSpec {
+    fn check(&self) -> Result<(), Problem> {
         self.check_keys()
     }
 
-    pub(crate) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+    fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
         Ok(Box::new(ByteErrors::new(
             self.distance.0,
             self.burst,

@@ -9,6 +9,7 @@ use super::super::checks::fault;
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::{Probability, Time};
+use super::ProcessSpec;
 use super::place::{Place, probability};
 
 table! {
@@ -87,8 +88,10 @@ impl CongestionSpec {
         };
         Ok(Interval::from_nanos((seconds * 1e9).round() as u64))
     }
+}
 
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+impl ProcessSpec for CongestionSpec {
+    fn check(&self) -> Result<(), Problem> {
         let range = "is out of range; write \"1 us\" to \"1000000000 s\"";
         let good = |time: Interval| (Interval::from_micros(1)..=LONGEST).contains(&time);
         if !good(self.duration.0) {
@@ -105,7 +108,7 @@ impl CongestionSpec {
         Ok(())
     }
 
-    pub(crate) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+    fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
         let clear = self.clear().map_err(|_| {
             ChannelError::Cannot("congestion does not say how often: write clear or share")
         })?;

@@ -9,6 +9,7 @@ use super::super::checks::{HOUR, ZERO, fault};
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::{Probability, Time};
+use super::ProcessSpec;
 use super::place::Place;
 
 table! {
@@ -54,8 +55,8 @@ fn two() -> u32 {
     2
 }
 
-impl InternetDelaySpec {
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+impl ProcessSpec for InternetDelaySpec {
+    fn check(&self) -> Result<(), Problem> {
         self.check_keys()?;
         let Some(share) = self.raised_share else {
             if !self.raised.is_empty() {
@@ -96,7 +97,7 @@ impl InternetDelaySpec {
         Ok(())
     }
 
-    pub(crate) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+    fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
         let raised = match self.raised_share {
             Some(share) if share.0 > 0.0 => {
                 let run = self.raised_run.unwrap_or(1.0 / (1.0 - share.0));

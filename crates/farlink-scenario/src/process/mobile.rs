@@ -11,6 +11,7 @@ use super::super::checks::fault;
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::{Frequency, Length, Probability, Size, Speed, Time};
+use super::ProcessSpec;
 use super::place::{Place, probability};
 
 table! {
@@ -241,41 +242,6 @@ impl MobileSpec {
         Ok(speed.metres_per_second())
     }
 
-    pub(crate) fn check(&self) -> Result<(), Problem> {
-        self.check_keys()?;
-        let (handoffs, fades) = (self.handoffs()?, self.fades()?);
-        if handoffs.is_none() && fades.is_none() {
-            return Err(Problem::new(
-                [],
-                "has neither handoffs nor fades; write cell_radius, handoff_region and speed, or \
-                 carrier, fade_margin, loss_bad and speed",
-            ));
-        }
-        for (what, times) in [("handoffs", handoffs), ("fades", fades)] {
-            let mut times = times.into_iter().flatten();
-            if let Some(time) = times.find(|time| !(SHORTEST..=LONGEST).contains(time)) {
-                let message = format!(
-                    "gives {what} a mean time of \"{}\", which is out of range; \"1 us\" to \
-                     \"1000000000 s\" are possible",
-                    Time(time)
-                );
-                return Err(Problem::new([], message));
-            }
-        }
-        if self.speed.is_some() && self.cell_radius.is_none() && self.carrier.is_none() {
-            return Err(fault(
-                "speed",
-                "would be ignored; it needs cell_radius or carrier",
-            ));
-        }
-        self.check_forwarding(handoffs.is_some())?;
-        if fades.is_some() {
-            self.check_losses()
-        } else {
-            self.refuse_losses()
-        }
-    }
-
     /// Checks the keys about the fate of packets in handoffs.
     fn check_forwarding(&self, has_handoffs: bool) -> Result<(), Problem> {
         let given = [
@@ -339,8 +305,45 @@ impl MobileSpec {
     pub(crate) fn has_ber(&self) -> bool {
         self.ber_good.is_some() || self.ber_bad.is_some()
     }
+}
 
-    pub(crate) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+impl ProcessSpec for MobileSpec {
+    fn check(&self) -> Result<(), Problem> {
+        self.check_keys()?;
+        let (handoffs, fades) = (self.handoffs()?, self.fades()?);
+        if handoffs.is_none() && fades.is_none() {
+            return Err(Problem::new(
+                [],
+                "has neither handoffs nor fades; write cell_radius, handoff_region and speed, or \
+                 carrier, fade_margin, loss_bad and speed",
+            ));
+        }
+        for (what, times) in [("handoffs", handoffs), ("fades", fades)] {
+            let mut times = times.into_iter().flatten();
+            if let Some(time) = times.find(|time| !(SHORTEST..=LONGEST).contains(time)) {
+                let message = format!(
+                    "gives {what} a mean time of \"{}\", which is out of range; \"1 us\" to \
+                     \"1000000000 s\" are possible",
+                    Time(time)
+                );
+                return Err(Problem::new([], message));
+            }
+        }
+        if self.speed.is_some() && self.cell_radius.is_none() && self.carrier.is_none() {
+            return Err(fault(
+                "speed",
+                "would be ignored; it needs cell_radius or carrier",
+            ));
+        }
+        self.check_forwarding(handoffs.is_some())?;
+        if fades.is_some() {
+            self.check_losses()
+        } else {
+            self.refuse_losses()
+        }
+    }
+
+    fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
         // The values were checked when the scenario was read.
         let wrong = |_| ChannelError::Cannot("mobile does not say what it needs");
         let handoffs = self.handoffs().map_err(wrong)?;

@@ -10,6 +10,7 @@ use super::super::checks::{HOUR, LONGEST_DELAY, at_most, fault};
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::{Length, Time};
+use super::ProcessSpec;
 use super::place::Place;
 
 table! {
@@ -90,8 +91,10 @@ impl OrbitSpec {
             inclination: self.inclination.map(f64::to_radians),
         }
     }
+}
 
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+impl ProcessSpec for OrbitSpec {
+    fn check(&self) -> Result<(), Problem> {
         self.check_keys()?;
         if let Some(top) = self.max_elevation.filter(|&top| top <= self.min_elevation) {
             let message = format!(
@@ -118,7 +121,7 @@ impl OrbitSpec {
         }
     }
 
-    pub(crate) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+    fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
         let passes = self.passes();
         if !passes.is_possible() {
             return Err(ChannelError::Cannot("orbit was not checked"));
@@ -133,8 +136,8 @@ impl OrbitSpec {
     }
 }
 
-impl ReconfigurationSpec {
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+impl ProcessSpec for ReconfigurationSpec {
+    fn check(&self) -> Result<(), Problem> {
         self.check_keys()?;
         let interval = self.interval();
         let [low, high] = self.delay;
@@ -152,8 +155,7 @@ impl ReconfigurationSpec {
         }
     }
 
-    #[allow(clippy::unnecessary_wraps)] // as of every process
-    pub(crate) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+    fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
         Ok(Box::new(Reconfiguration::new(
             self.interval().0,
             self.first().0,

@@ -8,6 +8,7 @@ use super::super::checks::{LONGEST_RUN, SHORTEST, ZERO, fault};
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::Time;
+use super::ProcessSpec;
 use super::orbit::{InterruptionName, gap};
 use super::place::Place;
 
@@ -27,8 +28,8 @@ table! {
     }
 }
 
-impl OutageSpec {
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+impl ProcessSpec for OutageSpec {
+    fn check(&self) -> Result<(), Problem> {
         self.check_keys()?;
         match self.period {
             Some(period) if period <= self.duration => {
@@ -42,7 +43,7 @@ impl OutageSpec {
         }
     }
 
-    pub(crate) fn build(&self, _: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+    fn build(&self, _: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
         let gap = gap(Some(self.duration), self.packets());
         let period = self.period.map(|time| time.0);
         Ok(Box::new(Outage::new(self.start().0, gap, period)?))

@@ -10,6 +10,7 @@ use super::super::checks::fault;
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::Length;
+use super::ProcessSpec;
 use super::mobility::MobilitySpec;
 use super::place::Place;
 
@@ -116,35 +117,6 @@ const DISTANCE: &str = "write distance = \"15 m\", or mobility = { model = \"ran
                         area = [\"200 m\", \"200 m\"], speed = [\"0.5 m/s\", \"5 m/s\"] }";
 
 impl RadioSpec {
-    pub(crate) fn check(&self) -> Result<(), Problem> {
-        match (&self.distance, &self.mobility) {
-            (None, None) => return Err(Problem::new([], format!("has no distance; {DISTANCE}"))),
-            (Some(_), Some(_)) => {
-                return Err(fault("distance", "would be ignored beside mobility"));
-            }
-            (None, Some(mobility)) => mobility.check().map_err(|p| p.within("mobility"))?,
-            _ => {}
-        }
-        self.check_keys()?;
-        match (self.path_loss, self.exponent) {
-            (Some(PathLossName::LogDistance), None) => Err(Problem::new(
-                [],
-                "has no \"exponent\"; path_loss = \"log-distance\" needs it: write for example \
-                 exponent = 3",
-            )),
-            (Some(PathLossName::LogDistance), Some(_)) => Ok(()),
-            (_, Some(_)) => Err(fault(
-                "exponent",
-                "would be ignored; it needs path_loss = \"log-distance\"",
-            )),
-            (Some(PathLossName::Ieee802154), None) if self.band != BandName::Mhz2400 => Err(fault(
-                "path_loss",
-                "= \"ieee802.15.4\" is for band = \"2400 MHz\"; write \"friis\" or \"log-distance\"",
-            )),
-            _ => Ok(()),
-        }
-    }
-
     fn budget(&self) -> Budget {
         Budget {
             band: match self.band {
@@ -176,8 +148,39 @@ impl RadioSpec {
         let mobility = self.mobility.as_ref()?;
         Some(mobility.build(|name| place.times(name, true)))
     }
+}
 
-    pub(crate) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+impl ProcessSpec for RadioSpec {
+    fn check(&self) -> Result<(), Problem> {
+        match (&self.distance, &self.mobility) {
+            (None, None) => return Err(Problem::new([], format!("has no distance; {DISTANCE}"))),
+            (Some(_), Some(_)) => {
+                return Err(fault("distance", "would be ignored beside mobility"));
+            }
+            (None, Some(mobility)) => mobility.check().map_err(|p| p.within("mobility"))?,
+            _ => {}
+        }
+        self.check_keys()?;
+        match (self.path_loss, self.exponent) {
+            (Some(PathLossName::LogDistance), None) => Err(Problem::new(
+                [],
+                "has no \"exponent\"; path_loss = \"log-distance\" needs it: write for example \
+                 exponent = 3",
+            )),
+            (Some(PathLossName::LogDistance), Some(_)) => Ok(()),
+            (_, Some(_)) => Err(fault(
+                "exponent",
+                "would be ignored; it needs path_loss = \"log-distance\"",
+            )),
+            (Some(PathLossName::Ieee802154), None) if self.band != BandName::Mhz2400 => Err(fault(
+                "path_loss",
+                "= \"ieee802.15.4\" is for band = \"2400 MHz\"; write \"friis\" or \"log-distance\"",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
         let fixed = |distance: Length| Separation::Fixed(distance.metres());
         let separation = self
             .nodes(place)

@@ -10,6 +10,7 @@ use super::super::checks::{HOUR, MICROSECOND, ZERO, fault};
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::{Frequency, Probability, Speed, Time};
+use super::ProcessSpec;
 use super::place::{Place, probability};
 
 table! {
@@ -152,8 +153,10 @@ impl RayleighSpec {
         };
         Ok(RayleighField { doppler, margin })
     }
+}
 
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+impl ProcessSpec for RayleighSpec {
+    fn check(&self) -> Result<(), Problem> {
         self.check_keys()?;
         let source = self.source()?;
         if self.model == Some(RayleighModel::Jakes) {
@@ -201,7 +204,7 @@ impl RayleighSpec {
         Ok(())
     }
 
-    pub(crate) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+    fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
         let source = self
             .source()
             .map_err(|_| ChannelError::Cannot("rayleigh does not say what it needs"))?;

@@ -8,6 +8,7 @@ use super::super::checks::fault;
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::{Probability, Size};
+use super::ProcessSpec;
 use super::place::{Place, probability};
 
 table! {
@@ -31,8 +32,8 @@ table! {
     }
 }
 
-impl SatelliteSpec {
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+impl ProcessSpec for SatelliteSpec {
+    fn check(&self) -> Result<(), Problem> {
         const FORMS: &str = "write { b = 0.01, g = 0.05, ber_rain = 5e-6 } or { b = 0.01, g = \
                              0.05, loss = 0.01, loss_size = \"554 B\" }";
         if self.b.0 == 0.0 && self.g.0 == 0.0 {
@@ -77,7 +78,7 @@ impl SatelliteSpec {
         }
     }
 
-    pub(crate) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+    fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
         let (b, g) = (
             probability(Some(self.b), 0.0)?,
             probability(Some(self.g), 0.0)?,

@@ -8,6 +8,7 @@ use super::super::checks::fault;
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::Size;
+use super::ProcessSpec;
 use super::place::Place;
 
 /// Most numbers of one stage.
@@ -29,8 +30,8 @@ table! {
     }
 }
 
-impl ScriptedLossSpec {
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+impl ProcessSpec for ScriptedLossSpec {
+    fn check(&self) -> Result<(), Problem> {
         let message = if self.packets.is_empty() {
             "= [] loses nothing; write numbers, [3, 7]".to_owned()
         } else if self.packets.len() > MOST {
@@ -51,7 +52,7 @@ impl ScriptedLossSpec {
         Err(fault("packets", message))
     }
 
-    pub(crate) fn build(&self, _: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+    fn build(&self, _: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
         let scripted = Scripted::new(&self.packets, self.min_size.0 as u32)?;
         Ok(Box::new(scripted))
     }
