@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::Size;
-use super::ProcessSpec;
-use super::place::Place;
+use super::place::{Place, ProcessSpec};
 
 table! {
     /// Errors on single bytes of IP packets at exponential distances (West and

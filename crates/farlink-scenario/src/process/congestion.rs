@@ -9,8 +9,7 @@ use super::super::checks::fault;
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::{Probability, Time};
-use super::ProcessSpec;
-use super::place::{Place, probability};
+use super::place::{Place, ProcessSpec, probability};
 
 table! {
     /// Periods of congestion on the path (Fritchman's two states as Wong 1998 uses them). The

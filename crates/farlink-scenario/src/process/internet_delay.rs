@@ -9,8 +9,7 @@ use super::super::checks::{HOUR, ZERO, fault};
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::{Probability, Time};
-use super::ProcessSpec;
-use super::place::Place;
+use super::place::{Place, ProcessSpec};
 
 table! {
     /// Delay of the Internet on the path (Leung 1998, section 3.3.2; Wong 1998, section 3.2.4),

@@ -11,8 +11,7 @@ use super::super::checks::fault;
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::{Frequency, Length, Probability, Size, Speed, Time};
-use super::ProcessSpec;
-use super::place::{Place, probability};
+use super::place::{Place, ProcessSpec, probability};
 
 table! {
     /// A mobile that changes cells and fades (Leung 1998, section 3.2.1). Handoffs:

@@ -10,8 +10,7 @@ use super::super::checks::{HOUR, LONGEST_DELAY, at_most, fault};
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::{Length, Time};
-use super::ProcessSpec;
-use super::place::Place;
+use super::place::{Place, ProcessSpec};
 
 table! {
     /// Satellites on circular orbits that pass one after the other: delay beyond that

@@ -8,9 +8,8 @@ use super::super::checks::{LONGEST_RUN, SHORTEST, ZERO, fault};
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::Time;
-use super::ProcessSpec;
 use super::orbit::{InterruptionName, gap};
-use super::place::Place;
+use super::place::{Place, ProcessSpec};
 
 table! {
     /// Interruption of the link, once or periodically.

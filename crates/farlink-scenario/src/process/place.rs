@@ -1,9 +1,10 @@
 //! Position of a process on its link, and its random streams.
 
-use farlink_channel::ChannelError;
 use farlink_channel::fec::BlockCode;
 use farlink_channel::rng::{Probability, Stream, Streams};
+use farlink_channel::{ChannelError, Process};
 
+use super::super::decode::Problem;
 use super::super::units;
 
 /// Position of a process: the transmitter in front of it, and its random streams.
@@ -64,4 +65,13 @@ pub(super) fn probability(
     without: f64,
 ) -> Result<Probability, ChannelError> {
     Ok(Probability::new(value.map_or(without, |p| p.0))?)
+}
+
+/// Keys of a process of a channel, from which the process is built.
+pub(in super::super) trait ProcessSpec {
+    /// Checks the keys. Paths in errors begin inside the table of the process.
+    fn check(&self) -> Result<(), Problem>;
+
+    /// Builds the process for its place on the link.
+    fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError>;
 }

@@ -10,9 +10,8 @@ use super::super::checks::fault;
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::Length;
-use super::ProcessSpec;
 use super::mobility::MobilitySpec;
-use super::place::Place;
+use super::place::{Place, ProcessSpec};
 
 table! {
     /// A radio of IEEE 802.15.4, after section 5.2 of Vatne and Haugen (2006): the

@@ -10,8 +10,7 @@ use super::super::checks::{HOUR, MICROSECOND, ZERO, fault};
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::{Frequency, Probability, Speed, Time};
-use super::ProcessSpec;
-use super::place::{Place, probability};
+use super::place::{Place, ProcessSpec, probability};
 
 table! {
     /// Fades of a Rayleigh channel: `doppler`, or `speed` and `carrier`, with

@@ -8,8 +8,7 @@ use super::super::checks::fault;
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::{Probability, Size};
-use super::ProcessSpec;
-use super::place::{Place, probability};
+use super::place::{Place, ProcessSpec, probability};
 
 table! {
     /// A satellite link in clear sky and rain (Leung 1998, section 3.1): either

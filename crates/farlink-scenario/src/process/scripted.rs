@@ -8,8 +8,7 @@ use super::super::checks::fault;
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::Size;
-use super::ProcessSpec;
-use super::place::Place;
+use super::place::{Place, ProcessSpec};
 
 /// Most numbers of one stage.
 const MOST: usize = 100_000;
