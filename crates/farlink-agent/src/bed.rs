@@ -451,7 +451,8 @@ pub(super) fn packet(end: usize, segment: Segment, real: bool) -> Packet {
     packet
 }
 
-/// Generates segments of hostile ends, each with its end. Sequence numbers are close to each other.
+/// Generates lists of forged segments, each with the index of the end that it claims to come from.
+/// Sequence and ACK numbers lie within 3000 of 0.
 pub(super) fn hostile() -> impl proptest::strategy::Strategy<Value = Vec<(usize, Segment)>> {
     use farlink_tcp::{Body, Options, RareOptions, SackBlock, Timestamps};
     use proptest::prelude::*;

@@ -88,7 +88,8 @@ fn prioritise() -> nix::Result<()> {
     Ok(())
 }
 
-/// Real-time mode. Dropping the value ends the locks, but not the thread's priority.
+/// Real-time mode. Dropping the value unlocks the process's memory and lets idle processors sleep
+/// again, but the thread keeps its real-time priority.
 #[derive(Debug)]
 pub(crate) struct Realtime {
     /// While this file is open, idle processors stay awake.

@@ -1,4 +1,4 @@
-//! Jitter of hosts on the links that end at them.
+//! Jitter of hosts (`[[hosts]]`), set on each link direction that ends at the host.
 
 use std::collections::BTreeSet;
 

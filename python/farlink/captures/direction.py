@@ -30,7 +30,7 @@ _AT_AN_END = 0.1
 
 
 class Kind(IntEnum):
-    """Kind of a data segment, in the order of capture."""
+    """Kind of a data segment, judged by the segments captured before it."""
 
     NEW = 0
     AGAIN = 1

@@ -85,7 +85,7 @@ def _print_matches(words: list[str], sections: list[documentation.Section]) -> N
 
 
 def _excerpt(section: str, words: list[str], width: int) -> list[str]:
-    """Return the first lines of the section's paragraph that has most of the words."""
+    """Return the first lines of the paragraph that contains the most search words."""
     plain = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"<!--.*?-->", "", section))
     blocks = [block for block in re.split(r"\n\s*\n|\n(?=- )", plain) if block.strip()]
     blocks = [block for block in blocks if not block.startswith(("`" * 3, "#"))]

@@ -157,7 +157,7 @@ class Judgement:
 
     @property
     def ground(self) -> Ground | None:
-        """Kind of the judged statement, whatever the verdict; None without a finding."""
+        """Kind of statement that decides the first finding; None if untested or failed."""
         if self.first is None:
             return None
         stated = [item for item in (self.first.order, self.first.number) if item is not None]

@@ -154,8 +154,8 @@ impl State {
     }
 }
 
-/// Number of draws of a leg that leads outside, after which its angle is uniform: with narrow
-/// turning at a border the search would not end.
+/// Maximum number of attempts to draw a leg with Gaussian turning. If none ends inside the area,
+/// further angles are uniform, because small turns at a border might never lead back inside.
 const TRIES: u32 = 10_000;
 
 impl Model {

@@ -49,11 +49,11 @@ pub struct Peach {
 /// Start of Sudden Start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Beginning {
-    /// Not again.
+    /// Sudden Start does not begin again.
     Never,
-    /// With the next data sent.
+    /// Sudden Start begins with the next data sent.
     Data,
-    /// With the next data sent after an ACK.
+    /// Sudden Start begins with the first data sent after the next ACK.
     Ack,
 }
 

@@ -298,7 +298,7 @@ def _quiet_internet(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("delay_280")
 def _delay_280(scenario: dict[str, Any]) -> None:
-    """Add 10 ms to the satellite's delay each way, so that 0.28 s exclude the transmission time."""
+    """Raise the satellite's one-way delay by 10 ms: 0.28 s then exclude the transmission time."""
     if not _is_mobile(scenario):
         for direction in ("down", "up"):
             way = _link(scenario, "satellite")[direction]

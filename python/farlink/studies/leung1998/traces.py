@@ -21,7 +21,7 @@ _BIN_S = {"earth": 5.0, "mobile": 30.0}
 
 
 def traced_cell(model: Model, scene: str, tcp: str, over: dict[str, Any]) -> Cell:
-    """Return a shorter transfer in the setting of a section."""
+    """Return the cell of a section's setting, with its transfer cut to `_SIZE`."""
     cell = model.cell(tcp, **said(model, scene, tcp, over))
     tree: dict[str, Any] = dict(cell.scenario)
     (flow,) = tree["flows"]

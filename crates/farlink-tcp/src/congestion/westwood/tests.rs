@@ -154,9 +154,9 @@ fn linux(kernel: Kernel, cwnd: u64) -> Westwood<Jiffies> {
     Westwood::new(Box::new(jiffies), true, start)
 }
 
-/// Linux 2.4 sets ssthresh to the estimate: 100 bytes per jiffy (14 below the sample of 114) times
-/// 200 jiffies are 20 segments. A loss never raises cwnd. The end of recovery sets cwnd to the
-/// estimate, which may be larger.
+/// Linux 2.4 sets ssthresh to the estimate, 100 bytes per jiffy * 200 jiffies = 20 segments. The
+/// samples are 114 bytes per jiffy, but the integer filters stop 14 below. A loss never raises
+/// cwnd. The end of recovery sets cwnd to the estimate, which may be larger.
 #[test]
 fn linux_2_4_reduces_to_the_estimate() {
     let rtt = estimator();
