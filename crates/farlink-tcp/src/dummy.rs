@@ -53,7 +53,7 @@ impl Dummies {
     }
     /// Returns position and length of the dummy to send now, if any. `end` is the end of the
     /// stream.
-    #[inline(never)] // nothing of it need be fetched by others
+    #[inline(never)] // keeps rare code out of the instruction cache
     pub(crate) fn next(
         &mut self,
         flight: &mut Flight,

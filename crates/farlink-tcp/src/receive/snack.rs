@@ -13,7 +13,7 @@ impl Receiver {
     /// calls report successive holes and then start again at the first, so that each hole is
     /// reported until it is filled. A bit vector that reaches the last hole is followed by the
     /// first hole.
-    #[inline(never)] // nothing of it need be fetched by others
+    #[inline(never)] // keeps rare code out of the instruction cache
     pub(crate) fn snack(&mut self, long: bool, mss: u64, room: u32) -> Option<Snack> {
         if self.holes().ranges.is_empty() || room < LEAST_ROOM {
             return None;

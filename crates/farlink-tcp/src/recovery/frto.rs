@@ -97,7 +97,7 @@ impl Frto {
     }
 
     /// Steps 2 and 3, after an ACK was processed. Returns whether the time-out was spurious (3b).
-    #[inline(never)] // nothing of it need be fetched by others
+    #[inline(never)] // keeps rare code out of the instruction cache
     pub(crate) fn on_ack(&mut self, flight: &mut Flight, ack: FrtoAck) -> bool {
         let una = flight.board.una();
         let advanced = una > ack.before;

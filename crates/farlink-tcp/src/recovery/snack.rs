@@ -16,7 +16,7 @@ use crate::time::Instant;
 impl Flight {
     /// Retransmits the holes that a SNACK names. Valid only for an ACK of the first unacknowledged
     /// byte.
-    #[inline(never)] // without SNACK nothing of it need be fetched
+    #[inline(never)] // keeps code for SNACK out of the instruction cache
     pub(super) fn on_snack(&mut self, now: Instant, snack: Snack, recorder: &mut Recorder) {
         let in_flight = self.flight_at_loss();
         // Holes retransmitted less than one RTT ago are left out, because the SNACK was sent before

@@ -7,7 +7,7 @@ use crate::flight::Flight;
 use crate::record::{Mark, Record, Recorder};
 use crate::time::Instant;
 
-#[inline(never)] // nothing of it need be fetched by others
+#[inline(never)] // keeps rare code out of the instruction cache
 pub(super) fn on_dup_ack(flight: &mut Flight, now: Instant, recorder: &mut Recorder) {
     if flight.loss.dup_acks != flight.loss.threshold {
         return;

@@ -71,7 +71,7 @@ impl Sender {
 
     /// Passes the rate sample of an ACK to the controller, if the ACK delivered anything.
     /// `prior_flight` is the bytes in the network before the ACK.
-    #[inline(never)] // nothing of it need be fetched by others
+    #[inline(never)] // keeps rare code out of the instruction cache
     pub(crate) fn sample_rate(&mut self, now: Instant, prior_flight: u64) {
         let flight = self.in_network();
         let Some(rate) = &mut self.flight.board.rate else {
