@@ -38,7 +38,7 @@ def test_the_log_shows_rare_events_with_simulated_time(tmp_path: Path) -> None:
     assert run(tmp_path / "off.json") == (results, "")
 
 
-@pytest.mark.parametrize("directives", ["farlink=loud", "debug,farlink=1.5"])
+@pytest.mark.parametrize("directives", ["farlink=loud", "debug,farlink=1.5", "debgu"])
 def test_an_invalid_filter_is_one_line_and_exit_code_2(directives: str) -> None:
     command = [sys.executable, "-m", "farlink", "--version"]
     environment = os.environ | {"FARLINK_LOG": directives}

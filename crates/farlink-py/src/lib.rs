@@ -67,7 +67,16 @@ fn start_log() -> bool {
         return true;
     };
     let directives = directives.to_string_lossy();
-    let Ok(filter) = tracing_subscriber::EnvFilter::try_new(&directives) else {
+    // The parser takes any other lone word for a target, and a misspelt level would log nothing.
+    let is_level = |word: &str| {
+        word.parse::<tracing_subscriber::filter::LevelFilter>()
+            .is_ok()
+    };
+    let known = directives
+        .split(',')
+        .all(|directive| directive.contains(['=', '[']) || is_level(directive.trim()));
+    let filter = tracing_subscriber::EnvFilter::try_new(&directives);
+    let Some(filter) = filter.ok().filter(|_| known) else {
         // A closed stderr changes nothing: the command still ends with exit code 2.
         let _ = writeln!(
             std::io::stderr(),

@@ -20,12 +20,12 @@ pub(super) const MICROSECOND: Time = Time(Interval::from_micros(1));
 /// The longest of most times.
 pub(super) const HOUR: Time = Time(LONGEST_DELAY);
 
-/// A fault of a key; `says` completes a sentence that begins with it.
+/// Fault of a key; `message` completes a sentence that begins with the key.
 pub(super) fn fault(key: &str, message: impl Into<String>) -> Problem {
     Problem::new([key.into()], message)
 }
 
-/// A fault of a value; `says` begins with it.
+/// Fault of a value; `message` begins with the value.
 pub(super) fn out_of_range(path: impl IntoIterator<Item = Step>, message: &str) -> Problem {
     Problem::new(path, format!("= {message}"))
 }
