@@ -221,7 +221,9 @@ def test_a_congestion_control_shows_its_inner_state() -> None:
 
 def test_columns_of_the_engine_keep_their_types() -> None:
     where = source.find("geo-lossy").resolve(None, [("flows.0.size", "1 MB")])
-    table = _farlink.trace(next(iter(where.values())), 0, None, None)["tables"]["drops"]
+    table = _farlink.trace(next(iter(where.values())), 0, None, packets=False, progress=None)[
+        "tables"
+    ]["drops"]
     assert table.column("time")[0] == "float64"
     cause = columns.array(table, "cause")
     assert isinstance(cause, columns.Texts)

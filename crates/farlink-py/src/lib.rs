@@ -10,7 +10,7 @@ mod measures;
 mod parquet;
 
 use columns::Columns;
-use farlink_sim::{Asked, Column, Outcome, scenario};
+use farlink_sim::{Asked, Column, Outcome, TraceOptions, scenario};
 use farlink_tcp::{Interval, profile::PROFILES, variant::VARIANTS};
 use job::{Jobs, watch};
 use measures::{Known, Measures, Row};
@@ -257,12 +257,18 @@ fn trace<'py>(
     scenario: &str,
     run: u64,
     snaplen: Option<u32>,
+    packets: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let expanded = &job::expand(py, scenario)?;
     let comment = format!("farlink {}, seed {}, run {run}", version(), expanded.seed);
+    let options = TraceOptions {
+        snaplen,
+        comment,
+        packets,
+    };
     let traced = watch(py, 1, progress.as_ref(), |monitor| {
-        farlink_sim::trace(expanded, run, snaplen, &comment, monitor)
+        farlink_sim::trace(expanded, run, &options, monitor)
     })?;
     let out = PyDict::new(py);
     let known = Known::of(expanded, &traced.outcome);

@@ -48,7 +48,7 @@ pub use probe::{
     Column, Holds, Quantity, Table, TraceColumn, TraceKind, columns_of, drop_causes, frame_kinds,
     limits, quantities, traces,
 };
-pub use run::{Outcome, Trace, run, run_all, run_each, trace};
+pub use run::{Outcome, Trace, TraceOptions, run, run_all, run_each, trace};
 pub use sample::{Asked, MOST_PACKETS, Sample, SampleError, sample_channel};
 pub use trajectory::{Trajectory, trajectory};
 pub use world::Balance;

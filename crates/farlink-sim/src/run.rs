@@ -52,6 +52,29 @@ pub struct Outcome {
     pub segments: u64,
 }
 
+/// Data that a run with probes collects beside its tables.
+#[derive(Clone, Default, Debug)]
+pub struct TraceOptions {
+    /// Bytes to which captured packets are cut (0: whole packets). `None` captures nothing. Packets
+    /// are captured at every node where a flow begins or ends.
+    pub snaplen: Option<u32>,
+    /// Comment in the section header of each capture.
+    pub comment: String,
+    /// Adds the table `packets`, which has a row for each packet and link direction. Without this
+    /// option there is no such table.
+    pub packets: bool,
+}
+
+impl TraceOptions {
+    /// Returns options that capture packets, cut to `snaplen` bytes (0: whole packets).
+    pub fn capturing(snaplen: u32) -> Self {
+        Self {
+            snaplen: Some(snaplen),
+            ..Self::default()
+        }
+    }
+}
+
 /// Result of a run with probes.
 #[derive(Debug)]
 pub struct Trace {
@@ -199,8 +222,7 @@ pub(crate) fn headers_can_say(scenario: &Expanded, what: &str) -> Result<(), Run
     Ok(())
 }
 
-/// Runs with probes. With `snaplen`, packets are captured at every node where a flow begins or
-/// ends, cut to `snaplen` bytes (0: whole packets).
+/// Runs with probes.
 ///
 /// # Errors
 ///
@@ -208,11 +230,11 @@ pub(crate) fn headers_can_say(scenario: &Expanded, what: &str) -> Result<(), Run
 pub fn trace(
     scenario: &Expanded,
     run: u64,
-    snaplen: Option<u32>,
-    comment: &str,
+    options: &TraceOptions,
     monitor: &Monitor,
 ) -> Result<Trace, RunError> {
     let mut world = build(scenario, run, monitor)?;
+    let (snaplen, comment) = (options.snaplen, &options.comment);
     let mut probes = Probes::default();
     if let Some(snaplen) = snaplen {
         headers_can_say(scenario, "captured")?;

@@ -3,7 +3,7 @@
 
 use crate::common::{metric, result};
 use farlink_sim::scenario::{Expanded, load};
-use farlink_sim::{Holds, Monitor, Scope, Trace, columns_of, metrics, trace};
+use farlink_sim::{Holds, Monitor, Scope, Trace, TraceOptions, columns_of, metrics, trace};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -30,7 +30,13 @@ fn opened(agent: &str, tcp: &str, opens: &str) -> Expanded {
 /// A run with all traces and captures, and what its agent counted.
 fn seen(agent: &str, tcp: &str) -> (Trace, Value) {
     let scenario = scenario(agent, tcp);
-    let traced = trace(&scenario, 0, Some(0), "", &Monitor::default()).unwrap();
+    let traced = trace(
+        &scenario,
+        0,
+        &TraceOptions::capturing(0),
+        &Monitor::default(),
+    )
+    .unwrap();
     let result: Value = serde_json::from_str(&traced.outcome.to_json(&scenario)).unwrap();
     let counted = result["agents"][0]["metrics"].clone();
     (traced, counted)
@@ -176,7 +182,13 @@ fn the_trace_has_a_row_for_each_thing_that_an_agent_counts() {
 #[test]
 fn relayed_data_has_the_senders_numbers_when_the_receiver_opens() {
     let scenario = opened("kind = \"pep\"", "variant = \"reno\"", "receiver");
-    let traced = trace(&scenario, 0, Some(0), "", &Monitor::default()).unwrap();
+    let traced = trace(
+        &scenario,
+        0,
+        &TraceOptions::capturing(0),
+        &Monitor::default(),
+    )
+    .unwrap();
     for first in ["0", "1460"] {
         let wanted = [("action", "relay"), ("seq", first)];
         assert_eq!(rows(&traced, "agent", &wanted), 1, "{first}");

@@ -1,6 +1,6 @@
 //! Applications over whole runs.
 
-use farlink_sim::{Monitor, Trace, run, scenario, trace};
+use farlink_sim::{Monitor, Trace, TraceOptions, run, scenario, trace};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -185,7 +185,13 @@ fn connections_of_a_bad_channel_do_not_mix() {
             let set = [("links.0.down.channel", BAD), ("seed", seed)];
             let scenario = expand(&round_trips(app), &set);
             let plain = run(&scenario, 0, &Monitor::default()).expect("a run");
-            let traced = trace(&scenario, 0, Some(64), "", &Monitor::default()).expect("a trace");
+            let traced = trace(
+                &scenario,
+                0,
+                &TraceOptions::capturing(64),
+                &Monitor::default(),
+            )
+            .expect("a trace");
             assert_eq!(plain, traced.outcome);
             let result = result(&scenario);
             assert_eq!(metric(&result, 0, "responses"), responses);
@@ -223,7 +229,13 @@ fn captures_tell_connections_apart_by_their_ports() {
          [[flows]]\nname = \"files\"\nfrom = \"server\"\nto = \"client\"\napp = \"repeat\"\nsize = \"1 kB\"\n\
          files = 4\nopens = \"receiver\"\n",
     );
-    let traced = trace(&expand(&text, &[]), 0, Some(0), "", &Monitor::default()).expect("a trace");
+    let traced = trace(
+        &expand(&text, &[]),
+        0,
+        &TraceOptions::capturing(0),
+        &Monitor::default(),
+    )
+    .expect("a trace");
     let (_, capture) = traced
         .captures
         .iter()

@@ -1,7 +1,7 @@
 //! TCP over links with a protocol of their own, over whole runs.
 
 use crate::common::{datagram, expand, metric, result};
-use farlink_sim::{Column, Live, Monitor, run, scenario, trace};
+use farlink_sim::{Column, Live, Monitor, TraceOptions, run, scenario, trace};
 use farlink_tcp::{Instant, Interval};
 use serde_json::Value;
 
@@ -152,7 +152,7 @@ fn a_traced_run_is_the_same_run_and_has_the_queue() {
     let text = radio(0.3, &arq("mdlp", ""), "size = \"20 kB\"");
     let scenario = expand(&text);
     let plain = run(&scenario, 0, &Monitor::default()).expect("a run");
-    let traced = trace(&scenario, 0, None, "", &Monitor::default()).expect("a run");
+    let traced = trace(&scenario, 0, &TraceOptions::default(), &Monitor::default()).expect("a run");
     assert_eq!(plain, traced.outcome);
     let again = run(&scenario, 0, &Monitor::default()).expect("a run");
     assert_eq!(plain, again);

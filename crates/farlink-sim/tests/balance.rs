@@ -1,7 +1,7 @@
 //! Counters of links and flows add up, whatever the path and whenever the run ends.
 
 use crate::common::{expand, metric, result};
-use farlink_sim::{Column, Monitor, drop_causes, trace};
+use farlink_sim::{Column, Monitor, TraceOptions, drop_causes, trace};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -65,7 +65,7 @@ proptest! {
     #[test]
     fn counters_add_up(text in path()) {
         let scenario = expand(&text);
-        let traced = trace(&scenario, 0, None, "", &Monitor::default()).unwrap();
+        let traced = trace(&scenario, 0, &TraceOptions::default(), &Monitor::default()).unwrap();
         let done: Value = serde_json::from_str(&traced.outcome.to_json(&scenario)).unwrap();
         let seconds = done["simulated_s"].as_f64().unwrap();
         let deliveries = traced.tables.iter().find(|t| t.name == "deliveries").unwrap();

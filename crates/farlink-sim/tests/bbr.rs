@@ -1,6 +1,6 @@
 //! BBR on whole paths: what it fills, and what waits in the queue.
 
-use farlink_sim::{Monitor, Table, Trace, scenario, trace};
+use farlink_sim::{Monitor, Table, Trace, TraceOptions, scenario, trace};
 
 fn play(text: &str, set: &[(&str, &str)]) -> Trace {
     let set: Vec<_> = set
@@ -10,7 +10,7 @@ fn play(text: &str, set: &[(&str, &str)]) -> Trace {
     let scenario = scenario::load(text, "bbr", &set)
         .and_then(|s| s.expand())
         .unwrap();
-    trace(&scenario, 0, None, "", &Monitor::default()).unwrap()
+    trace(&scenario, 0, &TraceOptions::default(), &Monitor::default()).unwrap()
 }
 
 fn table<'a>(trace: &'a Trace, name: &str) -> &'a Table {

@@ -1,7 +1,7 @@
 //! Fragments, reassembly and path-MTU discovery over whole runs.
 
 use crate::common::{expand, metric, result};
-use farlink_sim::{Live, Monitor, trace};
+use farlink_sim::{Live, Monitor, TraceOptions, trace};
 use farlink_tcp::{Body, Instant, IpVersion};
 use farlink_wire::{Datagram, Ip, NodeId, Packet, Payload};
 use serde_json::Value;
@@ -59,8 +59,7 @@ fn the_arithmetic_of_the_study_can_be_chosen() {
     let refused = trace(
         &expand(&path(study, flow)),
         0,
-        Some(0),
-        "",
+        &TraceOptions::capturing(0),
         &Monitor::default(),
     );
     let message = refused.expect_err("no capture").to_string();

@@ -1,7 +1,7 @@
 //! Radios that cannot send and receive at once, over whole runs.
 
 use crate::common::{datagram, expand, metric, result};
-use farlink_sim::{Live, Monitor, run, trace};
+use farlink_sim::{Live, Monitor, TraceOptions, run, trace};
 use farlink_tcp::Instant;
 
 /// 500 kbit/s, a millisecond each way.
@@ -111,7 +111,7 @@ fn looking_changes_nothing() {
     let text = radio("", &format!("{wired}{flows}")).replace("200 s", "5 s");
     let scenario = expand(&text);
     let plain = run(&scenario, 0, &Monitor::default()).expect("a run");
-    let traced = trace(&scenario, 0, None, "", &Monitor::default()).expect("a run");
+    let traced = trace(&scenario, 0, &TraceOptions::default(), &Monitor::default()).expect("a run");
     assert_eq!(plain, traced.outcome);
     let queue = traced.tables.iter().find(|table| table.name == "queue");
     let queue = queue.expect("a trace of queues");

@@ -1,7 +1,7 @@
 //! Hosts that move from base station to base station, over whole runs.
 
 use crate::common::{datagram, expand, metric, result};
-use farlink_sim::{Live, Monitor, run, trace};
+use farlink_sim::{Live, Monitor, TraceOptions, run, trace};
 use farlink_tcp::Instant;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -183,7 +183,13 @@ fn looking_changes_nothing() {
     );
     let scenario = expand(&text);
     let plain = run(&scenario, 0, &Monitor::default()).expect("a run");
-    let traced = trace(&scenario, 0, Some(0), "", &Monitor::default()).expect("a run");
+    let traced = trace(
+        &scenario,
+        0,
+        &TraceOptions::capturing(0),
+        &Monitor::default(),
+    )
+    .expect("a run");
     assert_eq!(plain, traced.outcome);
     assert_eq!(
         run(&scenario, 0, &Monitor::default()).expect("a run"),

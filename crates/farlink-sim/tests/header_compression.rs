@@ -1,7 +1,7 @@
 //! TCP/IP header compression (RFC 1144) over whole runs.
 
 use crate::common::{expand, metric, result};
-use farlink_sim::{Live, Monitor, scenario, trace};
+use farlink_sim::{Live, Monitor, TraceOptions, scenario, trace};
 use farlink_tcp::{Body, Flags, Instant, Segment, Seq};
 use farlink_wire::{NodeId, Packet, Payload};
 use serde_json::Value;
@@ -203,7 +203,13 @@ fn a_run_that_is_watched_is_the_same_run() {
     let text = radio("{ ber = 5e-5 }", VJ, &flow("size = \"50 kB\"").repeat(2));
     let plain = result(&text);
     let scenario = expand(&text);
-    let watched = trace(&scenario, 0, Some(0), "", &Monitor::default()).unwrap();
+    let watched = trace(
+        &scenario,
+        0,
+        &TraceOptions::capturing(0),
+        &Monitor::default(),
+    )
+    .unwrap();
     let watched: Value = serde_json::from_str(&watched.outcome.to_json(&scenario)).unwrap();
     assert_eq!(plain["flows"], watched["flows"]);
     assert_eq!(plain["links"], watched["links"]);

@@ -1,7 +1,7 @@
 //! Flows over IPv6: headers of 40 bytes wherever bytes count, cut by their sender alone.
 
 use crate::common::{expand, metric, result};
-use farlink_sim::{Monitor, trace};
+use farlink_sim::{Monitor, TraceOptions, trace};
 use farlink_wire::pcapng::START;
 use serde_json::Value;
 
@@ -20,7 +20,13 @@ fn path(second: &str, flow: &str) -> String {
 
 /// Returns the capture at a node: each packet with its time in nanoseconds.
 fn captured(text: &str, node: &str) -> Vec<(u64, Vec<u8>)> {
-    let traced = trace(&expand(text), 0, Some(0), "", &Monitor::default()).unwrap();
+    let traced = trace(
+        &expand(text),
+        0,
+        &TraceOptions::capturing(0),
+        &Monitor::default(),
+    )
+    .unwrap();
     let (_, file) = traced
         .captures
         .iter()

@@ -1,6 +1,6 @@
 //! Metrics over whole runs: phases, losses by cause, shares.
 
-use farlink_sim::{Column, Monitor, run, scenario};
+use farlink_sim::{Column, Monitor, TraceOptions, run, scenario};
 use serde_json::Value;
 
 fn result(text: &str) -> Value {
@@ -313,7 +313,9 @@ fn the_trace_of_limits_is_the_shares() {
         let scenario = scenario::load(&text, "test", &[])
             .and_then(|s| s.expand())
             .unwrap();
-        let traced = farlink_sim::trace(&scenario, 0, None, "", &Monitor::default()).unwrap();
+        let traced =
+            farlink_sim::trace(&scenario, 0, &TraceOptions::default(), &Monitor::default())
+                .unwrap();
         let outcome: Value =
             serde_json::from_str(&traced.outcome.to_json(&scenario)).expect("JSON");
         let table = traced.tables.iter().find(|t| t.name == "limits").unwrap();

@@ -1,7 +1,7 @@
 //! TCP-Peach in whole runs: a start without slow start, a window that bit errors
 //! do not cost, and dummies that give way to others where links know their class.
 
-use farlink_sim::{Monitor, run, scenario, trace};
+use farlink_sim::{Monitor, TraceOptions, run, scenario, trace};
 use serde_json::Value;
 
 const PEACHES: [&str; 2] = ["peach", "peach-sack"];
@@ -218,7 +218,13 @@ fn other_receivers_are_found_out() {
 fn a_traced_run_is_the_same_run() {
     let expanded = expand(DUMBBELL, "peach-sack", &[]);
     let plain = run(&expanded, 0, &Monitor::default()).unwrap();
-    let traced = trace(&expanded, 0, Some(64), "", &Monitor::default()).unwrap();
+    let traced = trace(
+        &expanded,
+        0,
+        &TraceOptions::capturing(64),
+        &Monitor::default(),
+    )
+    .unwrap();
     assert_eq!(plain.to_json(&expanded), traced.outcome.to_json(&expanded));
     let queue = traced.tables.iter().find(|t| t.name == "queue").unwrap();
     let longest = queue.columns.iter().find_map(|(name, column)| {

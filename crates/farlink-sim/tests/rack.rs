@@ -1,6 +1,6 @@
 //! RACK-TLP and F-RTO in whole runs.
 
-use farlink_sim::{Monitor, Trace, run, scenario, trace};
+use farlink_sim::{Monitor, Trace, TraceOptions, run, scenario, trace};
 use farlink_tcp::Mark;
 use serde_json::Value;
 
@@ -162,7 +162,7 @@ fn traced(tcp: &str) -> (usize, usize, u64) {
         .unwrap()
         .expand()
         .unwrap();
-    let run = trace(&expanded, 0, None, "", &Monitor::default()).unwrap();
+    let run = trace(&expanded, 0, &TraceOptions::default(), &Monitor::default()).unwrap();
     let column = |table: &str, name: &str| {
         let mut columns = columns(&run, table).into_iter();
         columns.find(|(n, _)| *n == name).unwrap().1

@@ -14,8 +14,8 @@ mod runs;
 mod tables;
 
 use farlink_sim::{
-    Column, Monitor, Outcome, RunError, Scope, Trace, drop_causes, frame_kinds, limits, metrics,
-    scenario, trace,
+    Column, Monitor, Outcome, RunError, Scope, Trace, TraceOptions, drop_causes, frame_kinds,
+    limits, metrics, scenario, trace,
 };
 use farlink_tcp::Mark;
 use runs::{Run, runs, tcps};
@@ -156,10 +156,15 @@ fn play(run: &Run) -> Result<Trace, String> {
     let scenario = scenario::load(&run.text, "recorded", &run.set).and_then(|s| s.expand());
     let scenario = scenario.map_err(|e| e.to_string())?;
     // The headers of packets; the rest is zeros. Some fragments have none.
-    let traced = trace(&scenario, 0, Some(96), "", &Monitor::default());
+    let traced = trace(
+        &scenario,
+        0,
+        &TraceOptions::capturing(96),
+        &Monitor::default(),
+    );
     let traced = match traced {
         Err(RunError::Build(why)) if why.contains("cannot be captured") => {
-            trace(&scenario, 0, None, "", &Monitor::default())
+            trace(&scenario, 0, &TraceOptions::default(), &Monitor::default())
         }
         other => other,
     };

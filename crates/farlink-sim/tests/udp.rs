@@ -1,6 +1,6 @@
 //! Flows of datagrams over whole runs.
 
-use farlink_sim::{Monitor, Trace, run, scenario, trace};
+use farlink_sim::{Monitor, Trace, TraceOptions, run, scenario, trace};
 use serde_json::Value;
 
 fn expand(text: &str) -> scenario::Expanded {
@@ -22,7 +22,13 @@ fn result(text: &str) -> Value {
 }
 
 fn traced(text: &str) -> Trace {
-    trace(&expand(text), 0, Some(0), "", &Monitor::default()).unwrap_or_else(|e| panic!("{e}"))
+    trace(
+        &expand(text),
+        0,
+        &TraceOptions::capturing(0),
+        &Monitor::default(),
+    )
+    .unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn value(result: &Value, flow: usize, name: &str) -> Value {

@@ -1,7 +1,7 @@
 //! A GEO path without losses whose delay outruns the retransmission timer: the
 //! reductions are spurious, and undo takes them back.
 
-use farlink_sim::{Monitor, Table, Trace, scenario, trace};
+use farlink_sim::{Monitor, Table, Trace, TraceOptions, scenario, trace};
 use farlink_tcp::Mark;
 
 const GEO: &str = r#"
@@ -34,7 +34,7 @@ fn play(set: &[(&str, &str)]) -> Trace {
     let scenario = scenario::load(GEO, "undo", &set)
         .and_then(|s| s.expand())
         .unwrap();
-    trace(&scenario, 0, None, "", &Monitor::default()).unwrap()
+    trace(&scenario, 0, &TraceOptions::default(), &Monitor::default()).unwrap()
 }
 
 fn table<'a>(trace: &'a Trace, name: &str) -> &'a Table {

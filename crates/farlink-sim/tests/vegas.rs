@@ -1,6 +1,6 @@
 //! Vegas and P-TCP on the GEO link, against what their papers say in closed form.
 
-use farlink_sim::{Column, Monitor, Table, run, scenario, trace};
+use farlink_sim::{Column, Monitor, Table, TraceOptions, run, scenario, trace};
 use serde_json::Value;
 
 /// A full segment on the wire, in bytes.
@@ -82,7 +82,7 @@ fn without_losses_between_alpha_and_beta_segments_stand_in_the_queue() {
             let mut all = vec![("duration", "100 s")];
             all.extend_from_slice(settings);
             let scenario = geo("geo-omueti2007", tcp, &all);
-            let traced = trace(&scenario, 0, None, "", &Monitor::default())
+            let traced = trace(&scenario, 0, &TraceOptions::default(), &Monitor::default())
                 .unwrap_or_else(|e| panic!("{e}"));
             // What the path holds without a queue: 90.2 segments.
             let pipe = ROUND_TRIP * RATE / 8.0 / PACKET;

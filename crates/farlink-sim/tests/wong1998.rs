@@ -2,10 +2,15 @@
 //! chosen places on links with and without a protocol.
 
 use crate::common::{expand, metric, result};
-use farlink_sim::{Monitor, Table, frame_kinds, trace};
+use farlink_sim::{Monitor, Table, TraceOptions, frame_kinds, trace};
 
 fn tables(text: &str) -> Vec<Table> {
-    let traced = trace(&expand(text), 0, None, "", &Monitor::default());
+    let traced = trace(
+        &expand(text),
+        0,
+        &TraceOptions::default(),
+        &Monitor::default(),
+    );
     traced.unwrap_or_else(|e| panic!("{e}")).tables
 }
 

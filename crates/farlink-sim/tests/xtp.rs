@@ -1,7 +1,7 @@
 //! Flows over the XTP-like transport, over whole runs.
 
 use crate::common::{expand, metric, result};
-use farlink_sim::{Monitor, Trace, scenario, trace};
+use farlink_sim::{Monitor, Trace, TraceOptions, scenario, trace};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -12,7 +12,13 @@ fn refused(text: &str) -> String {
 }
 
 fn traced(text: &str) -> Trace {
-    trace(&expand(text), 0, Some(0), "", &Monitor::default()).unwrap_or_else(|e| panic!("{e}"))
+    trace(
+        &expand(text),
+        0,
+        &TraceOptions::capturing(0),
+        &Monitor::default(),
+    )
+    .unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn value(result: &Value, name: &str) -> f64 {

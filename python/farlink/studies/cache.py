@@ -213,7 +213,7 @@ class SimulationCache:
         self._traces.clear()
 
     def _simulate(self, cell: Cell, run: int) -> Trace:
-        trace = Trace(_farlink.trace(self.text(cell), run, None, None))
+        trace = Trace(_farlink.trace(self.text(cell), run, None, packets=False, progress=None))
         self._traced_runs += 1
         self._traced_events += trace.measures.events
         return trace
