@@ -56,10 +56,25 @@ def test_no_file_names_a_machine_or_a_registry() -> None:
 
 def test_every_direct_dependency_says_what_it_earns() -> None:
     text = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `([\w.-]+)` \| (.+) \| (.+) \|$", text, re.MULTILINE)
+    rows = re.findall(r"^\| `([\w.@/-]+)` \| (.+) \| (.+) \|$", text, re.MULTILINE)
     listed = [name for name, _, _ in rows]
     assert sorted(set(listed)) == sorted(listed), "a dependency is listed twice"
-    assert set(listed) == cargo_dependencies() | python_dependencies() | documentation()
+    assert set(listed) == (
+        cargo_dependencies() | python_dependencies() | documentation() | web_dependencies()
+    )
+
+
+def test_every_licence_of_the_web_tree_is_permissive() -> None:
+    packages = web_lock()
+    licences = {name: entry.get("license") for name, entry in packages.items() if name}
+    others = {name: licence for name, licence in licences.items() if not permissive(licence)}
+    assert set(others.values()) <= {"BlueOak-1.0.0"}  # permissive, and of tools alone
+    assert [name for name in others if not packages[name].get("dev")] == []
+
+
+def test_the_web_lock_pins_every_package_by_a_checksum() -> None:
+    packages = web_lock()
+    assert [name for name, entry in packages.items() if name and "integrity" not in entry] == []
 
 
 def test_every_workspace_dependency_is_used() -> None:
@@ -148,6 +163,23 @@ def documentation() -> set[str]:
     """Return the packages that build the documentation site."""
     group = manifest("pyproject.toml")["dependency-groups"]["docs"]
     return {re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for requirement in group}
+
+
+def web_manifest(name: str) -> dict[str, Any]:
+    text: dict[str, Any] = json.loads((ROOT / "web" / name).read_text(encoding="utf-8"))
+    return text
+
+
+def web_dependencies() -> set[str]:
+    """Return the packages that the page, its build and its tests need directly."""
+    project = web_manifest("package.json")
+    return {*project.get("dependencies", {}), *project["devDependencies"]}
+
+
+def web_lock() -> dict[str, dict[str, Any]]:
+    """Return the packages of the page's lock file by their places; the page itself is "\"."""
+    packages: dict[str, dict[str, Any]] = web_manifest("package-lock.json")["packages"]
+    return packages
 
 
 def tracked_files() -> Iterator[Path]:

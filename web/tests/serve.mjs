@@ -1,0 +1,34 @@
+// Serves the built page on loopback for the browser tests: `node tests/serve.mjs PORT [FOLDER]`.
+import { createServer } from "node:http";
+import { readFile } from "node:fs/promises";
+import { extname, join, normalize, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const port = Number(process.argv[2] ?? 4173);
+const built = fileURLToPath(new URL("../../python/farlink/web", import.meta.url));
+const root = process.argv[3] ?? process.env.FARLINK_WEB_OUT ?? built;
+const types = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".json": "application/json",
+  ".svg": "image/svg+xml",
+  ".wasm": "application/wasm",
+  ".gz": "application/octet-stream",
+};
+
+createServer((request, response) => {
+  const path = new URL(request.url ?? "/", "http://host").pathname;
+  const file = normalize(join(root, path === "/" ? "index.html" : decodeURIComponent(path)));
+  if (!file.startsWith(normalize(root) + sep)) {
+    response.writeHead(403).end();
+    return;
+  }
+  readFile(file).then(
+    (body) => {
+      const type = types[extname(file)] ?? "application/octet-stream";
+      response.writeHead(200, { "content-type": type, "cache-control": "no-store" }).end(body);
+    },
+    () => response.writeHead(404).end("not found"),
+  );
+}).listen(port, "127.0.0.1", () => console.log(`http://127.0.0.1:${port}/`));
