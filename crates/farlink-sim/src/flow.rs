@@ -182,7 +182,7 @@ impl End {
 
     /// Reads all in-order data for the application. Returns whether at least `awaits` bytes have
     /// been received.
-    #[inline(always)] // of each segment of data
+    #[inline(always)] // called for each data segment
     pub(crate) fn reads(&mut self) -> bool {
         if self.conn.readable() == 0 {
             return false;

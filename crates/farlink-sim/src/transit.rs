@@ -47,7 +47,7 @@ impl Transit {
     }
 
     /// Adds a departing data segment. Bytes that have left before keep their first departure.
-    #[inline(always)] // in one place
+    #[inline(always)] // one call site
     pub(crate) fn sent(&mut self, seq: Seq, len: u32, now: Instant) {
         let end = seq.at(u64::from(len));
         debug_assert!(len > 0, "no data");
@@ -70,7 +70,7 @@ impl Transit {
     }
 
     /// Handles an arriving data segment that has new bytes.
-    #[inline(always)] // in one place
+    #[inline(always)] // one call site
     pub(crate) fn arrived(&mut self, seq: Seq, len: u32, now: Instant) {
         let end = seq.at(u64::from(len));
         match self.pieces.front() {

@@ -66,7 +66,7 @@ pub(crate) struct Node {
 
 impl Node {
     /// Returns the IP identification of the node's next packet, and advances the counter.
-    #[inline(always)] // of each segment
+    #[inline(always)] // called for each segment
     fn next_ident(&mut self) -> u16 {
         let ident = self.ident;
         self.ident = ident.wrapping_add(1);
@@ -158,7 +158,7 @@ pub(crate) struct FlowHot {
 
 impl FlowHot {
     /// Returns the header fields of a packet that `end` sends.
-    #[inline(always)] // of each segment
+    #[inline(always)] // called for each segment
     fn head(self, id: EndId, end: &End, ident: u16) -> Head {
         Head {
             src: end.node,
@@ -422,7 +422,7 @@ impl World {
     }
 
     /// Handles a packet that has reached a node: passes it to agents, delivers it or forwards it.
-    #[inline(always)] // as `arrival`
+    #[inline(always)] // like `arrival`
     fn at_node(&mut self, node: NodeId, link: LinkId, number: PacketId) {
         let label = self.packets.label(number);
         let goes_on = label.dst != node;

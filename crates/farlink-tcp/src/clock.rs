@@ -83,7 +83,11 @@ mod tests {
         clock.set(at(20), Some(Phase::SlowStart));
         assert_eq!(clock.set_since(at(25), Phase::Recovery), Some(at(25)));
         assert_eq!(clock.times(at(40)), [10, 5, 0, 15]);
-        assert_eq!(clock.set_since(at(5), Phase::Recovery), None, "it was that");
+        assert_eq!(
+            clock.set_since(at(5), Phase::Recovery),
+            None,
+            "already in that state"
+        );
         assert_eq!(clock.set_since(at(5), Phase::Avoidance), Some(at(25)));
         assert_eq!(clock.times(at(40)), [10, 5, 15, 0]);
         let mut stopped = Clock::<Phase, 4>::default();

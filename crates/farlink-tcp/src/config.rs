@@ -40,7 +40,7 @@ pub struct Config {
     pub timestamps: bool,
     /// Explicit Congestion Notification (RFC 3168), if the peer supports it.
     pub ecn: bool,
-    /// Repair of losses.
+    /// Loss detection and retransmission.
     pub recovery: Recovery,
     /// Number of duplicate ACKs that indicate a loss (RFC 5681, 3.2).
     pub dupack_threshold: u32,
@@ -62,7 +62,7 @@ pub struct Config {
     /// Detection and undo of spurious window reductions. The congestion control must support undo
     /// ([`crate::congestion::can_undo`]).
     pub undo: Undo,
-    /// Assumed cause of losses without a reported cause.
+    /// Cause assumed for a loss that no notice explains.
     pub assume_loss: AssumeLoss,
     /// Settings for notices of nodes on the path.
     pub notices: NoticeConfig,
@@ -72,7 +72,7 @@ pub struct Config {
     pub window: WindowConfig,
     /// Computation of the retransmission time-out.
     pub rto: RtoConfig,
-    /// The receiving side.
+    /// Settings of the receiver.
     pub receiver: ReceiverConfig,
     /// TCP Fast Open (RFC 7413).
     pub fast_open: FastOpen,
@@ -126,11 +126,11 @@ pub enum FastOpen {
 /// application's data never waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Nagle {
-    /// Never.
+    /// Sends partial segments at once.
     Off,
-    /// Any data is unacknowledged (RFC 896; RFC 9293, 3.7.4).
+    /// Waits while any data is unacknowledged (RFC 896; RFC 9293, 3.7.4).
     Rfc896,
-    /// Another partial segment is unacknowledged, so that the end of a large write is sent at once
-    /// (draft-minshall-nagle-01, 1999; Linux).
+    /// Waits while another partial segment is unacknowledged, so that the end of a large write is
+    /// sent at once (draft-minshall-nagle-01, 1999; Linux).
     Minshall,
 }

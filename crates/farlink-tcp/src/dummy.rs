@@ -47,8 +47,9 @@ impl Dummies {
         self.last = Some((start, len));
     }
 
-    /// Forgets the dummies in flight, which no longer say anything about the path.
-    pub(crate) fn forget(&mut self) {
+    /// Discards the dummies in flight, because their ACKs no longer give information about the
+    /// path.
+    pub(crate) fn discard_outstanding(&mut self) {
         self.outstanding = 0;
     }
     /// Returns position and length of the dummy to send now, if any. `end` is the end of the
@@ -127,10 +128,10 @@ impl Dummies {
         true
     }
 
-    /// Decides, when new data is acknowledged, whether a silent peer supports dummies: no, if none
-    /// was acknowledged within a time-out since the first dummy.
+    /// Decides at an ACK of new data that the peer does not support dummies, if no dummy was
+    /// acknowledged within one RTO of the first.
     #[inline(never)]
-    pub(crate) fn judge_silence(&mut self, flight: &mut Flight, now: Instant) {
+    pub(crate) fn check_support(&mut self, flight: &mut Flight, now: Instant) {
         let silent = |at| now >= at + flight.rto();
         if self.peer == Peer::Unknown && self.first_at.is_some_and(silent) {
             self.refuse(flight);

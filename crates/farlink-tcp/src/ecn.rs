@@ -10,7 +10,7 @@ use crate::segment::{Flags, Segment};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 #[repr(u8)]
 pub enum Ecn {
-    /// Not ECN-capable: queues drop it instead of marking it.
+    /// Not ECN-capable: queues drop the packet instead of marking it.
     #[default]
     NotEct = 0,
     /// ECN-capable, ECT(1).

@@ -87,7 +87,7 @@ pub(crate) struct Opening {
     pub(crate) cache: Option<FastOpenCache>,
     /// Cookie that this host grants the expected client.
     pub(crate) own_cookie: Option<FastOpenCookie>,
-    /// The client requested a cookie or presented a wrong one.
+    /// Set if the client requested a cookie or presented a wrong one.
     pub(crate) cookie_wanted: bool,
 }
 

@@ -41,9 +41,9 @@ pub(crate) use context;
 
 /// Data in flight, and the state that governs it.
 #[derive(Debug)]
-#[repr(C)] // in this order in memory: first what an end that only receives asks for at each segment
+#[repr(C)] // puts the fields that a receiving end needs for each segment first
 pub(crate) struct Flight {
-    /// Most data in a segment.
+    /// Maximum bytes of data in a segment.
     pub(crate) mss: u32,
     /// Time-outs since the last acknowledgment.
     pub(crate) timeouts_in_row: u32,
@@ -60,7 +60,7 @@ pub(crate) struct Flight {
     pub(crate) rtt: RttEstimator,
     /// Fine-grained clock of Vegas for the first unacknowledged segment.
     pub(crate) fine: Option<Box<FineTimeout>>,
-    /// Abilities of the controller beside its window.
+    /// Optional abilities of the controller.
     pub(crate) extras: &'static Extras,
     pub(crate) loss: LossState,
     /// Segment whose round trip is being timed: the position after it, and its send time.
@@ -125,7 +125,7 @@ impl Flight {
 
     /// Acknowledges all data before `to`. `echoed` is the send time of the segment whose timestamp
     /// the ACK echoes. Also returns the send time of the segment that gives the RTT sample.
-    #[inline(always)] // of each ACK
+    #[inline(always)] // called for each ACK
     pub(crate) fn acknowledge(
         &mut self,
         now: Instant,

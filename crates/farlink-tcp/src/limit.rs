@@ -3,9 +3,9 @@
 /// Limit that keeps a sender from sending more, from the opening of its connection on.
 ///
 /// Exactly one limit applies at any time. `Handshake`, `Recovery` and `Timeout` apply regardless of
-/// the windows. Otherwise it is what stopped the sender when it last sent all it could. Linux
-/// counts three of the limits (`tcpi_busy_time`, `tcpi_rwnd_limited`, `tcpi_sndbuf_limited` of
-/// `struct tcp_info`).
+/// the windows. Otherwise the limit is the one that stopped the sender at its last transmission.
+/// Linux counts three of the limits (`tcpi_busy_time`, `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`
+/// of `struct tcp_info`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Limit {

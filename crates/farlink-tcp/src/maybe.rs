@@ -33,7 +33,7 @@ impl<T: Never> Never for (Offset, T) {
 }
 
 impl<T: Never> Maybe<T> {
-    /// Nothing.
+    /// Absent value.
     pub(crate) const NONE: Self = Self(T::NEVER);
 
     /// Wraps a value.

@@ -1,8 +1,8 @@
 //! Profiles: families of stacks whose behavior a row of the table of variants adopts.
 //!
-//! A row of [`crate::variant`] names a TCP. What the name leaves open follows today's standards, or
-//! the study that defines the row. A profile replaces these values by those of a kernel. Each value
-//! is stated once, in the tables below, with its source file or setting.
+//! A row of [`crate::variant`] names a TCP. Parameters that the name leaves open follow today's
+//! standards, or the study that defines the row. A profile replaces their values by those of a
+//! kernel. Each value is stated once, in the tables below, with its source file or setting.
 
 mod freebsd;
 mod linux;

@@ -97,7 +97,7 @@ impl RateSampler {
 
     /// Stores the state at the transmission of a new segment; `idle` is set if nothing else is in
     /// flight (3.2).
-    pub(crate) fn sent(&mut self, idle: bool, now: Instant) {
+    pub(crate) fn on_sent(&mut self, idle: bool, now: Instant) {
         if idle {
             self.first_sent_at = now;
             self.delivered_at = now;
@@ -106,13 +106,13 @@ impl RateSampler {
     }
 
     /// Stores the state at the retransmission of record `i`.
-    pub(crate) fn sent_again(&mut self, i: usize) {
+    pub(crate) fn on_retransmit(&mut self, i: usize) {
         self.stamps[i] = self.stamp();
     }
 
     /// Counts the delivery of record `i`, of `len` bytes up to `end`, last sent at `sent_at`.
     /// `once` is set if it was never retransmitted (3.3, `UpdateRateSample`).
-    pub(crate) fn delivered(
+    pub(crate) fn on_delivered(
         &mut self,
         i: usize,
         (len, end): (u64, Offset),
@@ -139,42 +139,42 @@ impl RateSampler {
     }
 
     /// Counts the delivery of the first `len` bytes of the first record.
-    pub(crate) fn delivered_part(&mut self, len: u64) {
+    pub(crate) fn on_partial_delivery(&mut self, len: u64) {
         if !self.stamps[0].counted {
             self.newly_delivered += len;
         }
     }
 
-    /// Removes the first record.
-    pub(crate) fn released(&mut self) {
+    /// Removes the stamp of the first record, because its data is acknowledged.
+    pub(crate) fn pop_front(&mut self) {
         self.stamps.pop_front();
     }
 
     /// Counts `len` bytes marked lost.
-    pub(crate) fn lost(&mut self, len: u64) {
+    pub(crate) fn on_lost(&mut self, len: u64) {
         self.newly_lost += len;
         self.lost += len;
     }
 
     /// Leaves losses since the last ACK out of the next sample, because a timer detected them.
-    pub(crate) fn forget_losses(&mut self) {
+    pub(crate) fn discard_losses(&mut self) {
         self.newly_lost = 0;
     }
 
     /// Marks samples as application-limited until the bytes now in flight (`flight`) are delivered
     /// (3.4).
-    pub(crate) fn limit(&mut self, flight: u64) {
+    pub(crate) fn mark_app_limited(&mut self, flight: u64) {
         self.app_limited = (self.delivered + self.newly_delivered + flight).max(1);
     }
 
     /// Returns whether a segment sent now is marked application-limited.
-    pub(crate) fn is_limited(&self) -> bool {
+    pub(crate) fn is_app_limited(&self) -> bool {
         self.app_limited != 0
     }
 
     /// Ends the processing of an ACK, and returns its sample (3.3, `GenerateRateSample`) with zero
     /// in the flight fields. `None` if the ACK delivered nothing.
-    pub(crate) fn finish(&mut self, now: Instant) -> Option<RateSample> {
+    pub(crate) fn finish_ack(&mut self, now: Instant) -> Option<RateSample> {
         let newly_delivered = std::mem::take(&mut self.newly_delivered);
         let newly_lost = std::mem::take(&mut self.newly_lost);
         let newest = self.newest.take();
@@ -211,8 +211,8 @@ impl RateSampler {
             let sending = newest.sent_at.since(stamp.first_sent_at);
             let acking = now.since(stamp.delivered_at);
             let interval = sending.max(acking);
-            let honest = !interval.is_zero() && self.min_rtt.is_none_or(|least| interval >= least);
-            sample.interval = honest.then_some(interval);
+            let valid = !interval.is_zero() && self.min_rtt.is_none_or(|least| interval >= least);
+            sample.interval = valid.then_some(interval);
         }
         Some(sample)
     }
@@ -239,16 +239,16 @@ mod tests {
 
     /// Acknowledges the first segment, of 1000 bytes, sent at `sent`.
     fn ack(rate: &mut RateSampler, end: Offset, sent: Instant, now: Instant) -> RateSample {
-        rate.delivered(0, (1000, end), sent, true);
-        rate.released();
-        rate.finish(now).unwrap()
+        rate.on_delivered(0, (1000, end), sent, true);
+        rate.pop_front();
+        rate.finish_ack(now).unwrap()
     }
 
     #[test]
     fn rate_is_delivered_bytes_per_longer_of_send_and_ack_time() {
         let mut rate = RateSampler::default();
         for i in 0..3 {
-            rate.sent(i == 0, at(10 * i)); // 10 ms apart
+            rate.on_sent(i == 0, at(10 * i)); // 10 ms apart
         }
         let first = ack(&mut rate, 1000, at(0), at(100));
         assert_eq!(
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(third.interval, Some(Interval::from_millis(140)));
         assert!((third.rate().unwrap() - 3000.0 / 0.14).abs() < 1e-6);
         // A segment sent after an idle time restarts the clocks.
-        rate.sent(true, at(1000));
+        rate.on_sent(true, at(1000));
         let idle = ack(&mut rate, 4000, at(1000), at(1100));
         assert_eq!(idle.interval, Some(Interval::from_millis(100)));
         assert_eq!(idle.prior_delivered, 3000);
@@ -274,10 +274,10 @@ mod tests {
     fn a_compressed_burst_of_acks_does_not_raise_the_rate() {
         // Segments sent 50 ms apart and acknowledged within 2 ms: the sending time is the longer.
         let mut rate = RateSampler::default();
-        rate.sent(true, at(0));
+        rate.on_sent(true, at(0));
         ack(&mut rate, 1000, at(0), at(100));
         for i in 0..4 {
-            rate.sent(i == 0, at(200 + 50 * i));
+            rate.on_sent(i == 0, at(200 + 50 * i));
         }
         for i in 0..3 {
             ack(&mut rate, 2000 + 1000 * i, at(200 + 50 * i), at(460 + i));
@@ -290,45 +290,45 @@ mod tests {
     #[test]
     fn no_rate_is_given_below_the_least_rtt() {
         let mut rate = RateSampler::default();
-        rate.sent(true, at(0));
+        rate.on_sent(true, at(0));
         ack(&mut rate, 1000, at(0), at(100));
-        rate.sent(true, at(200));
-        rate.sent_again(0); // at 205 ms, and the ACK of the first copy arrives
-        rate.delivered(0, (1000, 2000), at(205), false);
-        rate.released();
-        let sample = rate.finish(at(210)).unwrap();
+        rate.on_sent(true, at(200));
+        rate.on_retransmit(0); // at 205 ms, and the ACK of the first copy arrives
+        rate.on_delivered(0, (1000, 2000), at(205), false);
+        rate.pop_front();
+        let sample = rate.finish_ack(at(210)).unwrap();
         assert_eq!((sample.interval, sample.rtt), (None, None));
     }
 
     #[test]
     fn samples_are_app_limited_until_the_pause_is_acknowledged() {
         let mut rate = RateSampler::default();
-        rate.sent(true, at(0));
-        rate.limit(1000);
-        rate.sent(false, at(50));
+        rate.on_sent(true, at(0));
+        rate.mark_app_limited(1000);
+        rate.on_sent(false, at(50));
         assert!(!ack(&mut rate, 1000, at(0), at(100)).app_limited);
-        assert!(rate.is_limited()); // 1000 delivered, the mark is at 1000
+        assert!(rate.is_app_limited()); // 1000 delivered, the mark is at 1000
         assert!(ack(&mut rate, 2000, at(50), at(150)).app_limited);
-        assert!(!rate.is_limited());
+        assert!(!rate.is_app_limited());
     }
 
     #[test]
     fn sacked_bytes_and_losses_count_once() {
         let mut rate = RateSampler::default();
-        rate.sent(true, at(0));
-        rate.sent(false, at(1));
-        rate.delivered(1, (1000, 2000), at(1), true);
-        rate.lost(1000);
-        let sack = rate.finish(at(100)).unwrap();
+        rate.on_sent(true, at(0));
+        rate.on_sent(false, at(1));
+        rate.on_delivered(1, (1000, 2000), at(1), true);
+        rate.on_lost(1000);
+        let sack = rate.finish_ack(at(100)).unwrap();
         assert_eq!((sack.newly_delivered, sack.newly_lost), (1000, 1000));
-        rate.sent_again(0);
-        rate.delivered(0, (1000, 1000), at(100), false);
-        rate.released();
-        rate.delivered(0, (1000, 2000), at(1), true);
-        rate.released();
-        let ack = rate.finish(at(200)).unwrap();
+        rate.on_retransmit(0);
+        rate.on_delivered(0, (1000, 1000), at(100), false);
+        rate.pop_front();
+        rate.on_delivered(0, (1000, 2000), at(1), true);
+        rate.pop_front();
+        let ack = rate.finish_ack(at(200)).unwrap();
         assert_eq!((ack.newly_delivered, ack.newly_lost), (1000, 0));
         assert_eq!(ack.delivered, 2000);
-        assert_eq!(rate.finish(at(201)), None);
+        assert_eq!(rate.finish_ack(at(201)), None);
     }
 }

@@ -28,11 +28,11 @@ const RANGE_COST: u64 = 128;
 /// Urgency of an acknowledgment of the waiting data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AckNeed {
-    /// Nothing to acknowledge.
+    /// No data to acknowledge.
     None,
-    /// Within the delay.
+    /// ACK within the configured delay.
     Delayed,
-    /// At once.
+    /// ACK at once.
     Now,
 }
 
@@ -41,7 +41,7 @@ const UNKNOWN: Offset = Offset::MAX;
 
 /// Receive state of a connection (RFC 9293, 3.3.1: RCV.NXT, RCV.WND).
 #[derive(Debug)]
-#[repr(C)] // in this order in memory: what each segment asks for is together
+#[repr(C)] // keeps the fields that each segment needs together in memory
 pub(crate) struct Receiver {
     nxt: Offset,
     /// Holes and duplicates to report; `None` while all data arrived once and in order.
@@ -223,7 +223,7 @@ impl Receiver {
         seq.offset(self.irs, self.nxt)
     }
 
-    /// Returns the position of `seq` if it is in the window and no earlier data is missing.
+    /// Returns the position of `seq` if it is in the window.
     #[inline]
     pub(crate) fn place_in_window(&self, seq: Seq) -> Option<Offset> {
         let inside = |&at: &Offset| at >= self.nxt && at < self.nxt + self.window();
@@ -299,7 +299,7 @@ impl Receiver {
     }
 
     /// Reads up to `max` bytes of which only the length is known.
-    #[inline(always)] // after each segment of data
+    #[inline(always)] // called after each segment of data
     pub(crate) fn read_len(&mut self, max: u64) -> u64 {
         let n = self.unread().min(max);
         self.consume(n);
@@ -321,7 +321,7 @@ impl Receiver {
     /// Consumes `n` bytes. Makes a window update due if the window was at most half the buffer, and
     /// now at least doubles and grows by an MSS or more (as Linux does). Otherwise a sender that
     /// waits for space would depend on its window probes.
-    #[inline(always)] // as `read_len`
+    #[inline(always)] // like `read_len`
     fn consume(&mut self, n: u64) {
         self.read += n;
         self.advertised = None;
@@ -341,7 +341,7 @@ impl Receiver {
         self.autotune = None;
         self.resized();
         if self.nxt > 0 && !self.finished() && self.space() >= (2 * before).max(self.mss()) {
-            self.need = AckNeed::Now; // a sender that waits is told
+            self.need = AckNeed::Now; // informs a sender that waits for space
         }
     }
 
@@ -402,7 +402,7 @@ impl Receiver {
 
     /// Computes the window field to advertise. The right edge moves only by at least one segment or
     /// half the buffer (RFC 9293, 3.8.6.2.2), and never to the left.
-    #[inline(always)] // of each segment that leaves
+    #[inline(always)] // called for each segment sent
     pub(crate) fn advertise(&mut self) -> u16 {
         if let Some(field) = self.advertised {
             if cfg!(debug_assertions) {
@@ -417,7 +417,7 @@ impl Receiver {
         field
     }
 
-    #[inline(always)] // in one place
+    #[inline(always)] // one call site
     fn advertise_anew(&mut self) -> u16 {
         let largest = u64::from(u16::MAX);
         let field = (self.space() >> self.shift).min(largest);
@@ -434,7 +434,7 @@ impl Receiver {
 
     /// Tunes the buffer when data arrives. `echo` is the age of our timestamp that the segment
     /// echoes, if any.
-    #[inline(always)] // of each segment of data
+    #[inline(always)] // called for each data segment
     pub(crate) fn tune(&mut self, now: Instant, echo: Option<Interval>) {
         if self.autotune.is_some() {
             self.grow(now, echo);
@@ -504,7 +504,7 @@ impl Receiver {
     }
 
     /// Fast form of [`Self::data`] for data that [continues](Self::continues) the stream.
-    #[inline(always)] // of each segment of data that is the next
+    #[inline(always)] // called for each data segment in order
     pub(crate) fn fast_data(
         &mut self,
         now: Instant,
@@ -538,7 +538,7 @@ impl Receiver {
     }
 
     /// Counts one more segment whose acknowledgment is delayed.
-    #[inline(always)] // of each segment of data
+    #[inline(always)] // called for each data segment
     fn delay_ack(&mut self, now: Instant, timers: &mut Timers) {
         self.waiting += 1;
         let DelayedAck {
@@ -563,7 +563,7 @@ impl Receiver {
         }
     }
 
-    /// Notes the peer's FIN at position `at`.
+    /// Stores the position `at` of the peer's FIN.
     pub(crate) fn fin(&mut self, at: Offset) {
         if self.fin == UNKNOWN && at >= self.nxt && self.would_keep(at, at + 1) {
             self.fin = at;
@@ -602,7 +602,7 @@ impl Receiver {
     }
 
     /// Stores those bytes of `[start, end)` that are not stored yet.
-    #[inline(never)] // where there are none it need not be fetched
+    #[inline(never)] // keeps code for bytes out of the instruction cache
     fn park_bytes(&mut self, start: Offset, end: Offset, bytes: &[u8]) {
         let parked = &mut self.bytes.get_or_insert_default().parked;
         let ranges = &self.holes.as_deref().unwrap_or(&NO_HOLES).ranges;
@@ -625,7 +625,7 @@ impl Receiver {
     }
 
     /// Moves stored bytes that are now in order to the unread bytes.
-    #[inline(never)] // where there are none it need not be fetched
+    #[inline(never)] // keeps code for bytes out of the instruction cache
     fn unpark_bytes(&mut self) {
         let Some(Bytes { unread, parked }) = self.bytes.as_deref_mut() else {
             return;

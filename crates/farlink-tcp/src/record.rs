@@ -81,13 +81,13 @@ pub enum Record {
     Arrived {
         /// First byte.
         seq: Offset,
-        /// Set if some of the data is new and was stored.
+        /// Bytes of data.
         len: u32,
-        /// Set if some of it is new and was kept.
+        /// Set if some of the data is new and was stored.
         fresh: bool,
-        /// Set if all of it had arrived before.
+        /// Set if all of the data had arrived before.
         duplicate: bool,
-        /// Set if data before it is missing.
+        /// Set if earlier data is missing.
         out_of_order: bool,
     },
     /// The retransmission timer expired again for the same segment.
@@ -233,8 +233,8 @@ impl Stats {
         self.rto_sum = self.rto_sum.saturating_add(other.rto_sum);
     }
 
-    /// Counts the records that [`Often`] does not.
-    #[inline(always)] // each caller has one kind of record, of which one count is left
+    /// Counts the records that [`FrequentStats`] does not count.
+    #[inline(always)] // each caller passes one kind of record, so that one increment remains
     fn fold(&mut self, record: &Record) {
         match *record {
             Record::Sent { len, .. } => {
@@ -266,8 +266,8 @@ impl Stats {
 
 /// Counters of [`Stats`] that change without losses.
 #[derive(Clone, Copy, Debug, Default)]
-#[repr(C)] // in this order in memory: what each segment asks for is together
-struct Often {
+#[repr(C)] // keeps the fields that each segment needs together in memory
+struct FrequentStats {
     acks_sent: u64,
     segments_fresh: u64,
     // These two are not adjacent, because the compiler would then update both at once with more
@@ -281,9 +281,9 @@ struct Often {
     rto_sum: u64,
 }
 
-impl Often {
+impl FrequentStats {
     /// Counts the record; returns whether [`Stats::fold`] has to process it too.
-    #[inline(always)] // as that
+    #[inline(always)] // like `Stats::fold`
     fn fold(&mut self, record: &Record) -> bool {
         match *record {
             Record::Sent {
@@ -342,15 +342,16 @@ impl Often {
 
 /// Sink of records.
 #[derive(Debug, Default)]
-#[repr(C)] // in this order in memory: what each segment asks for is together
+#[repr(C)] // keeps the fields that each segment needs together in memory
 pub(crate) struct Recorder {
     trace: Option<Box<Trace>>,
-    often: Often,
-    /// All other counters, once one of them has changed; its fields that `often` has stay zero.
+    often: FrequentStats,
+    /// All other counters, allocated when the first of them changes. Fields that `often` counts
+    /// stay zero here.
     rare: Option<Box<Stats>>,
 }
 
-/// Records to be fetched.
+/// Records that the caller has not drained yet.
 #[derive(Debug, Default)]
 struct Trace {
     records: Vec<(Instant, Record)>,
@@ -379,7 +380,7 @@ impl Recorder {
     /// Returns all counters.
     #[inline]
     pub(crate) fn stats(&self) -> Stats {
-        let Often {
+        let FrequentStats {
             acks_sent,
             segments_fresh,
             segments_sent,
@@ -404,24 +405,24 @@ impl Recorder {
         }
     }
 
-    /// [`Stats::segments_fresh`].
+    /// Returns [`Stats::segments_fresh`].
     #[inline]
     pub(crate) fn segments_fresh(&self) -> u64 {
         self.often.segments_fresh
     }
 
-    /// [`Stats::rtt_min`].
+    /// Returns [`Stats::rtt_min`].
     pub(crate) fn rtt_min(&self) -> Option<Interval> {
         self.often.rtt_min.get()
     }
 
     /// Counts new data that arrived in order, for which there is no record.
-    #[inline(always)] // an increment
+    #[inline(always)] // one increment
     pub(crate) fn count_fresh(&mut self) {
         self.often.segments_fresh += 1;
     }
 
-    #[inline(always)] // as `fold`
+    #[inline(always)] // like `fold`
     pub(crate) fn emit(&mut self, now: Instant, record: Record) {
         if self.often.fold(&record) {
             self.rare.get_or_insert_default().fold(&record);

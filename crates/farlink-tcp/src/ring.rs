@@ -1,7 +1,7 @@
 //! A queue in a ring of slots, for records that implement `Copy`.
 //!
 //! `VecDeque` calls a function for each push. Every segment passes through several such queues, so
-//! that this queue is inlined; it also takes a quarter less memory.
+//! this queue inlines its methods. It also takes a quarter less memory.
 
 use std::iter::Chain;
 use std::ops::{Index, IndexMut, Range};
@@ -34,25 +34,25 @@ impl<T: Copy> Ring<T> {
     }
 
     /// Returns the number of records.
-    #[inline(always)] // a field
+    #[inline(always)] // reads a field
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
     /// Returns whether the ring is empty.
-    #[inline(always)] // a field
+    #[inline(always)] // reads a field
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Returns the slot of record `i`.
-    #[inline(always)] // an addition
+    #[inline(always)] // one addition
     fn slot(&self, i: usize) -> usize {
         (self.first as usize + i) & self.slots.len().wrapping_sub(1)
     }
 
     /// The first record.
-    #[inline(always)] // of each segment
+    #[inline(always)] // called for each segment
     pub fn front(&self) -> Option<&T> {
         if self.is_empty() {
             None
@@ -62,7 +62,7 @@ impl<T: Copy> Ring<T> {
     }
 
     /// Mutable reference to the first record.
-    #[inline(always)] // of each segment
+    #[inline(always)] // called for each segment
     pub fn front_mut(&mut self) -> Option<&mut T> {
         if self.is_empty() {
             None
@@ -72,13 +72,13 @@ impl<T: Copy> Ring<T> {
     }
 
     /// The last record.
-    #[inline(always)] // of each segment
+    #[inline(always)] // called for each segment
     pub fn back(&self) -> Option<&T> {
         self.get(self.len().wrapping_sub(1))
     }
 
     /// Record `i`, counted from the first.
-    #[inline(always)] // as `front`
+    #[inline(always)] // like `front`
     pub fn get(&self, i: usize) -> Option<&T> {
         if i < self.len() {
             self.slots.get(self.slot(i))
@@ -88,7 +88,7 @@ impl<T: Copy> Ring<T> {
     }
 
     /// Mutable reference to record `i`.
-    #[inline(always)] // as `front`
+    #[inline(always)] // like `front`
     pub fn get_mut(&mut self, i: usize) -> Option<&mut T> {
         if i < self.len() {
             let slot = self.slot(i);
@@ -99,7 +99,7 @@ impl<T: Copy> Ring<T> {
     }
 
     /// Appends a record.
-    #[inline(always)] // of each segment
+    #[inline(always)] // called for each segment
     pub fn push_back(&mut self, record: T) {
         if self.len() == self.slots.len() {
             self.grow(record);
@@ -138,7 +138,7 @@ impl<T: Copy> Ring<T> {
     }
 
     /// Removes and returns the first record.
-    #[inline(always)] // of each segment
+    #[inline(always)] // called for each segment
     pub fn pop_front(&mut self) -> Option<T> {
         let front = *self.front()?;
         self.first = self.slot(1) as u32;
@@ -147,7 +147,7 @@ impl<T: Copy> Ring<T> {
     }
 
     /// Removes the first record without returning it.
-    #[inline(always)] // of each segment
+    #[inline(always)] // called for each segment
     pub fn drop_front(&mut self) {
         debug_assert!(!self.is_empty(), "there is none");
         self.first = self.slot(1) as u32;
@@ -231,14 +231,14 @@ impl<T: Copy> Ring<T> {
 impl<T: Copy> Index<usize> for Ring<T> {
     type Output = T;
 
-    #[inline(always)] // as `get`
+    #[inline(always)] // like `get`
     fn index(&self, i: usize) -> &T {
         self.get(i).expect("a record of the queue")
     }
 }
 
 impl<T: Copy> IndexMut<usize> for Ring<T> {
-    #[inline(always)] // as `get_mut`
+    #[inline(always)] // like `get_mut`
     fn index_mut(&mut self, i: usize) -> &mut T {
         self.get_mut(i).expect("a record of the queue")
     }

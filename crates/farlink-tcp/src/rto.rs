@@ -15,7 +15,7 @@ const MAX_DOUBLINGS: u32 = 32;
 
 /// RTT estimator: computes the RTO from RTT samples. All state is in whole nanoseconds.
 #[derive(Clone, Debug)]
-#[repr(C)] // in this order in memory: what each segment asks for is together
+#[repr(C)] // keeps the fields that each segment needs together in memory
 pub struct RttEstimator {
     /// Configuration, of which only [`Config::rto`] applies. All connections with the same
     /// configuration share it, so that it stays in the cache.
@@ -236,7 +236,7 @@ impl RttEstimator {
         self.base = self.rounded(base);
     }
 
-    /// The timer went off.
+    /// Handles an expiry of the timer: doubles the RTO if backoff is configured.
     pub fn back_off(&mut self) {
         if self.config.rto.backoff == Backoff::Exponential && self.doublings < MAX_DOUBLINGS {
             self.doublings += 1;

@@ -8,7 +8,7 @@ mod fast;
 mod order;
 mod split;
 
-pub(crate) use order::{News, TimeOrder};
+pub(crate) use order::{Delivery, TimeOrder};
 
 use crate::maybe::Maybe;
 use crate::rate::RateSampler;
@@ -39,7 +39,7 @@ const RETX: u8 = 4;
 const EVER_RETX: u8 = 8;
 
 impl Sent {
-    /// Position after the last.
+    /// Returns the position after the segment.
     #[inline]
     pub(crate) const fn end(&self) -> Offset {
         self.start + self.len as u64
@@ -75,7 +75,7 @@ pub(crate) struct Acked {
 
 /// Records of all segments in flight.
 #[derive(Debug, Default)]
-#[repr(C)] // in this order in memory: what each segment asks for is together
+#[repr(C)] // keeps the fields that each segment needs together in memory
 pub(crate) struct Scoreboard {
     una: Offset,
     max: Offset,
@@ -85,18 +85,18 @@ pub(crate) struct Scoreboard {
     /// Absolute index of the first record; pointers into the list are absolute.
     first: u64,
     /// Records before this one are known to be SACKed or lost.
-    judged: u64,
+    scanned_to: u64,
     /// Records before this one need no retransmission.
     next_retransmission: u64,
     segments: Ring<Sent>,
-    /// Delivery-rate samples, if the controller wants them.
+    /// Delivery-rate samples, if the controller uses them.
     pub(crate) rate: Option<Box<RateSampler>>,
     /// Transmissions in time order, for RACK.
     pub(crate) order: Option<Box<TimeOrder>>,
     /// Selectively acknowledged ranges, in order, disjoint, not adjacent.
     ranges: Ring<(Offset, Offset)>,
-    /// Send time of the first segment that was sent once and that the current ACK SACKs. The reader
-    /// resets the field before each ACK.
+    /// Send time of the first segment that was sent once and that the current ACK SACKs; reset
+    /// before each ACK.
     pub(crate) first_sacked: Maybe<Instant>,
     segments_sacked: u64,
     /// Total bytes presumed lost so far, except by time-outs.
@@ -146,7 +146,7 @@ impl Scoreboard {
     /// Leaves losses found by a timer out of the next rate sample.
     pub(crate) fn losses_without_ack(&mut self) {
         if let Some(rate) = &mut self.rate {
-            rate.forget_losses();
+            rate.discard_losses();
         }
     }
 
@@ -181,10 +181,10 @@ impl Scoreboard {
     }
 
     /// Records new data sent at `now`.
-    #[inline(always)] // of each segment that leaves
+    #[inline(always)] // called for each segment sent
     pub(crate) fn sent(&mut self, len: u32, now: Instant) {
         if let Some(rate) = &mut self.rate {
-            rate.sent(self.segments.is_empty(), now);
+            rate.on_sent(self.segments.is_empty(), now);
         }
         let index = self.first + self.segments.len() as u64;
         self.segments.push_back(Sent {
@@ -200,7 +200,7 @@ impl Scoreboard {
     }
 
     /// Acknowledges everything before `to`.
-    #[inline(always)] // of each ACK
+    #[inline(always)] // called for each ACK
     pub(crate) fn acknowledge(&mut self, to: Offset) -> Acked {
         let undisturbed = self.lost == 0
             && self.retransmitted == 0
@@ -221,7 +221,7 @@ impl Scoreboard {
             len: to - self.una,
             ..Acked::default()
         };
-        let mut honest = true;
+        let mut unambiguous = true;
         while let Some(s) = self.segments.front().copied() {
             if s.start >= to {
                 break;
@@ -237,7 +237,7 @@ impl Scoreboard {
                     self.retransmitted -= covered;
                 }
             }
-            honest &= !s.is(SACKED | EVER_RETX);
+            unambiguous &= !s.is(SACKED | EVER_RETX);
             if let Some(order) = &mut self.order
                 && s.end() <= to
                 && !s.is(SACKED)
@@ -246,10 +246,10 @@ impl Scoreboard {
             }
             if let Some(rate) = &mut self.rate {
                 if s.end() > to {
-                    rate.delivered_part(covered);
+                    rate.on_partial_delivery(covered);
                 } else {
-                    rate.delivered(0, (covered, s.end()), s.at, !s.is(EVER_RETX));
-                    rate.released();
+                    rate.on_delivered(0, (covered, s.end()), s.at, !s.is(EVER_RETX));
+                    rate.pop_front();
                 }
             }
             if s.end() > to {
@@ -264,7 +264,7 @@ impl Scoreboard {
             self.segments.pop_front();
             self.first += 1;
         }
-        if honest {
+        if unambiguous {
             out.sample_from = out.latest;
         }
         self.una = to;
@@ -276,7 +276,7 @@ impl Scoreboard {
                 break;
             }
         }
-        self.judged = self.judged.max(self.first);
+        self.scanned_to = self.scanned_to.max(self.first);
         self.next_retransmission = self.next_retransmission.max(self.first);
         out
     }
@@ -327,7 +327,7 @@ impl Scoreboard {
     fn touching(&self, left: Offset, right: Offset) -> Option<(usize, usize)> {
         let count = self.ranges.len();
         let Some(last) = self.ranges.back().filter(|last| left <= last.1) else {
-            return Some((count, count)); // most of what is new is behind all others
+            return Some((count, count)); // most new blocks lie above all ranges
         };
         if last.0 <= left {
             return (right > last.1).then_some((count - 1, count));
@@ -379,7 +379,7 @@ impl Scoreboard {
                     self.retransmitted -= len;
                 }
                 if let Some(rate) = &mut self.rate {
-                    rate.delivered(i, (len, s.end()), s.at, !s.is(EVER_RETX));
+                    rate.on_delivered(i, (len, s.end()), s.at, !s.is(EVER_RETX));
                 }
                 if let Some(order) = &mut self.order {
                     order.delivered(s.at, s.end(), s.is(EVER_RETX), false);
@@ -413,7 +413,10 @@ impl Scoreboard {
         let Some(boundary) = boundary else {
             return false;
         };
-        while let Some(s) = self.segments.get_mut((self.judged - self.first) as usize) {
+        while let Some(s) = self
+            .segments
+            .get_mut((self.scanned_to - self.first) as usize)
+        {
             if s.end() > boundary {
                 break;
             }
@@ -422,10 +425,10 @@ impl Scoreboard {
                 self.lost += u64::from(s.len);
                 self.losses += u64::from(s.len);
                 if let Some(rate) = &mut self.rate {
-                    rate.lost(u64::from(s.len));
+                    rate.on_lost(u64::from(s.len));
                 }
             }
-            self.judged += 1;
+            self.scanned_to += 1;
         }
         self.una < boundary
     }
@@ -433,12 +436,12 @@ impl Scoreboard {
     /// Marks everything that is not SACKed as lost and not retransmitted, after a time-out or
     /// Tahoe's fast retransmit.
     pub(crate) fn lose_all(&mut self) {
-        self.forget_reneged();
+        self.clear_reneged();
         for s in &mut self.segments {
             if !s.is(SACKED) {
-                let news = !s.is(LOST) || s.is(RETX);
-                if let Some(rate) = self.rate.as_mut().filter(|_| news) {
-                    rate.lost(u64::from(s.len));
+                let newly_lost = !s.is(LOST) || s.is(RETX);
+                if let Some(rate) = self.rate.as_mut().filter(|_| newly_lost) {
+                    rate.on_lost(u64::from(s.len));
                 }
                 s.state = (s.state & EVER_RETX) | LOST;
             }
@@ -446,15 +449,15 @@ impl Scoreboard {
         self.lost = self.max - self.una - self.sacked;
         self.retransmitted = 0;
         self.next_retransmission = self.first;
-        self.judged = self.first + self.segments.len() as u64;
+        self.scanned_to = self.first + self.segments.len() as u64;
         if let Some(rate) = &mut self.rate {
-            rate.forget_losses();
+            rate.discard_losses();
         }
     }
 
-    /// Forgets all SACKs if the first segment is SACKed but not acknowledged, because the peer has
-    /// then reneged (RFC 2018, 8).
-    fn forget_reneged(&mut self) {
+    /// Clears all SACK marks if the first segment is SACKed but not acknowledged, because the peer
+    /// has then reneged (RFC 2018, 8).
+    fn clear_reneged(&mut self) {
         if self.segments.front().is_some_and(|s| s.is(SACKED)) {
             self.ranges.clear();
             self.sacked = 0;
@@ -467,13 +470,13 @@ impl Scoreboard {
     }
 
     /// Undoes all loss marks: segments that are not SACKed are in flight, as if sent once.
-    pub(crate) fn lose_none(&mut self) {
+    pub(crate) fn clear_losses(&mut self) {
         for s in &mut self.segments {
             s.state &= EVER_RETX | SACKED;
         }
         self.lost = 0;
         self.retransmitted = 0;
-        self.judged = self.first;
+        self.scanned_to = self.first;
         self.next_retransmission = self.first;
         self.order_anew();
     }
@@ -490,7 +493,7 @@ impl Scoreboard {
                 self.lost += len;
                 self.losses += len;
                 if let Some(rate) = &mut self.rate {
-                    rate.lost(len);
+                    rate.on_lost(len);
                 }
             }
             if s.is(RETX) {
@@ -498,7 +501,7 @@ impl Scoreboard {
             }
             s.state = (s.state & EVER_RETX) | LOST;
             self.next_retransmission = self.first;
-            self.judged = self.judged.max(self.first + 1);
+            self.scanned_to = self.scanned_to.max(self.first + 1);
         }
     }
 
@@ -530,13 +533,13 @@ impl Scoreboard {
                     self.lost += len;
                     self.losses += len;
                     if let Some(rate) = &mut self.rate {
-                        rate.lost(len);
+                        rate.on_lost(len);
                     }
                 }
                 s.state = (s.state & EVER_RETX) | LOST;
                 let at = self.first + i as u64;
                 self.next_retransmission = self.next_retransmission.min(at);
-                self.judged = self.judged.max(at + 1);
+                self.scanned_to = self.scanned_to.max(at + 1);
             }
             i += 1;
         }
@@ -569,14 +572,14 @@ impl Scoreboard {
     /// Returns whether [`Self::next_lost`] may find something.
     #[inline]
     pub(crate) fn may_have_lost(&self) -> bool {
-        self.next_retransmission < self.judged
+        self.next_retransmission < self.scanned_to
     }
 
     /// Returns index and record of the first lost segment that was not retransmitted: rule (1) of
     /// `NextSeg`.
     #[inline]
     pub(crate) fn next_lost(&mut self) -> Option<(usize, Sent)> {
-        while self.next_retransmission < self.judged {
+        while self.next_retransmission < self.scanned_to {
             let i = (self.next_retransmission - self.first) as usize;
             let s = *self.segments.get(i)?;
             if s.is(LOST) && !s.is(SACKED | RETX) {
@@ -630,7 +633,7 @@ impl Scoreboard {
             order.sent(now, end, self.first + i as u64);
         }
         if let Some(rate) = &mut self.rate {
-            rate.sent_again(i);
+            rate.on_retransmit(i);
         }
     }
 

@@ -274,7 +274,7 @@ impl Options {
     }
 
     /// Sets timestamps, or none, and clears all other options.
-    #[inline(always)] // of each segment
+    #[inline(always)] // called for each segment
     pub fn set_plain(&mut self, timestamps: Option<Timestamps>) {
         (self.timestamps, self.has_rare) = (timestamps, false);
     }
@@ -365,7 +365,7 @@ enum Content {
 }
 
 impl Body {
-    /// Nothing.
+    /// Empty body.
     pub const EMPTY: Self = Self::of_len(0);
 
     /// Returns a body of `len` bytes without contents.
@@ -380,7 +380,7 @@ impl Body {
     }
 
     /// Replaces the body with `len` bytes without contents, as nearly all bodies are.
-    #[inline(always)] // of each segment: it writes a word, where another body would be copied
+    #[inline(always)] // called for each segment; writes one word instead of copying a body
     pub fn set_len(&mut self, len: u32) {
         match &mut self.0 {
             Content::Length(before) => *before = len,

@@ -45,13 +45,13 @@ type Choice = (Chunk, Option<usize>);
 
 /// Send state of a connection (RFC 9293, 3.3.1: SND.*).
 #[derive(Debug)]
-#[repr(C)] // in this order in memory: what each segment asks for is together, and first of it
-// what it asks for at the end that only receives
+#[repr(C)] // keeps the fields that each segment needs together in memory;
+// the fields that a receiving end needs come first
 pub(crate) struct Sender {
     pub(crate) frto: Frto,
     pub(crate) isn: Seq,
     /// Segments retransmitted since the last acknowledgment or time-out.
-    sent_again: u32,
+    retransmitted_in_row: u32,
     /// Window probes since the window closed, and those since the last ACK.
     probes_in_row: u32,
     probes_unanswered: u32,
@@ -62,12 +62,12 @@ pub(crate) struct Sender {
     pub(crate) buffer: SendBuffer,
     /// Reason why sending last stopped.
     blocked_on: BlockedOn,
-    /// The persist timer expired: a window probe must be sent.
+    /// Set if the persist timer expired, so that a window probe must be sent.
     probe: bool,
     /// Set if the last write of the application did not fit into the buffer.
     cut_short: bool,
-    /// The peer's SYN had our Fast Open cookie, so that data is sent before the handshake ends (RFC
-    /// 7413, 4.2.2).
+    /// Set if the peer's SYN had our Fast Open cookie, so that data is sent before the handshake
+    /// ends (RFC 7413, 4.2.2).
     pub(crate) early: bool,
     nagle: Nagle,
     pub(crate) recovery: LossRecovery,
@@ -90,7 +90,7 @@ impl Sender {
         Self {
             frto: Frto::Off,
             isn,
-            sent_again: 0,
+            retransmitted_in_row: 0,
             probes_in_row: 0,
             probes_unanswered: 0,
             dummies: (flight.extras.dummies.is_some()).then(|| Box::new(Dummies::new())),
@@ -183,7 +183,7 @@ impl Sender {
     }
 
     /// Updates the peer's window for a controller that does not read it.
-    #[inline(always)] // of each segment
+    #[inline(always)] // called for each segment
     pub(crate) fn set_window(&mut self, now: Instant, seq: Offset, ack: Offset, wnd: u64) {
         let flight = &mut self.flight;
         if flight.peer.update(seq, ack, flight.board.una(), wnd) {
@@ -192,7 +192,7 @@ impl Sender {
     }
 
     /// Ends window probing once the window is open again.
-    #[inline(always)] // of each segment
+    #[inline(always)] // called for each segment
     fn check_persist(&mut self, now: Instant) {
         let probing = self.probes_in_row > 0 || self.flight.timers.runs(Timer::Persist);
         if self.flight.peer.size > 0 && probing {
@@ -216,7 +216,7 @@ impl Sender {
     /// Acknowledges all data before `to`. `echoed` is the send time of the segment whose timestamp
     /// the ACK echoes. Returns the bytes in flight before the ACK, the acknowledged data, and the
     /// RTT sample.
-    #[inline(always)] // of each ACK
+    #[inline(always)] // called for each ACK
     pub(crate) fn acknowledge(
         &mut self,
         now: Instant,
@@ -234,11 +234,13 @@ impl Sender {
     /// Returns whether no feature must see every ACK.
     #[inline]
     pub(crate) fn plain(&self) -> bool {
-        self.flight.board.rate.is_none() && !self.recovery.compares() && self.frto == Frto::Off
+        self.flight.board.rate.is_none()
+            && !self.recovery.processes_every_ack()
+            && self.frto == Frto::Off
     }
 
     /// Returns the next chunk to send; `None` if only an acknowledgment may be sent.
-    #[inline(never)] // of a stream it is not asked
+    #[inline(never)] // not called for a stream of full segments
     pub(crate) fn next(&mut self, now: Instant) -> Option<Chunk> {
         if self.only_receives(now) {
             self.flight.loss.force = false;
@@ -266,9 +268,12 @@ impl Sender {
             let space = u64::from(chunk.len + u32::from(chunk.syn) + u32::from(chunk.fin));
             let detection = self.flight.config().undo;
             let range = (chunk.start, chunk.start + space);
-            self.flight.loss.spurious.sent_again(now, range, detection);
-            self.sent_again = self.sent_again.saturating_add(1);
-            self.flight.distrust_timed(); // nothing sent before this can be told apart
+            self.flight
+                .loss
+                .spurious
+                .on_retransmit(now, range, detection);
+            self.retransmitted_in_row = self.retransmitted_in_row.saturating_add(1);
+            self.flight.distrust_timed(); // no ACK can tell this transmission from the earlier ones
             if i == 0 && self.recovery.retransmits_again(&self.flight) && self.flight.timer_runs() {
                 self.flight.restart_timer_for_loss(now);
             }
@@ -276,7 +281,7 @@ impl Sender {
             let space = chunk.len + u32::from(chunk.syn) + u32::from(chunk.fin);
             if let Some(rate) = &self.flight.board.rate
                 && self.flight.board.is_empty()
-                && rate.is_limited()
+                && rate.is_app_limited()
             {
                 let cx = context!(self.flight, now, 0);
                 if let Some(model) = self.flight.extras.rate.of_mut(&mut *self.flight.cc) {
@@ -299,7 +304,7 @@ impl Sender {
             }
             self.flight.time(self.flight.board.max(), now);
         }
-        self.recovery.data(u64::from(chunk.len));
+        self.recovery.on_bytes_sent(u64::from(chunk.len));
         if chunk.len > 0
             && let Some(dummies) = &mut self.dummies
         {
@@ -350,7 +355,7 @@ impl Sender {
     }
 
     /// Data of a piece.
-    #[inline(always)] // of each segment of data, and nearly always a length
+    #[inline(always)] // called for each data segment, nearly always with a length
     pub(crate) fn body(&self, chunk: &Chunk) -> Body {
         if chunk.len == 0 {
             Body::EMPTY
@@ -372,7 +377,7 @@ impl Sender {
     }
 
     /// Writes the body of a chunk into an existing body.
-    #[inline(always)] // of each segment of data
+    #[inline(always)] // called for each data segment
     pub(crate) fn body_into(&self, chunk: &Chunk, out: &mut Body) {
         if self.buffer.holds_bytes() {
             *out = self.body(chunk);
@@ -384,6 +389,6 @@ impl Sender {
     /// Notes an acknowledgment, which proves that the peer is alive.
     pub(crate) fn peer_alive(&mut self) {
         self.probes_unanswered = 0;
-        self.sent_again = 0;
+        self.retransmitted_in_row = 0;
     }
 }

@@ -144,7 +144,7 @@ impl Timers {
 
     /// Returns the earliest deadline if it is before `limit`. After most segments it is not, which
     /// `none_before` shows without a search.
-    #[inline(always)] // after each segment
+    #[inline(always)] // called after each segment
     pub(crate) fn next_before(&mut self, limit: Instant) -> Option<Instant> {
         if self.none_before >= limit {
             return None;

@@ -157,7 +157,7 @@ pub static VARIANTS: &[Variant] = &[
             restart_on_retransmit: true,
             receiver: no_sack(),
             lifetime: LifetimeConfig {
-                max_retransmits: 10_000, // without backoff they come fast
+                max_retransmits: 10_000, // without backoff time-outs follow each other fast
                 ..LifetimeConfig::default()
             },
             nagle: Nagle::Rfc896,

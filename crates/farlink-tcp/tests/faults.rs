@@ -152,7 +152,7 @@ fn fate() -> impl Strategy<Value = Fate> {
 }
 
 /// Checks that everything arrives after any faults of the first segments, if the path is clean
-/// after them. Failing lists of faults shrink to those that matter.
+/// after them. proptest shrinks a failing list of faults.
 fn recovers(cases: u32, rng_seed: RngSeed) {
     let config = ProptestConfig {
         cases,
@@ -168,14 +168,15 @@ fn recovers(cases: u32, rng_seed: RngSeed) {
         Ok(())
     });
     if let Err(failed) = played {
-        panic!("{failed}"); // with the seed, the row and the faults that are left
+        panic!("{failed}"); // names the seed, the row and the shrunk list of faults
     }
 }
 
-/// Regression: the peer offers 1,460 bytes, Vegas has a window of 10,000 or, after a time-out,
-/// 3,000. `loss_cut = "reno"` sets ssthresh to that window after the cut: to 5,000 or 3,000.
+/// Regression: the peer offers 1,460 bytes, and Vegas has a window of 10,000 or, after a time-out,
+/// 3,000. With `loss_cut = "reno"` ssthresh is the window after the cut. The cut must start from the
+/// peer's window, so ssthresh is two segments and not 5,000 or 3,000 bytes.
 #[test]
-fn vegas_may_set_ssthresh_above_the_peers_window() {
+fn vegas_cuts_from_the_peers_window_if_that_is_smaller() {
     use Fate::{Corrupt, Drop, Fine};
     let row = VARIANTS.iter().position(|v| v.name == "vegas").unwrap();
     let after_time_out = [Fine, Fine, Fine, Drop, Corrupt, Fine, Fine, Drop];

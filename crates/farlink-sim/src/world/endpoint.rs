@@ -76,7 +76,7 @@ impl World {
 
     /// Lets the application and the endpoint of `end` react to the last event: reads, writes, sends
     /// segments and sets the timer.
-    #[inline(never)] // as `on_segment`
+    #[inline(never)] // like `on_segment`
     pub(crate) fn serve(&mut self, end: EndId) {
         let e = &mut self.ends[end];
         if e.live && e.reads() {

@@ -25,12 +25,12 @@ impl World {
     }
 
     /// Offers a packet at a node to a link.
-    #[inline(never)] // as `forward`
+    #[inline(never)] // like `forward`
     pub(crate) fn offer(&mut self, node: NodeId, link: LinkId, packet: PacketId) {
         self.offer_packet(node, link, packet, self.packets.label(packet));
     }
 
-    #[inline(always)] // as `route_packet`
+    #[inline(always)] // like `route_packet`
     fn offer_packet(&mut self, node: NodeId, link: LinkId, packet: PacketId, label: Label) {
         if self.probes.is_some() {
             self.offer_watched(node, link, packet);
@@ -47,7 +47,7 @@ impl World {
 
     /// Handles the link's reply to an offered packet. `before` is `outcomes.len()` before the
     /// offer.
-    #[inline(always)] // as `route_packet`
+    #[inline(always)] // like `route_packet`
     pub(super) fn offered(
         &mut self,
         node: NodeId,

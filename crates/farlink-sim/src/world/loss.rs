@@ -124,7 +124,7 @@ impl World {
         at: Instant,
     ) -> bool {
         let packet = &self.packets[number];
-        let oracle = |&end: &EndId| self.ends[end].conn.wants_loss_notices();
+        let oracle = |&end: &EndId| self.ends[end].conn.uses_loss_notices();
         let Some(segment) = packet.tcp() else {
             return false;
         };

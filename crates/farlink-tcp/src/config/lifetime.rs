@@ -8,8 +8,8 @@ pub struct LifetimeConfig {
     /// Number of consecutive time-outs of one segment after which the connection is aborted (R2 of
     /// RFC 9293, 3.8.3).
     pub max_retransmits: u32,
-    /// Number of consecutive time-outs of a SYN after which the connection is aborted. 7 take 183 s
-    /// with RFC 6298; RFC 9293, 3.8.3, MUST-23, requires 180 s.
+    /// Number of consecutive time-outs of a SYN after which the connection is aborted. With the
+    /// RTOs of RFC 6298, 7 time-outs take 183 s; RFC 9293, 3.8.3, MUST-23, requires 180 s.
     pub max_syn_retransmits: u32,
     /// Maximum segment lifetime; TIME-WAIT lasts twice as long (RFC 9293, 3.4.2).
     pub msl: Interval,
@@ -41,7 +41,7 @@ impl Default for LifetimeConfig {
 pub struct KeepAlive {
     /// Idle time before the first probe; the RFC requires 2 h as the default.
     pub idle: Interval,
-    /// Silence before another one.
+    /// Time between two probes.
     pub interval: Interval,
     /// Number of consecutive unanswered probes after which the connection is aborted.
     pub probes: u32,

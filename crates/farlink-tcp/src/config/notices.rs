@@ -7,8 +7,8 @@ use super::recovery::{Eln, PartialAck};
 pub struct NoticeConfig {
     /// Explicit loss notification, from the receiver to the sender.
     pub eln: Eln,
-    /// Explicit bad state notification: a notice of a base station restarts the retransmission
-    /// timer (west1997, 3).
+    /// Explicit bad state notification: a base station's notice of a bad radio link restarts the
+    /// retransmission timer (west1997, 3).
     pub ebsn: bool,
     /// Effect of a partial acknowledgment on the retransmission timer; `None` does not support
     /// partial acknowledgments.

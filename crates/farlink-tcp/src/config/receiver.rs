@@ -2,7 +2,7 @@
 
 use crate::time::Interval;
 
-/// The receiving side.
+/// Settings of the receiving side of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceiverConfig {
     /// Receive buffer in bytes, which is the largest window offered.
@@ -26,11 +26,11 @@ pub struct ReceiverConfig {
     pub snack: SnackForm,
     /// Rule for delayed ACKs.
     pub delayed_ack: DelayedAck,
-    /// Delays the ACK of a segment that fills all or part of a hole as for in-order data, against
-    /// RFC 5681, 4.2.
+    /// Delays the ACK of a segment that fills all or part of a hole like the ACK of in-order data.
+    /// RFC 5681, 4.2, requires an immediate ACK.
     pub delay_gap_fill: bool,
-    /// Delays the ACK of a segment above a hole, or of a duplicate, as for in-order data, against
-    /// RFC 5681, 4.2.
+    /// Delays the ACK of a segment above a hole, or of a duplicate, like the ACK of in-order data.
+    /// RFC 5681, 4.2, requires an immediate ACK.
     pub delay_dup_acks: bool,
     /// Reply to dummy segments.
     pub dummies: DummyReply,
@@ -71,7 +71,7 @@ pub enum SnackForm {
 pub enum DummyReply {
     /// ACK with the mark and the class of the dummy.
     Echo,
-    /// Nothing.
+    /// No reply.
     Ignore,
     /// ACK as for duplicate data, from a receiver that does not support dummies.
     Plain,
@@ -123,7 +123,7 @@ impl Default for DelayedAck {
 }
 
 impl DelayedAck {
-    /// Every segment at once.
+    /// Acknowledges every segment at once.
     pub const OFF: Self = Self {
         max_delay: Interval::ZERO,
         every: 1,

@@ -2,7 +2,7 @@
 
 use crate::time::Interval;
 
-/// The recovery axis.
+/// Loss recovery, one of the four axes of a TCP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Recovery {
     /// RFC 793: time-outs only; a time-out retransmits everything from SND.UNA.
@@ -47,8 +47,8 @@ pub enum Recovery {
     Sack {
         /// Rescue retransmission, rule (4) of NextSeg.
         rescue: bool,
-        /// Bound of Proportional Rate Reduction. `None` sets the window to ssthresh at once.
-        /// Without effect if losses are attributed to corruption, which reduces no window.
+        /// Bound of Proportional Rate Reduction. `None` sets the window to ssthresh at once. Has no
+        /// effect with [`AssumeLoss::Corruption`], because a loss then reduces no window.
         prr: Option<PrrBound>,
         /// Loss detection by time (RFC 8985) instead of by counting duplicate ACKs.
         rack: Option<RackConfig>,
@@ -150,9 +150,9 @@ pub enum RackRtt {
 /// Probe time-out (PTO) of tail loss probes (RFC 8985, 7.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TlpConfig {
-    /// PTO in units of SRTT: 2.
+    /// PTO in units of SRTT; 2 in the RFC.
     pub srtts: u32,
-    /// PTO before the first RTT sample: 1 s.
+    /// PTO before the first RTT sample; 1 s in the RFC.
     pub initial: Interval,
     /// `TLP.max_ack_delay`, added to the PTO while one segment is in flight. The RFC gives no
     /// value; Linux uses 200 ms.
@@ -186,7 +186,7 @@ pub struct Undo {
 }
 
 impl Undo {
-    /// Not at all.
+    /// No detection.
     pub const OFF: Self = Self {
         dsack: false,
         eifel: false,
@@ -208,7 +208,7 @@ impl Undo {
         ..Self::OFF
     };
 
-    /// Both.
+    /// Combines the methods of both values.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self {
@@ -238,7 +238,7 @@ pub enum AssumeLoss {
 /// Explicit loss notification (west1997, 2.3.3 and 7.0).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Eln {
-    /// None.
+    /// No notification.
     Off,
     /// The network notifies the receiver of each loss and its cause
     /// ([`crate::Connection::on_loss_notice`]), and the receiver marks its ACKs.

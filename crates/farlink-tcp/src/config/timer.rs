@@ -3,7 +3,7 @@
 use crate::ratio::Ratio;
 use crate::time::Interval;
 
-/// The timer axis.
+/// Retransmission timer, one of the four axes of a TCP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RtoConfig {
     /// Computation of the RTO from RTT samples.
@@ -105,7 +105,7 @@ pub enum RtoAlgorithm {
 pub enum Backoff {
     /// The RTO doubles, up to the maximum (RFC 6298, 5.5).
     Exponential,
-    /// Stays as it is.
+    /// The RTO does not change.
     None,
 }
 

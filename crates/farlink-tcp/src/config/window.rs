@@ -90,10 +90,10 @@ impl Default for Pacing {
     }
 }
 
-/// Upper bound of cwnd, without recovery's inflation.
+/// Upper bound of cwnd; the inflation of fast recovery does not count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CwndLimit {
-    /// Nothing (RFC 5681).
+    /// No bound (RFC 5681).
     None,
     /// Largest window that the peer ever offered; a larger cwnd could not be used.
     ReceiveWindow,

@@ -22,7 +22,7 @@ pub struct Adalr {
     counting: AckCounting,
     cwnd: u64,
     ssthresh: u64,
-    /// Set while ssthresh follows the peer's window, which ends at the first loss.
+    /// Set while ssthresh follows the peer's window, until the first loss.
     follow: bool,
     /// Scaling component, equation (1).
     rho: f64,
@@ -99,7 +99,7 @@ const fn number(name: &'static str, doc: &'static str, default: f64) -> Paramete
 }
 
 impl Adalr {
-    /// "adalr".
+    /// Description of TCP-ADaLR for the table of algorithms.
     pub const ALGORITHM: Algorithm = Algorithm {
         name: "adalr",
         summary: "TCP-ADaLR: growth scaled by the round-trip time, a stretched receive window \
@@ -372,7 +372,7 @@ impl Adalr {
         self.cwnd += (step as u64).max(1);
     }
 
-    /// Algorithm 2.
+    /// Returns the window that Algorithm 2 sets at a partial ACK: window - acked + 2 MSS.
     fn deflated(window: u64, acked: u64, mss: u64) -> u64 {
         window.saturating_sub(acked) + 2 * mss
     }

@@ -22,16 +22,16 @@ pub struct Algorithm {
     pub inputs: &'static [Input],
     /// Function from parameters to the owner of cwnd during recovery.
     pub recovery_window: fn(&Control) -> RecoveryWindow,
-    /// Abilities beside its window.
+    /// Optional abilities of the algorithm.
     pub extras: Extras,
-    /// Builds it.
+    /// Constructor of a controller.
     pub build: fn(&Control, Start) -> Box<dyn CongestionControl>,
 }
 
 /// A part of [`crate::config::Config`] that an algorithm may use or ignore.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Input {
-    /// Set by every algorithm that has a congestion window.
+    /// Congestion window; listed by every algorithm that has one.
     Window,
     /// [`WindowConfig::initial`](crate::config::WindowConfig::initial).
     InitialWindow,
@@ -77,8 +77,8 @@ impl Input {
 /// Owner of cwnd during loss recovery.
 ///
 /// PRR ([`Recovery::Sack`](crate::config::Recovery::Sack)) brings cwnd down to the ssthresh that a
-/// loss set. For a controller whose ssthresh has another meaning, PRR would hold cwnd at what each
-/// ACK delivers, and cwnd would never recover. Only the algorithm decides; no profile or key
+/// loss set. If a controller's ssthresh has another meaning, PRR would limit cwnd to the bytes that
+/// each ACK delivers, and cwnd would never recover. Only the algorithm decides; no profile or key
 /// changes the owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecoveryWindow {
@@ -153,7 +153,7 @@ impl Control {
         }
     }
 
-    /// Returns the control with one parameter changed. For rows of the table of variants.
+    /// Returns the control with one parameter changed, for rows of the table of variants.
     ///
     /// # Panics
     /// If there is no parameter `name` or the value is out of range. The rows are constants, and
@@ -179,12 +179,12 @@ impl Control {
         Ok(())
     }
 
-    /// The algorithm.
+    /// Returns the algorithm.
     pub fn algorithm(&self) -> &'static Algorithm {
         self.algorithm
     }
 
-    /// Parameters with their values.
+    /// Returns the parameters with their values.
     pub fn settings(&self) -> impl Iterator<Item = (&'static Parameter, Setting)> + '_ {
         self.algorithm
             .parameters
@@ -214,7 +214,7 @@ impl Control {
         }
     }
 
-    /// Value of a switch.
+    /// Returns the value of a switch parameter.
     pub fn flag(&self, name: &str) -> bool {
         match self.get(name) {
             Setting::Flag(on) => on,
@@ -222,7 +222,7 @@ impl Control {
         }
     }
 
-    /// Value of a time.
+    /// Returns the value of a time parameter.
     pub fn time(&self, name: &str) -> Interval {
         match self.get(name) {
             Setting::Time(t) => t,
@@ -230,7 +230,7 @@ impl Control {
         }
     }
 
-    /// Value of a choice.
+    /// Returns the value of a choice parameter.
     pub fn choice(&self, name: &str) -> &'static str {
         match self.get(name) {
             Setting::Choice(word) => word,

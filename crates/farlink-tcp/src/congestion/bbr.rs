@@ -50,7 +50,7 @@ enum Repair {
     Timeout(Offset),
 }
 
-/// Values of parameters.
+/// Parameters of [`Bbr::ALGORITHM`].
 #[derive(Debug)]
 struct Settings {
     startup_gain: f64,
@@ -108,7 +108,7 @@ pub struct Bbr {
 }
 
 impl Bbr {
-    /// "bbr".
+    /// Description of BBR for the table of algorithms.
     pub const ALGORITHM: Algorithm = Algorithm {
         name: "bbr",
         summary: "rate and window from a model of the path (BBR version 1)",
@@ -471,7 +471,7 @@ impl Bbr {
             self.state = State::Drain;
             self.pacing_gain = 1.0 / self.settings.startup_gain;
             self.cwnd_gain = self.settings.startup_gain;
-            self.ssthresh = self.inflight(1.0, cx.mss); // as Linux shows it
+            self.ssthresh = self.inflight(1.0, cx.mss); // informational, as in Linux
         }
         if self.state == State::Drain && sample.flight <= self.inflight(1.0, cx.mss) {
             self.enter_probe_bw(cx);
@@ -536,7 +536,7 @@ impl Bbr {
         if matches!(self.repair, Repair::Timeout(point) if cx.snd_una >= point) {
             self.repair = Repair::None;
         }
-        // A recovery that begins with the ACK that ends another one continues it.
+        // If one ACK ends a recovery and begins the next, both count as one recovery.
         let before = std::mem::replace(&mut self.prior_repair, self.repair);
         if self.repair == Repair::Recovery && before != Repair::Recovery {
             self.conserve = true;
@@ -594,7 +594,7 @@ impl CongestionControl for Bbr {
         self.state == State::Startup
     }
 
-    /// Everything is in [`Self::on_rate_sample`].
+    /// Does nothing, because [`Self::on_rate_sample`] processes the same ACK.
     fn on_ack(&mut self, _cx: &Context<'_>, _ack: &Ack) {}
 
     fn on_loss(&mut self, _cx: &Context<'_>, _loss: &Loss) {
@@ -617,7 +617,7 @@ impl CongestionControl for Bbr {
         self.prior_repair = self.repair;
         self.timed_out = true;
         // As in Linux a time-out resets the growth reference of the full-pipe detection.
-        self.full_pipe.forget_growth();
+        self.full_pipe.reset_growth();
         self.collapse(cx.mss);
     }
 

@@ -19,7 +19,7 @@ pub enum ByteCounting {
 /// State of the growth by ACKs (RFC 5681) or by bytes (RFC 3465).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckCounting {
-    how: ByteCounting,
+    rule: ByteCounting,
     /// Set in the slow start after a time-out, where L is one segment, because an ACK may cover
     /// data that arrived long ago (RFC 3465, 2.3).
     restarted: bool,
@@ -29,9 +29,9 @@ pub(super) struct AckCounting {
 }
 
 impl AckCounting {
-    pub(super) fn new(how: ByteCounting) -> Self {
+    pub(super) fn new(rule: ByteCounting) -> Self {
         Self {
-            how,
+            rule,
             restarted: false,
             counted: 0,
         }
@@ -39,7 +39,7 @@ impl AckCounting {
 
     /// Returns the bytes that an ACK of `bytes` counts, in any phase.
     pub(super) fn limited(&self, bytes: u64, mss: u64) -> u64 {
-        match self.how {
+        match self.rule {
             ByteCounting::Off | ByteCounting::Acks => bytes.min(mss),
             ByteCounting::Limit(_) if self.restarted => bytes.min(mss),
             ByteCounting::Limit(segments) => bytes.min(u64::from(segments) * mss),
@@ -51,7 +51,7 @@ impl AckCounting {
     /// at ssthresh, because one ACK could otherwise exceed ssthresh by far.
     pub(super) fn slow_start(&self, cwnd: u64, ssthresh: u64, bytes: u64, mss: u64) -> u64 {
         let step = self.limited(bytes, mss);
-        if self.how == ByteCounting::Unlimited {
+        if self.rule == ByteCounting::Unlimited {
             step.min(ssthresh.saturating_sub(cwnd))
         } else {
             step
@@ -63,10 +63,10 @@ impl AckCounting {
     /// bytes and at least one, or with fractions kept.
     pub(super) fn avoidance(&mut self, cwnd: u64, bytes: u64, mss: u64) -> u64 {
         self.on_avoidance();
-        if self.how == ByteCounting::Off {
+        if self.rule == ByteCounting::Off {
             return (mss * mss / cwnd).max(1);
         }
-        if self.how == ByteCounting::Acks {
+        if self.rule == ByteCounting::Acks {
             if self.counted >= cwnd {
                 self.counted %= cwnd; // the window was reduced below the remainder
             }
@@ -86,13 +86,13 @@ impl AckCounting {
     /// of congestion avoidance.
     pub(super) fn share(&mut self, bytes: u64, mss: u64) -> u64 {
         self.on_avoidance();
-        match self.how {
+        match self.rule {
             ByteCounting::Off | ByteCounting::Acks => mss,
             ByteCounting::Limit(_) | ByteCounting::Unlimited => bytes,
         }
     }
 
-    /// Congestion avoidance goes on.
+    /// Handles an ACK in congestion avoidance, which ends the limit of L after a time-out.
     pub(super) fn on_avoidance(&mut self) {
         self.restarted = false;
     }
@@ -110,7 +110,7 @@ impl AckCounting {
 
     /// Returns L in bytes, or `None` where none is configured and the algorithm's own L applies.
     pub(super) fn limit(&self, mss: u64) -> Option<u64> {
-        match self.how {
+        match self.rule {
             ByteCounting::Off | ByteCounting::Acks => None,
             ByteCounting::Limit(segments) => Some(u64::from(segments) * mss),
             ByteCounting::Unlimited => Some(u64::MAX),
@@ -124,8 +124,8 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    fn step(how: ByteCounting, bytes: u64) -> u64 {
-        AckCounting::new(how).slow_start(10 * MSS, 15 * MSS, bytes, MSS)
+    fn step(rule: ByteCounting, bytes: u64) -> u64 {
+        AckCounting::new(rule).slow_start(10 * MSS, 15 * MSS, bytes, MSS)
     }
 
     #[test]
@@ -174,8 +174,8 @@ mod tests {
             (3000, 3000),
             (10_000, 10_000),
         ] {
-            let growth = |how| -> u64 {
-                let mut counting = AckCounting::new(how);
+            let growth = |rule| -> u64 {
+                let mut counting = AckCounting::new(rule);
                 (0..n)
                     .map(|_| counting.avoidance(n * 1460, 1460, 1460))
                     .sum()
@@ -217,7 +217,7 @@ mod tests {
     /// L is in units of the connection's MSS; without byte counting the algorithm's own L applies.
     #[test]
     fn limit_is_l_times_the_mss() {
-        let limit = |how| AckCounting::new(how).limit(MSS);
+        let limit = |rule| AckCounting::new(rule).limit(MSS);
         assert_eq!(limit(ByteCounting::Off), None);
         assert_eq!(limit(ByteCounting::Acks), None);
         assert_eq!(limit(ByteCounting::Limit(3)), Some(3 * MSS));
@@ -239,13 +239,17 @@ mod tests {
     /// With byte counting an ACK counts its bytes, otherwise one segment.
     #[test]
     fn an_ack_counts_a_segment_or_its_bytes() {
-        for (how, share) in [
+        for (rule, share) in [
             (ByteCounting::Off, MSS),
             (ByteCounting::Acks, MSS),
             (ByteCounting::Limit(2), 3 * MSS),
             (ByteCounting::Unlimited, 3 * MSS),
         ] {
-            assert_eq!(AckCounting::new(how).share(3 * MSS, MSS), share, "{how:?}");
+            assert_eq!(
+                AckCounting::new(rule).share(3 * MSS, MSS),
+                share,
+                "{rule:?}"
+            );
         }
     }
 }

@@ -46,7 +46,7 @@ pub struct Cubic {
     /// Current congestion-avoidance stage.
     epoch: Option<Epoch>,
     hystart: Exit,
-    /// Segments are paced.
+    /// Set if segments are paced.
     paced: bool,
     /// State besides cwnd and ssthresh that the undo of a spurious reduction restores (4.9).
     before: Option<Before>,
@@ -101,7 +101,7 @@ struct Epoch {
 }
 
 impl Cubic {
-    /// "cubic".
+    /// Description of CUBIC for the table of algorithms.
     pub const ALGORITHM: Algorithm = Algorithm {
         name: "cubic",
         summary: "a cubic of the time since the last reduction (RFC 9438)",
@@ -224,7 +224,7 @@ impl Cubic {
         }
     }
 
-    /// Increases cwnd by the growth that HyStart++ returned, and ends slow start if told to.
+    /// Increases cwnd by the growth that HyStart++ returned, and ends slow start at `GrowAndExit`.
     fn grow_conservatively(&mut self, growth: Growth) {
         match growth {
             Growth::Grow(bytes) => self.cwnd = self.cwnd.saturating_add(bytes),
@@ -303,7 +303,7 @@ impl Cubic {
         }
     }
 
-    /// Begins a congestion-avoidance stage at the current window.
+    /// Returns a new congestion-avoidance stage that starts at `cwnd`.
     fn start_epoch(&self, cx: &Context<'_>, cwnd: f64) -> Epoch {
         let w_max = self.w_max.map_or(cwnd, |w_max| w_max.max(cwnd));
         Epoch {

@@ -19,7 +19,7 @@ pub trait DummySegments: Debug {
     /// Handles the transmission of the dummy that was due.
     fn on_sent(&mut self, cx: &Context<'_>);
 
-    /// The peer acknowledged one.
+    /// Handles the peer's ACK of a dummy.
     fn on_ack(&mut self, cx: &Context<'_>);
 
     /// Handles a peer that does not acknowledge dummies as such. The connection sends no further

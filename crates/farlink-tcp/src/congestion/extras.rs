@@ -21,7 +21,7 @@ pub struct Extras {
 }
 
 impl Extras {
-    /// Nothing beside its window.
+    /// No optional ability.
     pub const NONE: Self = Self {
         undo: Access::NONE,
         rate: Access::NONE,
@@ -77,7 +77,8 @@ pub trait Repair {
     /// Returns the time added to the RTO that a time-out starts.
     fn timeout_delay(&self) -> Interval;
 
-    /// Maximum number of segments that one ACK may retransmit after a time-out, at least 1.
+    /// Returns the maximum number of segments that one ACK may retransmit after a time-out, at
+    /// least 1.
     fn retransmit_limit(&self) -> u32;
 }
 
@@ -90,7 +91,7 @@ struct Ways<T: ?Sized + 'static> {
 }
 
 impl<T: ?Sized> Access<T> {
-    /// Absent ability.
+    /// The ability is absent.
     pub const NONE: Self = Self(None);
 
     pub(super) const fn new(

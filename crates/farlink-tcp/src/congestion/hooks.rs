@@ -10,23 +10,23 @@ pub(crate) const PACED_HEADERS: u32 = 40;
 
 /// RTT estimate that a controller reads.
 pub trait RoundTrip: Debug {
-    /// Smoothed round-trip time.
+    /// Returns the smoothed RTT.
     fn srtt(&self) -> Option<Interval>;
 
-    /// Last sample.
+    /// Returns the last RTT sample.
     fn latest(&self) -> Option<Interval>;
 
-    /// Least sample.
+    /// Returns the least RTT sample.
     fn min(&self) -> Option<Interval>;
 
-    /// Retransmission time-out in force.
+    /// Returns the retransmission time-out in force.
     fn rto(&self) -> Interval;
 }
 
 /// A congestion controller: hooks that every algorithm implements. Windows are in bytes. Abilities
 /// of only some algorithms are in their [`Extras`](super::Extras).
 pub trait CongestionControl: Any + Debug + Send {
-    /// Congestion window.
+    /// Returns the congestion window in bytes.
     fn cwnd(&self) -> u64;
 
     /// Returns the slow-start threshold; `u64::MAX` is unlimited.
@@ -67,8 +67,8 @@ pub trait CongestionControl: Any + Debug + Send {
     /// most `cwnd()`.
     fn on_recovered(&mut self, _cx: &Context<'_>, _window: u64) {}
 
-    /// Handles a retransmission time-out. `first` is false if the same segment timed out before,
-    /// and ssthresh stays (RFC 5681, 3.1).
+    /// Handles a retransmission time-out. `first` is false if the same segment timed out before;
+    /// ssthresh then stays (RFC 5681, 3.1).
     fn on_timeout(&mut self, cx: &Context<'_>, first: bool);
 
     /// Sets cwnd to `window` bytes; ssthresh stays.
@@ -100,7 +100,7 @@ pub trait CongestionControl: Any + Debug + Send {
 /// Context of a hook.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// Now.
+    /// Time of the event.
     pub now: Instant,
     /// Sender maximum segment size in bytes.
     pub mss: u64,

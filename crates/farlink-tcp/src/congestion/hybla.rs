@@ -59,7 +59,7 @@ enum Probe {
         acks: u32,
         bytes: u64,
     },
-    /// Taken, or absent.
+    /// The estimate is complete or not configured.
     Done,
 }
 
@@ -67,7 +67,7 @@ enum Probe {
 const PROBE_ACKS: u32 = 3;
 
 impl Hybla {
-    /// "hybla".
+    /// Description of Hybla for the table of algorithms.
     pub const ALGORITHM: Algorithm = Algorithm {
         name: "hybla",
         summary: "2^rho - 1 and rho^2/W per ACK, rho = RTT/RTT0 (Caini, Firrincieli 2004)",
@@ -284,8 +284,8 @@ impl CongestionControl for Hybla {
             self.rtt_min = Some(self.rtt_min.map_or(rtt, |least| least.min(rtt)));
         }
         (self.srtt, self.mss) = (cx.rtt.srtt(), cx.mss);
-        // rho is known here at the latest. (A retransmitted SYN gives no RTT sample, so
-        // `on_established` may not know rho.)
+        // At an ACK of data rho is known. `on_established` may not know rho, because a
+        // retransmitted SYN gives no RTT sample.
         self.scale_start(cx);
     }
 
@@ -317,7 +317,7 @@ impl CongestionControl for Hybla {
 
     fn on_loss(&mut self, cx: &Context<'_>, _loss: &Loss) {
         self.probe = Probe::Done;
-        self.scale_ssthresh = false; // the initial one is gone
+        self.scale_ssthresh = false; // ssthresh is no longer the initial one
         self.ssthresh = half_flight(cx);
         self.set_window(self.ssthresh);
     }
@@ -370,7 +370,7 @@ impl UndoReduction for Hybla {
         self.set_window(undone.window);
         self.ssthresh = undone.ssthresh;
         if std::mem::take(&mut self.probing) {
-            self.probe = Probe::Waiting; // with ACKs that come close together
+            self.probe = Probe::Waiting; // the estimate starts again with the next ACKs
         }
     }
 }

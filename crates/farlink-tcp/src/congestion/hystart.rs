@@ -21,8 +21,8 @@ const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: u64 = 4;
 /// `CSS_ROUNDS`.
 const CSS_ROUNDS: u32 = 5;
-/// L of a sender that does not pace: the most segments by which one ACK may grow the window.
-/// Replaced by L of RFC 3465 where byte counting sets one.
+/// Limit L of the growth per ACK in segments, for a sender that does not pace (RFC 9406, 4.3). L of
+/// RFC 3465 replaces this value where byte counting sets one.
 pub(super) const GROWTH_LIMIT: u64 = 8;
 
 /// Effect of an ACK on the window in slow start.
@@ -77,7 +77,7 @@ impl HyStart {
         if self.css.is_some() {
             growth /= CSS_GROWTH_DIVISOR;
         }
-        self.judge();
+        self.compare_rtts();
         if cx.snd_una >= window_end && self.end_round(cx.snd_max) {
             return Growth::GrowAndExit(growth);
         }
@@ -85,7 +85,7 @@ impl HyStart {
     }
 
     /// Enters or leaves CSS once the round has `N_RTT_SAMPLE` samples.
-    fn judge(&mut self) {
+    fn compare_rtts(&mut self) {
         let Some(current) = self.current_min else {
             return;
         };

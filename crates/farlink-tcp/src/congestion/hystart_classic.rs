@@ -26,7 +26,7 @@ pub(super) struct Classic {
     /// `delay_min`: least RTT since the start of the connection or the last time-out.
     least: Option<Interval>,
     round: Option<Round>,
-    /// Segments are paced.
+    /// Set if segments are paced.
     paced: bool,
     /// Set once HyStart has ended slow start.
     exited: bool,
@@ -58,7 +58,7 @@ impl Round {
 }
 
 impl Classic {
-    /// Before the first ACK.
+    /// Returns the state before the first ACK.
     pub(super) fn new(paced: bool) -> Self {
         Self {
             paced,

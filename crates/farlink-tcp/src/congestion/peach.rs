@@ -14,7 +14,7 @@ use super::{
 };
 use crate::time::{Instant, Interval};
 
-/// The window of TCP-Peach.
+/// The TCP-Peach controller.
 #[derive(Debug)]
 pub struct Peach {
     sudden_start: bool,
@@ -28,7 +28,7 @@ pub struct Peach {
     rwnd: u64,
     start: Beginning,
     /// Dummies of Sudden Start, and the time (two RTTs after its start) until which the flow counts
-    /// as opening.
+    /// as in slow start.
     train: Train,
     opening_until: Option<Instant>,
     /// Set during Rapid Recovery, in which ACKs release dummies.
@@ -74,7 +74,7 @@ struct Train {
 }
 
 impl Peach {
-    /// "peach".
+    /// Description of TCP-Peach for the table of algorithms.
     pub const ALGORITHM: Algorithm = Algorithm {
         name: "peach",
         summary: "TCP-Peach: Sudden Start and Rapid Recovery by dummy segments (Akyildiz, \

@@ -17,7 +17,7 @@ pub struct Reno {
 }
 
 impl Reno {
-    /// "reno".
+    /// Description of Reno for the table of algorithms.
     pub const ALGORITHM: Algorithm = Algorithm {
         name: "reno",
         summary: "slow start and AIMD congestion avoidance (RFC 5681)",

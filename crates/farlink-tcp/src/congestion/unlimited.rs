@@ -2,12 +2,12 @@
 
 use super::{Ack, Algorithm, CongestionControl, Context, Extras, Loss, RecoveryWindow};
 
-/// Never limits anything.
+/// Controller that never limits the sender.
 #[derive(Debug)]
 pub struct Unlimited;
 
 impl Unlimited {
-    /// "none".
+    /// Description of the absent congestion control for the table of algorithms.
     pub const ALGORITHM: Algorithm = Algorithm {
         name: "none",
         summary: "no window but the receiver's (RFC 793)",

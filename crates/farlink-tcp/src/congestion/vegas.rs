@@ -12,7 +12,7 @@ use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 
 /// Minimum cwnd after a reduction, in segments.
-const LEAST: u64 = 2;
+const MIN_CWND: u64 = 2;
 /// cwnd is reduced by 1/8 when Diff > gamma ends slow start.
 const EXIT_CUT: u64 = 8;
 
@@ -86,7 +86,7 @@ struct Before {
 }
 
 impl Vegas {
-    /// "vegas".
+    /// Description of Vegas for the table of algorithms.
     pub const ALGORITHM: Algorithm = Algorithm {
         name: "vegas",
         summary: "between two thresholds of segments in queues (Brakmo and Peterson 1995)",
@@ -275,13 +275,13 @@ impl Vegas {
     fn leave_slow_start(&mut self, cx: &Context<'_>) {
         self.ssthresh = match self.loss_cut {
             LossCut::Reno => self.cwnd,
-            LossCut::Half | LossCut::Quarter | LossCut::Segment => LEAST * cx.mss,
+            LossCut::Half | LossCut::Quarter | LossCut::Segment => MIN_CWND * cx.mss,
         };
         self.in_avoidance = true;
     }
 
     fn shrink(&mut self, cx: &Context<'_>, by: u64) {
-        let least = (LEAST * cx.mss).min(self.cwnd);
+        let least = (MIN_CWND * cx.mss).min(self.cwnd);
         self.cwnd = self.cwnd.saturating_sub(by).max(least);
     }
 }
@@ -318,7 +318,7 @@ impl CongestionControl for Vegas {
         self.phase = Phase::Hold;
         if self.last_cut.is_some_and(|cut| loss.sent_at <= cut) {
             if self.loss_cut == LossCut::Reno {
-                self.ssthresh = self.cwnd; // nothing to come down by
+                self.ssthresh = self.cwnd; // PRR then reduces nothing
             }
             return;
         }
@@ -474,7 +474,7 @@ mod tests {
 
     /// W = 9 segments at RTT 100 ms and BaseRTT 90 ms: Diff = 9 (1 - 90 / 100) = 0.9 segments.
     #[test]
-    fn metrics_show_what_is_queued() {
+    fn metrics_show_the_queue_estimate() {
         let mut flow = avoiding(&[], 9);
         flow.round(100);
         let metrics: Vec<_> = Vegas::ALGORITHM
@@ -528,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn alpha_and_beta_bound_what_is_queued() {
+    fn alpha_and_beta_bound_the_queue_estimate() {
         // Diff = W (1 - 90 / RTT) is exactly W / 10 at RTT 100 ms.
         for (segments, after) in [(9, 10), (10, 10), (20, 20), (30, 30), (31, 30), (40, 39)] {
             let mut flow = avoiding(&[], segments);

@@ -3,17 +3,19 @@
 //! The order of the blocks of [`Connection::process_ack`] decides results:
 //!
 //! 1. The handshake ends, or the segment is refused (RFC 5961, 5.2). A refused ACK changes nothing.
-//! 2. The window is updated before anything asks what may leave. An end that only receives is done.
-//! 3. The state of the sender is noted for whoever compares: rate samples, PRR, RACK-TLP, marks.
-//! 4. SACK blocks enter the scoreboard before the ACK moves SND.UNA. The news decides whether the
-//!    ACK is a duplicate (RFC 6675, 2), and a newly SACKed segment may give the round-trip sample.
+//! 2. The send window is updated before any block sends. At an end that only receives, processing
+//!    stops here.
+//! 3. The sender's state is stored for later comparison by rate samples, PRR, RACK-TLP and marks.
+//! 4. SACK blocks enter the scoreboard before the ACK moves SND.UNA. Newly SACKed data decides
+//!    whether the ACK is a duplicate (RFC 6675, 2), and may give the RTT sample.
 //! 5. New data is acknowledged, or the ACK is a duplicate. Either may begin or end a recovery.
-//! 6. The peer's own words about losses follow: SNACK, then D-SACK, which may undo what block 5 did.
-//! 7. F-RTO judges a time-out after D-SACK and Eifel, which are the surer signs.
+//! 6. Reports of losses follow: SNACK, then D-SACK, which may undo a reduction of block 5.
+//! 7. F-RTO classifies a time-out after D-SACK and Eifel, because these are more reliable.
 //! 8. RACK-TLP detects losses by time, once all deliveries of the ACK are known.
-//! 9. A mark reduces the window last, and not if a loss of the same window has (RFC 3168, 6.1.2).
+//! 9. An ECN mark reduces the window last, unless a loss of the same window already did (RFC 3168,
+//!    6.1.2).
 //! 10. The rate sample follows the hooks of the window, as in Linux (`tcp_cong_control`).
-//! 11. PRR sets the window from the pipe that all blocks before have left (RFC 9937, 6).
+//! 11. PRR sets the window from the pipe after all other blocks (RFC 9937, 6).
 
 use super::{CloseReason, Connection, State};
 use crate::config::Eln;
@@ -31,18 +33,18 @@ use crate::time::Instant;
 /// An acceptable ACK, and the state of the sender before it.
 struct Arrival {
     ack: Offset,
-    /// SND.UNA before it.
+    /// SND.UNA before the ACK.
     una: Offset,
     window: u64,
     same_window: bool,
-    /// Neither data nor FIN.
+    /// Set if the segment has neither data nor FIN.
     bare: bool,
-    /// The segment is a pure ACK: no data, no new window, no SACK block.
+    /// Set if the segment is a pure ACK: no data, no new window, no SACK block.
     plain: bool,
-    /// The ACK has an ELN mark outside of recovery. In recovery the first segment is retransmitted
-    /// in any case.
+    /// Set if the ACK has an ELN mark outside of recovery. In recovery the first segment is
+    /// retransmitted in any case.
     damaged: bool,
-    /// The scoreboard of RFC 6675 is used.
+    /// Set if the scoreboard of RFC 6675 is used.
     sacking: bool,
     /// Range that the ACK reports as a duplicate (D-SACK).
     duplicate: Option<(Offset, Offset)>,
@@ -143,8 +145,8 @@ impl Connection {
         }
     }
 
-    /// Processes an ACK of new data, which with SACK news is a duplicate ACK as well (RFC 6675, 2
-    /// and 5).
+    /// Processes an ACK of new data. If it also SACKs new data, it counts as a duplicate ACK too
+    /// (RFC 6675, 2 and 5).
     fn process_cumulative_ack(
         &mut self,
         now: Instant,
@@ -374,7 +376,7 @@ impl Connection {
     }
 
     /// Processes an ACK of new data: the samples it gives, then recovery or growth of the window.
-    #[inline(always)] // of each ACK that is what was expected
+    #[inline(always)] // called for each expected ACK
     pub(super) fn process_new_ack_inline(
         &mut self,
         now: Instant,
@@ -399,7 +401,7 @@ impl Connection {
             _ => false,
         });
         if let Some(dummies) = dummies {
-            dummies.judge_silence(flight, now);
+            dummies.check_support(flight, now);
         }
         let new = NewAck {
             in_flight,
@@ -418,7 +420,7 @@ impl Connection {
                 .timestamps
                 .filter(|_| self.agreed.timestamps);
             let echo = (echo.map(|ts| ts.echo), |at| stamps.at(at));
-            if recovery.judge_echo(flight, now, &new, echo, recorder) {
+            if recovery.detect_by_eifel(flight, now, &new, echo, recorder) {
                 *frto = Frto::Off;
             }
         }

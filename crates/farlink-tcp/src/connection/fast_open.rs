@@ -26,8 +26,8 @@ impl Connection {
         self.fast_open.as_ref()?.cache
     }
 
-    /// Sets, for a passive open, the cookie that this host gives the expected client
-    /// ([`FastOpenCookie::new`]), and by which it accepts a SYN with data.
+    /// Sets, for a passive open, the cookie of the expected client ([`FastOpenCookie::new`]). A SYN
+    /// with data is accepted only if it carries this cookie.
     pub fn set_fast_open_cookie(&mut self, cookie: FastOpenCookie) {
         if let Some(opening) = &mut self.fast_open {
             opening.own_cookie = Some(cookie);

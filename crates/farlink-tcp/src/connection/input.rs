@@ -13,13 +13,13 @@ use std::sync::Arc;
 /// Least time between two challenge ACKs of a connection. RFC 5961, 7, leaves the
 /// number to the implementation; this is `tcp_invalid_ratelimit` of Linux.
 const CHALLENGE_EVERY: Interval = Interval::from_millis(500);
-/// Least MSS option that is believed: 68 bytes, the least MTU of IPv4 (RFC 791, 3.2), minus
+/// Smallest MSS option that is accepted: 68 bytes, the least MTU of IPv4 (RFC 791, 3.2), minus
 /// headers. Smaller values come from attackers.
 const MIN_MSS: u32 = 28;
 
 impl Connection {
     /// Processes a segment for this connection, whose checksum is verified.
-    #[inline(always)] // in one place
+    #[inline(always)] // one call site
     pub fn on_segment(&mut self, now: Instant, segment: &Segment) {
         if !self.fast_on_segment(now, segment) {
             self.process_segment(now, segment);
@@ -169,7 +169,7 @@ impl Connection {
         self.stamps.sent_at(now, ts.echo)
     }
 
-    /// 3.10.7.4.
+    /// Processes a segment in a synchronized state (RFC 9293, 3.10.7.4).
     fn on_synchronized(&mut self, now: Instant, segment: &Segment) {
         if segment.dummy && self.process_dummy(now, segment) {
             return;
@@ -330,7 +330,7 @@ impl Connection {
     }
 
     /// Processes data that begins at `start`, and FIN (RFC 9293, 3.10.7.4, steps seven and eight).
-    #[inline(always)] // of each segment, and but for SYNs of no other
+    #[inline(always)] // called for each segment
     fn process_text(&mut self, now: Instant, segment: &Segment, start: Offset) {
         let (nxt, window) = (self.rx.nxt(), self.rx.window());
         if self.receiving() {
@@ -354,7 +354,7 @@ impl Connection {
     }
 
     /// Processes data that begins at `start`. Returns whether the connection still exists.
-    #[inline(always)] // as `process_text`
+    #[inline(always)] // like `process_text`
     pub(super) fn process_data(&mut self, now: Instant, segment: &Segment, start: Offset) -> bool {
         let (nxt, window) = (self.rx.nxt(), self.rx.window());
         let data = u64::from(segment.body.len());
@@ -432,7 +432,7 @@ impl Connection {
 
     /// Processes a SYN in SYN-RECEIVED. A repeated SYN of the peer gets another SYN-ACK, because
     /// the peer may have missed the first and a bare ACK would not help. Another SYN in the window
-    /// ends a passive open (RFC 9293, 3.10.7.4), and its sender will repeat it.
+    /// returns a passive open to LISTEN (RFC 9293, 3.10.7.4); its sender will repeat the SYN.
     fn syn_again(&mut self, now: Instant, segment: &Segment, start: Offset) {
         let flags = segment.flags;
         let inside = start > 0 && start < self.rx.nxt() + self.rx.window();
@@ -469,7 +469,8 @@ impl Connection {
         }
     }
 
-    /// Returns whether one more answer to a possible attack is within the limit (RFC 5961, 7).
+    /// Returns whether the rate limit allows another challenge ACK now, and counts it (RFC 5961,
+    /// 7).
     fn may_challenge(&mut self, now: Instant) -> bool {
         let may = now >= self.clocks.challenge_at;
         if may {

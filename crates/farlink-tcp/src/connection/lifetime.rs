@@ -20,21 +20,21 @@ pub(super) struct Lifetime {
     /// Keep-alive probes since the peer's last segment, and the time of the last probe.
     probes: u32,
     probed: Instant,
-    /// A keep-alive probe must be sent.
+    /// Set if a keep-alive probe must be sent.
     probe_due: bool,
     /// SND.UNA, and the time since which it has not moved; `None` if no data is outstanding.
     una: Offset,
     since: Option<Instant>,
 }
 
-/// State of the connection after the events of an instant, as far as the limits need it.
+/// Inputs of the limits: state of the connection after all events of an instant.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watched {
     pub(super) state: State,
     /// SND.UNA, and whether data is in flight.
     pub(super) una: Offset,
     pub(super) in_flight: bool,
-    /// The application reads no more.
+    /// Set if the application does not read any more.
     pub(super) read_shut: bool,
 }
 
@@ -64,7 +64,7 @@ impl Lifetime {
         })
     }
 
-    /// Notes a segment of the peer.
+    /// Restarts the idle time at a segment of the peer.
     pub(super) fn on_segment(&mut self, now: Instant) {
         self.last_segment = now;
         self.probes = 0;

@@ -53,7 +53,7 @@ use std::sync::Arc;
 
 /// One end of a TCP connection.
 #[derive(Debug)]
-#[repr(C)] // in this order in memory: what each segment asks for is together
+#[repr(C)] // keeps the fields that each segment needs together in memory
 pub struct Connection {
     state: State,
     /// Set if the fast path ([`fast`]) may process expected segments, because no configured feature
@@ -61,7 +61,8 @@ pub struct Connection {
     predicts: bool,
     /// Set if nothing is in flight or queued. Cleared by every input except the next data in order.
     idle: bool,
-    /// The application called [`Self::close`]: data that arrives now is answered with a reset.
+    /// Set if the application called [`Self::close`]: data that arrives now is answered with a
+    /// reset.
     read_shut: bool,
     agreed: Agreed,
     local_port: u16,
@@ -82,9 +83,9 @@ pub struct Connection {
     /// TCP Fast Open, if that is configured.
     fast_open: Option<Box<Opening>>,
     tx: Sender,
-    /// This end opened actively.
+    /// Set if this end opened actively.
     active: bool,
-    /// A SYN or SYN-ACK must be sent.
+    /// Set if a SYN or SYN-ACK must be sent.
     syn_due: bool,
     /// Disables the fast path, for tests.
     general_only: bool,
@@ -343,7 +344,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// [`WriteError`]: nothing was queued, and nothing ever will be.
+    /// [`WriteError`] if the sending direction is closed, or lengths were written before.
     pub fn write(&mut self, data: &[u8]) -> Result<usize, WriteError> {
         self.writable()?;
         self.idle = false;
@@ -351,11 +352,11 @@ impl Connection {
     }
 
     /// Queues `len` bytes without contents. Returns how many fit into the send buffer. A connection
-    /// is given either bytes or lengths, not both.
+    /// accepts either bytes or lengths, not both.
     ///
     /// # Errors
     ///
-    /// [`WriteError`]: nothing was queued, and nothing ever will be.
+    /// [`WriteError`] if the sending direction is closed, or bytes were written before.
     pub fn write_len(&mut self, len: u64) -> Result<u64, WriteError> {
         self.writable()?;
         self.idle = false;
@@ -417,7 +418,7 @@ impl Connection {
         if open && self.rx.unread() > 0 {
             self.abort(now);
         } else {
-            self.reads_no_more(now);
+            self.stop_reading(now);
             self.shutdown(now);
         }
     }
@@ -474,9 +475,9 @@ impl Connection {
         self.tx.flight.timers.next()
     }
 
-    /// Returns [`Self::next_timeout`] if it is before `limit`. A cheap check usually finds that it
+    /// Returns [`Self::next_timeout`] if it is before `limit`. Usually one comparison shows that it
     /// is not.
-    #[inline(always)] // after each segment
+    #[inline(always)] // called after each segment
     pub fn timeout_before(&mut self, limit: Instant) -> Option<Instant> {
         self.tx.flight.timers.next_before(limit)
     }

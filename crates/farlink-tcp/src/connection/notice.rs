@@ -39,11 +39,11 @@ impl Connection {
 
     /// Returns whether [`Self::on_loss_notice`] has any effect.
     #[inline]
-    pub fn wants_loss_notices(&self) -> bool {
+    pub fn uses_loss_notices(&self) -> bool {
         self.config().notices.eln == Eln::Oracle
     }
 
-    /// Processes a notice of a node on the path. Returns whether the notice was believed and had an
+    /// Processes a notice of a node on the path. Returns whether the notice was valid and had an
     /// effect.
     pub fn on_notice(&mut self, now: Instant, notice: Notice) -> bool {
         self.idle = false;
@@ -66,7 +66,7 @@ impl Connection {
     /// takes (ICMP "fragmentation needed", RFC 1191, 4; ICMPv6 "packet too big", RFC 4443, 3.2).
     /// Lowers the MSS and splits longer segments for retransmission. The congestion window stays,
     /// because the path is not known to be full (RFC 1191, 6.5; RFC 8201, 5.4). Returns whether the
-    /// MSS fell. An MTU below the least of IP is not believed (RFC 791, 3.2; RFC 8201, 4).
+    /// MSS fell. An MTU below IP's minimum is ignored (RFC 791, 3.2; RFC 8201, 4).
     pub fn on_path_mtu(&mut self, mtu: u32, ip: IpVersion) -> bool {
         self.idle = false;
         let options = if self.agreed.timestamps {
@@ -75,8 +75,8 @@ impl Connection {
             0
         };
         let mss = mtu.saturating_sub(ip.header_len() + TCP_HEADER_LEN + options);
-        let news = mtu >= ip.least_mtu() && mss < self.tx.flight.mss;
-        if news {
+        let lower = mtu >= ip.least_mtu() && mss < self.tx.flight.mss;
+        if lower {
             self.tx.flight.mss = mss;
             if self.tx.flight.board.split(mss) {
                 // A part of a split segment may have been sent only once, so its time is no RTT
@@ -84,7 +84,7 @@ impl Connection {
                 self.tx.flight.distrust_samples(self.tx.flight.board.max());
             }
         }
-        news
+        lower
     }
 
     /// Marks the range of a lost segment as damaged, or clears the mark if congestion lost it.
@@ -104,7 +104,7 @@ impl Connection {
         match cause {
             LossCause::Corruption => self.rx.note_damaged(start, start + space),
             LossCause::Congestion => {
-                self.rx.forget_damage(start, start + space);
+                self.rx.clear_damage(start, start + space);
                 false
             }
         }

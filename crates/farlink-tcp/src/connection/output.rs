@@ -15,7 +15,7 @@ use crate::time::Instant;
 /// Bytes of the ELN option in a header.
 const ELN_LEN: u32 = 4;
 /// Largest SNACK option in bytes. Of the 40 bytes of options, timestamps and ELN leave 24.
-const MOST_SNACK: u32 = 16;
+const MAX_SNACK: u32 = 16;
 
 impl Connection {
     /// Returns the next segment to send; `None` when there is nothing to send now.
@@ -25,7 +25,7 @@ impl Connection {
             .then_some(segment)
     }
 
-    /// Returns whether [`Self::poll_transmit`] is cheaply known to have nothing.
+    /// Returns true if a cheap check shows that [`Self::poll_transmit`] has nothing to send.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.idle && self.rx.need() != AckNeed::Now
@@ -34,7 +34,7 @@ impl Connection {
     /// Works as [`Self::poll_transmit`] but overwrites `out`. Returns whether there was a segment.
     /// `burst` starts as the default and stays valid as long as only this function is called, with
     /// the same `now`.
-    #[inline(always)] // of each segment that leaves
+    #[inline(always)] // called for each segment sent
     pub fn transmit_into(
         &mut self,
         now: Instant,
@@ -209,7 +209,7 @@ impl Connection {
 
     /// Builds the segment at `start` of our stream without its body: ACK, window, and the options
     /// that fit into `room` bytes.
-    #[inline(always)] // of its two callers each knows some of it
+    #[inline(always)] // each of the two callers fixes some arguments
     fn segment(
         &mut self,
         now: Instant,
@@ -261,7 +261,7 @@ impl Connection {
         }
         if self.snack.on() {
             let long = self.snack == SnackForm::Long;
-            let room = room.min(MOST_SNACK);
+            let room = room.min(MAX_SNACK);
             let snack = self.rx.snack(long, u64::from(self.tx.flight.mss), room);
             if let Some(snack) = snack {
                 options.extra = Extra::Snack(snack);

@@ -10,7 +10,7 @@ use crate::time::Instant;
 impl Connection {
     /// Records phase and limit of the sender if either has changed. Called after all events at
     /// `now`.
-    #[inline(always)] // after each packet
+    #[inline(always)] // called after each packet
     pub(super) fn note_state(&mut self, now: Instant) {
         let state = self.sender_state();
         if state != self.sender_state {
@@ -18,14 +18,14 @@ impl Connection {
         }
     }
 
-    /// Updates phase and limit at a time when no packet arrives.
+    /// Records phase and limit of a connection that is closed or listening.
     #[cold]
     #[inline(never)]
     pub(super) fn note_state_unconnected(&mut self, now: Instant) {
         self.note_state(now);
     }
 
-    #[inline(always)] // after each packet
+    #[inline(always)] // called after each packet
     fn sender_state(&self) -> SenderState {
         let (phase, limit) = match self.state {
             State::Closed | State::TimeWait => (None, None),

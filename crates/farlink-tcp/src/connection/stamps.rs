@@ -6,7 +6,7 @@ use crate::time::{Instant, Interval};
 
 /// Lifetime of TS.Recent without renewal: 24 days, shortly before a clock of 1 ms has passed 2^31
 /// ticks (RFC 7323, 5.5).
-const LIFE: Interval = Interval::from_secs(24 * 24 * 3600);
+const RECENT_LIFE: Interval = Interval::from_secs(24 * 24 * 3600);
 
 /// State of the option on one connection.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +15,7 @@ pub(super) struct Stamps {
     offset: u32,
     /// TS.Recent (RFC 7323, 4.3), and the time at which it was set.
     recent: u32,
-    taken: Instant,
+    recent_at: Instant,
     /// Last.ACK.sent (RFC 7323, 4.3).
     pub(super) last_ack_sent: Offset,
 }
@@ -31,7 +31,7 @@ impl Stamps {
         Self {
             offset: h ^ (h >> 16),
             recent: 0,
-            taken: Instant::ZERO,
+            recent_at: Instant::ZERO,
             last_ack_sent: 0,
         }
     }
@@ -73,12 +73,12 @@ impl Stamps {
     /// Returns whether a segment with this timestamp is an old duplicate (PAWS, RFC 7323, 5.3, R1).
     #[inline]
     pub(super) fn is_old(&self, now: Instant, value: u32) -> bool {
-        (value.wrapping_sub(self.recent) as i32) < 0 && now.since(self.taken) <= LIFE
+        (value.wrapping_sub(self.recent) as i32) < 0 && now.since(self.recent_at) <= RECENT_LIFE
     }
 
     /// Sets TS.Recent from the peer's SYN.
     pub(super) fn synchronize(&mut self, now: Instant, value: u32) {
-        (self.recent, self.taken) = (value, now);
+        (self.recent, self.recent_at) = (value, now);
     }
 
     /// Updates TS.Recent from an accepted segment that begins at `start` (RFC 7323, 5.3, R3). A
@@ -86,7 +86,7 @@ impl Stamps {
     #[inline]
     pub(super) fn accepted(&mut self, now: Instant, value: u32, start: Offset) {
         if start <= self.last_ack_sent {
-            (self.recent, self.taken) = (value, now);
+            (self.recent, self.recent_at) = (value, now);
         }
     }
 }

@@ -79,7 +79,7 @@ impl Events {
     }
 
     /// Returns the next event.
-    #[inline(always)] // after each segment
+    #[inline(always)] // called after each segment
     pub(super) fn pop(&mut self) -> Option<Event> {
         if self.any { self.next() } else { None }
     }

@@ -13,7 +13,7 @@ fn exchange(a: &mut Connection, b: &mut Connection, delay: Interval, until: Inst
             from.read_len(u64::MAX);
             while let Some(event) = from.poll_event() {
                 if event == Event::Established {
-                    from.shutdown(now); // after what was written
+                    from.shutdown(now); // after the queued data
                 }
             }
             while let Some(segment) = from.poll_transmit(now) {

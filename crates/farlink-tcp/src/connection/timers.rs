@@ -81,7 +81,7 @@ impl Connection {
     #[inline]
     pub(super) fn peer_alive(&mut self, now: Instant) {
         if self.predicts {
-            return; // there is no limit
+            return; // no limit is configured
         }
         if let Some(life) = &mut self.lifetime {
             life.on_segment(now);
@@ -89,7 +89,7 @@ impl Connection {
     }
 
     /// Notes that the application will not read any more.
-    pub(super) fn reads_no_more(&mut self, now: Instant) {
+    pub(super) fn stop_reading(&mut self, now: Instant) {
         if let (false, Some(life)) = (self.read_shut, &mut self.lifetime) {
             life.on_close(now);
         }

@@ -1,12 +1,12 @@
-//! State of the repair of losses, which all algorithms of recovery share.
+//! Loss-recovery state that all recovery algorithms share.
 
 use crate::config::{AssumeLoss, Config, Recovery};
 use crate::recovery::Spurious;
 use crate::seq::Offset;
 
-/// State that the algorithms share.
+/// Loss-recovery state that all algorithms share.
 #[derive(Debug)]
-#[repr(C)] // in this order in memory: what each segment asks for is together
+#[repr(C)] // keeps the fields that each segment needs together in memory
 pub(crate) struct LossState {
     pub(crate) in_recovery: bool,
     /// Set if the next retransmission is sent even if the window is full.
@@ -14,18 +14,18 @@ pub(crate) struct LossState {
     /// Set if a time-out happened and `recover` is not yet acknowledged, so that data sent before
     /// the time-out is sent again.
     pub(crate) after_timeout: bool,
-    /// The window was reduced and no new data has carried CWR since.
+    /// Set if the window was reduced and no new data has carried CWR since.
     pub(crate) reduced: bool,
-    /// The current ACK echoes a congestion mark, so that the window must not grow.
+    /// Set if the current ACK echoes a congestion mark, so that the window must not grow.
     pub(crate) mark_echoed: bool,
     pub(crate) limited_transmit: bool,
-    /// All losses are assumed to be corruption.
+    /// Set if all losses are assumed to be corruption.
     pub(crate) assume_corruption: bool,
-    /// The scoreboard of RFC 6675 is used.
+    /// Set if the scoreboard of RFC 6675 is used.
     pub(crate) sacking: bool,
     pub(crate) dup_acks: u32,
     pub(crate) threshold: u32,
-    /// Bytes in flight that limited transmit let out since the last new ACK. They do not count
+    /// Bytes in flight that limited transmit sent since the last ACK of new data. They do not count
     /// when the window is reduced (RFC 5681, 3.2, step 2).
     pub(crate) limited_sent: u64,
     /// Position after the highest byte sent when the last loss was seen

@@ -4,9 +4,9 @@ use crate::seq::Offset;
 
 /// Peer's window, scaled up.
 #[derive(Clone, Copy, Default, Debug)]
-#[repr(C)] // with the rest that each segment asks for
+#[repr(C)] // keeps the fields that each segment needs together in memory
 pub(crate) struct PeerWindow {
-    /// Bytes from SND.UNA on.
+    /// Window in bytes, counted from SND.UNA.
     pub(crate) size: u64,
     /// Sequence and acknowledgment number of the last window update (SND.WL1, SND.WL2).
     from: (Offset, Offset),
@@ -17,11 +17,11 @@ pub(crate) struct PeerWindow {
 impl PeerWindow {
     /// Updates the window from a segment at `seq` with acknowledgment `ack` (RFC 9293, 3.10.7.4).
     /// Returns whether the segment is newer than the last update.
-    #[inline(always)] // of each segment
+    #[inline(always)] // called for each segment
     pub(crate) fn update(&mut self, seq: Offset, ack: Offset, una: Offset, size: u64) -> bool {
         let (wl1, wl2) = self.from;
-        let news = wl1 < seq || (wl1 == seq && wl2 <= ack);
-        if news {
+        let newer = wl1 < seq || (wl1 == seq && wl2 <= ack);
+        if newer {
             self.from = (seq, ack);
             self.size = size;
             self.largest = self.largest.max(size);
@@ -29,6 +29,6 @@ impl PeerWindow {
             // An older segment does not move the right edge of the window.
             self.size = self.size.saturating_sub(ack - una);
         }
-        news
+        newer
     }
 }

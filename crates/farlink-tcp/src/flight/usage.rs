@@ -14,9 +14,9 @@ pub(crate) struct CwndUsage {
     pub(super) validates: bool,
     /// The peer's largest window bounds the congestion window.
     pub(super) limited_by_peer: bool,
-    /// Set if the window was full, or held data back.
+    /// Set if the window was full, or kept data from being sent.
     full: bool,
-    /// Most bytes in flight.
+    /// Maximum bytes in flight in this window of data.
     most: u64,
     /// End position of the window of data for which `full` and the most bytes in flight count.
     end: Offset,

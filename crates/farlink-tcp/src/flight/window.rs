@@ -6,9 +6,9 @@ use crate::seq::Offset;
 
 impl Flight {
     /// Window in force: the congestion window plus recovery's inflation.
-    #[inline(always)] // asked for each segment
+    #[inline(always)] // called for each segment
     pub(crate) fn cwnd(&self) -> u64 {
-        let most = self.most_cwnd();
+        let most = self.cwnd_bound();
         let mut cwnd = self.cc.cwnd().min(most);
         if self.inflation != 0 {
             cwnd = cwnd.saturating_add_signed(self.inflation);
@@ -18,11 +18,20 @@ impl Flight {
 
     /// Bound on the congestion window: the peer's largest window if configured so.
     #[inline]
-    fn most_cwnd(&self) -> u64 {
+    fn cwnd_bound(&self) -> u64 {
         if self.usage.limited_by_peer {
             self.peer.largest
         } else {
             u64::MAX
+        }
+    }
+
+    /// Lowers a controller's window to the bound on cwnd before a reduction, because the part above
+    /// the bound was never used. A window computed from a path model is not reduced, and stays.
+    pub(crate) fn bound_controller(&mut self) {
+        let bound = self.cwnd_bound().max(self.mss.into());
+        if self.cc.cwnd() > bound && !self.extras.rate.is_some() {
+            self.cc.collapse(bound);
         }
     }
 
@@ -32,16 +41,16 @@ impl Flight {
     }
 
     /// Returns whether the congestion window is in use, or counts as in use.
-    #[inline(always)] // of each ACK
+    #[inline(always)] // called for each ACK
     pub(crate) fn cwnd_limited(&self) -> bool {
         let slow_start = || self.cc.in_slow_start().then(|| self.cc.cwnd());
         (!self.usage.validates || self.usage.limited(slow_start))
             && (!self.usage.limited_by_peer || self.cc.cwnd() < self.peer.largest)
     }
 
-    /// Returns the right edge of the peer's window as the sender believes it.
-    #[inline(always)] // asked for each segment
-    pub(crate) fn believed_edge(&self) -> Offset {
+    /// Returns the right edge of the peer's window, as the controller enlarges it.
+    #[inline(always)] // called for each segment
+    pub(crate) fn assumed_edge(&self) -> Offset {
         let taken = match self.extras.peer_window.of(&*self.cc) {
             Some(peer) => peer.peer_window(self.peer.size, u64::from(self.mss)),
             None => self.peer.size,
@@ -62,15 +71,15 @@ impl Flight {
     /// Bounds the base `bytes` of a reduction by cwnd without inflation.
     ///
     /// `FlightSize` (RFC 5681, 2) includes SACKed bytes, and after a SACK recovery or a time-out it
-    /// may be several windows. A fraction of it could then exceed cwnd, but RFC 5681, 4.3, wants
-    /// cwnd and ssthresh lowered once more. Segments released by inflation do not raise the bound
-    /// either, because each replaces a segment that a duplicate ACK reported as arrived. Linux and
-    /// 4.4BSD reduce from cwnd; RFC 9438, 4.6, allows both.
+    /// may be several windows. A fraction of `FlightSize` could then exceed cwnd, but RFC 5681,
+    /// 4.3, requires that a second loss lowers cwnd and ssthresh once more. Segments released by
+    /// inflation do not raise the bound either, because each replaces a segment that a duplicate
+    /// ACK reported as arrived. Linux and 4.4BSD reduce from cwnd; RFC 9438, 4.6, allows both.
     pub(crate) fn at_most_window(&self, bytes: u64) -> u64 {
         if self.config().reduce_from == ReduceFrom::FlightSizeUnbounded {
             return bytes;
         }
-        bytes.min(self.cc.cwnd().min(self.most_cwnd()))
+        bytes.min(self.cc.cwnd().min(self.cwnd_bound()))
     }
 
     /// Returns whether the base of a reduction excludes lost and SACKed data.

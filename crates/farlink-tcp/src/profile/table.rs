@@ -14,7 +14,7 @@ pub struct Profile {
     pub summary: &'static str,
     /// Software versions from which the values were read.
     pub source: &'static str,
-    /// TCPs that both the kernel and the table have; `None` for every row.
+    /// TCPs that both the kernel and the table of variants have; `None` stands for every row.
     pub members: Option<&'static [Member]>,
     /// Default TCP of the family.
     pub usual: &'static str,
@@ -36,7 +36,7 @@ pub struct Member {
 pub struct Value {
     /// Key of `[tcp]`, or `control.`, a congestion control, a dot and its parameter.
     pub key: &'static str,
-    /// Its value.
+    /// Value of the key.
     pub value: key::Value,
     /// Congestion control for which another value applies, and that value.
     pub except: Option<(&'static str, key::Value)>,
@@ -90,7 +90,7 @@ impl Profile {
         variant::lookup(member.row)
     }
 
-    /// Names of its TCPs.
+    /// Returns the names of the profile's TCPs.
     pub fn names(&self) -> Vec<&'static str> {
         match self.members {
             Some(members) => members.iter().map(|m| m.name).collect(),

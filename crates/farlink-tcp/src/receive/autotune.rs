@@ -2,7 +2,7 @@
 //! does it: `tcp_rcv_space_adjust` and `tcp_rcv_rtt_update`.
 //!
 //! The bytes that the application reads in a round trip equal the sender's window. The buffer is
-//! set to twice that, so that it never limits the sender.
+//! set to twice these bytes, so that it never limits the sender.
 //!
 //! A gradual window (Linux: `rcv_ssthresh`) grows by two bytes per received byte up to the whole
 //! buffer. Out-of-order data is added to the buffer (Linux 6.16: `tcp_rcvbuf_grow`).
@@ -18,7 +18,7 @@ const SPARE_SEGMENTS: u64 = 16;
 /// Initial gradual window in bytes: the largest window that a SYN can offer.
 const FIRST_WINDOW: u64 = 65_535;
 /// Least length in bytes of a segment that widens a gradual window (`tcp_event_data_recv`).
-const LEAST_OPENING: u32 = 128;
+const MIN_OPENING: u32 = 128;
 
 /// Measures round trips at the receiver, and the bytes read in each.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl Autotune {
             _ => (2 * self.space).saturating_add(ahead).min(self.max),
         };
         let buffer = buffer.max(wanted);
-        if len >= LEAST_OPENING {
+        if len >= MIN_OPENING {
             *open = (*open + 2 * u64::from(len)).min(buffer);
         }
         buffer
@@ -197,7 +197,7 @@ mod tests {
         // 2 · 20 segments, and 2 · 40 · (20 - 10) / 10.
         let wanted = tune.arrived(ms(200), (30_001, 30_001), 65_535, true);
         assert_eq!(wanted, Some(40_000 + 2 * 40_000));
-        // 35 read, 15 of what came are not: 20, as before.
+        // 35 segments were read and 15 are unread: 35 - 15 = 20, as before.
         assert_eq!(tune.arrived(ms(300), (80_001, 65_001), 65_535, true), None);
     }
 
@@ -213,7 +213,7 @@ mod tests {
             tune.on_data(1000, 0, 81_920);
         }
         assert_eq!(tune.open(), Some(81_920));
-        // Twice what a round trip read, and what is out of order.
+        // Buffer: twice the bytes read per round trip, plus the bytes out of order.
         assert_eq!(tune.on_data(1000, 61_920, 81_920), 81_920);
         assert_eq!(tune.on_data(1000, 62_920, 81_920), 82_920);
         assert_eq!(tune.open(), Some(82_920));

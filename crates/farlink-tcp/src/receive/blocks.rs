@@ -49,7 +49,7 @@ impl Recent {
         self.len = len as u8;
     }
 
-    /// Forgets what lies before `from`.
+    /// Removes the starts below `from`.
     fn drop_before(&mut self, from: Offset) {
         let mut len = 0;
         for i in 0..usize::from(self.len) {

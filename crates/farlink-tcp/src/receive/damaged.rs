@@ -26,8 +26,8 @@ impl Receiver {
         true
     }
 
-    /// Notes that `[start, end)` was last lost for another reason.
-    pub(crate) fn forget_damage(&mut self, start: Offset, end: Offset) {
+    /// Clears the damage mark of `[start, end)`, because the last loss had another cause.
+    pub(crate) fn clear_damage(&mut self, start: Offset, end: Offset) {
         if let Some(holes) = &mut self.holes {
             holes.damaged.remove(start, end);
         }
@@ -87,10 +87,10 @@ mod tests {
         r.note_damaged(1, 101);
         r.note_damaged(101, 201);
         assert_eq!(r.holes().damaged.all(), [(1, 201)]);
-        r.forget_damage(1, 101);
+        r.clear_damage(1, 101);
         assert_eq!(r.holes().damaged.all(), [(101, 201)]);
         assert!(!r.expects_damaged());
-        r.forget_damage(121, 141);
+        r.clear_damage(121, 141);
         assert_eq!(r.holes().damaged.all(), [(101, 121), (141, 201)]);
     }
 }

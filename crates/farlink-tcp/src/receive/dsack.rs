@@ -36,7 +36,7 @@ impl Receiver {
         self.holes.is_some()
     }
 
-    /// Returns whether there may be a block to report; mostly there is none.
+    /// Returns whether there may be a block to report. Most ACKs have none.
     #[inline]
     pub(crate) fn has_report(&self) -> bool {
         let holes = self.holes();

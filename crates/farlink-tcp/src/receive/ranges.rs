@@ -48,7 +48,7 @@ impl Ranges {
         self.many.clear();
     }
 
-    /// The range before everything else.
+    /// Returns the first range.
     #[inline]
     pub(super) fn first(&self) -> Option<(Offset, Offset)> {
         if self.in_list() {
@@ -58,7 +58,7 @@ impl Ranges {
         first.map(|(&start, &end)| (start, end))
     }
 
-    /// Position after the last range.
+    /// Returns the position after the last range.
     #[inline]
     pub(super) fn end(&self) -> Option<Offset> {
         if self.in_list() {
@@ -67,7 +67,7 @@ impl Ranges {
         self.many.last_key_value().map(|(_, &end)| end)
     }
 
-    /// The last range that begins at `at` or before.
+    /// Returns the last range that begins at or before `at`.
     #[inline]
     pub(super) fn up_to(&self, at: Offset) -> Option<(Offset, Offset)> {
         if self.in_list() {
@@ -78,7 +78,7 @@ impl Ranges {
         entry.map(|(&start, &end)| (start, end))
     }
 
-    /// The first range that begins behind `at`.
+    /// Returns the first range that begins after `at`.
     pub(super) fn behind(&self, at: Offset) -> Option<(Offset, Offset)> {
         if self.in_list() {
             return self.few.iter().find(|r| r.0 > at).copied();
@@ -87,7 +87,7 @@ impl Ranges {
         entry.map(|(&start, &end)| (start, end))
     }
 
-    /// The first range that ends behind `at`: the one that holds it, or the next.
+    /// Returns the first range that ends after `at`: the range around `at`, or the next.
     #[inline]
     pub(super) fn ending_behind(&self, at: Offset) -> Option<(Offset, Offset)> {
         if self.in_list() {

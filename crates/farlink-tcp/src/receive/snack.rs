@@ -6,7 +6,7 @@ use crate::snack::{SNACK_BLOCKS, Snack};
 use std::num::NonZeroU16;
 
 /// Least length of the option in bytes.
-const LEAST_ROOM: u32 = 8;
+const MIN_ROOM: u32 = 8;
 
 impl Receiver {
     /// Returns the SNACK of the next ACK, in blocks of `mss` and at most `room` bytes. Successive
@@ -15,7 +15,7 @@ impl Receiver {
     /// first hole.
     #[inline(never)] // keeps rare code out of the instruction cache
     pub(crate) fn snack(&mut self, long: bool, mss: u64, room: u32) -> Option<Snack> {
-        if self.holes().ranges.is_empty() || room < LEAST_ROOM {
+        if self.holes().ranges.is_empty() || room < MIN_ROOM {
             return None;
         }
         let units = |at: Offset| (at - self.nxt) / mss;
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(next(&mut r, false, 40), Some((0, 1, 0)));
         assert_eq!(next(&mut r, false, 40), Some((2, 2, 0)));
         assert_eq!(next(&mut r, false, 40), Some((0, 1, 0)));
-        r.arrive(Instant::ZERO, 101, 100, None); // the first is filled
+        r.arrive(Instant::ZERO, 101, 100, None); // fills the first hole
         assert_eq!(r.nxt(), 301);
         assert_eq!(next(&mut r, false, 40), Some((0, 2, 0)));
         r.arrive(Instant::ZERO, 301, 200, None);

@@ -15,7 +15,7 @@ const NEW_SEGMENTS: u32 = 2;
 /// State of the algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum Frto {
-    /// Nowhere.
+    /// F-RTO is not in progress.
     #[default]
     Off,
     /// Step 2: waits for the first ACK of new data.
@@ -31,12 +31,12 @@ pub(crate) enum Frto {
     Second {
         recover: Offset,
         again: Offset,
-        /// New segments that left.
+        /// Number of new segments sent.
         sent: u32,
     },
 }
 
-/// An ACK.
+/// Inputs of F-RTO from an ACK and the state of the sender.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FrtoAck {
     /// SND.UNA before the ACK.

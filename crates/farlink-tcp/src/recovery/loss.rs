@@ -71,6 +71,7 @@ impl Flight {
             return;
         }
         self.begin_episode(by_timeout);
+        self.bound_controller();
         let in_flight = self.at_most_window(in_flight);
         self.cc.on_loss(&context!(self, now, in_flight), &loss);
     }
@@ -86,6 +87,7 @@ impl Flight {
         self.enter_recovery();
         self.board.lose_front();
     }
+
     /// Processes an ACK that echoes an ECN mark, with `in_flight` bytes in flight before it.
     /// Reduces the window unless a mark or a loss already did so for this window of data (RFC 3168,
     /// 6.1.2). Returns whether it was reduced.
@@ -94,12 +96,13 @@ impl Flight {
             return false;
         }
         let front = self.front_loss(now);
+        self.bound_controller();
         let before = self.cc.cwnd();
         let in_flight = self.at_most_window(in_flight);
         let cx = context!(self, now, in_flight);
         self.cc.on_congestion_mark(&cx, &front);
         if self.cc.cwnd() > before {
-            self.cc.collapse(before); // the least of a loss is more than was left
+            self.cc.collapse(before); // the minimum window after a loss exceeds cwnd
         }
         self.loss.marked = self.board.max();
         self.loss.reduced = true;

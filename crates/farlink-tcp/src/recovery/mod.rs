@@ -106,14 +106,14 @@ impl LossRecovery {
 
     /// Falls back on Vegas because the peer does not support SNACK.
     pub(crate) fn without_snack(&mut self) {
-        if self.snacking() {
+        if self.uses_snack() {
             *self = Self::Vegas;
         }
     }
 
     /// Returns whether SNACK recovery is in use.
     #[inline]
-    pub(crate) fn snacking(&self) -> bool {
+    pub(crate) fn uses_snack(&self) -> bool {
         matches!(self, Self::Snack)
     }
 
@@ -121,7 +121,7 @@ impl LossRecovery {
     /// not in the network, and the peer waits for it. After a time-out the window applies.
     #[inline]
     pub(crate) fn sends_lost_at_once(&self, flight: &Flight) -> bool {
-        self.snacking() && !flight.loss.after_timeout
+        self.uses_snack() && !flight.loss.after_timeout
     }
 
     #[inline]
@@ -148,7 +148,7 @@ impl LossRecovery {
 
     /// Returns whether RACK or PRR is in use, which process every ACK and every transmission.
     #[inline]
-    pub(crate) fn compares(&self) -> bool {
+    pub(crate) fn processes_every_ack(&self) -> bool {
         self.sack()
             .is_some_and(|sack| sack.rack.is_some() || sack.prr.is_some())
     }
@@ -178,13 +178,13 @@ impl LossRecovery {
         }
     }
 
-    fn forget_rescue(&mut self) {
+    fn clear_rescue(&mut self) {
         if let Self::Sack(sack) = self {
-            sack.forget_rescue();
+            sack.clear_rescue();
         }
     }
 
-    // Segments that leave.
+    // Transmissions.
 
     /// Reports the transmission of a segment to RACK; `again` is set for a retransmission.
     pub(crate) fn on_sent(&mut self, flight: &mut Flight, now: Instant, again: bool) {
@@ -195,11 +195,11 @@ impl LossRecovery {
 
     /// Counts `len` bytes sent, new or retransmitted, for PRR.
     #[inline]
-    pub(crate) fn data(&mut self, len: u64) {
+    pub(crate) fn on_bytes_sent(&mut self, len: u64) {
         if let Self::Sack(sack) = self
             && let Some(prr) = &mut sack.prr
         {
-            prr.sent(len);
+            prr.on_bytes_sent(len);
         }
     }
 
@@ -207,9 +207,9 @@ impl LossRecovery {
 
     /// Reports an RTT sample to RACK.
     #[inline]
-    pub(crate) fn sampled(&mut self) {
+    pub(crate) fn on_rtt_sample(&mut self) {
         if let Some(rack) = self.rack_mut() {
-            rack.sampled();
+            rack.on_rtt_sample();
         }
     }
 
@@ -254,7 +254,7 @@ impl LossRecovery {
 
     /// Processes an ACK of new data. Restarts the retransmission timer if the algorithm requires
     /// it.
-    #[inline(always)] // of each ACK
+    #[inline(always)] // called for each ACK
     pub(crate) fn on_new_ack(
         &mut self,
         flight: &mut Flight,
@@ -330,7 +330,7 @@ impl LossRecovery {
         snack: Snack,
         recorder: &mut Recorder,
     ) -> bool {
-        let heeded = self.snacking();
+        let heeded = self.uses_snack();
         if heeded {
             flight.on_snack(now, snack, recorder);
         }
@@ -367,7 +367,7 @@ impl LossRecovery {
 
     /// Applies Eifel detection to an ACK of new data. Returns whether a reduction was undone.
     #[inline(never)]
-    pub(crate) fn judge_echo(
+    pub(crate) fn detect_by_eifel(
         &mut self,
         flight: &mut Flight,
         now: Instant,
@@ -375,7 +375,7 @@ impl LossRecovery {
         (echo, clock): (Option<u32>, impl Fn(Instant) -> u32),
         recorder: &mut Recorder,
     ) -> bool {
-        let undone = flight.judge_episode(now, &new.ack, echo, clock, recorder);
+        let undone = flight.detect_by_eifel(now, &new.ack, echo, clock, recorder);
         self.undo_if(undone, flight)
     }
 
@@ -404,14 +404,14 @@ impl LossRecovery {
         self.undo_if(undone, flight);
     }
 
-    /// If `undone` is set, ends all recovery and forgets losses above SND.UNA. Returns `undone`.
+    /// If `undone` is set, ends all recovery and clears losses above SND.UNA. Returns `undone`.
     fn undo_if(&mut self, undone: bool, flight: &mut Flight) -> bool {
         if undone {
             flight.leave_recovery();
             flight.loss.after_timeout = false;
             flight.loss.recover = flight.board.una();
             flight.loss.limited_sent = 0;
-            self.forget_rescue();
+            self.clear_rescue();
         }
         undone
     }
@@ -429,7 +429,7 @@ impl LossRecovery {
         flight.loss.reduced |= !flight.loss.assume_corruption;
         flight.loss.repair_end = 0;
         flight.loss.nacked_to = 0;
-        self.forget_rescue();
+        self.clear_rescue();
         // RACK keeps segments in the pipe that may still arrive.
         flight.loss.force = self.rack().is_some();
     }
@@ -517,8 +517,8 @@ mod tests {
         }
     }
 
-    /// No key enables PRR for a controller that owns the recovery window: with BBR, PRR would hold
-    /// cwnd at what each ACK releases.
+    /// No key enables PRR for a controller that owns the recovery window: with BBR, PRR would limit
+    /// cwnd to the bytes that each ACK delivers.
     #[test]
     fn no_key_enables_prr_for_a_controller_that_owns_its_window() {
         let mut owners = Vec::new();

@@ -39,7 +39,7 @@ impl Flight {
         self.loss.nacked_to > self.board.una() && !self.loss.in_recovery && self.is_fresh(now)
     }
 
-    /// Processes a duplicate ACK for such a segment.
+    /// Processes a duplicate ACK for a segment that a negative acknowledgment had named.
     #[cold]
     pub(crate) fn on_dup_ack_of_nacked(&mut self, now: Instant, recorder: &mut Recorder) {
         recorder.emit(now, Record::DupAck);

@@ -71,7 +71,8 @@ impl NewReno {
         }
     }
 
-    /// Step 3. Returns whether the retransmission timer restarts.
+    /// Processes an ACK of new data in recovery (step 3). Returns whether the retransmission timer
+    /// restarts.
     pub(super) fn on_recovery_ack(
         &mut self,
         flight: &mut Flight,

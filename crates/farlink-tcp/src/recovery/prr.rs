@@ -1,8 +1,9 @@
 //! Proportional Rate Reduction: RFC 9937 (2025), RFC 6937 (2013).
 //!
 //! In SACK recovery each ACK releases a share of the bytes it delivered. The bytes in flight
-//! thereby fall to ssthresh over one RTT, without half an RTT of silence. If losses took them below
-//! ssthresh, they rise again ACK by ACK, without a burst. `NextSeg` selects the segments as before.
+//! thereby fall to ssthresh over one RTT, without half an RTT of silence. If losses reduced the
+//! bytes in flight below ssthresh, each ACK raises them a little, without a burst. `NextSeg`
+//! selects the segments.
 
 use crate::config::PrrBound;
 use crate::flight::Flight;
@@ -33,7 +34,7 @@ pub(crate) struct Before {
 
 /// Content of an ACK.
 #[derive(Clone, Copy, Debug)]
-struct News {
+struct AckReport {
     /// `DeliveredData`.
     delivered: u64,
     /// `SafeACK`: SND.UNA advanced and no further segment was marked lost.
@@ -69,17 +70,17 @@ impl Prr {
         self.recover_fs = outstanding.max(1);
     }
 
-    /// Counts data that left.
-    pub(super) fn sent(&mut self, len: u64) {
+    /// Counts `len` bytes sent.
+    pub(super) fn on_bytes_sent(&mut self, len: u64) {
         self.out += len;
     }
 
     /// Returns `SndCnt`, the bytes that this ACK releases.
-    fn on_ack(&mut self, news: News) -> u64 {
-        self.delivered += news.delivered;
+    fn on_ack(&mut self, report: AckReport) -> u64 {
+        self.delivered += report.delivered;
         let banked = self.delivered.saturating_sub(self.out);
-        if news.pipe > news.ssthresh {
-            let share = u128::from(self.delivered) * u128::from(news.ssthresh);
+        if report.pipe > report.ssthresh {
+            let share = u128::from(self.delivered) * u128::from(report.ssthresh);
             let share = share.div_ceil(u128::from(self.recover_fs));
             u64::try_from(share)
                 .unwrap_or(u64::MAX)
@@ -87,12 +88,12 @@ impl Prr {
         } else {
             let limit = match self.bound {
                 PrrBound::Conservative => banked,
-                PrrBound::SlowStart => banked.max(news.delivered) + news.mss,
+                PrrBound::SlowStart => banked.max(report.delivered) + report.mss,
                 PrrBound::SafeAck => {
-                    banked.max(news.delivered) + if news.safe { news.mss } else { 0 }
+                    banked.max(report.delivered) + if report.safe { report.mss } else { 0 }
                 }
             };
-            limit.min(news.ssthresh - news.pipe)
+            limit.min(report.ssthresh - report.pipe)
         }
     }
     /// Ends the processing of an ACK. In recovery the window becomes pipe + `SndCnt` (RFC 9937, 6).
@@ -111,7 +112,7 @@ impl Prr {
         if delivered == 0 {
             return false;
         }
-        let news = News {
+        let report = AckReport {
             delivered,
             safe: board.una() > before.una && board.losses() == before.losses,
             pipe: board.pipe(),
@@ -119,7 +120,7 @@ impl Prr {
             mss: u64::from(flight.mss),
         };
         // Recovery forces the fast retransmit, even if `SndCnt` is zero at first.
-        let window = news.pipe + self.on_ack(news);
+        let window = report.pipe + self.on_ack(report);
         flight.inflate_to(window);
         true
     }
@@ -173,14 +174,14 @@ mod tests {
         fn ack(&mut self, safe: bool) -> (u64, u64) {
             self.pipe -= 1;
             let pipe = self.pipe;
-            let sent = self.prr.on_ack(News {
+            let sent = self.prr.on_ack(AckReport {
                 delivered: 1,
                 safe,
                 pipe,
                 ssthresh: 10,
                 mss: 1,
             });
-            self.prr.sent(sent);
+            self.prr.on_bytes_sent(sent);
             self.pipe += sent;
             (pipe, sent)
         }
@@ -245,7 +246,7 @@ mod tests {
             let mut prr = Prr::new(bound);
             prr.enter();
             prr.start(20);
-            let mut news = News {
+            let mut report = AckReport {
                 delivered: 1,
                 safe: false,
                 pipe: 8,
@@ -253,12 +254,12 @@ mod tests {
                 mss: 1,
             };
             for _ in 0..4 {
-                prr.on_ack(news);
-                news.pipe -= 1;
+                prr.on_ack(report);
+                report.pipe -= 1;
             }
-            assert_eq!(prr.on_ack(news), sent);
-            news.ssthresh = 6;
-            assert_eq!(prr.on_ack(news), 2); // ssthresh - pipe
+            assert_eq!(prr.on_ack(report), sent);
+            report.ssthresh = 6;
+            assert_eq!(prr.on_ack(report), 2); // ssthresh - pipe
         }
     }
 
@@ -274,15 +275,15 @@ mod tests {
             let mut prr = Prr::new(bound);
             prr.enter();
             prr.start(20);
-            prr.sent(3);
-            let news = News {
+            prr.on_bytes_sent(3);
+            let report = AckReport {
                 delivered: 1,
                 safe: false,
                 pipe: 4,
                 ssthresh: 10,
                 mss: 1,
             };
-            assert_eq!(prr.on_ack(news), sent, "{bound:?}");
+            assert_eq!(prr.on_ack(report), sent, "{bound:?}");
         }
     }
 
@@ -291,17 +292,17 @@ mod tests {
         let mut prr = Prr::new(PrrBound::SafeAck);
         prr.enter();
         prr.start(3000);
-        let news = News {
+        let report = AckReport {
             delivered: 1000,
             safe: false,
             pipe: 2500,
             ssthresh: 2000,
             mss: 1000,
         };
-        assert_eq!(prr.on_ack(news), 667); // CEIL(1000 2000 / 3000)
-        prr.sent(1000); // the forced retransmission
-        assert_eq!(prr.on_ack(news), 334); // CEIL(1333.3) - 1000
-        prr.sent(2000);
-        assert_eq!(prr.on_ack(news), 0); // never below nothing
+        assert_eq!(prr.on_ack(report), 667); // CEIL(1000 2000 / 3000)
+        prr.on_bytes_sent(1000); // the forced retransmission
+        assert_eq!(prr.on_ack(report), 334); // CEIL(1333.3) - 1000
+        prr.on_bytes_sent(2000);
+        assert_eq!(prr.on_ack(report), 0); // never negative
     }
 }

@@ -9,7 +9,7 @@ use crate::config::{RackConfig, TlpConfig};
 use crate::congestion::Loss;
 use crate::flight::{Flight, context};
 use crate::record::{Mark, Record, Recorder};
-use crate::scoreboard::News;
+use crate::scoreboard::Delivery;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use crate::timers::{Timer, Timers};
@@ -94,41 +94,41 @@ impl Rack {
 
     /// Stores that an RTT sample was taken.
     #[inline]
-    pub(crate) fn sampled(&mut self) {
+    pub(crate) fn on_rtt_sample(&mut self) {
         self.tlp.sampled = true;
     }
 
     /// Returns whether the next segment sent is a tail loss probe.
     #[inline]
-    pub(crate) fn probes(&self) -> bool {
+    pub(crate) fn probe_due(&self) -> bool {
         self.tlp.due
     }
 
     /// Resets the tail loss probe at the start of a fast or RTO recovery (7.1).
-    pub(super) fn recovery_begins(&mut self) {
+    pub(super) fn on_recovery_start(&mut self) {
         self.tlp.due = false;
         self.tlp.end = None;
         self.tlp.repeats = None;
     }
 
     /// Steps 1 to 3 of 6.2, without marking segments lost.
-    fn update(&mut self, now: Instant, news: News) {
-        if let Some(rtt) = news.least_rtt {
+    fn update(&mut self, now: Instant, delivery: Delivery) {
+        if let Some(rtt) = delivery.least_rtt {
             let window = self.config.min_rtt_window;
             let kept = self
                 .min_rtt
                 .filter(|&(least, at)| least < rtt && now.since(at) <= window);
             self.min_rtt = kept.or(Some((rtt, now)));
         }
-        if let Some(at) = news.timed(self.config.rtt_from) {
+        if let Some(at) = delivery.timed(self.config.rtt_from) {
             self.rtt = now.since(at);
         }
-        self.latest = self.latest.max(news.latest);
-        self.reordering_seen |= news.reordered;
-        self.fack = self.fack.max(news.highest);
+        self.latest = self.latest.max(delivery.latest);
+        self.reordering_seen |= delivery.reordered;
+        self.fack = self.fack.max(delivery.highest);
     }
 
-    /// Step 4: the multiple.
+    /// Adapts the multiple of the reordering window (step 4).
     fn adapt(&mut self, dsack: bool, una: Offset, max: Offset, recovered: bool) {
         if self.dsack_round.is_some_and(|round| una >= round) {
             self.dsack_round = None;
@@ -175,19 +175,19 @@ impl Rack {
         })
     }
 
-    /// Updates the estimates by the `news` of an ACK, after checking whether it acknowledges the
+    /// Updates the estimates by the `delivery` of an ACK, after checking whether it acknowledges the
     /// probe (7.4).
     pub(super) fn on_ack(
         &mut self,
         flight: &mut Flight,
         now: Instant,
         (before, kind): (Before, AckKind),
-        news: News,
+        delivery: Delivery,
     ) {
         self.probe_acknowledged(flight, now, before, kind);
         let recovered = before.recovering && !flight.loss.recovering();
         let (una, max) = (flight.board.una(), flight.board.max());
-        self.update(now, news);
+        self.update(now, delivery);
         self.adapt(kind.duplicate.is_some(), una, max, recovered);
     }
 
@@ -235,7 +235,7 @@ impl Rack {
     /// Handles a retransmission time-out (6.3).
     pub(super) fn on_timeout(&mut self, flight: &mut Flight, now: Instant) {
         self.stop(&mut flight.timers);
-        self.recovery_begins();
+        self.on_recovery_start();
         flight.board.lose_overdue(self.rtt + self.window, now);
     }
 
@@ -247,12 +247,12 @@ impl Rack {
             recovering || flight.board.segments_sacked() >= u64::from(flight.loss.threshold);
         self.window = self.reordering_window(hurried, flight.rtt.srtt());
         let latest = self.latest?;
-        let judged = flight
+        let losses = flight
             .board
             .mark_lost_by_time(latest, self.rtt + self.window, now);
-        let again_at = judged.again_at.unwrap_or(Instant::MAX);
+        let again_at = losses.again_at.unwrap_or(Instant::MAX);
         flight.timers.set(Timer::Reordering, again_at);
-        if let Some(at) = judged.again_at {
+        if let Some(at) = losses.again_at {
             // 8: only one timer runs at a time.
             flight.timers.stop(Timer::TailProbe);
             let rto_at = flight.timers.at(Timer::Retransmission);
@@ -267,7 +267,7 @@ impl Rack {
             let owned = board.rate.is_some() && board.repairs();
             board.front().filter(|_| owned).map(|front| front.at)
         };
-        let sent_at = judged.lost.or_else(left_over)?;
+        let sent_at = losses.lost.or_else(left_over)?;
         (!recovering && board.una() >= flight.loss.recover).then_some(Loss { sent_at })
     }
 
@@ -306,7 +306,7 @@ impl Rack {
         let both_arrived = reported || (kind.ack == before.una && kind.bare);
         let repeats = self.tlp.repeats;
         if repeats.is_some() && !both_arrived && kind.ack == end {
-            return; // the next ACK tells
+            return; // the next ACK decides
         }
         self.tlp.end = None;
         self.tlp.repeats = None;
@@ -318,6 +318,7 @@ impl Rack {
             && !flight.loss.reduced_for_mark(before.una)
             && !flight.loss.assume_corruption
         {
+            flight.bound_controller();
             let in_flight = flight.at_most_window(before.in_flight);
             let cx = context!(flight, now, in_flight);
             flight.cc.on_loss(&cx, &Loss { sent_at });
@@ -359,16 +360,16 @@ mod tests {
 
     fn sampled(rtt: u64) -> Rack {
         let mut r = rack();
-        r.update(at(1000), news(rtt, 1000 - rtt, 100));
+        r.update(at(1000), delivery(rtt, 1000 - rtt, 100));
         r
     }
 
-    fn news(rtt: u64, sent: u64, end: Offset) -> News {
-        News {
+    fn delivery(rtt: u64, sent: u64, end: Offset) -> Delivery {
+        Delivery {
             latest: Some((at(sent), end)),
             least_rtt: Some(MS(rtt)),
             highest: end,
-            ..News::default()
+            ..Delivery::default()
         }
     }
 
@@ -415,17 +416,17 @@ mod tests {
         assert_eq!(r.latest, Some((at(900), 100)));
         assert_eq!((r.rtt, r.min_rtt), (MS(100), Some((MS(100), at(1000)))));
         // A segment sent earlier does not move `RACK.end_seq` back.
-        r.update(at(1050), news(250, 800, 50));
+        r.update(at(1050), delivery(250, 800, 50));
         assert_eq!((r.latest, r.rtt), (Some((at(900), 100)), MS(250)));
         assert_eq!(r.min_rtt, Some((MS(100), at(1000))));
         assert_eq!(r.fack, 100);
         // Of two segments sent at the same time the higher one is the later.
-        r.update(at(1050), news(150, 900, 120));
+        r.update(at(1050), delivery(150, 900, 120));
         assert_eq!(r.latest, Some((at(900), 120)));
         // `RACK.min_RTT` holds for five minutes.
-        r.update(at(301_000), news(150, 300_850, 900));
+        r.update(at(301_000), delivery(150, 300_850, 900));
         assert_eq!(r.min_rtt, Some((MS(100), at(1000))));
-        r.update(at(301_001), news(150, 300_851, 1000));
+        r.update(at(301_001), delivery(150, 300_851, 1000));
         assert_eq!(r.min_rtt, Some((MS(150), at(301_001))));
     }
 
@@ -443,11 +444,11 @@ mod tests {
     fn an_equal_rtt_renews_min_rtt() {
         let mut r = sampled(100);
         let window = r.config.min_rtt_window.as_nanos() / 1_000_000;
-        r.update(at(1000 + window), news(100, 900 + window, 200));
-        r.update(at(1001 + window), news(150, 851 + window, 300));
+        r.update(at(1000 + window), delivery(100, 900 + window, 200));
+        r.update(at(1001 + window), delivery(150, 851 + window, 300));
         assert_eq!(r.min_rtt.map(|(rtt, _)| rtt), Some(MS(100)));
         // A least RTT older than the window is replaced.
-        r.update(at(2 * window + 1002), news(150, 2 * window + 852, 400));
+        r.update(at(2 * window + 1002), delivery(150, 2 * window + 852, 400));
         assert_eq!(r.min_rtt.map(|(rtt, _)| rtt), Some(MS(150)));
     }
 
@@ -468,6 +469,6 @@ mod tests {
         let mut rack = rack();
         rack.tlp.due = true;
         rack.stop(&mut flight.timers);
-        assert_eq!((flight.timers.next(), rack.probes()), (None, false));
+        assert_eq!((flight.timers.next(), rack.probe_due()), (None, false));
     }
 }

@@ -46,8 +46,8 @@ impl Sack {
         self.rescued = Maybe::some(recover);
     }
 
-    /// Forgets the rescue retransmission.
-    pub(super) fn forget_rescue(&mut self) {
+    /// Clears the rescue retransmission.
+    pub(super) fn clear_rescue(&mut self) {
         self.rescued = Maybe::NONE;
     }
 
@@ -59,9 +59,9 @@ impl Sack {
         recorder: &mut Recorder,
     ) {
         if self.rack.is_some() {
-            return; // time tells
+            return; // RACK detects losses by time
         }
-        let in_flight = flight.flight_at_loss(); // before the lost leave it
+        let in_flight = flight.flight_at_loss(); // before lost segments are subtracted
         let mss = u64::from(flight.mss);
         let first_lost = flight.board.mark_lost(flight.loss.threshold, mss);
         if flight.loss.in_recovery {
@@ -90,7 +90,7 @@ impl Sack {
     ) {
         recorder.emit(now, Record::Mark(Mark::FastRetransmit));
         let in_flight = if flight.reduces_from_pipe() {
-            flight.board.pipe() // without the lost
+            flight.board.pipe() // without lost segments
         } else {
             in_flight
         };
@@ -98,12 +98,12 @@ impl Sack {
             flight.reduce(now, in_flight, lost, false);
         }
         flight.enter_recovery();
-        self.forget_rescue();
+        self.clear_rescue();
         if let Some(prr) = &mut self.prr {
             prr.enter();
         }
         if let Some(rack) = &mut self.rack {
-            rack.recovery_begins();
+            rack.on_recovery_start();
             flight.timers.stop(Timer::TailProbe);
         }
         flight.restart_timer_for_loss(now);
@@ -142,7 +142,7 @@ impl Sack {
     ) {
         let (Some(rack), Some(news)) = (
             &mut self.rack,
-            flight.board.order.as_ref().map(|order| order.news()),
+            flight.board.order.as_ref().map(|order| order.delivery()),
         ) else {
             return;
         };
@@ -169,7 +169,7 @@ impl Sack {
         if flight.board.losses() > losses && self.prr.is_some() {
             Prr::without_ack(flight, window);
         }
-        flight.restart_timer(now); // 8: after it the time-out is what is left
+        flight.restart_timer(now); // 8: only the RTO timer remains
     }
 
     /// Runs RACK loss detection, and begins a recovery if needed.

@@ -36,7 +36,7 @@ pub(super) struct Episode {
     /// Time of the first retransmission.
     pub(super) retransmitted: Option<Instant>,
     /// Set once an ACK of new data has arrived, after which Eifel no longer applies.
-    pub(super) judged: bool,
+    pub(super) eifel_done: bool,
     /// Retransmitted data not yet reported as duplicate: start of a segment, its end, and the
     /// number of its retransmissions.
     pub(super) unreported: BTreeMap<Offset, (Offset, u32)>,
@@ -54,7 +54,7 @@ pub(super) struct Adaptation {
 impl Spurious {
     /// Stores the retransmission of `[start, end)`, if an episode is under way.
     #[inline]
-    pub(crate) fn sent_again(
+    pub(crate) fn on_retransmit(
         &mut self,
         now: Instant,
         (start, end): (Offset, Offset),
@@ -69,10 +69,15 @@ impl Spurious {
         }
     }
 
-    /// Restarts the RTT estimator if an adaptation is pending and the sampled segment was sent
+    /// Restarts the RTT estimator if an adaptation is pending and the on_rtt_sample segment was sent
     /// after it.
     #[inline]
-    pub(crate) fn sampled(&mut self, rtt: &mut RttEstimator, sent: Instant, sample: Interval) {
+    pub(crate) fn on_rtt_sample(
+        &mut self,
+        rtt: &mut RttEstimator,
+        sent: Instant,
+        sample: Interval,
+    ) {
         if let Some(before) = self.adaptation.take_if(|a| sent >= a.from) {
             rtt.restart(before.srtt.max(sample), before.deviation.max(sample / 2));
         }

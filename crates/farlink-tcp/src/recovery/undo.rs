@@ -44,7 +44,7 @@ impl Flight {
             // With Eifel each time-out that begins a recovery is checked (RFC 3522), so it begins a
             // new episode. With D-SACK the old episode continues, because D-SACK may undo all of
             // it.
-            && !(detection.eifel && !detection.dsack && episode.judged)
+            && !(detection.eifel && !detection.dsack && episode.eifel_done)
         {
             episode.end = max;
             episode.by_timeout |= by_timeout;
@@ -74,7 +74,7 @@ impl Flight {
             deviation: rtt.deviation(),
             by_timeout,
             retransmitted,
-            judged: false,
+            eifel_done: false,
             unreported,
         }));
     }
@@ -82,7 +82,7 @@ impl Flight {
     /// Applies Eifel detection (RFC 3522, 3.2) to an ACK of new data that echoes the timestamp
     /// `echo`. `clock` converts a time to a timestamp. Returns whether the reduction was undone.
     #[inline(never)]
-    pub(crate) fn judge_episode(
+    pub(crate) fn detect_by_eifel(
         &mut self,
         now: Instant,
         ack: &Ack,
@@ -94,13 +94,13 @@ impl Flight {
         let Some(episode) = &mut self.loss.spurious.episode else {
             return false;
         };
-        if !eifel || episode.judged {
+        if !eifel || episode.eifel_done {
             return false;
         }
         let Some(first) = episode.retransmitted else {
             return false;
         };
-        episode.judged = true;
+        episode.eifel_done = true;
         if echo.is_none_or(|echo| echo.wrapping_sub(clock(first)) as i32 >= 0) {
             return false;
         }
@@ -110,7 +110,7 @@ impl Flight {
 
     /// Processes a D-SACK report that `[left, right)` arrived twice. Returns whether the reduction
     /// was undone.
-    #[inline(never)] // a loss without one need not fetch it
+    #[inline(never)] // keeps code for D-SACK out of the instruction cache
     pub(crate) fn on_duplicate_report(
         &mut self,
         now: Instant,
@@ -160,7 +160,7 @@ impl Flight {
             return false;
         };
         recorder.emit(now, Record::Mark(Mark::Undo));
-        self.board.lose_none();
+        self.board.clear_losses();
         let in_flight = self.board.flight();
         let linux = self.config().rto.algorithm == RtoAlgorithm::Linux;
         let undone = if let Some(acked) = response.filter(|_| !linux) {

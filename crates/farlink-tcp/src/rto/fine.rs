@@ -10,7 +10,7 @@ use crate::time::{Instant, Interval};
 const CHECKED_ACKS: u32 = 2;
 /// Minimum time-out of the retransmission timer. Without it, the timer would expire endlessly on a
 /// path without delay.
-const LEAST_TIMER: Interval = Interval::from_millis(1);
+const MIN_TIMER: Interval = Interval::from_millis(1);
 
 /// Fine-grained time-out, used beside the RTO or instead of it.
 #[derive(Debug)]
@@ -53,17 +53,18 @@ impl FineTimeout {
     /// Processes an ACK of all data before `to`. The first segment it covers was last sent at
     /// `sent`; `max` is SND.MAX.
     ///
-    /// A segment sent once gives a sample. For a retransmitted segment Karn's rule takes no sample
-    /// and backs off until one comes. The fine time-out does not back off, so a time-out below the
-    /// RTT would last forever: each segment is retransmitted before its ACK, and none gives a
-    /// sample. Therefore, after a whole window without a sample, the ACK is attributed to the
-    /// transmission before the last. Until the next sample the time-out is at least the age of that
-    /// transmission. It rises at most by the time since the last transmission. The age is not used
-    /// as a sample, because time-outs of lost segments would then count as RTTs.
+    /// A segment sent once gives a sample. Karn's rule takes no sample from a retransmitted
+    /// segment, and keeps the backoff until a sample is taken. The fine time-out does not back off,
+    /// so a time-out below the RTT would last forever: each segment is retransmitted before its
+    /// ACK, and none gives a sample. Therefore, after a whole window without a sample, the ACK is
+    /// attributed to the transmission before the last. Until the next sample the time-out is at
+    /// least the age of that transmission. It rises at most by the time since the last
+    /// transmission. The age is not used as a sample, because time-outs of lost segments would then
+    /// count as RTTs.
     ///
-    /// Before the first sample only the coarse, backed-off RTO exists. The first such ACK is used
-    /// at once. Otherwise a lost first window would be repaired by one segment per RTO, up to a
-    /// minute each.
+    /// Before the first sample only the coarse, backed-off RTO exists, so the first ACK of a
+    /// retransmitted segment is used at once. Otherwise a lost first window would be repaired by
+    /// one segment per RTO, up to a minute each.
     pub(crate) fn on_ack(
         &mut self,
         now: Instant,
@@ -117,7 +118,7 @@ impl FineTimeout {
     #[inline]
     pub(crate) fn rto(&self) -> Option<Interval> {
         let timeout = self.timeout().filter(|_| self.replaces_coarse)?;
-        Some(timeout.max(LEAST_TIMER))
+        Some(timeout.max(MIN_TIMER))
     }
 
     /// Returns SRTT + max(G, k D); `None` before any RTT information.

@@ -10,11 +10,11 @@ use crate::time::Instant;
 
 impl Scoreboard {
     /// Records a sent segment where no observer needs each segment.
-    #[inline(always)] // of each segment of a stream
+    #[inline(always)] // called for each segment of a stream
     pub(crate) fn fast_sent(&mut self, len: u32, now: Instant) {
         debug_assert!(
             self.rate.is_none() && self.order.is_none(),
-            "somebody wants to"
+            "an observer needs each segment"
         );
         self.segments.push_back(Sent {
             start: self.max,
@@ -26,7 +26,7 @@ impl Scoreboard {
     }
 
     /// Acknowledges data where nothing is lost or SACKed and no observer needs each segment.
-    #[inline(always)] // as `acknowledge`
+    #[inline(always)] // like `acknowledge`
     pub(super) fn fast_acknowledge(&mut self, to: Offset) -> Acked {
         let mut state = 0;
         let mut latest = None;
@@ -46,7 +46,7 @@ impl Scoreboard {
         }
         let len = to - self.una;
         self.una = to;
-        self.judged = self.judged.max(self.first);
+        self.scanned_to = self.scanned_to.max(self.first);
         self.next_retransmission = self.next_retransmission.max(self.first);
         Acked {
             len,

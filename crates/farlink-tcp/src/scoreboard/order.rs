@@ -20,20 +20,20 @@ struct Entry {
     index: u64,
 }
 
-/// Transmissions that may still matter.
+/// Transmissions in flight, in the order of time.
 #[derive(Debug, Default)]
 pub(crate) struct TimeOrder {
     /// Transmissions with no later transmission known to be delivered.
     ahead: VecDeque<Entry>,
     /// Transmissions overtaken by a delivered later one, whose reordering window has not expired.
     overtaken: VecDeque<Entry>,
-    ack: AtHand,
-    news: News,
+    ack: CurrentAck,
+    delivery: Delivery,
 }
 
 /// State of the ACK that is being processed.
 #[derive(Clone, Copy, Debug, Default)]
-struct AtHand {
+struct CurrentAck {
     now: Instant,
     /// Send time of the segment whose timestamp is echoed, in whole milliseconds.
     echoed: Option<Instant>,
@@ -44,17 +44,18 @@ struct AtHand {
 
 /// Data that the current ACK delivered.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct News {
-    /// The latest transmission that it is certain to have delivered.
+pub(crate) struct Delivery {
+    /// Latest transmission that the ACK certainly delivered.
     pub(crate) latest: Option<Sending>,
-    /// The delivered segment with the highest sequence number, taken from cumulatively acknowledged
-    /// ones if any: whether it is one of those, the position after it, and its send time.
+    /// Delivered segment with the highest sequence number, among the cumulatively acknowledged ones
+    /// if there are any: whether it is cumulatively acknowledged, the position after it, and its
+    /// send time.
     pub(crate) last: Option<(bool, Offset, Instant)>,
     /// Position after the highest segment.
     pub(crate) highest: Offset,
     /// Least RTT of delivered segments that were sent once.
     pub(crate) least_rtt: Option<Interval>,
-    /// A segment that was sent once arrived after a higher one.
+    /// Set if a segment that was sent once arrived after a higher one.
     pub(crate) reordered: bool,
 }
 
@@ -67,7 +68,7 @@ pub(crate) struct TimeLosses {
     pub(crate) again_at: Option<Instant>,
 }
 
-impl News {
+impl Delivery {
     /// Returns the send time of the segment that gives RACK its RTT.
     pub(crate) fn timed(&self, from: RackRtt) -> Option<Instant> {
         match from {
@@ -86,18 +87,18 @@ impl TimeOrder {
         min_rtt: Option<Interval>,
         fack: Offset,
     ) {
-        self.ack = AtHand {
+        self.ack = CurrentAck {
             now,
             echoed,
             min_rtt,
             fack,
         };
-        self.news = News::default();
+        self.delivery = Delivery::default();
     }
 
     /// Returns the delivered data.
-    pub(crate) fn news(&self) -> News {
-        self.news
+    pub(crate) fn delivery(&self) -> Delivery {
+        self.delivery
     }
 
     /// Adds a transmission of record `index`, which ends at `end`, sent at `at`.
@@ -119,9 +120,9 @@ impl TimeOrder {
     /// Notes a delivered segment (RFC 8985, 6.2, steps 2 and 3), by the ACK field if `acked` is set
     /// and otherwise by SACK.
     pub(super) fn delivered(&mut self, at: Instant, end: Offset, sent_twice: bool, acked: bool) {
-        let (ack, news) = (&self.ack, &mut self.news);
+        let (ack, delivery) = (&self.ack, &mut self.delivery);
         let rtt = ack.now.since(at);
-        news.highest = news.highest.max(end);
+        delivery.highest = delivery.highest.max(end);
         if sent_twice {
             // The ACK may belong to an earlier transmission of this segment.
             let tick = Instant::from_nanos(at.as_nanos() / 1_000_000 * 1_000_000);
@@ -131,11 +132,11 @@ impl TimeOrder {
                 return;
             }
         } else {
-            news.least_rtt = Some(news.least_rtt.map_or(rtt, |least| least.min(rtt)));
-            news.reordered |= end < ack.fack;
+            delivery.least_rtt = Some(delivery.least_rtt.map_or(rtt, |least| least.min(rtt)));
+            delivery.reordered |= end < ack.fack;
         }
-        news.latest = news.latest.max(Some((at, end)));
-        news.last = news.last.max(Some((acked, end, at)));
+        delivery.latest = delivery.latest.max(Some((at, end)));
+        delivery.last = delivery.last.max(Some((acked, end, at)));
     }
 }
 
@@ -184,7 +185,7 @@ impl Scoreboard {
                 let len = self.lose((entry.index - self.first) as usize);
                 self.losses += len;
                 if let Some(rate) = &mut self.rate {
-                    rate.lost(len);
+                    rate.on_lost(len);
                 }
                 report.lost.get_or_insert(at);
             }
@@ -204,20 +205,20 @@ impl Scoreboard {
     /// Marks lost, at a time-out, the first segment and all sent at least `after` ago (RFC 8985,
     /// 6.3, `RACK_mark_losses_on_RTO`).
     pub(crate) fn lose_overdue(&mut self, after: Interval, now: Instant) {
-        self.forget_reneged();
+        self.clear_reneged();
         for i in 0..self.segments.len() {
             let s = &self.segments[i];
             if !s.is(SACKED) && (i == 0 || s.at + after <= now) {
-                let news = !s.is(LOST) || s.is(RETX);
+                let newly_lost = !s.is(LOST) || s.is(RETX);
                 let len = self.lose(i);
-                if let Some(rate) = self.rate.as_mut().filter(|_| news) {
-                    rate.lost(len);
+                if let Some(rate) = self.rate.as_mut().filter(|_| newly_lost) {
+                    rate.on_lost(len);
                 }
             }
         }
         self.next_retransmission = self.first;
         if let Some(rate) = &mut self.rate {
-            rate.forget_losses();
+            rate.discard_losses();
         }
     }
 
@@ -261,7 +262,7 @@ impl Scoreboard {
         s.state = (s.state & !RETX) | LOST;
         let index = self.first + i as u64;
         self.next_retransmission = self.next_retransmission.min(index);
-        self.judged = self.judged.max(index + 1);
+        self.scanned_to = self.scanned_to.max(index + 1);
         len
     }
 
@@ -379,7 +380,7 @@ mod tests {
         let mut b = board();
         b.sack(500, 600);
         b.mark_lost_by_time((at(5), 600), WAIT, at(30));
-        b.lose_none();
+        b.clear_losses();
         assert_eq!(b.pipe(), 900);
         let report = b.mark_lost_by_time((at(5), 600), WAIT, at(23));
         assert_eq!((report.lost, report.again_at), (Some(at(0)), Some(at(24))));
@@ -398,7 +399,7 @@ mod tests {
                 0,
             );
             order.delivered(at(100), 10, true, true);
-            order.news().latest
+            order.delivery().latest
         };
         assert_eq!(latest(None, 50, 149), None);
         assert_eq!(latest(None, 50, 150), Some((at(100), 10)));
@@ -414,8 +415,8 @@ mod tests {
             order.begin(at(10), None, None, 500);
             order.delivered(at(1), 900, false, false);
             order.delivered(at(0), end, twice, false);
-            assert_eq!(order.news().highest, 900);
-            order.news().reordered
+            assert_eq!(order.delivery().highest, 900);
+            order.delivery().reordered
         };
         assert!(reordered(400, false));
         assert!(!reordered(400, true));
@@ -431,8 +432,8 @@ mod tests {
         assert!(b.segments[0].is(EVER_RETX));
         b.order.as_mut().unwrap().begin(at(9), None, None, 0);
         b.acknowledge(200);
-        let news = b.order.as_ref().unwrap().news();
-        assert_eq!(news.latest, Some((at(5), 100)));
-        assert_eq!(news.least_rtt, Some(Interval::from_millis(8)));
+        let delivery = b.order.as_ref().unwrap().delivery();
+        assert_eq!(delivery.latest, Some((at(5), 100)));
+        assert_eq!(delivery.least_rtt, Some(Interval::from_millis(8)));
     }
 }

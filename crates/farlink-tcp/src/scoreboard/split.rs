@@ -41,7 +41,7 @@ impl Scoreboard {
         let lost = (0..self.segments.len())
             .rev()
             .find(|&i| self.segments[i].is(LOST));
-        self.judged = self.first + lost.map_or(0, |last| last as u64 + 1);
+        self.scanned_to = self.first + lost.map_or(0, |last| last as u64 + 1);
         self.order_anew();
         true
     }
@@ -63,7 +63,7 @@ mod tests {
         for len in [100, 250, 90, 250, 200] {
             b.sent(len, Instant::ZERO);
         }
-        b.sack(440, 690); // the fourth came through before the path changed
+        b.sack(440, 690); // the fourth segment arrived before the path changed
         assert!(b.split(100));
         b.check();
         assert_eq!(b.losses(), 0);

@@ -1,4 +1,4 @@
-//! The scoreboard alone.
+//! Tests of the scoreboard.
 
 use super::*;
 use proptest::prelude::*;
@@ -86,11 +86,11 @@ fn front_is_due_once_per_round_trip() {
     b.sent_again(i, at(10));
     assert!(!b.front_is_due(at(14), ns(5)));
     assert!(b.front_is_due(at(15), ns(5)));
-    // After another loss the front is not in flight, and so not due; `lose_none` returns it into
+    // After another loss the front is not in flight, and so not due; `clear_losses` returns it into
     // flight.
     b.lose_all();
     assert!(!b.front_is_due(at(99), ns(5)));
-    b.lose_none();
+    b.clear_losses();
     assert!(!b.front_is_due(at(14), ns(5)));
     assert!(b.front_is_due(at(15), ns(5)));
 }
@@ -187,18 +187,18 @@ proptest! {
         for (n, op) in ops.into_iter().enumerate() {
             let now = Instant::from_nanos(n as u64);
             let mut acked = Vec::new();
-            for (looks, b) in boards.iter_mut().enumerate() {
+            for (general, b) in boards.iter_mut().enumerate() {
                 match op {
                     Op::Send(n) => b.sent(n, now),
                     Op::Ack(n) => {
                         let to = (b.una() + n).min(b.max());
-                        acked.push(if looks == 1 { b.acknowledge_any(to) } else { b.acknowledge(to) });
+                        acked.push(if general == 1 { b.acknowledge_any(to) } else { b.acknowledge(to) });
                     }
                     Op::Sack(l, n) => { b.sack(b.una() + l, b.una() + l + n); }
                     Op::MarkLost => { b.mark_lost(3, 100); }
                     Op::Split(mss) => { b.split(mss); }
                     Op::LoseAll => b.lose_all(),
-                    Op::LoseNone => b.lose_none(),
+                    Op::LoseNone => b.clear_losses(),
                     Op::LoseFront => b.lose_front(),
                     Op::Miss(l, n, old) => {
                         let age = Interval::from_nanos(u64::from(!old));
@@ -304,7 +304,10 @@ fn rate_sample_rtt_excludes_retransmitted_segments() {
     let mut sampled = |what: fn(&mut Scoreboard), now| {
         what(&mut b);
         let rate = b.rate.as_mut().unwrap();
-        rate.finish(at(now)).unwrap().rtt.map(Interval::as_nanos)
+        rate.finish_ack(at(now))
+            .unwrap()
+            .rtt
+            .map(Interval::as_nanos)
     };
     assert_eq!(sampled(|b| _ = b.sack(100, 200), 10), Some(9));
     assert_eq!(sampled(|b| _ = b.sack(200, 300), 11), None);

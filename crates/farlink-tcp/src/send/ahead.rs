@@ -8,7 +8,7 @@ impl Sender {
     pub(crate) fn unsent_segment(&self) -> Option<Chunk> {
         let max = self.flight.board.max();
         let len = u64::from(self.flight.mss).min(self.buffer.end().saturating_sub(max));
-        let usable = self.flight.believed_edge().saturating_sub(max);
+        let usable = self.flight.assumed_edge().saturating_sub(max);
         (len > 0 && len <= usable).then(|| self.fresh(len as u32, false))?
     }
 
@@ -16,7 +16,7 @@ impl Sender {
     /// congestion window and pacing (RFC 8985, 7.3).
     #[inline]
     pub(super) fn tail_probe(&self) -> Option<Choice> {
-        if !self.recovery.rack()?.probes() {
+        if !self.recovery.rack()?.probe_due() {
             return None;
         }
         let fresh = self.unsent_segment().map(|chunk| (chunk, None));

@@ -33,7 +33,7 @@ pub(crate) struct SendBuffer {
     written: Option<Box<Written>>,
     /// Set if the application writes bytes; `None` before the first write.
     by_bytes: Option<bool>,
-    /// The application has closed the stream.
+    /// Set if the application has closed the stream.
     closed: bool,
 }
 
@@ -104,7 +104,7 @@ impl SendBuffer {
 
     /// Queues bytes; the caller has checked the room.
     pub(super) fn write(&mut self, data: &[u8]) -> Result<(), WriteError> {
-        self.takes(!data.is_empty(), true)?;
+        self.check_kind(!data.is_empty(), true)?;
         let none = || Box::new(Written::new());
         self.written.get_or_insert_with(none).bytes.extend(data);
         self.end += data.len() as u64;
@@ -113,13 +113,13 @@ impl SendBuffer {
 
     /// Queues `len` bytes without contents.
     pub(super) fn write_len(&mut self, len: u64) -> Result<(), WriteError> {
-        self.takes(len > 0, false)?;
+        self.check_kind(len > 0, false)?;
         self.end += len;
         Ok(())
     }
 
     /// Checks a write: the first one decides between bytes and lengths.
-    fn takes(&mut self, any: bool, bytes: bool) -> Result<(), WriteError> {
+    fn check_kind(&mut self, any: bool, bytes: bool) -> Result<(), WriteError> {
         if self.by_bytes.is_some_and(|before| before != bytes) {
             return Err(WriteError::Mixed);
         }

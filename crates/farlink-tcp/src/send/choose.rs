@@ -12,7 +12,7 @@ use crate::timers::Timer;
 impl Sender {
     /// Returns the reason why sending last stopped. Pacing counts only if both windows have room
     /// for a segment.
-    #[inline(always)] // looked at after each packet
+    #[inline(always)] // called after each packet
     pub(crate) fn limit(&self) -> Limit {
         match self.blocked_on {
             BlockedOn::Cwnd => Limit::CongestionWindow,
@@ -20,7 +20,7 @@ impl Sender {
             BlockedOn::Pace if self.buffer.end() > self.flight.board.max() => {
                 let unsent = self.buffer.end() - self.flight.board.max();
                 let next = u64::from(self.flight.mss).min(unsent);
-                if self.flight.believed_edge() < self.flight.board.max() + next {
+                if self.flight.assumed_edge() < self.flight.board.max() + next {
                     Limit::ReceiveWindow
                 } else if self.used() + next > self.flight.cwnd() {
                     Limit::CongestionWindow
@@ -52,11 +52,11 @@ impl Sender {
             && now >= self.paced_until
             && !self.probe
             && self.flight.board.rate.is_none()
-            && self.recovery.rack().is_none_or(|rack| !rack.probes())
+            && self.recovery.rack().is_none_or(|rack| !rack.probe_due())
             && self.frto == Frto::Off
     }
 
-    /// Notes the reason why nothing more may leave now.
+    /// Stores the reason why sending stops now.
     #[inline]
     pub(super) fn block(&mut self, now: Instant, on: BlockedOn) {
         self.blocked_on = on;
@@ -112,7 +112,8 @@ impl Sender {
             }
             let repair = self.flight.extras.repair.of(&*self.flight.cc);
             let burst = self.flight.loss.after_timeout
-                && repair.is_some_and(|repair| self.sent_again >= repair.retransmit_limit());
+                && repair
+                    .is_some_and(|repair| self.retransmitted_in_row >= repair.retransmit_limit());
             let force = self.flight.loss.force || self.recovery.sends_lost_at_once(&self.flight);
             // A FIN does not count, so that a full segment with FIN fits a window of one segment.
             let chunk = self.again(sent);
@@ -154,7 +155,7 @@ impl Sender {
     }
 
     /// Returns the bytes charged to a window.
-    #[inline(always)] // asked for each segment
+    #[inline(always)] // called for each segment
     pub(super) fn used(&self) -> u64 {
         if self.flight.loss.counts_pipe() {
             self.flight.board.pipe()
@@ -178,7 +179,7 @@ impl Sender {
     }
 
     /// Chooses new data. `syn` is the sequence space of a SYN in flight, which takes no window.
-    #[inline(always)] // asked for each segment, and elsewhere only before the handshake
+    #[inline(always)] // called for each segment; elsewhere only before the handshake
     fn choose_new(&mut self, now: Instant, syn: u64) -> Result<Chunk, BlockedOn> {
         let max = self.flight.board.max();
         let unsent = self.buffer.end().saturating_sub(max);
@@ -193,7 +194,7 @@ impl Sender {
         if self.flight.board.is_empty() && self.flight.board.una() > 1 {
             self.idle.restart(&mut self.flight, now, self.last_sent);
         }
-        let usable = self.flight.believed_edge().saturating_sub(max);
+        let usable = self.flight.assumed_edge().saturating_sub(max);
         let mss = u64::from(self.flight.mss);
         let len = mss.min(unsent).min(usable);
         // Sender's silly-window avoidance (RFC 9293, 3.8.6.2.1) with Nagle.
@@ -233,7 +234,7 @@ impl Sender {
         let start = self.flight.board.max();
         let len = if probe {
             let unsent = self.buffer.end().saturating_sub(start);
-            let usable = self.flight.believed_edge().saturating_sub(start);
+            let usable = self.flight.assumed_edge().saturating_sub(start);
             // With a zero window the probe has one byte. With a small window it has as many bytes
             // as fit: the override of silly-window avoidance.
             unsent.min(usable.clamp(1, u64::from(self.flight.mss))) as u32

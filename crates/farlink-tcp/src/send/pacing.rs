@@ -12,7 +12,7 @@ const UNPACED: u64 = 10;
 impl Sender {
     /// Sets the time before which the next segment must not be sent, by the controller's rate or by
     /// that of its window. Returns whether pacing is active.
-    #[inline(always)] // of each segment
+    #[inline(always)] // called for each segment
     pub(super) fn pace(&mut self, now: Instant, chunk: &Chunk) -> bool {
         let own = self.flight.cc.pacing_rate();
         let paces = own.is_some() || self.flight.config().window.pacing.is_some();

@@ -24,8 +24,8 @@ impl Sender {
             rtt: estimator,
             ..
         } = &mut self.flight;
-        loss.spurious.sampled(estimator, sent, rtt);
-        self.recovery.sampled();
+        loss.spurious.on_rtt_sample(estimator, sent, rtt);
+        self.recovery.on_rtt_sample();
         let rto = self.flight.rto();
         recorder.emit(now, Record::Rtt { rtt, rto });
         rtt
@@ -35,7 +35,7 @@ impl Sender {
     #[inline]
     pub(crate) fn sacked_only(&mut self, now: Instant, recorder: &mut Recorder) {
         let Some(sent) = self.flight.board.first_sacked.get() else {
-            return; // nothing that was sent once
+            return; // every SACKed segment was retransmitted
         };
         if self.flight.config().rto.from_sack {
             self.sample(now, sent, recorder);
@@ -77,7 +77,7 @@ impl Sender {
         let Some(rate) = &mut self.flight.board.rate else {
             return;
         };
-        let Some(sample) = rate.finish(now) else {
+        let Some(sample) = rate.finish_ack(now) else {
             return;
         };
         let sample = RateSample {
@@ -93,14 +93,14 @@ impl Sender {
         if model.limits_itself()
             && let Some(rate) = &mut self.flight.board.rate
         {
-            rate.limit(flight);
+            rate.mark_app_limited(flight);
         }
     }
 
     /// Drops the rate sample of a SYN.
     pub(crate) fn skip_sample(&mut self, now: Instant) {
         if let Some(rate) = &mut self.flight.board.rate {
-            rate.finish(now);
+            rate.finish_ack(now);
         }
     }
 
@@ -117,7 +117,7 @@ impl Sender {
             && flight < self.flight.cwnd()
             && let Some(rate) = &mut self.flight.board.rate
         {
-            rate.limit(flight);
+            rate.mark_app_limited(flight);
         }
     }
 }

@@ -34,12 +34,12 @@ impl Sender {
         }
         self.recovery.lose_at_timeout(flight, now);
         if let Some(dummies) = &mut self.dummies {
-            dummies.forget();
+            dummies.discard_outstanding();
         }
         flight.distrust_timed();
         flight.back_off(more);
         flight.start_timer(now);
-        self.sent_again = 0;
+        self.retransmitted_in_row = 0;
         if !handshake {
             let repair = flight.extras.repair.of(&*flight.cc);
             let delay = repair.map_or(Interval::ZERO, Repair::timeout_delay);

@@ -2,7 +2,7 @@
 
 use super::chance::Chance;
 use super::setup::COOKIE;
-use farlink_tcp::config::{CwndLimit, FastOpen, ReduceFrom};
+use farlink_tcp::config::{FastOpen, ReduceFrom};
 use farlink_tcp::{
     CloseReason, Config, Connection, Event, FastOpenCache, FastOpenCookie, Flags, Instant,
     Interval, Mark, Offset, Options, Record, Segment, Seq, State,
@@ -10,7 +10,7 @@ use farlink_tcp::{
 use std::sync::Arc;
 
 /// Number of segments sent at one instant above which a livelock is assumed.
-const MOST_AT_ONCE: usize = 10_000;
+const MAX_AT_ONCE: usize = 10_000;
 
 /// Returns byte `at` of the stream of side `side`.
 pub(crate) fn pattern(side: usize, at: u64) -> u8 {
@@ -24,8 +24,8 @@ pub(crate) struct Endpoint {
     side: usize,
     pub(crate) connection: Connection,
     isn: Seq,
-    /// Bytes that may be sent beyond the peer's window: ADaLR takes a window for up to twice its
-    /// size, and no setup has a window above this.
+    /// Bytes that may be sent beyond the peer's window: ADaLR assumes up to twice that window, and
+    /// no setup has a larger one than this.
     beyond: u64,
     /// Bytes to send in all, bytes written, and bytes read.
     goal: u64,
@@ -43,16 +43,14 @@ pub(crate) struct Endpoint {
     edge: Offset,
     peer_isn: Option<Seq>,
     scratch: Vec<u8>,
-    /// A loss may raise ssthresh, because the algorithm sets it from its own estimate (Westwood).
+    /// Set if a loss may raise ssthresh, because the algorithm sets it from its own estimate
+    /// (Westwood).
     rises: bool,
-    /// The controller's window may exceed the peer's, which hides it in [`Connection::cwnd`], and a
-    /// loss sets ssthresh from it (Vegas with `loss_cut = "reno"`).
-    hides_window: bool,
     /// Bytes of data on the SYN, sent before the peer's window is known.
     syn_data: u64,
     /// Congestion window and slow-start threshold after the last step.
     window: (u64, u64),
-    /// A recovery by fast retransmit is in progress.
+    /// Set if a recovery by fast retransmit is in progress.
     recovering: bool,
     /// Largest window that the peer had offered after the last step.
     peer_window: u64,
@@ -66,9 +64,6 @@ impl Endpoint {
         let rises = ["westwood", "westwood_plus", "bbr"]
             .contains(&config.congestion.algorithm().name)
             || config.reduce_from == ReduceFrom::FlightSizeUnbounded;
-        let hides_window = config.congestion.algorithm().name == "vegas"
-            && config.congestion.choice("loss_cut") == "reno"
-            && config.window.cwnd_limit == CwndLimit::ReceiveWindow;
         let beyond = if stretches { 300_000 } else { 0 };
         let config = Arc::new(config);
         let mut connection = if active {
@@ -102,7 +97,6 @@ impl Endpoint {
             peer_isn: None,
             scratch: Vec::new(),
             rises,
-            hides_window,
             window: (u64::MAX, u64::MAX),
             recovering: false,
             peer_window: 0,
@@ -175,7 +169,7 @@ impl Endpoint {
         while let Some(segment) = self.connection.poll_transmit(now) {
             self.check_segment(&segment, peer_scales);
             out.push(segment);
-            assert!(out.len() < MOST_AT_ONCE, "segments leave for ever");
+            assert!(out.len() < MAX_AT_ONCE, "segments leave for ever");
         }
         while let Some(event) = self.connection.poll_event() {
             if let Event::Closed(reason) = event {
@@ -234,7 +228,7 @@ impl Endpoint {
     /// Checks that a loss or time-out never raises ssthresh above the previous congestion window or
     /// two segments (RFC 5681, equation 4). An undo restores the previous values. During recovery,
     /// PRR keeps the window near the pipe on its way to ssthresh, so a time-out may then leave any
-    /// threshold up to the previous one. Not checked while the peer's window hides that of Vegas.
+    /// threshold up to the previous one.
     fn check_reduction(&mut self) {
         let (mut most, mut ssthresh) = self.window;
         if self.recovering {
@@ -266,11 +260,10 @@ impl Endpoint {
         // window and report the first loss.
         let peer_window = std::mem::replace(&mut self.peer_window, c.largest_peer_window());
         let widened = c.largest_peer_window() > peer_window;
-        let hidden = self.hides_window && most >= peer_window;
         let follows = self.beyond > 0 && widened && c.ssthresh() <= c.largest_peer_window();
         let raised = c.ssthresh() != ssthresh && c.ssthresh() > most.max(least) && !follows;
         assert!(
-            !(lost && raised) || undone || self.rises || hidden,
+            !(lost && raised) || undone || self.rises,
             "a loss raised ssthresh from {ssthresh} to {} with a window of {most}",
             c.ssthresh()
         );

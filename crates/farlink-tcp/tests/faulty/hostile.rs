@@ -29,7 +29,7 @@ pub(crate) const STATES: [State; 11] = [
 /// Number of random events per connection.
 const STEPS: usize = 150;
 /// Number of time-outs or segments at one instant above which a livelock is assumed.
-const MOST_AT_ONCE: usize = 10_000;
+const MAX_AT_ONCE: usize = 10_000;
 
 struct Victim {
     now: Instant,
@@ -302,11 +302,11 @@ impl Victim {
     /// Sends and reads everything that is pending on the connection, and checks the invariants.
     fn poll_until_idle(&mut self) {
         for round in 0.. {
-            assert!(round < MOST_AT_ONCE, "time-outs for ever");
+            assert!(round < MAX_AT_ONCE, "time-outs for ever");
             let mut segments = 0;
             while self.connection.poll_transmit(self.now).is_some() {
                 segments += 1;
-                assert!(segments < MOST_AT_ONCE, "segments leave for ever");
+                assert!(segments < MAX_AT_ONCE, "segments leave for ever");
             }
             while self.connection.poll_event().is_some() {}
             match self.connection.next_timeout() {

@@ -10,9 +10,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 /// Number of steps of a session above which a livelock is assumed.
-const MOST_STEPS: u64 = 2_000_000;
+const MAX_STEPS: u64 = 2_000_000;
 /// Number of steps at one instant above which a livelock is assumed.
-const MOST_AT_ONCE: u32 = 20_000;
+const MAX_AT_ONCE: u32 = 20_000;
 
 /// Longest allowed chain of bare ACKs that answer each other. Reordered ACKs with old timestamps
 /// extend a chain, each with the probability of reordering.
@@ -36,8 +36,8 @@ pub(crate) struct Report {
 }
 
 enum What {
-    /// Arrival of a segment. The number counts bare ACKs in a row, each sent because of the one
-    /// before.
+    /// Arrival of a segment. The number counts consecutive bare ACKs, each sent in reply to the
+    /// previous one.
     Arrival(Segment, u32),
     /// Arrival of a segment whose checksum fails.
     Damaged(Segment),
@@ -127,7 +127,7 @@ impl Session<'_> {
         while let Some(at) = self.next_instant() {
             at_once = if at > self.now { 0 } else { at_once + 1 };
             steps += 1;
-            let live = steps < MOST_STEPS && at_once < MOST_AT_ONCE;
+            let live = steps < MAX_STEPS && at_once < MAX_AT_ONCE;
             assert!(live, "livelock at {:?}: {:#?}", self.now, self.ends);
             self.now = at;
             self.step();

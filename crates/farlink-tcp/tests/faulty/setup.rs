@@ -8,12 +8,12 @@ use farlink_tcp::{FastOpenCookie, Interval, variant::VARIANTS};
 /// Fast Open cookie that hosts grant each other.
 pub(crate) const COOKIE: FastOpenCookie = FastOpenCookie(0x0123_4567_89ab_cdef);
 
-/// Row `row` of the table with every key drawn anew, in the order of the table.
+/// Returns row `row` of the table with every key drawn anew, in the order of the table.
 pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
     near(chance, row, 1000)
 }
 
-/// Row `row` of the table with `share` of a thousand keys drawn anew.
+/// Returns row `row` of the table with `share` of a thousand keys drawn anew.
 pub(crate) fn near(chance: &mut Chance, row: usize, share: u64) -> Config {
     let mut config = (VARIANTS[row].config)();
     for key in key::all().filter(|key| !ROW.contains(&key.name)) {

@@ -15,7 +15,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 /// Largest number of steps of a session.
-const MOST_STEPS: u32 = 2_000;
+const MAX_STEPS: u32 = 2_000;
 
 /// Two copies of one end.
 struct Twins {
@@ -149,7 +149,7 @@ pub(crate) fn play(seed: u64, row: usize) -> u64 {
     let mut heap = BinaryHeap::new();
     let mut under_way: BTreeMap<u64, (usize, Segment)> = BTreeMap::new();
     let mut segments = 0;
-    for step in 0..MOST_STEPS {
+    for step in 0..MAX_STEPS {
         for side in 0..2 {
             for segment in ends[side].transmit(now) {
                 segments += 1;

@@ -36,7 +36,7 @@ pub(crate) struct Script {
 #[derive(Debug)]
 struct Line {
     number: usize,
-    /// As written, for messages.
+    /// Text of the line, for messages.
     text: String,
     time: Time,
     step: Step,
@@ -45,9 +45,9 @@ struct Line {
 /// Time of a line.
 #[derive(Clone, Copy, Debug)]
 enum Time {
-    /// After the line before.
+    /// Interval after the previous line.
     After(Interval),
-    /// After the start of the script.
+    /// Interval after the start of the script.
     At(Interval),
 }
 
@@ -149,7 +149,7 @@ impl Failure {
         }
     }
 
-    /// As `path:line: message`.
+    /// Formats the failure as `path:line: message`.
     pub(crate) fn at(&self, path: &str) -> String {
         format!("{path}:{}: {}", self.line, self.message)
     }

@@ -60,7 +60,7 @@ pub(crate) fn set(config: &mut Config, name: &str, text: &str) -> Result<(), Str
     }
 }
 
-/// A value that the kind allows: sizes are bytes, the rest is as in a scenario.
+/// Parses a value that the kind allows: sizes are bytes, other values are as in a scenario.
 fn value(text: &str, kind: Kind) -> Result<Value, String> {
     let value = match kind {
         Kind::Flag => match text {
@@ -99,13 +99,13 @@ fn value(text: &str, kind: Kind) -> Result<Value, String> {
     }
 }
 
-/// A decimal number that fits.
+/// Parses a decimal number that fits `T`.
 pub(crate) fn number<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse()
         .map_err(|_| format!("{text:?} is not a number that fits here"))
 }
 
-/// `num/den`.
+/// Parses `num/den`.
 fn ratio(text: &str) -> Result<Ratio, String> {
     let (num, den) = text
         .split_once('/')
@@ -113,7 +113,7 @@ fn ratio(text: &str) -> Result<Ratio, String> {
     Ok(Ratio::new(number(num)?, number(den)?))
 }
 
-/// A time: decimal seconds, or with one of the units s, ms, us, ns.
+/// Parses a time: decimal seconds, or with one of the units s, ms, us, ns.
 pub(crate) fn interval(text: &str) -> Result<Interval, String> {
     let malformed = || format!("{text:?} is not a time, such as 0.25, 250ms or 3us");
     let digits = text

@@ -17,13 +17,14 @@ pub(crate) struct Packet {
     ack: Option<u32>,
     window: Option<u16>,
     ecn: Ecn,
-    /// Set for low priority with the mark.
+    /// Set for a dummy segment: low priority and the reserved bit.
     dummy: bool,
-    /// `None` for `<...>`: any.
+    /// `None` matches any options (`<...>`).
     options: Option<Options>,
 }
 
-/// The options of a packet; sequence numbers relative, `None` in a time stamp is `*`: any.
+/// Options of a packet, with relative sequence numbers. `None` in a timestamp matches any value
+/// (`*`).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Options {
     mss: Option<u16>,
@@ -126,7 +127,7 @@ impl Packet {
         Ok(packet)
     }
 
-    /// Class of service: dummies and their ACKs have the low one.
+    /// Returns the class of service: low for dummies and their ACKs.
     fn class(&self) -> Priority {
         if self.dummy {
             Priority::Low
@@ -311,7 +312,7 @@ impl Options {
     }
 }
 
-/// `OFFSET+SIZE` in blocks, and the bit vector as 0 and 1.
+/// Parses `OFFSET+SIZE` in blocks, and the bit vector as 0 and 1.
 fn snack(hole: &str, vector: &str) -> Result<Snack, String> {
     let (offset, size) = hole.split_once('+').ok_or("a SNACK is OFFSET+SIZE BITS")?;
     let digits = vector.len() as u32;
@@ -328,7 +329,7 @@ fn snack(hole: &str, vector: &str) -> Result<Snack, String> {
     })
 }
 
-/// `start:end(len)` as start and length, checked against each other.
+/// Parses `start:end(len)` to start and length, and checks them against each other.
 fn span(text: &str) -> Result<(u32, u32), String> {
     let malformed = || format!("{text:?} is not start:end(len)");
     let (start, rest) = text.split_once(':').ok_or_else(malformed)?;
@@ -341,7 +342,7 @@ fn span(text: &str) -> Result<(u32, u32), String> {
     Ok((start, len))
 }
 
-/// A segment in the notation of scripts.
+/// Formats a segment in the notation of scripts.
 pub(crate) fn show(segment: &Segment, numbering: Numbering) -> String {
     let mut text = String::new();
     for (letter, flag) in LETTERS {

@@ -19,7 +19,7 @@ pub(crate) const PEER_PORT: u16 = 2;
 const SHOWN: usize = 8;
 
 /// Time-outs in a row at one instant that count as a livelock.
-const MOST_TIMEOUTS_AT_ONCE: u32 = 100;
+const MAX_TIMEOUTS_AT_ONCE: u32 = 100;
 
 /// The peer's clock in its SYN when `handshake` plays it.
 const PEER_TIMESTAMP: u32 = 1000;
@@ -158,7 +158,7 @@ impl Player<'_> {
         let mut at_once = 0;
         while let Some(timeout) = self.due(at, due) {
             at_once = if timeout > self.now { 0 } else { at_once + 1 };
-            if at_once > MOST_TIMEOUTS_AT_ONCE {
+            if at_once > MAX_TIMEOUTS_AT_ONCE {
                 return Err(format!(
                     "the timer goes off for ever at {}",
                     seconds(self.now)

@@ -10,7 +10,7 @@ use farlink_wire::{Label, LinkId, PacketId, Packets};
 
 /// Offers a packet to a link. Returns `None` if the packet is in flight and nothing else is to be
 /// done. Otherwise returns the answer, and `outcomes.len()` before the offer.
-#[inline(always)] // of each segment
+#[inline(always)] // called for each segment
 pub(in crate::world) fn fast_offer(
     now: Instant,
     link: LinkId,

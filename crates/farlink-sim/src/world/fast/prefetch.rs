@@ -44,14 +44,14 @@ struct PrefetchRing {
 }
 
 impl PrefetchRing {
-    #[inline(always)] // as `fast_prefetch`
+    #[inline(always)] // like `fast_prefetch`
     fn push(&mut self, end: EndId) {
         self.ends[self.count % 4] = end;
         self.count += 1;
     }
 
     /// Returns the end that was prefetched `ends` ends before the last.
-    #[inline(always)] // as `fast_prefetch`
+    #[inline(always)] // like `fast_prefetch`
     fn before(&self, ends: usize) -> EndId {
         self.ends[self.count.wrapping_sub(1 + ends) % 4]
     }
@@ -91,7 +91,7 @@ impl World {
 
     /// Returns the packet that arrives over a link after `others` further ones, and its receiving
     /// end; `None` if it is not of a flow over TCP.
-    #[inline(always)] // as `fast_prefetch`
+    #[inline(always)] // like `fast_prefetch`
     fn arrives_after(&self, link: LinkId, others: usize) -> Option<(PacketId, EndId)> {
         let number = self.links.arrives_after(link, others)?;
         let label = self.packets.label(number);

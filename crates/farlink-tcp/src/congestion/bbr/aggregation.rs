@@ -8,7 +8,7 @@ use crate::time::{Instant, Interval};
 /// `bbr_extra_acked_win_rtts`: length in rounds of each of the two windows of the maximum filter.
 const WINDOW_ROUNDS: u32 = 5;
 /// `bbr_extra_acked_max_us`: the allowance is at most BtlBw times this time.
-const MOST: Interval = Interval::from_millis(100);
+const MAX_TIME: Interval = Interval::from_millis(100);
 /// `bbr_ack_epoch_acked_reset_thresh` in segments.
 const LONGEST_EPOCH: u64 = 1 << 20;
 
@@ -61,7 +61,7 @@ impl Aggregation {
 
     /// Returns the bytes to add to cwnd at `rate`.
     pub(super) fn allowance(&self, rate: f64) -> u64 {
-        let most = (rate * MOST.as_secs_f64()) as u64;
+        let most = (rate * MAX_TIME.as_secs_f64()) as u64;
         self.extra[0].max(self.extra[1]).min(most)
     }
 }
@@ -92,13 +92,13 @@ mod tests {
         ack(&mut a, 22, false, 10 * MSS);
         assert_eq!(a.allowance(RATE), 18 * MSS);
         assert_eq!(a.allowance(RATE / 10.0), 10 * MSS); // 100 ms
-        // The window bounds it.
+        // cwnd limits the excess.
         ack(&mut a, 23, false, 90 * MSS);
         assert_eq!(a.allowance(RATE), 50 * MSS);
     }
 
     #[test]
-    fn an_excess_is_forgotten_after_five_to_ten_rounds() {
+    fn an_excess_expires_after_five_to_ten_rounds() {
         let mut a = Aggregation::default();
         ack(&mut a, 1, true, 20 * MSS);
         for round in 2..10 {

@@ -4,8 +4,8 @@ use crate::congestion::RateSample;
 use crate::time::{Instant, Interval};
 use std::collections::VecDeque;
 
-/// Startup goes on if the bandwidth grows by this factor in a round; this number of rounds without
-/// such growth shows a full pipe (4.3.2.2).
+/// Startup counts a round in which the bandwidth grew by less than this factor; `FULL_ROUNDS` such
+/// rounds in a row show a full pipe (4.3.2.2).
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
 
@@ -74,7 +74,7 @@ impl BandwidthFilter {
     }
 }
 
-/// Least round trip, `RTprop`.
+/// Filter of the least RTT, `RTprop`.
 #[derive(Debug)]
 pub(super) struct MinRtt {
     window: Interval,
@@ -134,7 +134,7 @@ impl FullPipe {
     }
 
     /// Resets the reference bandwidth, so that growth is measured anew.
-    pub(super) fn forget_growth(&mut self) {
+    pub(super) fn reset_growth(&mut self) {
         self.bandwidth = 0.0;
     }
 

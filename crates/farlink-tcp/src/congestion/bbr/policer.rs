@@ -7,8 +7,8 @@
 use crate::time::{Instant, Interval};
 
 /// `bbr_lt_intvl_min_rtts`: minimum rounds of an interval. The maximum is four times as many.
-const LEAST_ROUNDS: u32 = 4;
-const MOST_ROUNDS: u32 = 4 * LEAST_ROUNDS;
+const MIN_ROUNDS: u32 = 4;
+const MAX_ROUNDS: u32 = 4 * MIN_ROUNDS;
 /// `bbr_lt_loss_thresh`: least ratio lost / delivered of a lossy interval, in 256ths.
 const LOSSY_256: u64 = 50;
 /// `bbr_lt_bw_ratio` and `bbr_lt_bw_diff`: two rates count as equal if they differ by at most an
@@ -28,14 +28,14 @@ pub(super) struct Totals {
     /// Bytes delivered and bytes marked lost since the connection began.
     pub(super) delivered: u64,
     pub(super) lost: u64,
-    /// A round trip begins.
+    /// Set if a round trip begins.
     pub(super) round_start: bool,
     /// Set if the ACK or time-out showed a loss.
     pub(super) lossy: bool,
     pub(super) app_limited: bool,
 }
 
-/// Result of an event.
+/// Effect of an ACK or a time-out on the detection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Finding {
     Nothing,
@@ -63,7 +63,7 @@ impl Policer {
         self.bandwidth.filter(|_| self.in_use)
     }
 
-    /// Forgets all (`bbr_reset_lt_bw_sampling`).
+    /// Resets the detection (`bbr_reset_lt_bw_sampling`).
     pub(super) fn reset(&mut self) {
         *self = Self::default();
     }
@@ -94,10 +94,10 @@ impl Policer {
             return Finding::Nothing;
         }
         self.rounds += u32::from(now.round_start);
-        if self.rounds < LEAST_ROUNDS {
+        if self.rounds < MIN_ROUNDS {
             return Finding::Nothing;
         }
-        if self.rounds > MOST_ROUNDS {
+        if self.rounds > MAX_ROUNDS {
             self.reset();
             return Finding::Nothing;
         }

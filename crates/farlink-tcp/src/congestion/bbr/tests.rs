@@ -308,7 +308,7 @@ fn a_rate_that_the_application_limited_counts_only_if_it_is_greater() {
 }
 
 /// 4.1.2.3 compares with `<=`: an RTT equal to the least one renews it, which postpones `ProbeRTT`.
-/// Without renewal by equal samples an empty queue does not postpone it.
+/// If equal samples do not renew the least RTT, an empty queue does not postpone `ProbeRTT`.
 #[test]
 fn an_equal_rtt_renews_the_least_one_if_configured() {
     for (counts, renewed) in [(true, 11), (false, 1)] {
@@ -404,13 +404,13 @@ fn the_first_round_of_recovery_sends_what_is_delivered() {
     let later = d.ack(2 * MSS, RATE, 0, 87 * MSS);
     d.give(&later);
     assert_eq!(d.bbr.cwnd(), 89 * MSS);
-    // A recovery that begins with the ACK that ends another one continues it.
+    // If one ACK ends a recovery and begins the next, both count as one recovery.
     d.hook(|bbr, cx| bbr.on_recovered(cx, 1));
     d.loss();
     let again = d.ack(MSS, RATE, PRODUCT, 80 * MSS);
     d.give(&again);
     assert_eq!((d.bbr.cwnd(), d.bbr.conserve), (90 * MSS, false));
-    // At the end of the recovery cwnd is what it was before.
+    // At the end of the recovery cwnd returns to its value before the recovery.
     d.hook(|bbr, cx| bbr.on_recovered(cx, 1));
     assert_eq!(d.bbr.cwnd(), 90 * MSS);
     let last = d.ack(MSS, RATE, PRODUCT, 89 * MSS);
@@ -463,7 +463,7 @@ fn cwnd_is_one_segment_after_a_timeout_until_the_repair_ends() {
     d.una = 1001;
     let sample = d.ack(MSS, RATE, 0, 0);
     d.give(&sample);
-    assert_eq!(d.bbr.cwnd(), 4 * MSS); // the least
+    assert_eq!(d.bbr.cwnd(), 4 * MSS); // minimum window
     let sample = d.ack(3 * MSS, RATE, 0, 0);
     d.give(&sample);
     assert_eq!(d.bbr.cwnd(), 7 * MSS);

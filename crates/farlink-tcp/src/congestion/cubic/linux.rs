@@ -22,9 +22,9 @@ pub(super) struct Segments {
     /// Segments acknowledged towards the next increase of cwnd (`snd_cwnd_cnt`).
     credit: u64,
     /// Acknowledged bytes that do not make a whole segment yet.
-    rest: u64,
+    partial: u64,
     /// Window and time of the last evaluation of the cubic.
-    looked: Option<(u64, Instant)>,
+    evaluated: Option<(u64, Instant)>,
     stage: Option<Stage>,
 }
 
@@ -34,7 +34,7 @@ struct Stage {
     since: Instant,
     /// K in 1/1024 s.
     k: u64,
-    /// Height of the plateau.
+    /// Window at the plateau of the cubic, in segments (`bic_origin_point`).
     origin: u64,
     /// Segments acknowledged towards the next segment of `reno`.
     counted: u64,
@@ -52,7 +52,7 @@ pub(super) struct Curve {
 }
 
 impl Segments {
-    /// The window was reduced.
+    /// Ends the epoch at a reduction of the window.
     pub(super) fn on_reduction(&mut self) {
         self.stage = None;
         self.credit = 0;
@@ -83,9 +83,9 @@ impl Segments {
 
     /// Returns the window, in segments, after an ACK of `bytes`.
     pub(super) fn avoid(&mut self, cx: &Context<'_>, curve: Curve, cwnd: u64, bytes: u64) -> u64 {
-        self.rest += bytes;
-        let acked = self.rest / cx.mss;
-        self.rest %= cx.mss;
+        self.partial += bytes;
+        let acked = self.partial / cx.mss;
+        self.partial %= cx.mss;
         if acked == 0 {
             return cwnd;
         }
@@ -101,18 +101,18 @@ impl Segments {
         cwnd
     }
 
-    /// `bictcp_update`.
+    /// Updates the stage and `per_step` (`bictcp_update`).
     fn update(&mut self, cx: &Context<'_>, curve: Curve, cwnd: u64, acked: u64) {
         if let Some(stage) = &mut self.stage {
             stage.counted += acked;
-            if let Some((window, at)) = self.looked
+            if let Some((window, at)) = self.evaluated
                 && window == cwnd
                 && cx.now.since(at) <= PAUSE
             {
                 return;
             }
         }
-        self.looked = Some((cwnd, cx.now));
+        self.evaluated = Some((cwnd, cx.now));
         let stage = self
             .stage
             .get_or_insert_with(|| Stage::new(cx.now, curve, cwnd, acked));

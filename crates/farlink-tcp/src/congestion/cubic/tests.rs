@@ -483,7 +483,7 @@ fn congestion_avoidance_ends_the_limit_after_a_time_out() {
         c.on_timeout(&path.cx(4 * MSS), true);
         path.ack(&mut c, 2 * MSS, true);
         assert_eq!(c.cwnd(), 2 * MSS, "{counting}");
-        path.ack(&mut c, MSS, true); // at ssthresh, 0.7 of 4 in whole segments at least 2
+        path.ack(&mut c, MSS, true); // cwnd = ssthresh = max(floor(0.7 * 4), 2) segments
         path.ack(&mut c, MSS, true);
         c.on_idle(&path.cx(0), MSS);
         let before = c.cwnd();

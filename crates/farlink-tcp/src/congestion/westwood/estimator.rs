@@ -4,7 +4,7 @@ use crate::congestion::RoundTrip;
 use crate::time::{Instant, Interval};
 use std::fmt::Debug;
 
-/// Versions of the kernel.
+/// Kernel versions, whose estimates and window rules differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kernel {
     /// Linux 2.4.26 and 2.6.3 to 2.6.17: both filters start from zero, and the RTT is SRTT.
@@ -16,7 +16,7 @@ pub(super) enum Kernel {
 
 /// An estimator of the bandwidth.
 pub(super) trait Estimator: Debug + Send + 'static {
-    /// The handshake is over.
+    /// Handles the end of the handshake.
     fn on_established(&mut self, _now: Instant) {}
 
     /// Counts `bytes` that an ACK shows to have left the network. `rtt` is the last known RTT.
@@ -29,7 +29,7 @@ pub(super) trait Estimator: Debug + Send + 'static {
     /// Accounts for the time without an ACK up to `now`.
     fn on_silence(&mut self, _now: Instant) {}
 
-    /// A time-out reduced ssthresh.
+    /// Handles a time-out that reduced ssthresh.
     fn on_timeout(&mut self) {}
 
     /// Returns `BWE` in bytes per second.

@@ -46,13 +46,13 @@ impl Jiffies {
         }
     }
 
-    /// Whole jiffies of `nanoseconds`.
+    /// Returns the whole jiffies in `nanoseconds`.
     fn jiffies(&self, nanoseconds: u64) -> u64 {
         let second = Interval::from_secs(1).as_nanos();
         nanoseconds / second * self.hz + nanoseconds % second * self.hz / second
     }
 
-    /// `usecs_to_jiffies`: rounded up.
+    /// Returns `time` in jiffies, rounded up (`usecs_to_jiffies`).
     fn jiffies_up(&self, time: Interval) -> u64 {
         let whole = self.jiffies(time.as_nanos());
         let second = Interval::from_secs(1).as_nanos();
@@ -76,7 +76,7 @@ impl Jiffies {
         self.rtt_win_sx = now;
     }
 
-    /// `westwood_filter`.
+    /// Filters a sample in bytes per jiffy (`westwood_filter`).
     fn filter(&mut self, sample: u64) {
         let fills = self.kernel == Kernel::Current;
         if fills && self.bw_ns_est == 0 && self.bw_est == 0 {
@@ -88,7 +88,7 @@ impl Jiffies {
         }
     }
 
-    /// `update_rtt_min`, with the RTT known before the current ACK.
+    /// Updates `rtt_min` with the RTT known before the current ACK (`update_rtt_min`).
     fn update_rtt_min(&mut self) {
         if self.reset_rtt_min {
             self.reset_rtt_min = false;
@@ -101,7 +101,7 @@ impl Jiffies {
     }
 }
 
-/// `westwood_do_filter`.
+/// Returns the output of one filter (`westwood_do_filter`).
 fn smoothed(old: u64, new: u64) -> u64 {
     (7 * old + new) >> 3
 }
@@ -149,7 +149,7 @@ impl Estimator for Jiffies {
         Some(second * self.rtt_min / self.hz)
     }
 
-    /// `tcp_westwood_bw_rttmin`, in whole segments.
+    /// Returns `BWE * RTTmin` in whole segments (`tcp_westwood_bw_rttmin`).
     fn share(&self, _rtt_min: Interval, mss: u64) -> u64 {
         (self.bw_est * self.rtt_min / mss).max(2) * mss
     }

@@ -27,7 +27,7 @@ use per_ack::Tustin;
 use per_rtt::PerRtt;
 use std::fmt::Debug;
 
-/// "westwood".
+/// Description of Westwood for the table of algorithms.
 pub static WESTWOOD: Algorithm = Algorithm {
     name: "westwood",
     summary: "ssthresh = BWE * RTTmin after a loss, BWE sampled at each ACK (Mascolo et al. 2001)",
@@ -48,7 +48,7 @@ pub static WESTWOOD: Algorithm = Algorithm {
         },
     ],
     metrics: metrics::<Tustin>(),
-    inputs: GOES_BY,
+    inputs: INPUTS,
     recovery_window: |_| RecoveryWindow::Ssthresh,
     extras: Extras {
         undo: access!(Westwood<Tustin>),
@@ -60,7 +60,7 @@ pub static WESTWOOD: Algorithm = Algorithm {
     },
 };
 
-/// "westwood_plus".
+/// Description of Westwood+ for the table of algorithms.
 pub static WESTWOOD_PLUS: Algorithm = Algorithm {
     name: "westwood_plus",
     summary: "ssthresh = BWE * RTTmin after a loss, BWE sampled each round-trip time (Grieco, \
@@ -111,7 +111,7 @@ pub static WESTWOOD_PLUS: Algorithm = Algorithm {
         },
     ],
     metrics: metrics::<dyn Estimator>(),
-    inputs: GOES_BY,
+    inputs: INPUTS,
     recovery_window: |_| RecoveryWindow::Ssthresh,
     extras: Extras {
         undo: access!(Westwood<dyn Estimator>),
@@ -134,7 +134,7 @@ pub static WESTWOOD_PLUS: Algorithm = Algorithm {
 
 /// Inputs of both forms. FlightSize is not among them, because ssthresh after a loss comes from the
 /// estimate.
-const GOES_BY: &[Input] = &[
+const INPUTS: &[Input] = &[
     Input::Window,
     Input::InitialWindow,
     Input::InitialSsthresh,
@@ -271,9 +271,9 @@ impl<E: Estimator + ?Sized> CongestionControl for Westwood<E> {
         self.counting.on_reduction();
         let kernel = self.estimator.kernel();
         self.ssthresh = match kernel {
-            // Linux since 2.6.18 halves cwnd as Reno does (tcp_reno_ssthresh) ...
+            // Linux since 2.6.18 halves cwnd as Reno does (tcp_reno_ssthresh).
             Some(Kernel::Current) => (self.cwnd / cx.mss / 2).max(2) * cx.mss,
-            // ... and older kernels use the estimate (tcp_cwnd_down), as the papers do.
+            // Older kernels (tcp_cwnd_down) and the papers use the estimate.
             Some(Kernel::First) | None => self.share(cx),
         };
         let raises = self.raise && kernel.is_none();

@@ -4,18 +4,17 @@
 use super::estimator::Estimator;
 use crate::time::{Instant, Interval};
 
-/// Minimum interval of a sample after samples of zero. An ACK earlier than this also takes the
-/// interval of the last zero sample, because bytes over a tiny interval give a meaningless rate.
-/// Value from the authors' ns module.
-const LEAST_REST: Interval = Interval::from_millis(10);
+/// Minimum interval of a sample after samples of zero. If an ACK arrives earlier, the interval of
+/// the last zero sample is added, because bytes over a tiny interval give a meaningless rate. Value
+/// from the authors' ns module.
+const LEAST_AFTER_ZEROS: Interval = Interval::from_millis(10);
 
 /// Bytes per second below which the estimate is set to zero.
-const NOTHING: f64 = 1e-9;
+const NEGLIGIBLE: f64 = 1e-9;
 
-/// `b_k = d_k / (t_k - t_(k-1))`, and Tustin's approximation of the low pass
-/// with time constant tau:
-/// `BWE_k = a_k BWE_(k-1) + (1 - a_k) (b_k + b_(k-1)) / 2` with
-/// `a_k = (2 tau - d) / (2 tau + d)`, `d = t_k - t_(k-1)`.
+/// Low-pass filter with time constant tau, by Tustin's approximation: `BWE_k = a_k BWE_(k-1) + (1 -
+/// a_k) (b_k + b_(k-1)) / 2` with samples `b_k = d_k / (t_k - t_(k-1))`, `a_k = (2 tau - d) / (2
+/// tau + d)` and `d = t_k - t_(k-1)`.
 #[derive(Debug)]
 pub(super) struct Tustin {
     tau: Interval,
@@ -23,7 +22,7 @@ pub(super) struct Tustin {
     step: Interval,
     /// Time of the last sample; `None` before the first ACK.
     last: Option<Instant>,
-    /// Bytes of ACKs at the time of the last sample; they count for the next one.
+    /// Bytes of ACKs that arrived at the time of the last sample; they count for the next sample.
     pending: u64,
     sample: f64,
     estimate: f64,
@@ -53,7 +52,7 @@ impl Tustin {
     fn zeros(&mut self, count: u64) {
         for _ in 0..count {
             self.filter(0.0, self.step);
-            if self.estimate < NOTHING {
+            if self.estimate < NEGLIGIBLE {
                 self.estimate = 0.0;
                 break;
             }
@@ -75,7 +74,7 @@ impl Estimator for Tustin {
         }
         let mut idle = interval.as_nanos() / self.step.as_nanos();
         interval = interval - self.step * idle;
-        if idle > 0 && interval < LEAST_REST {
+        if idle > 0 && interval < LEAST_AFTER_ZEROS {
             interval = interval + self.step;
             idle -= 1;
         }
@@ -156,7 +155,7 @@ mod tests {
         filter.on_delivered(at(0), 1000, None);
         filter.on_delivered(at(100), 1000, None);
         let (b, before) = (10_000.0, filter.bandwidth());
-        filter.on_silence(at(1_700)); // 3 of them, at 600, 1100, 1600
+        filter.on_silence(at(1_700)); // 3 zeros, at 600, 1100, 1600 ms
         let decayed = (0.6 * before + 0.4 * b / 2.0) * 0.6 * 0.6;
         close(filter.bandwidth(), decayed);
         // The ACK at 1,800 ms has an interval of 200 ms, counted from the last sample of zero.

@@ -86,7 +86,7 @@ mod tests {
             feed(&mut filter, 500, 10, 1000, 1); // the ACK at 500 ms takes the first sample
             let first = if fill { 100_000.0 } else { 10_000.0 };
             close(filter.bandwidth(), first);
-            feed(&mut filter, 1000, 10, 3000, 1); // and this the second of the same rate
+            feed(&mut filter, 1000, 10, 3000, 1); // this ACK takes the second sample, of the same rate
             let mut expected = 0.9 * first + 0.1 * 100_000.0;
             close(filter.bandwidth(), expected);
             for n in 1..=20 {

@@ -58,7 +58,7 @@ fn westwood(bandwidth: f64, raise: bool, cwnd: u64) -> Westwood<Fixed> {
     Westwood::new(Box::new(Fixed(bandwidth, 0)), raise, start)
 }
 
-/// 100,000 bytes/s and the least RTT of 500, 300 and 400 ms: 30 segments.
+/// 100,000 bytes/s times the least RTT (300 ms) are 30 segments.
 #[test]
 fn loss_sets_ssthresh_to_bandwidth_times_least_rtt() {
     let rtt = estimator();
@@ -91,7 +91,7 @@ fn ssthresh_is_at_least_two_segments() {
 }
 
 /// Segment 1 of 6 is lost: five duplicate ACKs count one segment each, and the ACK of all six
-/// counts the one left. A delayed ACK counts both of its segments.
+/// counts the remaining one. A delayed ACK counts both of its segments.
 #[test]
 fn accounting() {
     let mut w = westwood(0.0, false, 10 * MSS);

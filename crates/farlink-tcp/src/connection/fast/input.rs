@@ -18,7 +18,7 @@ const SPECIAL: Flags = Flags::SYN
 impl Connection {
     /// Processes an expected segment. Returns false if the segment needs
     /// [`Connection::process_segment`].
-    #[inline(always)] // of each segment
+    #[inline(always)] // called for each segment
     pub(in crate::connection) fn fast_on_segment(
         &mut self,
         now: Instant,
@@ -50,8 +50,8 @@ impl Connection {
         }
     }
 
-    /// Processes data that fits the window, at the end that sends nothing itself.
-    #[inline(always)] // in one place
+    /// Processes data that fits the window, at an end that has nothing to send.
+    #[inline(always)] // one call site
     fn fast_data(&mut self, now: Instant, segment: &Segment) -> bool {
         let (una, len) = (self.tx.flight.board.una(), segment.body.len());
         let expected = self.tx.flight.board.is_empty()
@@ -91,7 +91,7 @@ impl Connection {
     }
 
     /// Processes a pure ACK of new data.
-    #[inline(always)] // in one place
+    #[inline(always)] // one call site
     fn fast_ack(&mut self, now: Instant, segment: &Segment) -> bool {
         let (una, max) = (self.tx.flight.board.una(), self.tx.flight.board.max());
         let ack = segment.ack.offset(self.tx.isn, una);

@@ -11,14 +11,14 @@ mod output;
 use super::{Connection, State};
 
 impl Connection {
-    /// Returns whether no configured feature must see every segment. Computed once, at the end of
-    /// the handshake.
+    /// Returns whether the fast path may be used, because no configured feature must see every
+    /// segment. Computed once, at the end of the handshake.
     pub(super) fn can_predict(&self) -> bool {
         self.tx.streams() && self.lifetime.is_none() && !self.general_only
     }
 
-    /// Sets `idle` if the sender had nothing to send. From then on only the next in-order data
-    /// leaves `idle` set.
+    /// Sets `idle` if the sender has nothing to send. Any later input except the next in-order data
+    /// clears `idle`.
     #[inline]
     pub(super) fn note_idle(&mut self) {
         self.idle = self.predicts

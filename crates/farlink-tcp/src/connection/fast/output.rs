@@ -8,7 +8,7 @@ use crate::time::Instant;
 
 impl Connection {
     /// Sends the next full segment of a stream. Falls back to [`Connection::transmit`].
-    #[inline(always)] // of each segment that leaves
+    #[inline(always)] // called for each segment sent
     pub(in crate::connection) fn fast_transmit(
         &mut self,
         now: Instant,
@@ -42,7 +42,7 @@ impl Connection {
     }
 
     /// Sends the due ACK of an end that only receives.
-    #[inline(always)] // as `build_ack`
+    #[inline(always)] // like `build_ack`
     pub(in crate::connection) fn fast_transmit_ack(
         &mut self,
         now: Instant,

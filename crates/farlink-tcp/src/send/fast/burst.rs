@@ -12,7 +12,7 @@ pub struct BurstBudget {
 
 impl BurstBudget {
     /// Returns whether the budget has another full segment.
-    #[inline(always)] // of each segment of a stream
+    #[inline(always)] // called for each segment of a stream
     pub(crate) fn has_next(&self, mss: u32) -> bool {
         self.unsent >= u64::from(mss)
     }

@@ -40,7 +40,7 @@ impl Sender {
 
     /// Sends the first full-sized segment of a burst, and stores in `burst` how many more may follow
     /// without a new check.
-    #[inline(always)] // of the first segment of a stream that an ACK lets out
+    #[inline(always)] // called for the first segment that an ACK releases
     pub(crate) fn fast_next(&mut self, now: Instant, burst: &mut BurstBudget) -> Streamed {
         let (una, max, mss) = (
             self.flight.board.una(),
@@ -65,7 +65,7 @@ impl Sender {
         let usable = (una + self.flight.peer.size).saturating_sub(max);
         if usable < mss {
             if usable >= self.flight.peer.largest / 2 {
-                return Streamed::Unknown; // a short segment may be worth it
+                return Streamed::Unknown; // a short segment may still be sent
             }
             self.flight.loss.force = false;
             self.block(now, BlockedOn::Peer);
@@ -95,7 +95,7 @@ impl Sender {
     /// Sends another full segment of a burst, or nothing if the congestion window is full. No other
     /// method of the connection may have been called since the burst began, because the conditions
     /// checked by [`Self::fast_next`] are not checked again.
-    #[inline(always)] // of each segment of a stream but the first that an ACK lets out
+    #[inline(always)] // called for each further segment that an ACK releases
     pub(crate) fn fast_next_in_burst(&mut self, now: Instant, burst: &mut BurstBudget) -> Streamed {
         let mss = u64::from(self.flight.mss);
         if burst.room < mss {
@@ -109,7 +109,7 @@ impl Sender {
     }
 
     /// Sends a full segment of new data.
-    #[inline(always)] // of each segment of a stream
+    #[inline(always)] // called for each segment of a stream
     fn stream(&mut self, now: Instant) -> Chunk {
         let chunk = Chunk {
             start: self.flight.board.max(),
