@@ -1,8 +1,8 @@
 //! Header compression for one direction of a link. Headers are compressed before the queue and
 //! decompressed at the far end, in the order of arrival.
 //!
-//! The framing has a check sequence (RFC 1144, 4.1). The decompressor discards a damaged frame and
-//! learns of the error. A frame that is lost entirely leaves no such signal.
+//! The framing has a check sequence (RFC 1144, 4.1), by which the decompressor detects and discards
+//! a damaged frame. The decompressor gets no sign of a frame that is lost entirely.
 
 use farlink_channel::DropCause;
 use farlink_tcp::Instant;
@@ -46,7 +46,7 @@ pub enum Restored {
 
 /// Compressed form of a packet on the link.
 #[derive(Clone, Debug)]
-struct Sent {
+struct SentForm {
     form: Form,
     /// Set if the channel changed bits of the frame.
     damaged: bool,
@@ -59,7 +59,7 @@ pub struct Compression {
     compressor: Compressor,
     decompressor: Decompressor,
     /// Last transmission of each packet.
-    sent: Vec<Sent>,
+    sent: Vec<SentForm>,
     /// Headers of the current packet.
     header: Vec<u8>,
     plan: Plan,
@@ -130,17 +130,17 @@ impl Compression {
             Form::Compressed(_) => self.stats.compressed += 1,
         }
         self.stats.saved += u64::from(self.saving);
-        let sent = Sent {
+        let sent = SentForm {
             form: self.plan.form.clone(),
             damaged: false,
         };
         self.keep(number, sent);
     }
 
-    fn keep(&mut self, number: PacketId, sent: Sent) {
+    fn keep(&mut self, number: PacketId, sent: SentForm) {
         let place = number.index();
         if place >= self.sent.len() {
-            let nothing = Sent {
+            let nothing = SentForm {
                 form: Form::Ip,
                 damaged: false,
             };
@@ -150,18 +150,18 @@ impl Compression {
     }
 
     /// Records that the channel duplicated a packet.
-    pub fn copied(&mut self, number: PacketId, copy: PacketId) {
+    pub fn on_duplicate(&mut self, number: PacketId, copy: PacketId) {
         let sent = self.sent[number.index()].clone();
         self.keep(copy, sent);
     }
 
     /// Records that the channel changed bits of a packet's frame.
-    pub fn damaged(&mut self, number: PacketId) {
+    pub fn on_damage(&mut self, number: PacketId) {
         self.sent[number.index()].damaged = true;
     }
 
     /// Records the loss of a packet; a damaged frame still arrives at `at`.
-    pub fn lost(&mut self, now: Instant, cause: DropCause, at: Instant) {
+    pub fn on_loss(&mut self, now: Instant, cause: DropCause, at: Instant) {
         // Only a frame with bit errors arrives, and its check sequence reveals the damage. Other
         // losses leave no trace.
         if !matches!(cause, DropCause::BitError | DropCause::Checksum) {
@@ -191,7 +191,7 @@ impl Compression {
             Form::Uncompressed(slot) => *slot,
             Form::Compressed(bytes) => {
                 if !headers(packet, &mut self.header) {
-                    return Restored::Forwarded; // it was compressed, so it has them
+                    return Restored::Forwarded; // a compressed packet has headers
                 }
                 let data = packet.ip_len() - self.header.len() as u32;
                 return match self.decompressor.compressed(bytes, data) {

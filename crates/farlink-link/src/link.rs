@@ -168,7 +168,7 @@ impl Links {
         self.arq.push(link.arq);
     }
 
-    /// Every direction of every link.
+    /// Returns the number of every direction of every link.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = LinkId> + ExactSizeIterator + use<> {
         self.directions.ids()
     }
@@ -218,7 +218,7 @@ impl Links {
     }
 
     /// Offers a packet with its label to a direction.
-    #[inline(always)] // so that the fate of most packets stays in registers
+    #[inline(always)] // keeps the fate of most packets in registers
     pub fn offer_labelled(
         &mut self,
         now: Instant,
@@ -347,14 +347,14 @@ impl Links {
         };
         if corrupt {
             match &mut over.compression {
-                Some(compression) => compression.damaged(number),
+                Some(compression) => compression.on_damage(number),
                 None => packets.spoil(number),
             }
         }
         for _ in 0..copies {
             let copy = packets.copy(number);
             if let Some(compression) = &mut over.compression {
-                compression.copied(number, copy);
+                compression.on_duplicate(number, copy);
             }
             outcomes.push(Outcome::Copied(copy));
             over.emit_arrival(id, copy, at, overtakes, outcomes);
@@ -363,7 +363,7 @@ impl Links {
     }
 
     /// Removes the first packet in flight of a direction, which arrives now.
-    #[inline(always)] // of each hop
+    #[inline(always)] // called for each hop
     pub fn arrive(&mut self, id: LinkId) -> Option<Arrival> {
         let over = &mut self[id];
         let packet = over.in_flight.pop_front()?.packet;
@@ -389,7 +389,7 @@ impl Links {
         self[id].prefetch(others);
     }
 
-    /// Prepares a link to lose its far end later.
+    /// Prepares a link whose far end may be disconnected later.
     pub fn may_close(&mut self, link: u32) {
         for direction in Direction::BOTH {
             self[LinkId::new(link, direction)].defer_dequeue();

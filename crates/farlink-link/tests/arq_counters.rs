@@ -52,8 +52,8 @@ fn clean(protocol: Protocol) -> ArqLink {
     arq(protocol, link(), Vec::new(), Access::None)
 }
 
-/// Everything until `end`.
-fn live(arq: &mut ArqLink, end: Instant) -> Vec<Output> {
+/// Runs the link until `end`. Returns its outputs.
+fn run_until(arq: &mut ArqLink, end: Instant) -> Vec<Output> {
     let mut outputs = Vec::new();
     let mut steps = 0;
     while arq.deadline() <= end {
@@ -154,10 +154,10 @@ fn queue_limit_counts_packets_in_front_of_the_window() {
     };
     let mut arq = arq(lapb(1), config, Vec::new(), Access::None);
     assert!(arq.offer(at(0), 0, 0, LEN, Tag::default()).is_ok());
-    live(&mut arq, at(12));
+    run_until(&mut arq, at(12));
     // The window of 1 is closed until the acknowledgment arrives, and the queue has no room.
     assert!(arq.offer(at(12), 0, 1, LEN, Tag::default()).is_err());
-    live(&mut arq, at(400));
+    run_until(&mut arq, at(400));
     assert!(arq.offer(at(400), 0, 2, LEN, Tag::default()).is_ok());
     assert_eq!(arq.stats(0).queue_max, 0);
 }
@@ -201,7 +201,7 @@ fn packets_frames_and_times_are_counted() {
     arq.offer(at(0), 0, 10, LEN, data(false)).unwrap();
     arq.offer(at(0), 0, 11, LEN, data(true)).unwrap();
     arq.offer(at(0), 0, 12, LEN, Tag::default()).unwrap();
-    let outputs = live(&mut arq, at(1000));
+    let outputs = run_until(&mut arq, at(1000));
     let arrived = [10, 11, 12].map(|packet| Output::Arrived { from: 0, packet });
     assert_eq!(outputs, arrived);
     let stats = *arq.stats(0);
@@ -252,7 +252,7 @@ fn retransmitted_packet_is_counted_once() {
     for packet in 0..3 {
         arq.offer(at(0), 0, packet, LEN, data(false)).unwrap();
     }
-    assert_eq!(live(&mut arq, at(900)).len(), 3);
+    assert_eq!(run_until(&mut arq, at(900)).len(), 3);
     let stats = *arq.stats(0);
     assert_eq!((stats.packets, stats.data), (3, 3));
     assert_eq!(stats.drops, [0; DropCause::ALL.len()]);
@@ -299,7 +299,7 @@ fn lost_packet_is_counted_by_cause() {
             packet,
             cause,
         });
-        assert_eq!(live(&mut arq, at(100)), lost);
+        assert_eq!(run_until(&mut arq, at(100)), lost);
         assert_eq!(arq.stats(0).drops[cause as usize], 2);
         assert_eq!(arq.stats(0).low_drops[cause as usize], 1);
         assert_eq!(arq.arq_stats(0).lost, 2);
@@ -325,7 +325,7 @@ fn a_frame_that_the_mac_gives_up_is_an_access_failure() {
         packet: 9,
         cause: DropCause::LinkGiveUp,
     };
-    assert_eq!(live(&mut arq, at(1000)), [lost]);
+    assert_eq!(run_until(&mut arq, at(1000)), [lost]);
     assert_eq!(arq.arq_stats(0).access_failures, 1);
     assert_eq!((arq.stats(0).busy, arq.stats(0).packets), (0, 0));
     assert_eq!(arq.stats(0).drops[DropCause::LinkGiveUp as usize], 1);
@@ -346,7 +346,7 @@ fn frames_have_their_lengths_on_the_wire() {
     let mut arq = arq(protocol, config, Vec::new(), Access::None);
     arq.watch();
     arq.offer(at(0), 0, 0, LEN, Tag::default()).unwrap();
-    live(&mut arq, at(250));
+    run_until(&mut arq, at(250));
     let bytes: Vec<_> = arq
         .drain_sent()
         .map(|entry| (entry.frame.kind, entry.bytes))
@@ -437,7 +437,7 @@ fn delayed_frames_arrive_after_later_ones() {
         arq.offer(at(0), 0, packet, LEN, Tag::default()).unwrap();
     }
     let arrived = [2, 0, 3, 4, 5, 1].map(|packet| Output::Arrived { from: 0, packet });
-    assert_eq!(live(&mut arq, at(100)), arrived);
+    assert_eq!(run_until(&mut arq, at(100)), arrived);
 }
 
 /// Duplicates of a received frame are discarded and counted.
@@ -454,7 +454,7 @@ fn duplicate_frames_are_discarded_and_counted() {
     for packet in 0..3 {
         arq.offer(at(0), 0, packet, LEN, data(false)).unwrap();
     }
-    assert_eq!(live(&mut arq, at(1000)).len(), 3);
+    assert_eq!(run_until(&mut arq, at(1000)).len(), 3);
     let frames = arq.arq_stats(0);
     assert_eq!(
         (frames.accepted, frames.duplicates, frames.discarded),
@@ -478,9 +478,9 @@ fn frame_delayed_past_the_wrap_delivers_no_packet_twice() {
     let arrived: Vec<_> = (0..8)
         .map(|packet| Output::Arrived { from: 0, packet })
         .collect();
-    assert_eq!(live(&mut arq, at(3014)), arrived);
+    assert_eq!(run_until(&mut arq, at(3014)), arrived);
     assert_eq!(arq.arq_stats(0).duplicates, 0);
-    assert_eq!(live(&mut arq, at(5000)), []);
+    assert_eq!(run_until(&mut arq, at(5000)), []);
     assert_eq!(arq.arq_stats(0).duplicates, 1);
 }
 

@@ -90,7 +90,7 @@ impl Fates {
 }
 
 /// Limit on the number of events, which detects a link that never becomes idle.
-const MOST_STEPS: u32 = 2_000_000;
+const MAX_STEPS: u32 = 2_000_000;
 
 /// Offers packets at random times and runs the link until the fate of each is decided.
 fn carry(arq: &mut ArqLink, packets: [u32; 2], gap: Interval) -> Fates {
@@ -110,7 +110,7 @@ fn carry(arq: &mut ArqLink, packets: [u32; 2], gap: Interval) -> Fates {
         let now = due(0, next[0]).min(due(1, next[1])).min(arq.deadline());
         assert!(now < limit, "stuck: {fates:?} of {packets:?}");
         steps += 1;
-        assert!(steps < MOST_STEPS, "time stands still: {now:?}");
+        assert!(steps < MAX_STEPS, "time stands still: {now:?}");
         arq.advance(now, &mut outputs);
         fates.take(&mut outputs);
         for (from, next) in next.iter_mut().enumerate() {
@@ -125,7 +125,13 @@ fn carry(arq: &mut ArqLink, packets: [u32; 2], gap: Interval) -> Fates {
 }
 
 /// Checks the invariants of every protocol.
-fn holds(arq: &ArqLink, fates: &Fates, packets: [u32; 2], in_sequence: bool, reliable: bool) {
+fn assert_invariants(
+    arq: &ArqLink,
+    fates: &Fates,
+    packets: [u32; 2],
+    in_sequence: bool,
+    reliable: bool,
+) {
     for (from, packets) in packets.into_iter().enumerate() {
         let (arrived, lost) = (&fates.arrived[from], &fates.lost[from]);
         let mut all: Vec<u32> = arrived.iter().chain(lost).copied().collect();
@@ -204,7 +210,7 @@ proptest! {
         let config = LapbConfig { window, poll, retry_from, ..LapbConfig::default() };
         let mut arq = arq(Protocol::Lapb(config), medium, seed);
         let fates = carry(&mut arq, packets, Interval::from_millis(gap));
-        holds(&arq, &fates, packets, true, true);
+        assert_invariants(&arq, &fates, packets, true, true);
     }
 
     #[test]
@@ -221,7 +227,7 @@ proptest! {
         let config = LapbConfig { modulus: 8, window, t1, retry_from, give_up, ..LapbConfig::default() };
         let mut arq = arq(Protocol::Lapb(config), medium, seed);
         let fates = carry(&mut arq, packets, Interval::from_millis(gap));
-        holds(&arq, &fates, packets, true, !matches!(give_up, GiveUp::BestEffort(_)));
+        assert_invariants(&arq, &fates, packets, true, !matches!(give_up, GiveUp::BestEffort(_)));
     }
 
     #[test]
@@ -244,7 +250,7 @@ proptest! {
         };
         let mut arq = arq(Protocol::Mdlp(config), medium, seed);
         let fates = carry(&mut arq, packets, Interval::from_millis(gap));
-        holds(&arq, &fates, packets, in_sequence, true);
+        assert_invariants(&arq, &fates, packets, in_sequence, true);
     }
 
     #[test]
@@ -271,7 +277,7 @@ proptest! {
         };
         let mut arq = arq(Protocol::Mdlp(config), medium, seed);
         let fates = carry(&mut arq, packets, Interval::from_millis(gap));
-        holds(&arq, &fates, packets, in_sequence, !matches!(give_up, GiveUp::BestEffort(_)));
+        assert_invariants(&arq, &fates, packets, in_sequence, !matches!(give_up, GiveUp::BestEffort(_)));
     }
 
     #[test]
@@ -292,7 +298,7 @@ proptest! {
         };
         let mut arq = arq(Protocol::Rlp(config), medium, seed);
         let fates = carry(&mut arq, packets, Interval::from_millis(gap));
-        holds(&arq, &fates, packets, in_sequence, limit.is_none());
+        assert_invariants(&arq, &fates, packets, in_sequence, limit.is_none());
     }
 }
 
@@ -300,13 +306,13 @@ proptest! {
 const LEN: u32 = 129;
 const FRAME_SECONDS: f64 = (LEN as f64 + 6.0) * 8.0 / 19_200.0;
 
-/// Lives through everything until `end`.
-fn live(arq: &mut ArqLink, end: Instant, outputs: &mut Vec<Output>) {
+/// Runs the link until `end`.
+fn run_until(arq: &mut ArqLink, end: Instant, outputs: &mut Vec<Output>) {
     let mut steps = 0;
     while arq.deadline() <= end {
         arq.advance(arq.deadline(), outputs);
         steps += 1;
-        assert!(steps < MOST_STEPS, "time stands still");
+        assert!(steps < MAX_STEPS, "time stands still");
     }
 }
 
@@ -329,7 +335,7 @@ fn saturated(protocol: Protocol, medium: Medium, packets: usize) -> (f64, ArqLin
         arq.advance(now, &mut outputs);
         arrived += outputs.drain(..).count();
         steps += 1;
-        assert!(steps < MOST_STEPS, "time stands still: {now:?}");
+        assert!(steps < MAX_STEPS, "time stands still: {now:?}");
     }
     let status = match protocol {
         Protocol::Rlp(_) => 8.0 * 8.0 / 19_200.0,
@@ -453,7 +459,7 @@ fn plain_protocol_reports_loss_cause_of_the_channel() {
     let mut arq = arq(Protocol::Plain, lossy(1.0), 1);
     let mut outputs = Vec::new();
     arq.offer(Instant::ZERO, 0, 7, LEN, Tag::default()).unwrap();
-    live(
+    run_until(
         &mut arq,
         Instant::ZERO + Interval::from_secs(1),
         &mut outputs,
@@ -476,7 +482,7 @@ fn delay_and_occupancy_are_counted() {
     let mut outputs = Vec::new();
     arq.offer(Instant::ZERO, 0, 0, LEN, Tag::default()).unwrap();
     let second = Instant::ZERO + Interval::from_secs(1);
-    live(&mut arq, second, &mut outputs);
+    run_until(&mut arq, second, &mut outputs);
     let stats = *arq.arq_stats(0);
     assert_eq!((stats.accepted, stats.delay), (1, 56_250_000));
     assert_eq!((stats.information, stats.retransmitted), (1, 0));
@@ -515,7 +521,7 @@ fn transport_retransmission_during_recovery_counts_as_competing() {
     ];
     for (packet, (tag, competing)) in (0..).zip(offers) {
         let now = Instant::ZERO + Interval::from_millis(100) * u64::from(packet);
-        live(&mut arq, now, &mut outputs);
+        run_until(&mut arq, now, &mut outputs);
         arq.offer(now, 0, packet, LEN, tag).unwrap();
         assert_eq!(arq.arq_stats(0).competing, competing, "packet {packet}");
     }

@@ -22,7 +22,7 @@ use farlink_link::arq::{
 use farlink_tcp::{Instant, Interval};
 use std::fmt::Write as _;
 
-/// Milliseconds of an instant.
+/// Returns an instant in milliseconds.
 fn ms(now: Instant) -> u64 {
     now.as_nanos() / 1_000_000
 }
@@ -157,7 +157,7 @@ impl Station {
         }
     }
 
-    /// Lives through everything until `now`.
+    /// Processes all events until `now`.
     fn advance(&mut self, now: Instant) {
         let mut outcomes = Vec::new();
         loop {

@@ -189,7 +189,7 @@ fn two_saturated_directions_take_turns() {
         assert_eq!(times.len(), 1000);
         assert!(fates.arrived.iter().any(|item| item.1 == last));
     }
-    let end = Instant::from_nanos(fates.arrived.last().expect("some came").0);
+    let end = Instant::from_nanos(fates.arrived.last().expect("a packet arrived").0);
     let busy = Direction::BOTH.map(|item| links.stats_at(LinkId::new(0, item), end).0.busy);
     assert_eq!(busy, [1600 * 1_000_000, 140 * 1_000_000]);
     assert_eq!(busy[0] + busy[1] + DELAY, end.as_nanos());

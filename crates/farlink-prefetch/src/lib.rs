@@ -23,7 +23,7 @@ pub fn whole<T: ?Sized>(thing: &T) {
 
 /// Prefetches the value in a box, if present. There is no branch on `None`, because a processor
 /// would often mispredict it.
-#[inline(always)] // as `whole`
+#[inline(always)] // like `whole`
 pub fn boxed<T>(thing: &Option<Box<T>>) {
     let at: *const u8 = match thing {
         Some(thing) => std::ptr::from_ref(&**thing).cast(),
@@ -39,7 +39,7 @@ pub fn boxed<T>(thing: &Option<Box<T>>) {
 }
 
 /// Prefetches `lines` cache lines from the first byte of a value on, even beyond its end.
-#[inline(always)] // as `whole`
+#[inline(always)] // like `whole`
 pub fn lines<T: ?Sized>(first: &T, lines: usize) {
     for number in 0..lines {
         line(first, number * LINE);

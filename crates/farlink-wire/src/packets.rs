@@ -47,7 +47,7 @@ impl Label {
 
     /// Builds the label of a packet with this header and segment. Equals [`Self::of`] for whole,
     /// uncorrupted TCP packets.
-    #[inline(always)] // of each packet
+    #[inline(always)] // called for each packet
     fn of_segment(head: Head, segment: &Segment) -> Self {
         let body = segment.body.len();
         let low = segment.priority == Priority::Low;
@@ -115,7 +115,7 @@ impl Packets {
 
     /// Returns the slot of the next packet, so that its segment is written in place. Moving
     /// segments would be most of the cost of a hop.
-    #[inline(always)] // of each packet
+    #[inline(always)] // called for each packet
     pub fn draft(&mut self) -> Draft<'_> {
         let id = self.vacant();
         let packet = &mut self.all[id];
@@ -231,7 +231,7 @@ pub struct Draft<'a> {
 
 impl Draft<'_> {
     /// Returns the segment slot, with unspecified content until it is written.
-    #[inline(always)] // of each packet
+    #[inline(always)] // called for each packet
     pub fn segment(&mut self) -> &mut Segment {
         match &mut self.packet.payload {
             Payload::Tcp(segment) => segment,
@@ -240,7 +240,7 @@ impl Draft<'_> {
     }
 
     /// Completes the packet with this header.
-    #[inline(always)] // of each packet
+    #[inline(always)] // called for each packet
     pub fn send(mut self, head: Head) -> (PacketId, Label) {
         self.free.pop();
         let label = Label::of_segment(head, self.segment());

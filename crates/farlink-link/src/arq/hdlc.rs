@@ -130,7 +130,7 @@ impl Station {
         None
     }
 
-    /// RR, if one is due.
+    /// Returns an RR, if one is due.
     #[inline]
     pub(super) fn ready(&mut self, nr: u8) -> Option<Frame> {
         self.rr_due
@@ -235,7 +235,7 @@ impl Station {
     }
 
     /// Resets the time-out count, because the peer answered a poll.
-    pub(super) fn answered(&mut self) {
+    pub(super) fn on_poll_answer(&mut self) {
         self.retries = 0;
     }
 

@@ -150,7 +150,7 @@ pub struct ArqStats {
     pub lost: u64,
     /// Received frames whose packet had arrived before.
     pub duplicates: u64,
-    /// Received frames that were discarded because they were out of sequence or came while the link
+    /// Received frames that were discarded because they were out of sequence or incoming while the link
     /// was re-established.
     pub discarded: u64,
     /// Number of times that the sender re-established the link.
@@ -464,7 +464,7 @@ impl ArqLink {
         half.watch_window(now, self.entities[from].outstanding());
     }
 
-    /// A frame leaves the transmitter.
+    /// Handles the end of a frame's transmission.
     fn transmit(&mut self, now: Instant, from: usize, frame: Frame, outputs: &mut Vec<Output>) {
         let half = &mut self.halves[from];
         let bytes = self.config.bytes(&frame) + half.config.overhead;
@@ -522,12 +522,12 @@ impl ArqLink {
     /// Applies the outcomes that an entity reported.
     #[inline]
     fn apply_outcomes(&mut self, now: Instant, end: usize, outputs: &mut Vec<Output>) {
-        let (sent, came) = (end, 1 - end);
+        let (outgoing, incoming) = (end, 1 - end);
         for outcome in self.outcomes.drain(..) {
             match outcome {
-                Outcome::Accepted(token) => self.halves[came].count_accepted(now, token),
+                Outcome::Accepted(token) => self.halves[incoming].count_accepted(now, token),
                 Outcome::Deliver(token) => {
-                    let half = &mut self.halves[came];
+                    let half = &mut self.halves[incoming];
                     let held = &mut half.held[token as usize];
                     if held.delivered {
                         // A second delivery happens only if a number is misread after a wrap.
@@ -535,25 +535,25 @@ impl ArqLink {
                     } else {
                         held.delivered = true;
                         outputs.push(Output::Arrived {
-                            from: came,
+                            from: incoming,
                             packet: held.packet,
                         });
                     }
-                    half.release(came, token, DropCause::LinkGiveUp, outputs);
+                    half.release(incoming, token, DropCause::LinkGiveUp, outputs);
                 }
                 Outcome::Discard(token) => {
-                    let half = &mut self.halves[came];
+                    let half = &mut self.halves[incoming];
                     if half.held[token as usize].accepted {
                         half.frames.duplicates += 1;
                     } else {
                         half.frames.discarded += 1;
                     }
-                    half.release(came, token, DropCause::LinkGiveUp, outputs);
+                    half.release(incoming, token, DropCause::LinkGiveUp, outputs);
                 }
                 Outcome::Done(token) => {
-                    self.halves[sent].release(sent, token, DropCause::LinkGiveUp, outputs);
+                    self.halves[outgoing].release(outgoing, token, DropCause::LinkGiveUp, outputs);
                 }
-                Outcome::Reset => self.halves[sent].frames.resets += 1,
+                Outcome::Reset => self.halves[outgoing].frames.resets += 1,
             }
         }
     }

@@ -35,7 +35,7 @@ pub struct MdlpConfig {
 }
 
 impl Default for MdlpConfig {
-    /// The values of Wong 1998, 4.4.2.
+    /// Returns the values of Wong 1998, 4.4.2.
     fn default() -> Self {
         Self {
             modulus: 128,
@@ -152,7 +152,7 @@ impl Mdlp {
                 self.on_ack(now, frame.nr, outcomes);
                 if frame.poll && self.polling && !self.station.awaiting_ua() {
                     self.polling = false;
-                    self.station.answered();
+                    self.station.on_poll_answer();
                     self.go_back();
                 }
             }
@@ -165,7 +165,7 @@ impl Mdlp {
                 }
             }
             FrameKind::Ua => match self.station.on_ua(frame.nr, outcomes) {
-                Answer::None => self.forget_requests(),
+                Answer::None => self.clear_requests(),
                 Answer::Renewed => self.receiving.reset(outcomes),
             },
             _ => {}
@@ -183,11 +183,11 @@ impl Mdlp {
 
     /// Restarts transmission at the first unacknowledged frame.
     fn go_back(&mut self) {
-        self.forget_requests();
+        self.clear_requests();
         self.station.go_back();
     }
 
-    fn forget_requests(&mut self) {
+    fn clear_requests(&mut self) {
         for number in self.resend.drain(..) {
             self.station.send.slot(number).again = false;
         }
@@ -215,13 +215,13 @@ impl Mdlp {
             outcomes.push(Outcome::Discard(frame.item.token));
             return;
         };
-        let seen = self.receiving.top;
+        let top = self.receiving.top;
         self.receiving.accept(number, frame.item.token, outcomes);
-        for missing in seen..number {
+        for missing in top..number {
             *self.last_srej(missing) = 0;
             self.srej_due.push_back(missing);
         }
-        if self.srej_repeat && number < seen {
+        if self.srej_repeat && number < top {
             self.repeat_srejs(number);
         }
     }

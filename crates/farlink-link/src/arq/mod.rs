@@ -40,7 +40,7 @@ pub enum Protocol {
     Lapb(LapbConfig),
     /// Selective reject; both ends start retransmissions.
     Mdlp(MdlpConfig),
-    /// Selective, begun by the receiver.
+    /// Selective retransmission of the frames that the receiver's status frames report missing.
     Rlp(RlpConfig),
 }
 
@@ -140,7 +140,7 @@ impl Entity {
         }
     }
 
-    /// A frame came, undamaged.
+    /// Handles an undamaged frame from the peer.
     #[inline]
     pub fn receive(&mut self, now: Instant, frame: &Frame, outcomes: &mut Vec<Outcome>) {
         match self {

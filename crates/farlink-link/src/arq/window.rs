@@ -64,7 +64,7 @@ impl Sending {
         (self.waiting.len() as u32, self.waiting_bytes)
     }
 
-    /// Frames that are not acknowledged.
+    /// Returns the number of unacknowledged frames.
     #[inline]
     pub(super) fn outstanding(&self) -> u64 {
         self.top - self.una

@@ -54,12 +54,12 @@ fn headers_survive_compression_unchanged() {
         for number in 0..4 {
             let sent = make(number);
             lengths.push(send(&mut link, number, &sent));
-            let mut came = sent.clone();
+            let mut arrived = sent.clone();
             assert_eq!(
-                link.restore(NOW, PacketId(number), &mut came),
+                link.restore(NOW, PacketId(number), &mut arrived),
                 Restored::Forwarded
             );
-            assert_eq!(came, sent);
+            assert_eq!(arrived, sent);
         }
         assert_eq!(lengths, [140, 103, 103, 103]);
         let stats = link.stats();
@@ -94,12 +94,12 @@ fn datagrams_fragments_and_packets_out_of_turn_stay_uncompressed() {
     link.commit(PacketId(2));
     assert_eq!(link.stats().ip, 3);
     for number in 0..3 {
-        let mut came = data(2);
+        let mut arrived = data(2);
         assert_eq!(
-            link.restore(NOW, PacketId(number), &mut came),
+            link.restore(NOW, PacketId(number), &mut arrived),
             Restored::Forwarded
         );
-        assert_eq!(came, data(2));
+        assert_eq!(arrived, data(2));
     }
 }
 
@@ -113,15 +113,19 @@ fn packet_after_a_loss_has_wrong_headers() {
     }
     let mut first = data(0);
     link.restore(NOW, PacketId(0), &mut first);
-    link.lost(NOW, DropCause::Loss, NOW);
-    let mut came = data(2);
+    link.on_loss(NOW, DropCause::Loss, NOW);
+    let mut arrived = data(2);
     assert_eq!(
-        link.restore(NOW, PacketId(2), &mut came),
+        link.restore(NOW, PacketId(2), &mut arrived),
         Restored::Forwarded
     );
-    assert!(came.corrupt);
-    assert_eq!(came.tcp().map(|s| s.seq), Some(Seq(101)), "of the lost one");
-    assert_eq!(came.ident, 1);
+    assert!(arrived.corrupt);
+    assert_eq!(
+        arrived.tcp().map(|s| s.seq),
+        Some(Seq(101)),
+        "of the lost one"
+    );
+    assert_eq!(arrived.ident, 1);
     assert_eq!(link.stats().wrong, 1);
     // In a raw packet the bytes of the header are wrong.
     let mut link = direction();
@@ -129,13 +133,13 @@ fn packet_after_a_loss_has_wrong_headers() {
         send(&mut link, number, &raw(number));
     }
     link.restore(NOW, PacketId(0), &mut raw(0));
-    let mut came = raw(2);
-    link.restore(NOW, PacketId(2), &mut came);
-    let Payload::Raw(came) = came.payload else {
+    let mut arrived = raw(2);
+    link.restore(NOW, PacketId(2), &mut arrived);
+    let Payload::Raw(arrived) = arrived.payload else {
         panic!("raw")
     };
-    assert!(!came.is_checked());
-    let error = farlink_wire::decode(came.bytes()).unwrap_err();
+    assert!(!arrived.is_checked());
+    let error = farlink_wire::decode(arrived.bytes()).unwrap_err();
     assert_eq!(error, farlink_wire::WireError::TcpChecksum);
 }
 
@@ -158,10 +162,10 @@ fn wrong_headers_are_accepted_if_the_checksum_still_matches() {
         send(&mut link, number, item);
     }
     link.restore(NOW, PacketId(0), &mut packets[0].clone());
-    let mut came = packets[2].clone();
-    link.restore(NOW, PacketId(2), &mut came);
-    assert!(!came.corrupt);
-    let text = came.tcp().map(|s| (s.ack, s.window));
+    let mut arrived = packets[2].clone();
+    link.restore(NOW, PacketId(2), &mut arrived);
+    assert!(!arrived.corrupt);
+    let text = arrived.tcp().map(|s| (s.ack, s.window));
     assert_eq!(text, Some((Seq(1100), 4000)));
     assert_eq!(link.stats().wrong, 1);
 }
@@ -185,10 +189,10 @@ fn lost_connection_number_makes_packets_corrupt() {
     link.restore(NOW, PacketId(0), &mut data(0));
     link.restore(NOW, PacketId(1), &mut other(1));
     // Packet 2, which named the first connection, is lost.
-    let mut came = data(3);
-    link.restore(NOW, PacketId(3), &mut came);
-    assert!(came.corrupt);
-    assert_eq!(came.ports(), (5000, 80), "for its own flow to count");
+    let mut arrived = data(3);
+    link.restore(NOW, PacketId(3), &mut arrived);
+    assert!(arrived.corrupt);
+    assert_eq!(arrived.ports(), (5000, 80), "for its own flow to count");
 }
 
 /// The decompressor discards a frame that fails its check sequence, and all following packets
@@ -202,7 +206,7 @@ fn packets_after_a_damaged_frame_are_discarded() {
         send(&mut link, number, &data(number));
     }
     link.restore(at(10), PacketId(0), &mut data(0));
-    link.damaged(PacketId(1));
+    link.on_damage(PacketId(1));
     let fate = link.restore(at(20), PacketId(1), &mut data(1));
     assert_eq!(fate, Restored::Discarded);
     assert_eq!(link.stats().tossed, 0, "that one was damaged itself");
@@ -216,14 +220,14 @@ fn packets_after_a_damaged_frame_are_discarded() {
     for number in 0..6 {
         send(&mut link, number, &data(number));
     }
-    link.lost(at(5), DropCause::BitError, at(25));
+    link.on_loss(at(5), DropCause::BitError, at(25));
     for (number, time) in [(0, 10), (1, 20)] {
-        let mut came = data(number);
+        let mut arrived = data(number);
         assert_eq!(
-            link.restore(at(time), PacketId(number), &mut came),
+            link.restore(at(time), PacketId(number), &mut arrived),
             Restored::Forwarded
         );
-        assert!(!came.corrupt);
+        assert!(!arrived.corrupt);
     }
     assert_eq!(
         link.restore(at(30), PacketId(3), &mut data(3)),
@@ -245,7 +249,7 @@ fn list_of_errors_stays_short_without_arrivals() {
     let mut link = direction();
     for n in 0..10_000_u64 {
         let now = Instant::from_nanos(n * 10);
-        link.lost(now, DropCause::BitError, Instant::from_nanos(n * 10 + 25));
+        link.on_loss(now, DropCause::BitError, Instant::from_nanos(n * 10 + 25));
     }
     assert!(link.errors.len() < 6, "{}", link.errors.len());
 }
@@ -257,13 +261,13 @@ fn duplicate_and_following_packet_have_wrong_headers() {
     for number in 0..3 {
         send(&mut link, number, &data(number));
     }
-    link.copied(PacketId(1), PacketId(9));
+    link.on_duplicate(PacketId(1), PacketId(9));
     link.restore(NOW, PacketId(0), &mut data(0));
     let mut corrupt = Vec::new();
     for (number, of) in [(1, 1), (9, 1), (2, 2)] {
-        let mut came = data(of);
-        link.restore(NOW, PacketId(number), &mut came);
-        corrupt.push(came.corrupt);
+        let mut arrived = data(of);
+        link.restore(NOW, PacketId(number), &mut arrived);
+        corrupt.push(arrived.corrupt);
     }
     assert_eq!(corrupt, [false, true, true]);
 }
@@ -282,8 +286,8 @@ fn loss_of_full_headers_makes_next_packet_corrupt() {
     assert_eq!(send(&mut link, 1, &marked(1)), 140);
     assert_eq!(send(&mut link, 2, &marked(2)), 103);
     link.restore(NOW, PacketId(0), &mut data(0));
-    let mut came = marked(2);
-    link.restore(NOW, PacketId(2), &mut came);
-    assert!(came.corrupt);
-    assert_eq!(came.ecn(), Ecn::NotEct);
+    let mut arrived = marked(2);
+    link.restore(NOW, PacketId(2), &mut arrived);
+    assert!(arrived.corrupt);
+    assert_eq!(arrived.ecn(), Ecn::NotEct);
 }

@@ -24,7 +24,7 @@ use crate::header_compression::Compression;
 use counters::{Counts, RareCounts};
 use farlink_wire::id::{LinkId, NodeId, PacketId};
 use farlink_wire::packet::Packet;
-use queue::{DATA, LENGTH, LOW, OTHER, Queue, priority};
+use queue::{BACKGROUND, DATA, LENGTH, LOW, Queue, priority};
 use transmitter::{Propagation, Transmitter};
 
 /// Packet in flight.
@@ -306,7 +306,7 @@ impl Simplex {
         self.both_queued(now)
     }
 
-    #[inline(always)] // as `enqueue`
+    #[inline(always)] // like `enqueue`
     fn both_queued(&mut self, now: Instant) -> (u32, u64) {
         let (packets, bytes) = self.normal_queued(now);
         if self.low_waiting == 0 {
@@ -324,7 +324,7 @@ impl Simplex {
         let (traffic, stats) = &mut *background;
         while let Some((at, ip_len)) = traffic.next_until(now) {
             let waiting = self.both_queued(at);
-            if self.admit::<true>(at, ip_len | OTHER, waiting) {
+            if self.admit::<true>(at, ip_len | BACKGROUND, waiting) {
                 stats.packets += 1;
                 stats.bytes += u64::from(ip_len);
             } else {
@@ -334,7 +334,7 @@ impl Simplex {
         self.background = Some(background);
     }
 
-    #[inline(always)] // as `enqueue`
+    #[inline(always)] // like `enqueue`
     fn normal_queued(&mut self, now: Instant) -> (u32, u64) {
         while let Some(&(starts, packet)) = self.queue.waiting.front() {
             if starts > now {
@@ -395,7 +395,7 @@ impl Simplex {
     }
 
     /// Adds a packet behind those in flight. Returns whether it is the only one.
-    #[inline(always)] // of each hop
+    #[inline(always)] // called for each hop
     pub fn push_in_flight(&mut self, packet: PacketId, arrives: Instant) -> bool {
         let first = self.in_flight.is_empty();
         self.in_flight.push_back(InFlight { arrives, packet });
@@ -427,8 +427,8 @@ impl Simplex {
         }
     }
 
-    /// Returns the bytes that the packet has on the link if sent next. Only a packet that is surely
-    /// the next (`in_turn`) is compressed.
+    /// Returns the bytes that the packet has on the link if sent next. A packet is compressed only
+    /// if it is certain to be sent next (`in_turn`).
     fn prepare(&mut self, packet: &Packet, in_turn: bool) -> u32 {
         match &mut self.compression {
             Some(compression) => compression.prepare(packet, in_turn),
@@ -471,13 +471,13 @@ impl Simplex {
     /// or would have left.
     pub(super) fn frame_lost(&mut self, now: Instant, cause: DropCause, at: Instant) {
         if let Some(compression) = &mut self.compression {
-            compression.lost(now, cause, at + self.config.delay);
+            compression.on_loss(now, cause, at + self.config.delay);
         }
     }
 
     /// Adds a packet to the transmitter or to the queue behind `packets` waiting packets. Returns
     /// false if the queue is full.
-    #[inline(always)] // as `offer`
+    #[inline(always)] // like `offer`
     fn admit<const ANY: bool>(
         &mut self,
         now: Instant,
@@ -505,7 +505,7 @@ impl Simplex {
     }
 
     /// Offers a packet of `ip_len` bytes to the FIFO queue at `now`.
-    #[inline(always)] // so that the fate of most packets stays in registers
+    #[inline(always)] // keeps the fate of most packets in registers
     pub(super) fn enqueue(
         &mut self,
         now: Instant,
@@ -522,7 +522,7 @@ impl Simplex {
 
     /// Enqueues a packet on a direction with background traffic, a rate trace, a code or a low
     /// class.
-    #[inline(never)] // what most packets take is inlined
+    #[inline(never)] // keeps the common path short
     fn enqueue_general(
         &mut self,
         now: Instant,
@@ -536,7 +536,7 @@ impl Simplex {
 
     /// Enqueues a packet behind `waiting` packets and bytes. With `ANY` the transmission time may
     /// depend on a rate trace or a code.
-    #[inline(always)] // as `enqueue`
+    #[inline(always)] // like `enqueue`
     fn enqueue_behind<const ANY: bool>(
         &mut self,
         now: Instant,
@@ -564,7 +564,7 @@ impl Simplex {
 
     /// Occupies the transmitter with a packet that arrived at `now`. Returns the start of
     /// transmission and whether the packet must wait.
-    #[inline(always)] // as `enqueue`
+    #[inline(always)] // like `enqueue`
     fn occupy<const ANY: bool>(&mut self, now: Instant, ip_len: u32) -> (Instant, bool) {
         let paced = ANY && self.features.needs_pacing;
         let (config, pace) = (&self.config, self.pace.as_deref_mut());
@@ -582,7 +582,7 @@ impl Simplex {
 
     /// Decides the fate of the packet that the transmitter accepted last. The decision is made at
     /// `now`, for the time at which the packet leaves.
-    #[inline(always)] // as `enqueue`
+    #[inline(always)] // like `enqueue`
     fn propagate(&mut self, now: Instant, packet: u32, priority: Priority) -> Fate {
         let ip_len = packet & LENGTH;
         self.counts.packets += 1;
@@ -656,7 +656,7 @@ impl Simplex {
             let waiting = self.queue.waiting.iter().skip(started).map(|entry| entry.1);
             for packet in waiting.chain((sending != 0).then_some(sending)) {
                 let bytes = u64::from(packet & LENGTH);
-                if packet & OTHER == 0 {
+                if packet & BACKGROUND == 0 {
                     stats.packets -= 1;
                     stats.bytes -= bytes;
                     stats.data -= u64::from(packet & DATA != 0);

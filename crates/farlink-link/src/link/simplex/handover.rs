@@ -19,7 +19,7 @@ pub(in crate::link) struct Handover {
 }
 
 impl Simplex {
-    /// Prepares the direction to lose its far end.
+    /// Prepares a direction whose far end may be disconnected later.
     pub(in crate::link) fn defer_dequeue(&mut self) {
         self.features.defers_dequeue = true;
         self.update_flags();

@@ -8,7 +8,7 @@ use farlink_tcp::{Instant, Priority, Ring};
 pub(super) const LENGTH: u32 = (1 << 28) - 1;
 /// Flag of a packet that an agent sends ahead of packets without the flag.
 pub(super) const AHEAD: u32 = 1 << 28;
-pub(super) const OTHER: u32 = 1 << 29;
+pub(super) const BACKGROUND: u32 = 1 << 29;
 pub(super) const DATA: u32 = 1 << 30;
 pub(super) const LOW: u32 = 1 << 31;
 
@@ -34,7 +34,7 @@ impl Queue {
     }
 
     /// Appends a packet whose transmission starts at `starts`.
-    #[inline(always)] // as `Simplex::enqueue`
+    #[inline(always)] // like `Simplex::enqueue`
     pub(super) fn push(&mut self, starts: Instant, packet: u32) {
         self.waiting.push_back((starts, packet));
         self.bytes += u64::from(packet & LENGTH);

@@ -40,7 +40,7 @@ pub(super) struct Transmission {
 impl Transmitter {
     /// Schedules a packet that arrived at `now` as soon as the transmitter is free. A block code
     /// and a rate trace are used only if `paced`.
-    #[inline(always)] // as `Simplex::enqueue`
+    #[inline(always)] // like `Simplex::enqueue`
     pub(super) fn occupy(
         &mut self,
         now: Instant,

@@ -37,9 +37,9 @@ pub(in super::super) enum EarlyForwarding {
 #[derive(Clone, Copy, Debug)]
 struct EarlyPacket {
     /// Arrival time at this direction.
-    comes: Instant,
+    arrives: Instant,
     /// Time at which the packet will have left the transmitter.
-    leaves: Instant,
+    departs: Instant,
     /// Packed description, as in the queue.
     packet: u32,
     /// Value of `queue_max` before this packet was admitted.
@@ -116,31 +116,31 @@ impl Simplex {
             .is_some_and(|early| early.from == from)
     }
 
-    /// Admits at `now` a packet that arrives at `comes`. Returns its arrival time at the far end.
-    /// Returns `None` if the queue is full at `comes`: then nothing is counted, and the caller
-    /// calls [`Self::count_drop`] at `comes`.
+    /// Admits at `now` a packet that arrives at `arrives`. Returns its arrival time at the far end.
+    /// Returns `None` if the queue is full at `arrives`: then nothing is counted, and the caller
+    /// calls [`Self::count_drop`] at `arrives`.
     #[inline]
-    pub fn fast_admit(&mut self, now: Instant, comes: Instant, label: Label) -> Option<Instant> {
-        let waiting = self.normal_queued(comes);
+    pub fn fast_admit(&mut self, now: Instant, arrives: Instant, label: Label) -> Option<Instant> {
+        let waiting = self.normal_queued(arrives);
         let queue_max = self.counts.queue_max;
         let data = if label.data { DATA } else { 0 };
         let packet = label.ip_len | data;
-        if !self.admit::<true>(comes, packet, waiting) {
+        if !self.admit::<true>(arrives, packet, waiting) {
             return None;
         }
         if let Some(early) = &mut self.admitted_early {
             let packets = &mut early.packets;
-            while packets.front().is_some_and(|first| first.leaves <= now) {
+            while packets.front().is_some_and(|first| first.departs <= now) {
                 packets.pop_front();
             }
             packets.push_back(EarlyPacket {
-                comes,
-                leaves: self.transmitter.free_at,
+                arrives,
+                departs: self.transmitter.free_at,
                 packet,
                 queue_max,
             });
         }
-        self.propagate(comes, packet, Priority::Normal).plain()
+        self.propagate(arrives, packet, Priority::Normal).plain()
     }
 
     /// Undoes the admission of packets that have not arrived by the end of a run. Returns their
@@ -148,18 +148,18 @@ impl Simplex {
     pub fn fast_roll_back(
         &mut self,
         now: Instant,
-        has_come: impl Fn(LinkId, Instant) -> bool,
+        has_arrived: impl Fn(LinkId, Instant) -> bool,
     ) -> usize {
         let Some(early) = self.admitted_early.take() else {
             return 0;
         };
         let EarlyAdmissions { from, packets } = *early;
-        let arrived = packets.partition_point(|entry| has_come(from, entry.comes));
+        let arrived = packets.partition_point(|entry| has_arrived(from, entry.arrives));
         let sending = |entry: &EarlyPacket| {
             let bytes = (entry.packet & LENGTH) + self.config.overhead;
             self.config.sending(self.config.coded(bytes))
         };
-        let start = |entry: &EarlyPacket| entry.leaves.as_nanos() - sending(entry).as_nanos();
+        let start = |entry: &EarlyPacket| entry.departs.as_nanos() - sending(entry).as_nanos();
         let starts: Vec<_> = packets
             .iter()
             .map(|entry| Instant::from_nanos(start(entry)))
@@ -168,7 +168,7 @@ impl Simplex {
             self.counts.packets -= 1;
             self.counts.bytes -= u64::from(entry.packet & LENGTH);
             self.counts.data -= u64::from(entry.packet & DATA != 0);
-            self.counts.busy -= entry.leaves.since(starts).as_nanos();
+            self.counts.busy -= entry.departs.since(starts).as_nanos();
         }
         if let Some(first) = packets.get(arrived) {
             self.counts.queue_max = first.queue_max;
@@ -177,7 +177,7 @@ impl Simplex {
         self.queue.bytes = 0;
         self.transmitter.free_at = self.transmitter.free_at.min(now);
         for (entry, &starts) in packets.iter().zip(&starts).take(arrived) {
-            self.transmitter.free_at = entry.leaves;
+            self.transmitter.free_at = entry.departs;
             if starts > now {
                 self.queue.push(starts, entry.packet);
             } else {
