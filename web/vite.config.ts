@@ -1,9 +1,11 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
+import { lessons } from "./lessons-plugin";
 
 // The page as static files with relative addresses: any folder of any host serves it.
 export default defineConfig({
   base: "./",
+  plugins: [lessons()],
   root: fileURLToPath(new URL(".", import.meta.url)),
   build: {
     outDir: process.env.FARLINK_WEB_OUT ?? "../python/farlink/web",

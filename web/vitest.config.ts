@@ -1,5 +1,7 @@
 import { defineConfig } from "vitest/config";
+import { lessons } from "./lessons-plugin";
 
 export default defineConfig({
+  plugins: [lessons()],
   test: { include: ["tests/unit/**/*.test.ts"], environment: "node", maxWorkers: 2 },
 });

@@ -1,0 +1,4 @@
+declare module "virtual:lessons" {
+  const lessons: import("./lesson").Lesson[];
+  export default lessons;
+}
