@@ -81,8 +81,8 @@ def mistakes(folder: Path, old: str, new: str) -> list[str]:
     path = folder / "01-a.md"
     path.write_text(MINIMAL.replace(old, new), encoding="utf-8")
     lessons._simulate.cache_clear()
-    found: list[str] = lessons.mistakes(lessons.read(path))
-    return found
+    errors: list[str] = lessons.mistakes(lessons.read(path))
+    return errors
 
 
 @pytest.mark.parametrize(
@@ -101,11 +101,11 @@ def mistakes(folder: Path, old: str, new: str) -> list[str]:
 def test_a_mistake_in_a_lesson_is_found(
     tmp_path: Path, old: str, new: str, mistake: str | None
 ) -> None:
-    found = mistakes(tmp_path, old, new)
+    errors = mistakes(tmp_path, old, new)
     if mistake is None:
-        assert found == []
+        assert errors == []
     else:
-        assert any(mistake in line for line in found), found
+        assert any(mistake in line for line in errors), errors
 
 
 def test_a_lesson_without_a_section_is_refused(tmp_path: Path) -> None:
@@ -136,5 +136,5 @@ def test_an_expression_is_no_program(tmp_path: Path, text: str) -> None:
 def test_a_figure_in_a_text_is_good_to_its_last_digit(
     text: str, number: float, tolerance: float
 ) -> None:
-    found = lessons.number_and_tolerance(text)
-    assert all(math.isclose(a, b) for a, b in zip(found, (number, tolerance), strict=True))
+    errors = lessons.number_and_tolerance(text)
+    assert all(math.isclose(a, b) for a, b in zip(errors, (number, tolerance), strict=True))
