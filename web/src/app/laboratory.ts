@@ -1,8 +1,15 @@
-import type { Engine, Run } from "../engine";
+import type { Engine, LibraryScenario, Run } from "../engine";
+import { type Start, stateOf } from "../share/address";
+import { AddressError } from "../share/codec";
 import type { App, AppState, Needs, Status } from "./panel";
 import { type Experiment, Runner, isAbort, statusOf } from "./runner";
 
 const MOST_UNDO = 200;
+/** Pause (ms) after which a change is an entry of its own in the history. */
+const SETTLES = 1200;
+/** TCPs of the page's first experiment. */
+const FIRST_TCPS = ["cubic", "bbr", "hybla"];
+const FIRST_SCENARIO = "geo-bursts";
 
 /** State, runs and history of the page. */
 export class Laboratory implements App {
@@ -10,10 +17,13 @@ export class Laboratory implements App {
   #state: AppState;
   #runs: Run[] = [];
   #runner: Runner;
-  #onRuns = new Set<(runs: Run[]) => void>();
+  #onRuns = new Set<(runs: Run[], asked?: number) => void>();
   #onState = new Set<(state: AppState) => void>();
   #onStatus = new Set<(status: Status) => void>();
   #onAnnounce = new Set<(text: string) => void>();
+  #onSettled = new Set<() => void>();
+  #library: LibraryScenario[];
+  #settling: ReturnType<typeof setTimeout> | undefined;
   #needs = new Map<string, Needs>();
   #further: AbortController | undefined;
   #experiment: Experiment | undefined;
@@ -21,11 +31,16 @@ export class Laboratory implements App {
   #redo: Experiment[] = [];
   #settled: Experiment | undefined;
   #edits: Promise<void> = Promise.resolve();
+  #waiting = new Map<string, string | null>();
+  /** Time of the change that an edit is for (performance.now). */
+  #asked: number | undefined;
   #status: Status = { kind: "idle", text: "" };
 
-  constructor(engine: Engine, state: AppState) {
+  constructor(engine: Engine, library: LibraryScenario[]) {
     this.engine = engine;
-    this.#state = state;
+    this.#library = library;
+    const first = library.find((row) => row.name === FIRST_SCENARIO) ?? library[0];
+    this.#state = stateOf({ toml: first?.toml ?? "", tcps: FIRST_TCPS });
     this.#runner = new Runner(
       engine,
       (runs, asked) => this.#publish(runs, asked),
@@ -65,7 +80,9 @@ export class Laboratory implements App {
     const experiment = seed === undefined ? { toml, tcps } : { toml, tcps, seed };
     this.#experiment = experiment;
     this.#further?.abort();
-    this.#runner.request(experiment);
+    this.#runner.request(experiment, this.#asked);
+    clearTimeout(this.#settling);
+    this.#settling = setTimeout(() => this.settle(), SETTLES);
   }
 
   stop(): void {
@@ -77,19 +94,33 @@ export class Laboratory implements App {
     this.#runner.runOn();
   }
 
-  /** Edits follow each other, so that each works on the text of the one before. */
+  /** Edits follow each other, and those that wait are one edit: a drag asks for many. */
   set(edits: [string, string | null][]): Promise<void> {
-    const work = this.#edits.then(async () => {
-      try {
-        const toml = await this.engine.edit(this.#state.toml, edits);
-        this.update({ toml });
-      } catch (error) {
-        this.#report(statusOf(error));
-        throw error;
-      }
-    });
-    this.#edits = work.catch(() => undefined);
-    return work;
+    this.#asked ??= performance.now();
+    for (const [path, value] of edits) {
+      this.#waiting.delete(path);
+      this.#waiting.set(path, value);
+    }
+    this.#edits = this.#edits.catch(() => undefined).then(() => this.#edit());
+    return this.#edits;
+  }
+
+  async #edit(): Promise<void> {
+    const edits = [...this.#waiting];
+    if (!edits.length) return;
+    this.#waiting.clear();
+    const asked = this.#asked;
+    this.#asked = undefined;
+    try {
+      const toml = await this.engine.edit(this.#state.toml, edits);
+      this.#asked = asked;
+      this.update({ toml });
+    } catch (error) {
+      this.#report(statusOf(error));
+      throw error;
+    } finally {
+      this.#asked = undefined;
+    }
   }
 
   load(toml: string, tcps?: string[]): void {
@@ -109,7 +140,43 @@ export class Laboratory implements App {
       this.#redo = [];
     }
     this.#settled = now;
-    for (const call of this.#onState) call(this.#state);
+    for (const call of this.#onSettled) call();
+  }
+
+  /** Shows the experiment that an address asks for. */
+  async start(start: Start): Promise<void> {
+    if (start.kind === "shared") this.#replace(stateOf(start.shared));
+    else if (start.kind === "scenario") {
+      const found = this.#library.find((row) => row.name === start.name);
+      if (!found) throw new AddressError(`the library has no scenario ${start.name}`);
+      this.#replace(stateOf({ toml: found.toml, tcps: start.tcps ?? FIRST_TCPS }));
+    } else if (start.kind === "lesson") this.update({ lesson: start.name });
+    else if (!this.#experiment) this.run();
+    await this.#edits.catch(() => undefined);
+    this.#settled ??= this.#experiment;
+  }
+
+  #replace(state: AppState): void {
+    const known = this.#settled !== undefined;
+    delete this.#state.link;
+    const gone = { seed: undefined, lesson: undefined };
+    this.update({ ...gone, ...state });
+    if (known) this.#settled = this.#experiment;
+    for (const call of this.#onSettled) call();
+  }
+
+  library(): LibraryScenario[] {
+    return this.#library;
+  }
+
+  onSettled(call: () => void): void {
+    this.#onSettled.add(call);
+  }
+
+  /** Ends a change after the edits that wait. */
+  async settled(): Promise<void> {
+    await this.#edits.catch(() => undefined);
+    this.settle();
   }
 
   canUndo(): boolean {
@@ -129,7 +196,7 @@ export class Laboratory implements App {
     this.#step(this.#redo, this.#undo);
   }
 
-  onRuns(call: (runs: Run[]) => void): () => void {
+  onRuns(call: (runs: Run[], asked?: number) => void): () => void {
     this.#onRuns.add(call);
     return () => this.#onRuns.delete(call);
   }
@@ -172,12 +239,12 @@ export class Laboratory implements App {
     this.#settled = next;
     this.update({ toml: next.toml, tcps: next.tcps, seed: next.seed });
     this.#settled = this.#experiment;
-    for (const call of this.#onState) call(this.#state);
+    for (const call of this.#onSettled) call();
   }
 
   #publish(runs: Run[], asked: number): void {
     this.#runs = runs;
-    for (const call of this.#onRuns) call(runs);
+    for (const call of this.#onRuns) call(runs, asked);
     const milliseconds = performance.now() - asked;
     this.#report({ kind: "idle", text: summary(runs, milliseconds), milliseconds });
     this.#runFurther();

@@ -1,0 +1,55 @@
+import type { Run, Table } from "../engine";
+
+/** Columns of the rows that a picture shows, as real numbers. */
+export type Rows = Record<string, Float64Array> & { time: Float64Array };
+
+const cache = new WeakMap<Table, Map<string, Rows>>();
+const EMPTY = new Float64Array(0);
+
+/** Returns the rows of a table whose columns have the given values, from a cache of each table. */
+export function rowsOf(run: Run, name: string, where: Record<string, number>, own: string[]): Rows {
+  const table = run.tables[name];
+  if (!table) return empty(own);
+  const key = JSON.stringify([where, own]);
+  let known = cache.get(table);
+  if (!known) cache.set(table, (known = new Map<string, Rows>()));
+  let rows = known.get(key);
+  if (!rows) known.set(key, (rows = pick(table, where, own)));
+  return rows;
+}
+
+/** Returns the name of a value of a column, such as a cause of a loss. */
+export function nameOf(run: Run, table: string, column: string, value: number): string {
+  return run.tables[table]?.names[column]?.[value] ?? String(value);
+}
+
+/** Returns the number of a name in a column; -1 if the column has no such name. */
+export function numberOf(run: Run, table: string, column: string, name: string): number {
+  return run.tables[table]?.names[column]?.indexOf(name) ?? -1;
+}
+
+function pick(table: Table, where: Record<string, number>, own: string[]): Rows {
+  const tests = Object.entries(where).map(([name, value]) => [table.columns[name], value] as const);
+  const index = new Uint32Array(table.rows);
+  let count = 0;
+  for (let row = 0; row < table.rows; row++) {
+    let keep = true;
+    for (const [column, value] of tests) if (column && column[row] !== value) keep = false;
+    if (keep) index[count++] = row;
+  }
+  const rows = empty(own);
+  for (const name of ["time", ...own]) {
+    const column = table.columns[name];
+    if (!column) continue;
+    const values = new Float64Array(count);
+    for (let n = 0; n < count; n++) values[n] = column[index[n]!]!;
+    rows[name] = values;
+  }
+  return rows;
+}
+
+function empty(own: string[]): Rows {
+  const rows: Rows = { time: EMPTY };
+  for (const name of own) rows[name] = EMPTY;
+  return rows;
+}
