@@ -1,11 +1,1 @@
-import { h } from "../app/dom";
-import type { App, Panel } from "../app/panel";
-
-/** Makes the panel of the packet view. */
-export function createPacketView(_app: App): Panel {
-  return {
-    element: h("div", { hidden: true }),
-    setRuns: () => undefined,
-    setTime: () => undefined,
-  };
-}
+export { createPacketView } from "./view";

@@ -1,0 +1,94 @@
+import { eachBlock, lowerBound, type Group, type Timeline, untilOf } from "./timeline";
+
+/** Number of rows of one pixel of time that may have lines of their own. */
+const MOST_LINES = 8;
+
+/**
+ * Divides the packets of a span of time into marks, each a range of a group's rows, and calls back
+ * with each mark. A row of the span is in exactly one mark. Rows share a mark if their departures
+ * and their ends are in the same step of time (one pixel). The division depends on the step alone,
+ * so that adjacent spans agree.
+ */
+export function eachMark(
+  timeline: Timeline,
+  from: number,
+  to: number,
+  step: number,
+  call: (group: Group, index: number, count: number) => void,
+  groups: readonly Group[] = timeline.groups,
+): void {
+  for (const group of groups) {
+    eachBlock(group, from, to, (low, high) => {
+      let at = low;
+      while (at < high) {
+        const next = lowerBound(
+          group.anchor,
+          (Math.floor(group.anchor[at]! / step) + 1) * step,
+          at + 1,
+          high,
+        );
+        for (const [index, count] of splitByEnd(timeline, group, at, next, step)) {
+          if (count > 1 || overlaps(timeline, group.rows[index]!, from, to)) {
+            call(group, index, count);
+          }
+        }
+        at = next;
+      }
+    });
+  }
+}
+
+/** Splits rows of one step where their ends differ by a step; the last part has the rest. */
+function splitByEnd(
+  timeline: Timeline,
+  group: Group,
+  low: number,
+  high: number,
+  step: number,
+): [number, number][] {
+  if (high - low === 1) return [[low, 1]];
+  const parts: [number, number][] = [];
+  let start = low;
+  for (let at = low + 1; at < high && parts.length < MOST_LINES - 1; at += 1) {
+    const jump = timeline.end[group.rows[at]!]! - timeline.end[group.rows[start]!]!;
+    if (!(Math.abs(jump) >= step)) continue;
+    parts.push([start, at - start]);
+    start = at;
+  }
+  parts.push([start, high - start]);
+  return parts;
+}
+
+/** Returns whether a row's time on its link overlaps a span. */
+export function overlaps(timeline: Timeline, row: number, from: number, to: number): boolean {
+  return timeline.rows.time[row]! <= to && untilOf(timeline, row) >= from;
+}
+
+/** Counts of packets in a span of time, by kind, and of those that were lost. */
+export interface Counts {
+  kinds: number[];
+  lost: number;
+}
+
+/** Counts the packets that a span of time shows, each once per packet and not per link. */
+export function countIn(timeline: Timeline, groups: Group[], from: number, to: number): Counts {
+  const kinds = [0, 0, 0, 0, 0, 0];
+  for (const group of groups) {
+    const low = lowerBound(group.anchor, from);
+    kinds[group.kind]! += lowerBound(group.anchor, to, low) - low;
+  }
+  const low = lowerBound(timeline.losses, from);
+  return { kinds, lost: lowerBound(timeline.losses, to, low) - low };
+}
+
+/** Returns ticks at round times in a span, at most one per `least` seconds. */
+export function ticks(from: number, to: number, least: number): { at: number[]; step: number } {
+  const power = 10 ** Math.floor(Math.log10(least));
+  const factor = [1, 2, 5, 10].find((n) => n * power >= least * (1 - 1e-9)) ?? 10;
+  const step = factor * power;
+  const at: number[] = [];
+  for (let n = Math.ceil(from / step - 1e-9); n * step <= to + step * 1e-9; n += 1) {
+    at.push(n * step);
+  }
+  return { at, step };
+}
