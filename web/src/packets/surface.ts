@@ -274,7 +274,7 @@ export function paint(pen: Pen, picture: Picture, width: number, height: number)
     pen.clip(box.x, box.y, box.width, box.height, () => {
       drawLadder(pen, sceneOf(content, picture.theme), scale, from, from + length);
       drawSelection(pen, sceneOf(content, picture.theme), scale, picture.selected[i] ?? []);
-      drawCursor(pen, sceneOf(content, picture.theme), scale, picture.time, frame.x + frame.gutter);
+      drawCursor(pen, sceneOf(content, picture.theme), scale, picture.time);
     });
     drawHead(pen, content, frame, scale, picture);
   });
