@@ -51,7 +51,7 @@ test("thinning keeps the first, least, greatest and last value of each column", 
           if (!here.length) continue;
           // NaN is no member for toContain, and 0 is not -0.
           const holds = (wanted: number) => thin.some((v) => v === wanted || Object.is(v, wanted));
-          expect(holds(value[here[0]!]!) \&\& holds(value[here.at(-1)!]!)).toBe(true);
+          expect(holds(value[here[0]!]!) && holds(value[here.at(-1)!]!)).toBe(true);
           if (!finite.length) continue;
           expect(holds(Math.min(...finite))).toBe(true);
           expect(holds(Math.max(...finite))).toBe(true);
