@@ -22,6 +22,7 @@ export class Laboratory implements App {
   #onStatus = new Set<(status: Status) => void>();
   #onAnnounce = new Set<(text: string) => void>();
   #onSettled = new Set<() => void>();
+  #onShow = new Set<(pictures: string[]) => void>();
   #library: LibraryScenario[];
   #settling: ReturnType<typeof setTimeout> | undefined;
   #needs = new Map<string, Needs>();
@@ -213,6 +214,14 @@ export class Laboratory implements App {
 
   onAnnounce(call: (text: string) => void): void {
     this.#onAnnounce.add(call);
+  }
+
+  show(pictures: string[]): void {
+    for (const call of this.#onShow) call(pictures);
+  }
+
+  onShow(call: (pictures: string[]) => void): void {
+    this.#onShow.add(call);
   }
 
   announce(text: string): void {

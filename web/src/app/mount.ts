@@ -40,7 +40,10 @@ export async function mount(root: HTMLElement, opening: Promise<Engine>): Promis
   };
   const write = () => address.write();
   const report = (line: string) => status.tell(line);
-  const header = new Header({ app, pictures, look, write, relook, report });
+  const header = new Header(
+    { app, pictures, look, write, relook, report },
+    h("button", { type: "button", onclick: () => app.update({ lesson: "list" }) }, "Lessons"),
+  );
   const panels = {
     packets: createPacketView(app),
     lessons: createLessons(app),

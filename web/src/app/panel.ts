@@ -57,6 +57,10 @@ export interface App {
   /** Changes keys of the TOML; null removes a key. */
   set(edits: [string, string | null][]): Promise<void>;
   load(toml: string, tcps?: string[]): void;
+  /** Ends a change (a drag): undo goes back to the state before. */
+  settle(): void;
+  /** Shows these pictures and no others: `cwnd`, `sequence`, `throughput`, `queue`, `rtt`. */
+  show(pictures: string[]): void;
   runs(): Run[];
   onRuns(call: (runs: Run[]) => void): () => void;
   onState(call: (state: AppState) => void): () => void;

@@ -17,6 +17,7 @@ export class Pictures {
   readonly charts: Chart[];
   readonly #app: Laboratory;
   readonly #cursor = new Cursor();
+  readonly #boxes = new Map<Chart, HTMLInputElement>();
   readonly #choices = h("div", { class: "choices" });
   readonly #observer: IntersectionObserver;
   #theme: Theme;
@@ -53,6 +54,7 @@ export class Pictures {
     for (const chart of this.charts) this.#observer.observe(chart.element);
     new ResizeObserver(() => this.schedule()).observe(this.element);
     this.#cursor.onChange(() => this.#point());
+    app.onShow((names) => this.show(names));
     app.setTables(this.#tables());
   }
 
@@ -78,6 +80,19 @@ export class Pictures {
     }
     this.#made = state;
     this.schedule();
+  }
+
+  /** Shows the pictures of these names, and hides the others. */
+  show(names: string[]): void {
+    for (const chart of this.charts) this.#show(chart, names.includes(chart.kind.name));
+    this.#app.setTables(this.#tables());
+    this.schedule();
+  }
+
+  #show(chart: Chart, shown: boolean): void {
+    chart.element.hidden = !shown;
+    const box = this.#boxes.get(chart);
+    if (box) box.checked = shown;
   }
 
   /** Draws all visible pictures before the next frame of the browser. */
@@ -145,8 +160,9 @@ export class Pictures {
     };
     const boxes = this.charts.map((chart) => {
       const box = h("input", { type: "checkbox", checked: chosen.has(chart.kind.name) });
+      this.#boxes.set(chart, box);
       box.addEventListener("change", () => {
-        chart.element.hidden = !box.checked;
+        this.#show(chart, box.checked);
         this.#app.setTables(this.#tables());
         this.schedule();
       });

@@ -1,11 +1,130 @@
-import { h } from "../app/dom";
-import type { App, Panel } from "../app/panel";
+import lessons from "virtual:lessons";
+import { fill, h, setText } from "../app/dom";
+import type { App, AppState, Panel } from "../app/panel";
+import type { Run } from "../engine";
+import type { Lesson } from "./lesson";
+import "./lessons.css";
+import { Progress } from "./progress";
+import { entryOf, LessonView } from "./view";
 
 /** Makes the panel of the lessons. */
-export function createLessons(_app: App): Panel {
-  return {
-    element: h("div", { hidden: true }),
-    setRuns: () => undefined,
-    setTime: () => undefined,
-  };
+export function createLessons(app: App): Panel {
+  return new Lessons(app);
+}
+
+/** Name that the state has for the list of lessons. */
+const LIST = "list";
+
+/** Panel with the list of lessons, or an open one. */
+class Lessons implements Panel {
+  readonly element: HTMLElement;
+  readonly #app: App;
+  readonly #progress = new Progress();
+  readonly #title = h("h2", { tabindex: -1 });
+  readonly #place = h("p", { class: "lesson-place" });
+  readonly #body = h("div", { class: "lesson-body" });
+  readonly #before: HTMLButtonElement;
+  readonly #after: HTMLButtonElement;
+  #view: LessonView | undefined;
+  #name: string | undefined;
+
+  constructor(app: App) {
+    this.#app = app;
+    this.#before = button("◀ Back", () => this.#step(-1));
+    this.#after = button("Next ▶", () => this.#step(1));
+    this.#before.title = "Previous lesson";
+    this.#after.title = "Next lesson";
+    const all = button("All controls", () => this.#toggleControls());
+    all.title = "Show or hide all controls of the page";
+    this.element = h(
+      "aside",
+      { class: "lessons", hidden: true, "aria-label": "Lessons" },
+      h(
+        "nav",
+        { class: "lesson-buttons", "aria-label": "Lessons" },
+        this.#before,
+        button("List", () => this.open(LIST)),
+        this.#after,
+        all,
+        button("Close", () => app.update({ lesson: undefined })),
+      ),
+      this.#place,
+      this.#title,
+      this.#body,
+    );
+  }
+
+  /** Opens a lesson, or the list. */
+  open(name: string): void {
+    this.#app.update({ lesson: name });
+    this.#title.focus();
+  }
+
+  setState(state: AppState): void {
+    if (state.lesson !== this.#name) this.#show(state);
+    this.#view?.setState(state);
+  }
+
+  setRuns(runs: Run[]): void {
+    this.#view?.setRuns(runs);
+  }
+
+  setTime(): void {
+    // A lesson is about whole runs.
+  }
+
+  destroy(): void {
+    this.#view?.stop();
+  }
+
+  #show(state: AppState): void {
+    const name = state.lesson;
+    this.#name = name;
+    this.#view?.stop();
+    this.#view = undefined;
+    this.element.hidden = name === undefined;
+    document.documentElement.toggleAttribute("data-lesson", name !== undefined);
+    document.documentElement.removeAttribute("data-controls");
+    if (name === undefined) return;
+    const lesson = lessons.find((other) => other.name === name);
+    this.#before.disabled = !lesson || lesson === lessons[0];
+    this.#after.disabled = lesson === lessons.at(-1);
+    if (lesson) this.#showLesson(lesson, state);
+    else this.#showList();
+  }
+
+  #showLesson(lesson: Lesson, state: AppState): void {
+    const done = this.#progress.has(lesson.name) ? ", answered" : "";
+    setText(this.#place, `Lesson ${lesson.number} of ${lessons.length}${done}`);
+    setText(this.#title, lesson.title);
+    this.#view = new LessonView(this.#app, lesson, () => this.#progress.add(lesson.name));
+    fill(this.#body, this.#view.element);
+    this.element.scrollTop = 0;
+    this.#app.show(lesson.views.filter((view) => view !== "runs" && view !== "packets"));
+    if (!state.toml.includes(`name = "lesson-${lesson.name}"`)) this.#view.start();
+    this.#view.setRuns(this.#app.runs());
+  }
+
+  #showList(): void {
+    setText(this.#place, "");
+    setText(this.#title, "Lessons");
+    const items = lessons.map((lesson) =>
+      entryOf(lesson, this.#progress.has(lesson.name), () => this.open(lesson.name)),
+    );
+    fill(this.#body, h("ol", { class: "lesson-list" }, items));
+  }
+
+  #step(by: number): void {
+    const place = lessons.findIndex((lesson) => lesson.name === this.#name);
+    const next = lessons[place + by];
+    if (next) this.open(next.name);
+  }
+
+  #toggleControls(): void {
+    document.documentElement.toggleAttribute("data-controls");
+  }
+}
+
+function button(text: string, act: () => void): HTMLButtonElement {
+  return h("button", { type: "button", onclick: act }, text);
 }

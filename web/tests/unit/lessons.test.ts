@@ -7,6 +7,7 @@ import type { Run } from "../../src/engine";
 import { compile } from "../../src/lessons/compile";
 import { type Scope, evaluate, parse, settingsOf } from "../../src/lessons/expression";
 import { numberIn, quantity, readable } from "../../src/lessons/quantity";
+import { replyTo } from "../../src/lessons/question";
 import { scopeOf } from "../../src/lessons/scope";
 import { halfWidth, studentQuantile } from "../../src/lessons/student";
 
@@ -162,6 +163,32 @@ describe("scopes", () => {
   it("have no number where there is none", () => {
     for (const text of ["rtt_mean('far')", "nothing", "setting('b')", "goodput('vegas')"])
       expect(evaluate(parse(text), found)).toBeNaN();
+  });
+});
+
+describe("replies", () => {
+  const [lesson] = lessons;
+  const at = (duration: number, window: number, delay: number): Scope => ({
+    runs: 1,
+    tcps: ["sack"],
+    setting: (path) => (path === "tcp.initial_window" ? window : delay),
+    metric: () => duration,
+  });
+
+  it.each([
+    [4.5, 2, 0.1, 0],
+    [3.3, 13, 0.275, 1],
+    [4.5, 2, 0.275, 2],
+    [2.8, 20, 0.275, 3],
+  ])("%d s with %d segments over %d s", (duration, window, delay, hint) => {
+    expect(replyTo(lesson!, at(duration, window, delay))).toEqual({
+      right: false,
+      text: lesson!.check.hints[hint]!.text,
+    });
+  });
+
+  it("is right for the solution", () => {
+    expect(replyTo(lesson!, at(2.88, 14, 0.275)).right).toBe(true);
   });
 });
 
