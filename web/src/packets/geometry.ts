@@ -1,6 +1,6 @@
 import type { Span } from "./clock";
 import { columnsOf, type Path } from "./path";
-import { endShare, shareAt } from "./state";
+import { endShare } from "./state";
 import type { Timeline } from "./timeline";
 
 /** Part of the canvas that one flow has: path picture above, ladder below (CSS pixels). */
@@ -89,20 +89,6 @@ export function waitX(timeline: Timeline, path: Path, row: number, scale: Scale)
   const [from, to] = columnsOf(path, rows.link[row]!, rows.direction[row]!);
   const side = to >= from ? 1 : -1;
   return (scale.columns[from] ?? 0) + side * (LANE_FIRST + LANE_NEXT * (lane[row]! % LANES));
-}
-
-/** Returns the place of a packet at a time while it waits or moves. */
-export function xAt(
-  timeline: Timeline,
-  path: Path,
-  row: number,
-  time: number,
-  scale: Scale,
-): number {
-  const { rows } = timeline;
-  const [from, to] = columnsOf(path, rows.link[row]!, rows.direction[row]!);
-  const x1 = scale.columns[from] ?? 0;
-  return x1 + ((scale.columns[to] ?? 0) - x1) * shareAt(timeline, row, time);
 }
 
 /** Returns the distance of a point from a line. */

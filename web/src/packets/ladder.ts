@@ -1,12 +1,12 @@
-import { lineOf, waitX, xAt, yOf, type Line, type Scale } from "./geometry";
+import { lineOf, waitX, yOf, type Line, type Scale } from "./geometry";
 import { eachMark, ticks } from "./layout";
-import type { Path } from "./path";
+import { columnsOf, endsOf, type Path } from "./path";
 import { cross, mark, type Pen, type Stroke } from "./pen";
 import { duplicateReasons, flagNames, kindOf, KINDS, wordOf, type Kind, type Rows } from "./rows";
-import { eachAt } from "./state";
+import { eachAt, shareAt } from "./state";
 import { causeText, timeText } from "./text";
 import type { Theme } from "./theme";
-import { LOST, type Group, type Timeline } from "./timeline";
+import { LOST, lowerBound, type Group, type Timeline } from "./timeline";
 
 /** Flow as the ladder draws it. */
 export interface Scene {
@@ -32,24 +32,55 @@ const DASHES: Partial<Record<Kind, readonly number[]>> = {
   sack: [4, 2],
 };
 
-/** Distances to the packet before (px) from which a line has its full width, its shapes, its label. */
-const FULL = 3;
+/** Distances between lines (px) from which lines have their full width, shapes, and labels. */
+const FULL = 3.5;
 const SHAPES = 9;
 const LABELS = 15;
 
-/** Draws the grid of time, the columns and the packets of a span of time. */
-export function drawLadder(pen: Pen, scene: Scene, scale: Scale, from: number, to: number): void {
+/** Distance below which lines are drawn as one (px). */
+const MERGED = 2;
+
+/** Number of lines after which drawing may pause. */
+const SLICE = 60;
+
+/**
+ * Draws the grid of time, the columns and the packets of a span of time. Yields every 60 lines, so
+ * that the page can show a frame in between.
+ */
+export function* drawLadder(
+  pen: Pen,
+  scene: Scene,
+  scale: Scale,
+  from: number,
+  to: number,
+): Generator<void, void> {
   drawGrid(pen, scene, scale, from, to);
   const { timeline } = scene;
   const main = mainLink(scene.path);
+  const stepOf = (group: Group): number => stepIn(scene.path, scale, group);
   for (const kind of ORDER) {
     const groups = timeline.groups.filter((group) => KINDS[group.kind] === kind);
-    const draw = (group: Group, index: number, count: number): void => {
+    const marks: [Group, number, number][] = [];
+    const keep = (...mark: [Group, number, number]): number => marks.push(mark);
+    eachMark(timeline, from, to, stepOf, keep, groups);
+    for (const [i, [group, index, count]] of marks.entries()) {
       drawMark(pen, scene, scale, group, index, count, group.link === main);
-    };
-    eachMark(timeline, from, to, scale.step, draw, groups);
+      if (i % SLICE === SLICE - 1) yield;
+    }
   }
-  drawLosses(pen, scene, scale, from, to);
+  for (const group of timeline.groups) drawLosses(pen, scene, scale, group, from, to);
+}
+
+/** Returns the time between departures below which the lines of a group are drawn as one. */
+export function stepIn(path: Path, scale: Scale, group: Group): number {
+  return MERGED * scale.step * slopeOf(path, scale, group);
+}
+
+/** Returns the vertical distance of two lines of a group that are one pixel apart. */
+function slopeOf(path: Path, scale: Scale, group: Group): number {
+  const [from, to] = columnsOf(path, group.link, group.direction);
+  const width = Math.abs((scale.columns[to] ?? 0) - (scale.columns[from] ?? 0));
+  return Math.hypot(1, group.travel / scale.step / Math.max(1, width));
 }
 
 /** Returns the link with the longest delay, which has the labels. */
@@ -99,7 +130,7 @@ function drawMark(
   const row = group.rows[index]!;
   const kind = KINDS[group.kind]!;
   const line = lineOf(timeline, path, row, scale);
-  const gap = gapBefore(group, index, scale.step);
+  const gap = gapBefore(group, index, scale.step) / slopeOf(path, scale, group);
   const stroke = strokeFor(kind, theme, gap >= FULL, count);
   const wait = line.y1 - yOf(scale, timeline.rows.time[row]!);
   if (wait >= 1.5) {
@@ -108,6 +139,7 @@ function drawMark(
   }
   if (line.x1 === line.x2) return;
   pen.line(line.x1, line.y1, line.x2, line.y2, stroke);
+  if (count > 1) drawEnds(pen, scene, scale, group, index, count);
   if (gap < SHAPES * theme.scale) return;
   const lost = timeline.fate[row] === LOST;
   if (!lost) arrow(pen, line, stroke.color, 5 * theme.scale);
@@ -116,6 +148,31 @@ function drawMark(
   const x = line.x1 + (line.x2 - line.x1) * middle;
   mark(pen, kind, x, line.y1 + (line.y2 - line.y1) * middle, 7 * theme.scale, theme);
   if (labelled && gap >= LABELS * theme.scale) label(pen, scene, line, row, count);
+}
+
+/** Length of the marks at the ends of packets whose lines are drawn as one (px), and their number. */
+const END = 5;
+const MOST_ENDS = 24;
+
+/** Draws short marks where packets of a common line depart and arrive. */
+function drawEnds(
+  pen: Pen,
+  scene: Scene,
+  scale: Scale,
+  group: Group,
+  index: number,
+  count: number,
+): void {
+  const { timeline, path, theme } = scene;
+  const last = group.anchor[index + count - 1]! - group.anchor[index]!;
+  if (last / scale.step < count) return;
+  const stroke = { color: theme[KINDS[group.kind]!], width: 1 };
+  for (let i = index; i < index + Math.min(count, MOST_ENDS); i += 1) {
+    const { x1, y1, x2, y2 } = lineOf(timeline, path, group.rows[i]!, scale);
+    const side = x2 > x1 ? END : -END;
+    pen.line(x1, y1, x1 + side, y1, stroke);
+    if (timeline.fate[group.rows[i]!] !== LOST) pen.line(x2 - side, y2, x2, y2, stroke);
+  }
 }
 
 /** Returns the distance to the departure before (px). */
@@ -175,35 +232,36 @@ function shortName(rows: Rows, row: number, kind: Kind): string {
   return number.toLocaleString("en-US");
 }
 
-function drawLosses(pen: Pen, scene: Scene, scale: Scale, from: number, to: number): void {
+/** Distance below which two crosses are drawn as one (px). */
+const CROSSES = 2;
+
+function drawLosses(
+  pen: Pen,
+  scene: Scene,
+  scale: Scale,
+  group: Group,
+  from: number,
+  to: number,
+): void {
   const { timeline, path, theme } = scene;
   const size = 10 * theme.scale;
-  let below = -Infinity;
-  const draw = (group: Group, index: number, count: number): void => {
-    for (let i = index; i < index + count; i += 1) {
-      const row = group.rows[i]!;
-      if (timeline.fate[row] !== LOST) continue;
-      const line = lineOf(timeline, path, row, scale);
-      const place = Math.round(line.y2);
-      if (place === below) continue;
-      cross(pen, line.x2, line.y2, size, theme.loss, 2 * theme.scale);
-      if (Math.abs(place - below) >= LABELS * theme.scale) {
-        const style = { color: theme.loss, size: 11 * theme.scale, halo: theme.ground };
-        const leftwards = line.x2 < line.x1;
-        pen.text(
-          line.x2 + (leftwards ? -size : size),
-          line.y2,
-          causeText(wordOf(timeline.rows, "cause", row)),
-          {
-            ...style,
-            align: leftwards ? "right" : "left",
-          },
-        );
-      }
-      below = place;
+  const apart = CROSSES * scale.step;
+  let at = lowerBound(group.lossEnds, from);
+  while (at < group.lossEnds.length && group.lossEnds[at]! <= to) {
+    const row = group.lossRows[at]!;
+    const before = group.lossEnds[at - 1] ?? -Infinity;
+    const line = lineOf(timeline, path, row, scale);
+    cross(pen, line.x2, line.y2, size, theme.loss, 2 * theme.scale);
+    if (group.lossEnds[at]! - before >= LABELS * theme.scale * scale.step) {
+      const [near, far] = endsOf(path, group);
+      const leftwards = far < near;
+      const style = { color: theme.loss, size: 11 * theme.scale, halo: theme.ground };
+      const cause = causeText(wordOf(timeline.rows, "cause", row));
+      const align = leftwards ? "right" : "left";
+      pen.text(line.x2 + (leftwards ? -size : size), line.y2, cause, { ...style, align });
     }
-  };
-  eachMark(timeline, from, to, scale.step, draw);
+    at = lowerBound(group.lossEnds, group.lossEnds[at]! + apart, at + 1);
+  }
 }
 
 /** Draws the lines of the rows of a selected packet above the ladder. */
@@ -234,9 +292,11 @@ export function drawCursor(pen: Pen, scene: Scene, scale: Scale, time: number): 
     width: 1.5 * theme.scale,
   });
   const taken = new Set<number>();
-  eachAt(timeline, time, 0, (group, row, state) => {
-    if (state.phase !== "moving") return;
-    const x = xAt(timeline, path, row, time, scale);
+  eachAt(timeline, time, 0, (group, row, phase) => {
+    if (phase !== "moving") return;
+    const [from, to] = endsOf(path, group);
+    const x1 = scale.columns[from] ?? 0;
+    const x = x1 + ((scale.columns[to] ?? 0) - x1) * shareAt(timeline, row, time);
     const key = Math.round(x / 3) * KINDS.length + group.kind;
     if (taken.has(key)) return;
     taken.add(key);

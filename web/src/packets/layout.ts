@@ -1,62 +1,57 @@
 import { eachBlock, lowerBound, type Group, type Timeline, untilOf } from "./timeline";
 
-/** Number of rows of one pixel of time that may have lines of their own. */
+/** Most marks that the rows of one step of time have. */
 const MOST_LINES = 8;
 
 /**
  * Divides the packets of a span of time into marks, each a range of a group's rows, and calls back
  * with each mark. A row of the span is in exactly one mark. Rows share a mark if their departures
- * and their ends are in the same step of time (one pixel). The division depends on the step alone,
- * so that adjacent spans agree.
+ * are in the same step of time and their ends closer than a step. The division depends on the steps
+ * alone, so that adjacent spans agree.
  */
 export function eachMark(
   timeline: Timeline,
   from: number,
   to: number,
-  step: number,
+  stepOf: (group: Group) => number,
   call: (group: Group, index: number, count: number) => void,
   groups: readonly Group[] = timeline.groups,
 ): void {
   for (const group of groups) {
+    const step = stepOf(group);
     eachBlock(group, from, to, (low, high) => {
-      let at = low;
-      while (at < high) {
-        const next = lowerBound(
-          group.anchor,
-          (Math.floor(group.anchor[at]! / step) + 1) * step,
-          at + 1,
-          high,
-        );
-        for (const [index, count] of splitByEnd(timeline, group, at, next, step)) {
+      for (let at = low; at < high;) {
+        const until = (Math.floor(group.anchor[at]! / step) + 1) * step;
+        const next = lowerBound(group.anchor, until, at + 1, high);
+        eachPart(timeline, group, at, next, step, (index, count) => {
           if (count > 1 || overlaps(timeline, group.rows[index]!, from, to)) {
             call(group, index, count);
           }
-        }
+        });
         at = next;
       }
     });
   }
 }
 
-/** Splits rows of one step where their ends differ by a step; the last part has the rest. */
-function splitByEnd(
+/** Divides rows of one step where their ends differ by a step; the last part has the rest. */
+function eachPart(
   timeline: Timeline,
   group: Group,
   low: number,
   high: number,
   step: number,
-): [number, number][] {
-  if (high - low === 1) return [[low, 1]];
-  const parts: [number, number][] = [];
+  call: (index: number, count: number) => void,
+): void {
   let start = low;
-  for (let at = low + 1; at < high && parts.length < MOST_LINES - 1; at += 1) {
+  for (let at = low + 1, parts = 1; at < high && parts < MOST_LINES; at += 1) {
     const jump = timeline.end[group.rows[at]!]! - timeline.end[group.rows[start]!]!;
     if (!(Math.abs(jump) >= step)) continue;
-    parts.push([start, at - start]);
+    call(start, at - start);
     start = at;
+    parts += 1;
   }
-  parts.push([start, high - start]);
-  return parts;
+  call(start, high - start);
 }
 
 /** Returns whether a row's time on its link overlaps a span. */

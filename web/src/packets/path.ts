@@ -107,7 +107,7 @@ const FAR = 0.1;
 /** Finds the path of a flow from the links that its packets used. */
 export function pathOf(scenario: Resolved, rows: Rows, flow: number): Path {
   const links = linksOf(scenario);
-  const ends = endsOf(flowsOf(scenario), flow, links);
+  const ends = flowEnds(flowsOf(scenario), flow, links);
   const used = usedLinks(rows, flow, links);
   const depth = depths(used, links, ends.from, ends.to);
   const last = Math.max(1, ...depth.values());
@@ -127,7 +127,7 @@ export function pathOf(scenario: Resolved, rows: Rows, flow: number): Path {
   return { places, hops, x: positions(places.length, hops), rtt: roundTrip(hops) };
 }
 
-function endsOf(
+function flowEnds(
   flows: { from: string; to: string }[],
   flow: number,
   links: Link[],
@@ -209,6 +209,21 @@ function roundTrip(hops: Map<number, Hop>): number {
 export function columnsOf(path: Path, link: number, direction: number): [number, number] {
   const columns = path.hops.get(link)?.columns ?? [0, path.places.length - 1];
   return direction === 0 ? [columns[0], columns[1]] : [columns[1], columns[0]];
+}
+
+const ends = new WeakMap<object, [number, number]>();
+
+/** Returns the columns of a group; kept, because motion asks for them with every packet. */
+export function endsOf(
+  path: Path,
+  group: { link: number; direction: number },
+): readonly [number, number] {
+  let found = ends.get(group);
+  if (found === undefined) {
+    found = columnsOf(path, group.link, group.direction);
+    ends.set(group, found);
+  }
+  return found;
 }
 
 /** Returns the names of the nodes between which a packet moves on a link direction. */

@@ -11,15 +11,18 @@ export interface PacketState {
 
 /** Returns the state of a row at a time; a function of both alone, so that motion can reverse. */
 export function stateAt(timeline: Timeline, row: number, time: number): PacketState {
+  const phase = phaseAt(timeline, row, time);
+  return { phase, share: phase === "arrived" ? 1 : shareAt(timeline, row, time) };
+}
+
+/** Returns the phase of a row at a time. */
+export function phaseAt(timeline: Timeline, row: number, time: number): Phase {
   const { rows, fate, end } = timeline;
-  const departure = rows.departure[row]!;
-  if (time < rows.time[row]!) return { phase: "absent", share: 0 };
+  if (time < rows.time[row]!) return "absent";
   const over = time >= end[row]!;
-  if (over && fate[row] === LOST)
-    return { phase: "lost", share: shareAt(timeline, row, end[row]!) };
-  if (!(time >= departure)) return { phase: "waiting", share: 0 };
-  if (over && fate[row] !== OPEN) return { phase: "arrived", share: 1 };
-  return { phase: "moving", share: shareAt(timeline, row, time) };
+  if (over && fate[row] === LOST) return "lost";
+  if (!(time >= rows.departure[row]!)) return "waiting";
+  return over && fate[row] !== OPEN ? "arrived" : "moving";
 }
 
 /** Returns the share of the link that a packet has passed at a time. */
@@ -41,23 +44,24 @@ export function endShare(timeline: Timeline, row: number): number {
   return Number.isNaN(arrival[row]!) ? LOST_AT : 1;
 }
 
-/** Calls back with the packets that exist at a time; lost ones remain for `linger` seconds. */
+/**
+ * Calls back with the packets that wait or move at a time, and for `linger` seconds with lost ones.
+ */
 export function eachAt(
   timeline: Timeline,
   time: number,
   linger: number,
-  call: (group: Group, row: number, state: PacketState) => void,
+  call: (group: Group, row: number, phase: Phase) => void,
 ): void {
+  const { rows } = timeline;
   for (const group of timeline.groups) {
     eachBlock(group, time - linger, time, (low, high) => {
       for (let i = low; i < high; i += 1) {
         const row = group.rows[i]!;
         const until = untilOf(timeline, row);
-        if (timeline.rows.time[row]! > time || until < time - linger) continue;
-        const state = stateAt(timeline, row, time);
-        if (state.phase === "waiting" || state.phase === "moving" || state.phase === "lost") {
-          call(group, row, state);
-        }
+        if (rows.time[row]! > time || until < time - linger) continue;
+        const phase = phaseAt(timeline, row, time);
+        if (phase !== "arrived") call(group, row, phase);
       }
     });
   }

@@ -1,9 +1,9 @@
 import type { Frame } from "./geometry";
-import { columnsOf, type Hop, type Path } from "./path";
+import { columnsOf, endsOf, type Hop, type Path } from "./path";
 import { cross, mark, type Pen } from "./pen";
 import type { Scene } from "./ladder";
 import { KINDS } from "./rows";
-import { eachAt } from "./state";
+import { eachAt, shareAt } from "./state";
 import type { Theme } from "./theme";
 
 /** Point of the path picture. */
@@ -186,30 +186,29 @@ function drawPackets(
   for (const hop of path.hops.values()) routes.set(hop.link, route(hop, columns, frame, theme));
   const taken = new Set<number>();
   const queues = new Map<number, number>();
-  const linger = path.rtt / 4;
-  eachAt(timeline, time, linger, (group, row, state) => {
+  eachAt(timeline, time, path.rtt / 4, (group, row, phase) => {
     const points = routes.get(group.link);
     if (points === undefined) return;
     const key = group.link * 2 + group.direction;
-    const [from, to] = columnsOf(path, group.link, group.direction);
+    const [from, to] = endsOf(path, group);
     const forwards = to >= from;
-    if (state.phase === "waiting") {
+    if (phase === "waiting") {
       const place = queues.get(key) ?? 0;
       queues.set(key, place + 1);
-      if (place < MOST_QUEUED) {
-        const [x, y] = queuePoint(columns[from]!, baseOf(frame, theme), place, forwards, s);
-        mark(pen, KINDS[group.kind]!, x, y, 5 * s, theme);
-        spots.push({ x, y, row });
-      }
+      if (place >= MOST_QUEUED) return;
+      const [x, y] = queuePoint(columns[from]!, baseOf(frame, theme), place, forwards, s);
+      mark(pen, KINDS[group.kind]!, x, y, 5 * s, theme);
+      spots.push({ x, y, row });
       return;
     }
-    const share = group.direction === 0 ? state.share : 1 - state.share;
-    const [x, middle] = pointAt(points, share);
-    const y = middle + (forwards ? -LANE : LANE) * s;
-    const spot = (key * KINDS.length + group.kind) * 65536 + Math.round(x / 2);
-    if (taken.has(spot)) return;
+    const passed = shareAt(timeline, row, time);
+    const width = Math.abs(columns[to]! - columns[from]!);
+    const spot = (key * KINDS.length + group.kind) * 65536 + Math.round((passed * width) / 3);
+    if (phase === "moving" && taken.has(spot)) return;
     taken.add(spot);
-    if (state.phase === "lost") cross(pen, x, y, 10 * s, theme.loss, 2.5 * s);
+    const [x, middle] = pointAt(points, group.direction === 0 ? passed : 1 - passed);
+    const y = middle + (forwards ? -LANE : LANE) * s;
+    if (phase === "lost") cross(pen, x, y, 10 * s, theme.loss, 2.5 * s);
     else mark(pen, KINDS[group.kind]!, x, y, 8 * s, theme);
     spots.push({ x, y, row });
   });

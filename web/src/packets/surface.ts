@@ -1,12 +1,14 @@
 import type { Span } from "./clock";
 import type { Content } from "./content";
 import { distance, lineOf, scaleOf, timeAt, waitX, yOf, type Frame, type Scale } from "./geometry";
-import { drawCursor, drawLadder, drawSelection, type Scene } from "./ladder";
+import { drawCursor, drawLadder, drawSelection, stepIn, type Scene } from "./ladder";
 import { eachMark } from "./layout";
 import type { Pen } from "./pen";
 import { CanvasPen } from "./pens";
 import { drawStrip, type Spot } from "./strip";
 import type { Theme } from "./theme";
+import { Tiles } from "./tiles";
+import { complete, type Group } from "./timeline";
 
 /** What the surface shows. */
 export interface Picture {
@@ -19,17 +21,13 @@ export interface Picture {
   theme: Theme;
 }
 
-/** Height of a tile (CSS pixels), and most tiles that are kept. */
-const TILE = 256;
-const MOST_TILES = 48;
-
 /** Distance up to which a click reaches a packet (px). */
 const REACH = 12;
 
 /** Share of the future that the ground covers. */
 const VEIL = 0.62;
 
-/** Canvas with the path picture and the ladder. Tiles of the ladder are kept while time moves. */
+/** Canvas with the path picture and the ladder. */
 export class Surface {
   readonly canvas: HTMLCanvasElement;
   #width = 0;
@@ -37,10 +35,7 @@ export class Surface {
   #ratio = 1;
   #picture: Picture | undefined;
   #spots: Spot[][] = [];
-  #tiles = new Map<string, HTMLCanvasElement>();
-  #tilesOf = "";
-  #ids = new WeakMap<Content, number>();
-  #lastId = 0;
+  #layers: Tiles[] = [];
 
   constructor(canvas: HTMLCanvasElement) {
     this.canvas = canvas;
@@ -54,27 +49,31 @@ export class Surface {
     this.canvas.height = Math.max(1, Math.round(height * ratio));
   }
 
-  /** Draws a picture. */
-  draw(picture: Picture): void {
+  /** Draws a picture; returns whether parts of the ladder are still to be drawn. */
+  draw(picture: Picture): boolean {
     this.#picture = picture;
     const context = this.canvas.getContext("2d");
-    if (context === null || this.#width === 0) return;
+    if (context === null || this.#width === 0) return false;
     context.setTransform(this.#ratio, 0, 0, this.#ratio, 0, 0);
     context.fillStyle = picture.theme.ground;
     context.fillRect(0, 0, this.#width, this.#height);
     const frames = framesIn(this.#width, this.#height, picture);
-    this.#keepTiles(picture, frames);
     const pen = new CanvasPen(context);
+    let unfinished = false;
     this.#spots = picture.contents.map((content, i) => {
       const frame = frames[i]!;
       const scale = scaleIn(content, frame, picture);
       const box = ladderBox(frame);
+      const tiles = (this.#layers[i] ??= new Tiles());
+      const scene = sceneOf(content, picture.theme);
       pen.clip(box.x, box.y, box.width, box.height, () => {
-        this.#drawTiles(context, content, frame, scale, picture);
+        const key = JSON.stringify([picture.theme, box, scale.columns]);
+        if (!tiles.draw(context, { scene, scale, box, ratio: this.#ratio, key })) unfinished = true;
         drawAbove(pen, content, frame, scale, picture, picture.selected[i] ?? []);
       });
       return drawHead(pen, content, frame, scale, picture);
     });
+    return unfinished;
   }
 
   /** Returns the content and row of the packet nearest to a point, within reach. */
@@ -110,77 +109,6 @@ export class Surface {
     return framesIn(this.#width, this.#height, picture).some(
       (frame) => x >= frame.x && x < frame.x + frame.gutter,
     );
-  }
-
-  #keepTiles(picture: Picture, frames: Frame[]): void {
-    const { theme, span } = picture;
-    const key = JSON.stringify([theme, span.length, frames, this.#ratio]);
-    if (key !== this.#tilesOf) this.#tiles.clear();
-    this.#tilesOf = key;
-  }
-
-  #drawTiles(
-    context: CanvasRenderingContext2D,
-    content: Content,
-    frame: Frame,
-    scale: Scale,
-    picture: Picture,
-  ): void {
-    const box = ladderBox(frame);
-    const seconds = TILE * scale.step;
-    const first = Math.floor(scale.from / seconds);
-    const last = Math.floor((scale.from + box.height * scale.step) / seconds);
-    for (let number = first; number <= last; number += 1) {
-      const tile = this.#tile(content, frame, scale, picture, number);
-      const y = Math.round(yOf(scale, number * seconds) * this.#ratio) / this.#ratio;
-      context.drawImage(tile, box.x, y, box.width, TILE);
-    }
-  }
-
-  #tile(
-    content: Content,
-    frame: Frame,
-    scale: Scale,
-    picture: Picture,
-    number: number,
-  ): HTMLCanvasElement {
-    const key = `${String(this.#idOf(content))}/${String(number)}`;
-    const old = this.#tiles.get(key);
-    this.#tiles.delete(key);
-    const tile = old ?? this.#makeTile(content, frame, scale, picture, number);
-    this.#tiles.set(key, tile);
-    if (this.#tiles.size > MOST_TILES) this.#tiles.delete(this.#tiles.keys().next().value!);
-    return tile;
-  }
-
-  #makeTile(
-    content: Content,
-    frame: Frame,
-    scale: Scale,
-    picture: Picture,
-    number: number,
-  ): HTMLCanvasElement {
-    const box = ladderBox(frame);
-    const tile = document.createElement("canvas");
-    tile.width = Math.max(1, Math.round(box.width * this.#ratio));
-    tile.height = Math.round(TILE * this.#ratio);
-    const context = tile.getContext("2d", { alpha: true })!;
-    context.setTransform(this.#ratio, 0, 0, this.#ratio, -box.x * this.#ratio, 0);
-    const from = number * TILE * scale.step;
-    const margin = 16 * scale.step;
-    const local = { ...scale, from, top: 0 };
-    const scene = sceneOf(content, picture.theme);
-    const to = from + TILE * scale.step;
-    drawLadder(new CanvasPen(context), scene, local, from - margin, to + margin);
-    return tile;
-  }
-
-  #idOf(content: Content): number {
-    const known = this.#ids.get(content);
-    if (known !== undefined) return known;
-    this.#lastId += 1;
-    this.#ids.set(content, this.#lastId);
-    return this.#lastId;
   }
 }
 
@@ -272,7 +200,7 @@ export function paint(pen: Pen, picture: Picture, width: number, height: number)
     const box = ladderBox(frame);
     const { from, length } = picture.span;
     pen.clip(box.x, box.y, box.width, box.height, () => {
-      drawLadder(pen, sceneOf(content, picture.theme), scale, from, from + length);
+      complete(drawLadder(pen, sceneOf(content, picture.theme), scale, from, from + length));
       drawSelection(pen, sceneOf(content, picture.theme), scale, picture.selected[i] ?? []);
       drawCursor(pen, sceneOf(content, picture.theme), scale, picture.time);
     });
@@ -301,14 +229,17 @@ function nearestRow(
   const { from, length } = picture.span;
   let best: number | undefined;
   let least = REACH;
-  eachMark(timeline, from, from + length, scale.step, (group, index) => {
-    const row = group.rows[index]!;
-    const line = lineOf(timeline, path, row, scale);
-    const lane = waitX(timeline, path, row, scale);
-    const offered = yOf(scale, timeline.rows.time[row]!);
-    const wait = { x1: lane, y1: offered, x2: lane, y2: line.y1 };
-    const away = Math.min(distance(line, x, y), distance(wait, x, y) + 0.5);
-    if (away < least) [best, least] = [row, away];
+  const stepOf = (group: Group): number => stepIn(path, scale, group);
+  eachMark(timeline, from, from + length, stepOf, (group, index, count) => {
+    for (let i = index; i < index + count; i += 1) {
+      const row = group.rows[i]!;
+      const line = lineOf(timeline, path, row, scale);
+      const lane = waitX(timeline, path, row, scale);
+      const offered = yOf(scale, timeline.rows.time[row]!);
+      const wait = { x1: lane, y1: offered, x2: lane, y2: line.y1 };
+      const away = Math.min(distance(line, x, y), distance(wait, x, y) + 0.5);
+      if (away < least) [best, least] = [row, away];
+    }
   });
   return best;
 }

@@ -23,6 +23,11 @@ export interface Group {
   /** Earliest offer and latest end of the rows of each block. */
   blockStart: Float64Array;
   blockEnd: Float64Array;
+  /** Mean time from departure to end (s). */
+  travel: number;
+  /** Lost rows in order of their ends, and these ends. */
+  lossRows: Uint32Array;
+  lossEnds: Float64Array;
 }
 
 /** Index by time of the packets of one flow. */
@@ -59,11 +64,11 @@ export function* buildTimeline(rows: Rows, flow: number): Generator<void, Timeli
   for (const list of members.values()) {
     const group = makeGroup(rows, end, fate, list);
     groups.push(group);
+    for (const loss of group.lossEnds) losses.push(loss);
     count += group.rows.length;
     for (const row of group.rows) {
       first = Math.min(first, rows.time[row]!);
       if (Number.isFinite(end[row]!)) last = Math.max(last, end[row]!);
-      if (fate[row] === LOST) losses.push(end[row]!);
     }
     yield;
   }
@@ -189,6 +194,9 @@ function makeGroup(rows: Rows, end: Float64Array, fate: Uint8Array, list: number
   });
   const duplicates = duplicateReasons(rows);
   const sample = list[0]!;
+  const lost = list.filter((row) => fate[row] === LOST).sort((a, b) => end[a]! - end[b]! || a - b);
+  const arrived = list.filter((row) => fate[row] === ARRIVED);
+  const travels = arrived.reduce((sum, row) => sum + end[row]! - anchorOf(row), 0);
   return {
     link: rows.link[sample]!,
     direction: rows.direction[sample]!,
@@ -197,6 +205,9 @@ function makeGroup(rows: Rows, end: Float64Array, fate: Uint8Array, list: number
     anchor: Float64Array.from(list, anchorOf),
     blockStart,
     blockEnd,
+    travel: arrived.length > 0 ? travels / arrived.length : 0,
+    lossRows: Uint32Array.from(lost),
+    lossEnds: Float64Array.from(lost, (row) => end[row]!),
   };
 }
 

@@ -41,7 +41,7 @@ class PacketView implements Panel, Actions {
   readonly #sentences: Sentences;
   readonly #legend = new Legend();
   readonly #status = h("p", { class: "packets-status", role: "status" });
-  readonly #summary = h("p", { class: "visually-hidden", id: uniqueId("packets") });
+  readonly #summary = h("p", { class: "sr-only", id: uniqueId("packets") });
   readonly #watchers: { disconnect(): void }[] = [];
   readonly #building = new Map<string, AbortController>();
   #contents: Content[] = [];
@@ -463,7 +463,7 @@ class PacketView implements Panel, Actions {
     this.#surface.resize(clientWidth, clientHeight, Math.min(3, devicePixelRatio));
     if (this.#contents.length === 0) return;
     const picture = this.#picture();
-    this.#surface.draw(picture);
+    if (this.#surface.draw(picture)) this.#invalidate();
     const { time, span } = picture;
     this.#controls.showTime(time, timeText(time, span.length / 1000), this.#limits());
     const content = this.#contents[this.#selected?.pane ?? 0];
@@ -484,7 +484,7 @@ class PacketView implements Panel, Actions {
     const style = getComputedStyle(this.element);
     const ground = groundOf(this.element);
     const dark = isDark(ground) ?? isDark(style.color) === false;
-    const scale = this.element.closest(".projector") === null ? 1 : 1.5;
+    const scale = this.element.closest(".projector") === null ? 1 : 1.35;
     this.#theme = themeFor(ground, dark, scale);
     this.#legend.draw(this.#theme);
     this.#showChoices();

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { eachMark, overlaps, ticks } from "../../../src/packets/layout";
-import { eachAt, stateAt } from "../../../src/packets/state";
+import { eachAt, shareAt, stateAt } from "../../../src/packets/state";
 import { ARRIVED, LOST, lowerBound, OPEN, type Timeline } from "../../../src/packets/timeline";
 import { CAUSES, contentOf, makeRows, row, type Row } from "./made";
 
@@ -106,12 +106,18 @@ describe("marks of a window", () => {
         (made, from, length, step) => {
           const { timeline } = contentOf(made);
           const drawn = new Map<number, number>();
-          eachMark(timeline, from, from + length, step, (group, index, count) => {
-            for (let i = index; i < index + count; i += 1) {
-              const at = group.rows[i]!;
-              drawn.set(at, (drawn.get(at) ?? 0) + 1);
-            }
-          });
+          eachMark(
+            timeline,
+            from,
+            from + length,
+            () => step,
+            (group, index, count) => {
+              for (let i = index; i < index + count; i += 1) {
+                const at = group.rows[i]!;
+                drawn.set(at, (drawn.get(at) ?? 0) + 1);
+              }
+            },
+          );
           for (let i = 0; i < timeline.rows.count; i += 1) {
             if (overlaps(timeline, i, from, from + length)) expect(drawn.get(i)).toBe(1);
             else expect(drawn.get(i) ?? 0).toBeLessThanOrEqual(1);
@@ -125,9 +131,15 @@ describe("marks of a window", () => {
     const { timeline } = contentOf(makeRows(400, (n) => n % 37 === 5));
     const marks = (from: number, to: number): Set<string> => {
       const found = new Set<string>();
-      eachMark(timeline, from, to, 0.01, (group, index, count) => {
-        found.add(`${group.link} ${group.direction} ${group.kind} ${index} ${count}`);
-      });
+      eachMark(
+        timeline,
+        from,
+        to,
+        () => 0.01,
+        (group, index, count) => {
+          found.add(`${group.link} ${group.direction} ${group.kind} ${index} ${count}`);
+        },
+      );
       return found;
     };
     expect(new Set([...marks(0, 2), ...marks(2, 4)])).toEqual(marks(0, 4));
@@ -140,10 +152,16 @@ describe("marks of a window", () => {
     const { timeline } = contentOf(made);
     let marks = 0;
     let covered = 0;
-    eachMark(timeline, 0, 1, 0.01, (_, __, count) => {
-      marks += 1;
-      covered += count;
-    });
+    eachMark(
+      timeline,
+      0,
+      1,
+      () => 0.01,
+      (_, __, count) => {
+        marks += 1;
+        covered += count;
+      },
+    );
     expect(covered).toBe(5000);
     expect(marks).toBeLessThan(60);
   });
@@ -199,8 +217,8 @@ test("ticks are at round times, no closer than asked", () => {
 
 function picture(timeline: Timeline, time: number): [number, string, number][] {
   const found: [number, string, number][] = [];
-  eachAt(timeline, time, 0, (_, at, state) => {
-    if (state.phase !== "lost") found.push([at, state.phase, state.share]);
+  eachAt(timeline, time, 0, (_, at, phase) => {
+    if (phase !== "lost") found.push([at, phase, shareAt(timeline, at, time)]);
   });
   return found.sort((a, b) => a[0] - b[0]);
 }

@@ -18,6 +18,7 @@ import { rowsOf } from "../../../src/packets/rows";
 import { stepFrom } from "../../../src/packets/steps";
 import { cut, pointAt } from "../../../src/packets/strip";
 import { copiesOf, describe as tell, durationText, timeText } from "../../../src/packets/text";
+import { complete } from "../../../src/packets/timeline";
 import { isDark, themeFor } from "../../../src/packets/theme";
 import { contentOf, makeRows, row, scenario, tableOf } from "./made";
 
@@ -213,7 +214,9 @@ describe("drawing", () => {
   test("as SVG escapes names and has a line for every packet", () => {
     const pen = new SvgPen();
     const theme = themeFor("", false, 1);
-    drawLadder(pen, { timeline: content.timeline, path: content.path, theme }, scale, 0, 2);
+    complete(
+      drawLadder(pen, { timeline: content.timeline, path: content.path, theme }, scale, 0, 2),
+    );
     pen.text(0, 0, '<script>"&', { color: "red", size: 10 });
     const text = pen.document(600, 500, "</title><script>");
     expect(text).not.toContain("<script>");
