@@ -19,6 +19,8 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::io::Write;
 use std::sync::{Mutex, OnceLock, PoisonError};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::prelude::*;
 
 /// The compiled engine of farlink.
 #[pymodule(name = "_farlink")]
@@ -68,16 +70,12 @@ fn start_log() -> bool {
     };
     let directives = directives.to_string_lossy();
     // The parser takes any other lone word for a target, and a misspelt level would log nothing.
-    let is_level = |word: &str| {
-        word.parse::<tracing_subscriber::filter::LevelFilter>()
-            .is_ok()
-    };
+    let is_level = |word: &str| word.parse::<LevelFilter>().is_ok();
     let known = directives
         .split(',')
-        .all(|directive| directive.contains(['=', '[']) || is_level(directive.trim()));
-    let filter = tracing_subscriber::EnvFilter::try_new(&directives);
-    let Some(filter) = filter.ok().filter(|_| known) else {
-        // A closed stderr changes nothing: the command still ends with exit code 2.
+        .all(|directive| directive.contains('=') || is_level(directive.trim()));
+    let Some(filter) = directives.parse::<Targets>().ok().filter(|_| known) else {
+    // A closed stderr changes nothing: the command still ends with exit code 2.
         let _ = writeln!(
             std::io::stderr(),
             "farlink: error: FARLINK_LOG = {directives:?} is no log filter; write a level (error, \
@@ -85,11 +83,11 @@ fn start_log() -> bool {
         );
         return false;
     };
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .without_time();
+    let log = tracing_subscriber::registry().with(lines.with_filter(filter));
     // Fails if the embedding program has set its own subscriber, which is then kept.
     let _ = log.try_init();
     true
