@@ -10,6 +10,8 @@ const SETTLES = 1200;
 /** TCPs of the page's first experiment. */
 const FIRST_TCPS = ["cubic", "bbr", "hybla"];
 const FIRST_SCENARIO = "geo-bursts";
+/** Span of time that the page shows first (s): the quick TCPs fill it, and the slow one goes on. */
+const FIRST_SPAN = 40;
 
 /** State, runs and history of the page. */
 export class Laboratory implements App {
@@ -41,7 +43,7 @@ export class Laboratory implements App {
     this.engine = engine;
     this.#library = library;
     const first = library.find((row) => row.name === FIRST_SCENARIO) ?? library[0];
-    this.#state = stateOf({ toml: first?.toml ?? "", tcps: FIRST_TCPS });
+    this.#state = stateOf({ toml: first?.toml ?? "", tcps: FIRST_TCPS, from: 0, to: FIRST_SPAN });
     this.#runner = new Runner(
       engine,
       (runs, asked) => this.#publish(runs, asked),

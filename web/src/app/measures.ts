@@ -76,7 +76,7 @@ export class MeasuresTable {
     const cut = unfinished.length
       ? ` Not complete: ${unfinished.map((run) => run.tcp).join(", ")}.`
       : "";
-    const beside = runs.length > 1 ? `In brackets: difference to ${first.tcp}. ` : "";
+    const beside = runs.length > 1 ? `Below each value: the difference to ${first.tcp}. ` : "";
     this.#note.textContent = `${beside}One run of seed ${first.resolved.seed}, the same losses for each TCP.${names}${cut}`;
   }
 }
@@ -102,5 +102,5 @@ function difference(
       : `${Math.abs(relative) >= 100 ? Math.abs(relative).toFixed(0) : Math.abs(relative).toPrecision(2)}\u00A0%`;
   const good = change * column.better;
   const kind = good > 0 ? "better" : good < 0 ? "worse" : "";
-  return h("span", { class: `difference ${kind}` }, ` (${sign}${text})`);
+  return h("span", { class: `difference ${kind}` }, `${sign}${text}`);
 }

@@ -9,7 +9,7 @@ export interface Experiment {
 }
 
 /** Tables that the pictures are made of. */
-export const PICTURES = ["state", "marks", "limits", "queue", "throughput", "acks"];
+export const PICTURES = ["state", "marks", "limits", "queue", "deliveries", "acks"];
 /** Tables of the sequence diagram. */
 export const SEQUENCE = ["segments", "sacks", "drops"];
 

@@ -162,10 +162,10 @@ function made(place: number): Record<string, Table> {
       ["packets", "bytes"],
       times.map((t, n) => [t, n % 20, (n % 20) * 1500]),
     ),
-    throughput: linkTable(
-      "throughput",
-      ["throughput"],
-      state.map(([t, w]) => [t!, (w! * 8) / 0.55]),
+    deliveries: linkTable(
+      "deliveries",
+      ["bytes"],
+      state.map(([t, w]) => [t!, w!]),
     ),
   };
 }

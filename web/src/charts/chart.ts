@@ -27,8 +27,10 @@ export class Chart {
   readonly #summary = h("p", { class: "sr-only", id: uniqueId("summary") });
   readonly #values: HTMLDetailsElement;
   #shown: [Element, Entry][] = [];
+  #legendKey = "";
   #frame: Frame | undefined;
   #width = 0;
+  #height = 0;
   visible = true;
   stale = true;
 
@@ -77,14 +79,15 @@ export class Chart {
     });
   }
 
-  /** Height of the stage in the page, in CSS pixels. */
-  get height(): number {
-    return this.#stage.clientHeight || this.kind.height;
+  /** Reads the size of the stage (CSS pixels): all pictures do so before one of them is drawn. */
+  measure(): void {
+    this.#width = this.#stage.clientWidth;
+    this.#height = this.#stage.clientHeight || this.kind.height;
   }
 
   /** Makes the picture of new runs; drawing follows. */
   make(runs: Run[], state: AppState, theme: Theme): void {
-    this.picture = this.kind.make({ runs, state, theme });
+    this.picture = this.kind.make({ runs, state, theme, span: this.#view.span() });
     this.stale = false;
     setText(this.#title, this.picture.title);
     setText(this.#summary, this.picture.summary);
@@ -94,7 +97,7 @@ export class Chart {
 
   draw(theme: Theme): void {
     if (!this.picture) return;
-    const [width, height] = [this.#stage.clientWidth, this.height];
+    const [width, height] = [this.#width, this.#height];
     if (width < 50) return;
     const ratio = Math.max(
       window.devicePixelRatio || 1,
@@ -104,7 +107,6 @@ export class Chart {
     if (this.#canvas.width !== size[0] || this.#canvas.height !== size[1]) {
       [this.#canvas.width, this.#canvas.height] = size;
     }
-    this.#width = width;
     const context = this.#canvas.getContext("2d");
     if (!context) return;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -123,7 +125,7 @@ export class Chart {
     this.#line.hidden = !inside;
     this.#line.style.setProperty("transform", `translateX(${x.toFixed(1)}px)`);
     this.#line.style.setProperty("top", `${box.y}px`);
-    this.#line.style.setProperty("height", `${this.height - box.y - 20}px`);
+    this.#line.style.setProperty("height", `${this.#height - box.y - 20}px`);
     const said: string[] = [];
     for (const [element, entry] of this.#shown) {
       const text = entry.value?.(time) ?? "";
@@ -160,9 +162,16 @@ export class Chart {
     }
   }
 
+  /** Fills the legend, or gives its entries the values of new runs if they are the same. */
   #fillLegend(theme: Theme): void {
-    this.#shown = [];
     const entries = this.picture?.entries ?? [];
+    const key = JSON.stringify([theme.text, entries]);
+    if (key === this.#legendKey) {
+      this.#shown = this.#shown.map(([value], place) => [value, entries[place]!]);
+      return;
+    }
+    this.#legendKey = key;
+    this.#shown = [];
     fill(
       this.#legend,
       entries.map((entry) => {

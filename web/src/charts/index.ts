@@ -24,6 +24,7 @@ export class Pictures {
   #runs: Run[] = [];
   #made: AppState;
   #frame = 0;
+  #resized = true;
   /** Time of the change whose picture was not drawn yet (performance.now). */
   #asked: number | undefined;
 
@@ -52,7 +53,11 @@ export class Pictures {
       rootMargin: "150px",
     });
     for (const chart of this.charts) this.#observer.observe(chart.element);
-    new ResizeObserver(() => this.schedule()).observe(this.element);
+    const sizes = new ResizeObserver(() => {
+      this.#resized = true;
+      this.schedule();
+    });
+    for (const chart of this.charts) sizes.observe(chart.element);
     this.#cursor.onChange(() => this.#point());
     app.onShow((names) => this.show(names));
     app.setTables(this.#tables());
@@ -73,7 +78,10 @@ export class Pictures {
   }
 
   setState(state: AppState): void {
-    const { focus, flow, link } = this.#made;
+    const { focus, flow, link, from, to } = this.#made;
+    if (state.from !== from || state.to !== to) {
+      for (const chart of this.charts) if (chart.kind.followsSpan) chart.stale = true;
+    }
     if (state.focus !== focus || state.flow !== flow || state.link !== link) {
       for (const chart of this.charts) chart.stale = true;
       this.#fillChoices();
@@ -106,11 +114,14 @@ export class Pictures {
 
   drawNow(all = false): void {
     if (!this.#runs.length) return;
-    for (const chart of this.charts) {
-      if (chart.element.hidden || !(chart.visible || all)) continue;
+    const charts = this.charts.filter((c) => !c.element.hidden && (c.visible || all));
+    for (const chart of charts) {
       if (chart.stale) chart.make(this.#runs, this.#app.state(), this.#theme);
-      chart.draw(this.#theme);
     }
+    // A read of sizes lays out the page, so that it happens only after a change of sizes.
+    if (this.#resized || all) for (const chart of this.charts) chart.measure();
+    this.#resized = false;
+    for (const chart of charts) chart.draw(this.#theme);
     this.#point();
     if (this.#asked !== undefined) {
       performance.measure("change-to-picture", { start: this.#asked, end: performance.now() });
@@ -129,7 +140,7 @@ export class Pictures {
 
   /** Returns what pictures are made of, in other colours. */
   source(theme: Theme): Source {
-    return { runs: this.#runs, state: this.#app.state(), theme };
+    return { runs: this.#runs, state: this.#app.state(), theme, span: this.view.span() };
   }
 
   #point(): void {

@@ -70,6 +70,8 @@ export interface Source {
   runs: Run[];
   state: AppState;
   theme: Theme;
+  /** Shown span of time (s). */
+  span: readonly [number, number];
 }
 
 /** Kind of picture: its tables and how it is made. */
@@ -79,5 +81,7 @@ export interface Kind {
   /** Height of the picture (CSS pixels). */
   height: number;
   tables: string[];
+  /** Whether the picture is made anew for another span of time. */
+  followsSpan?: boolean;
   make(source: Source): Picture;
 }

@@ -1,4 +1,5 @@
 import { limitLane } from "./band";
+import { binWidth, rates } from "./bins";
 import { curve, level, marks, strokes } from "./layers";
 import { chosenDirection, rateOf } from "./links";
 import type { Entry, Kind, Picture, Series, Source } from "./picture";
@@ -29,7 +30,8 @@ export const KINDS: readonly Kind[] = [
     name: "throughput",
     title: "Throughput",
     height: 200,
-    tables: ["throughput"],
+    tables: ["deliveries"],
+    followsSpan: true,
     make: makeThroughput,
   },
   { name: "queue", title: "Queue", height: 200, tables: ["queue", "drops"], make: makeQueue },
@@ -73,7 +75,7 @@ function makeCwnd({ runs, state, theme }: Source): Picture {
   const label = `offered window ${words(offered, "B")}`;
   if (offered > 0) picture.layers.unshift(level(offered, label, theme.muted));
   const kinds = runs[0]?.tables.limits?.names.limit ?? [];
-  addLimitEntries(picture, { runs, state, theme }, kinds);
+  addLimitEntries(picture, { runs, state, theme, span: [0, 0] }, kinds);
   picture.summary = runs
     .map((run) => {
       const metrics = run.measures.flows[flow]?.metrics ?? {};
@@ -182,18 +184,21 @@ function addSegments(
   picture.summary = `${run.tcp}: ${sent.time.length} segments, ${again.time.length} retransmissions, ${drops.time.length} losses${lost}`;
 }
 
-function makeThroughput({ runs, state, theme }: Source): Picture {
+function makeThroughput({ runs, state, theme, span }: Source): Picture {
   const at = chosenDirection(runs, state.link);
-  const picture = blank(`Throughput${at ? `: ${at.name}` : ""}`, "throughput", "bit/s");
+  const width = binWidth(span);
+  const title = at ? `Throughput: ${at.name}, in bins of ${words(width, "s")}` : "Throughput";
+  const picture = blank(title, "throughput", "bit/s");
   if (!at) return picture;
   runs.forEach((run, place) => {
     const look = lookOf(theme, place);
     const where = { link: at.link, direction: at.direction };
-    const rows = rowsOf(run, "throughput", where, ["throughput"]);
+    const packets = rowsOf(run, "deliveries", where, ["bytes"]);
+    const rows = rates(packets, "bytes", span, width, run.simulated);
     const pen = { ...look, width: 1.6 * theme.stroke };
-    picture.layers.push(curve(rows.time, rows.throughput!, pen, "line"));
-    picture.entries.push(steps(run.tcp, "bit/s", rows, "throughput", pen));
-    picture.series.push(series(run.tcp, "bit/s", rows, "throughput", "line"));
+    picture.layers.push(curve(rows.time, rows.rate!, pen, "line"));
+    picture.entries.push(steps(run.tcp, "bit/s", rows, "rate", pen));
+    picture.series.push(series(run.tcp, "bit/s", rows, "rate", "line"));
   });
   const link = runs[0]?.resolved.links[at.link];
   const rate = rateOf((at.direction ? link?.up : link?.down)?.rate);

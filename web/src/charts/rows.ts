@@ -1,4 +1,4 @@
-import type { Run, Table } from "../engine";
+import type { Run, Table, Values } from "../engine";
 
 /** Columns of the rows that a picture shows, as real numbers. */
 export type Rows = Record<string, Float64Array> & { time: Float64Array };
@@ -28,24 +28,43 @@ export function numberOf(run: Run, table: string, column: string, name: string):
   return run.tables[table]?.names[column]?.indexOf(name) ?? -1;
 }
 
+/** Indices of the rows that `pick` keeps, reused from call to call. */
+let scratch = new Uint32Array(1 << 16);
+
 function pick(table: Table, where: Record<string, number>, own: string[]): Rows {
-  const tests = Object.entries(where).map(([name, value]) => [table.columns[name], value] as const);
-  const index = new Uint32Array(table.rows);
-  let count = 0;
-  for (let row = 0; row < table.rows; row++) {
-    let keep = true;
-    for (const [column, value] of tests) if (column && column[row] !== value) keep = false;
-    if (keep) index[count++] = row;
+  if (scratch.length < table.rows) scratch = new Uint32Array(2 * table.rows);
+  const index = scratch;
+  let count = table.rows;
+  let all = true;
+  for (const [name, value] of Object.entries(where)) {
+    const column = table.columns[name];
+    if (!column) continue;
+    let kept = 0;
+    if (all) {
+      for (let row = 0; row < count; row++) if (column[row] === value) index[kept++] = row;
+    } else {
+      for (let n = 0; n < count; n++) if (column[index[n]!] === value) index[kept++] = index[n]!;
+    }
+    all = false;
+    count = kept;
   }
   const rows = empty(own);
   for (const name of ["time", ...own]) {
     const column = table.columns[name];
     if (!column) continue;
-    const values = new Float64Array(count);
-    for (let n = 0; n < count; n++) values[n] = column[index[n]!]!;
-    rows[name] = values;
+    rows[name] = all || count === table.rows ? whole(column) : chosen(column, index, count);
   }
   return rows;
+}
+
+function whole(column: Values): Float64Array {
+  return column instanceof Float64Array ? column : Float64Array.from(column);
+}
+
+function chosen(column: Values, index: Uint32Array, count: number): Float64Array {
+  const values = new Float64Array(count);
+  for (let n = 0; n < count; n++) values[n] = column[index[n]!]!;
+  return values;
 }
 
 function empty(own: string[]): Rows {
