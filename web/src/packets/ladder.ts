@@ -1,5 +1,5 @@
 import { lineOf, waitX, yOf, type Line, type Scale } from "./geometry";
-import { eachMark, ticks } from "./layout";
+import { eachMark, sampleOf, ticks } from "./layout";
 import { columnsOf, endsOf, type Path } from "./path";
 import { cross, mark, type Pen, type Stroke } from "./pen";
 import { duplicateReasons, flagNames, kindOf, KINDS, wordOf, type Kind, type Rows } from "./rows";
@@ -235,6 +235,9 @@ function shortName(rows: Rows, row: number, kind: Kind): string {
 /** Distance below which two crosses are drawn as one (px). */
 const CROSSES = 2;
 
+/** Distance of crosses from which the cause is written beside them (px). */
+const CAUSES = 30;
+
 function drawLosses(
   pen: Pen,
   scene: Scene,
@@ -251,8 +254,9 @@ function drawLosses(
     const row = group.lossRows[at]!;
     const before = group.lossEnds[at - 1] ?? -Infinity;
     const line = lineOf(timeline, path, row, scale);
-    cross(pen, line.x2, line.y2, size, theme.loss, 2 * theme.scale);
-    if (group.lossEnds[at]! - before >= LABELS * theme.scale * scale.step) {
+    const near = group.lossEnds[at]! - before < 0.7 * size * scale.step;
+    cross(pen, line.x2, line.y2, near ? size / 2 : size, theme.loss, 2 * theme.scale);
+    if (group.lossEnds[at]! - before >= CAUSES * theme.scale * scale.step) {
       const [near, far] = endsOf(path, group);
       const leftwards = far < near;
       const style = { color: theme.loss, size: 11 * theme.scale, halo: theme.ground };
@@ -291,15 +295,19 @@ export function drawCursor(pen: Pen, scene: Scene, scale: Scale, time: number): 
     color: theme.cursor,
     width: 1.5 * theme.scale,
   });
-  const taken = new Set<number>();
-  eachAt(timeline, time, 0, (group, row, phase) => {
+  const samples = new Map<Group, number>();
+  eachAt(timeline, time, 0, (group, row, phase, index) => {
     if (phase !== "moving") return;
     const [from, to] = endsOf(path, group);
     const x1 = scale.columns[from] ?? 0;
-    const x = x1 + ((scale.columns[to] ?? 0) - x1) * shareAt(timeline, row, time);
-    const key = Math.round(x / 3) * KINDS.length + group.kind;
-    if (taken.has(key)) return;
-    taken.add(key);
+    const width = (scale.columns[to] ?? 0) - x1;
+    let sample = samples.get(group);
+    if (sample === undefined) {
+      sample = sampleOf(group, time, Math.abs(width) / theme.scale);
+      samples.set(group, sample);
+    }
+    if (index % sample > 0) return;
+    const x = x1 + width * shareAt(timeline, row, time);
     mark(pen, KINDS[group.kind]!, x, y, 8 * theme.scale, theme);
   });
 }

@@ -18,8 +18,9 @@ export function eachMark(
   groups: readonly Group[] = timeline.groups,
 ): void {
   for (const group of groups) {
-    const step = stepOf(group);
+    const least = stepOf(group);
     eachBlock(group, from, to, (low, high) => {
+      const step = stepOfBlock(group, low, high, least);
       for (let at = low; at < high;) {
         const until = (Math.floor(group.anchor[at]! / step) + 1) * step;
         const next = lowerBound(group.anchor, until, at + 1, high);
@@ -32,6 +33,15 @@ export function eachMark(
       }
     });
   }
+}
+
+/** Factor on the step where lines would cover the ground, and the rows of a step from which. */
+const THINNED = 3;
+const CROWD = 1.5;
+
+function stepOfBlock(group: Group, low: number, high: number, least: number): number {
+  const steps = (group.anchor[high - 1]! - group.anchor[low]!) / least;
+  return high - low > CROWD * steps && high - low > 16 ? THINNED * least : least;
 }
 
 /** Divides rows of one step where their ends differ by a step; the last part has the rest. */
@@ -57,6 +67,20 @@ function eachPart(
 /** Returns whether a row's time on its link overlaps a span. */
 export function overlaps(timeline: Timeline, row: number, from: number, to: number): boolean {
   return timeline.rows.time[row]! <= to && untilOf(timeline, row) >= from;
+}
+
+/** Distance of the marks of moving packets of one kind (px). */
+const APART = 9;
+
+/**
+ * Returns the number k, a power of two, of which each k-th packet of a group is drawn in motion, so
+ * that marks on a link of `width` pixels do not overlap.
+ */
+export function sampleOf(group: Group, time: number, width: number): number {
+  const first = lowerBound(group.anchor, time - group.travel);
+  const moving = lowerBound(group.anchor, time, first) - first;
+  const wanted = (moving * APART) / Math.max(1, width);
+  return wanted <= 1.5 ? 1 : 2 ** Math.ceil(Math.log2(wanted));
 }
 
 /** Counts of packets in a span of time, by kind, and of those that were lost. */

@@ -33,6 +33,10 @@ export interface Rows {
   retransmission: Values;
   reason: Values;
   cause: Values;
+  /** Time of the loss (s); NaN for none. */
+  lost?: Values;
+  /** Number of transmissions by the link. */
+  transmissions?: Values;
   /** Words for `reason`, `cause`, and further columns. */
   names: Record<string, string[]>;
 }
@@ -65,7 +69,14 @@ export function rowsOf(table: Table): Rows {
     if (values === undefined) throw new Error(`Table ${table.name} has no column ${name}.`);
     columns[name] = values;
   }
-  return { count: table.rows, names: table.names, ...columns } as Rows;
+  const { lost, transmissions } = table.columns;
+  return {
+    count: table.rows,
+    names: table.names,
+    ...columns,
+    ...(lost === undefined ? {} : { lost }),
+    ...(transmissions === undefined ? {} : { transmissions }),
+  } as Rows;
 }
 
 /** Returns the word for the number of a column, or "" for none. */

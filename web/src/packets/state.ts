@@ -39,9 +39,11 @@ export function shareAt(timeline: Timeline, row: number, time: number): number {
 /** Returns the share of the link at which a row's line ends. */
 export function endShare(timeline: Timeline, row: number): number {
   if (timeline.fate[row] !== LOST) return 1;
-  const { departure, arrival } = timeline.rows;
-  if (Number.isNaN(departure[row]!)) return 0;
-  return Number.isNaN(arrival[row]!) ? LOST_AT : 1;
+  const { rows, travels, end } = timeline;
+  const departure = rows.departure[row]!;
+  if (Number.isNaN(departure)) return 0;
+  const travel = travels[2 * rows.link[row]! + rows.direction[row]!] ?? 0;
+  return travel > 0 ? Math.min(1, (end[row]! - departure) / travel) : LOST_AT;
 }
 
 /**
@@ -51,7 +53,7 @@ export function eachAt(
   timeline: Timeline,
   time: number,
   linger: number,
-  call: (group: Group, row: number, phase: Phase) => void,
+  call: (group: Group, row: number, phase: Phase, index: number) => void,
 ): void {
   const { rows } = timeline;
   for (const group of timeline.groups) {
@@ -61,7 +63,7 @@ export function eachAt(
         const until = untilOf(timeline, row);
         if (rows.time[row]! > time || until < time - linger) continue;
         const phase = phaseAt(timeline, row, time);
-        if (phase !== "arrived") call(group, row, phase);
+        if (phase !== "arrived") call(group, row, phase, i);
       }
     });
   }

@@ -2,9 +2,11 @@ import type { Frame } from "./geometry";
 import { columnsOf, endsOf, type Hop, type Path } from "./path";
 import { cross, mark, type Pen } from "./pen";
 import type { Scene } from "./ladder";
+import { sampleOf } from "./layout";
 import { KINDS } from "./rows";
 import { eachAt, shareAt } from "./state";
 import type { Theme } from "./theme";
+import type { Group } from "./timeline";
 
 /** Point of the path picture. */
 type Point = readonly [number, number];
@@ -184,9 +186,9 @@ function drawPackets(
   const spots: Spot[] = [];
   const routes = new Map<number, Point[]>();
   for (const hop of path.hops.values()) routes.set(hop.link, route(hop, columns, frame, theme));
-  const taken = new Set<number>();
+  const samples = new Map<Group, number>();
   const queues = new Map<number, number>();
-  eachAt(timeline, time, path.rtt / 4, (group, row, phase) => {
+  eachAt(timeline, time, path.rtt / 4, (group, row, phase, index) => {
     const points = routes.get(group.link);
     if (points === undefined) return;
     const key = group.link * 2 + group.direction;
@@ -201,17 +203,27 @@ function drawPackets(
       spots.push({ x, y, row });
       return;
     }
+    if (phase === "moving") {
+      let sample = samples.get(group);
+      if (sample === undefined) {
+        sample = sampleOf(group, time, Math.abs(columns[to]! - columns[from]!) / s);
+        samples.set(group, sample);
+      }
+      if (index % sample > 0) return;
+    }
     const passed = shareAt(timeline, row, time);
-    const width = Math.abs(columns[to]! - columns[from]!);
-    const spot = (key * KINDS.length + group.kind) * 65536 + Math.round((passed * width) / 3);
-    if (phase === "moving" && taken.has(spot)) return;
-    taken.add(spot);
     const [x, middle] = pointAt(points, group.direction === 0 ? passed : 1 - passed);
     const y = middle + (forwards ? -LANE : LANE) * s;
     if (phase === "lost") cross(pen, x, y, 10 * s, theme.loss, 2.5 * s);
     else mark(pen, KINDS[group.kind]!, x, y, 8 * s, theme);
     spots.push({ x, y, row });
   });
+  const most = Math.max(1, ...samples.values());
+  if (most > 1) {
+    const style = { color: theme.muted, size: 11 * s, align: "right", halo: theme.ground } as const;
+    const text = `1 mark = up to ${String(most)} packets`;
+    pen.text(frame.x + frame.width - 8, frame.y + 12 * s, text, style);
+  }
   for (const [key, count] of queues) {
     const [from, to] = columnsOf(path, key >> 1, key & 1);
     const [x, y] = queuePoint(columns[from]!, baseOf(frame, theme), MOST_QUEUED, to >= from, s);

@@ -29,6 +29,35 @@ const CAUSES: Record<string, string> = {
   agent: "dropped by an agent",
 };
 
+/** Longer words for the reasons of packets that a reader meets first. */
+const REASONS: Record<string, string> = {
+  "new data": "new data, for which the window has room",
+  handshake: "the connection opens",
+  "end of the data": "the sender has sent all its data",
+  "limited transmit": "new data on one of the first duplicate ACKs (limited transmit)",
+  "duplicate ACKs": "duplicate ACKs show that this segment is missing (fast retransmit)",
+  "partial ACK": "a partial ACK shows the next hole",
+  "SACK hole": "the SACK blocks leave a hole here",
+  RACK: "a segment sent later has arrived (RACK)",
+  "tail loss probe": "no ACK came for the last segments (tail loss probe)",
+  RTO: "no ACK came before the retransmission timer expired (RTO)",
+  "after the RTO": "it was in flight when the retransmission timer expired",
+  "window probe": "the receive window is closed, and a probe asks whether it opened",
+  "every n-th segment": "as many segments arrived as one ACK may acknowledge",
+  "delayed-ACK timer": "no second segment came before the delayed-ACK timer expired",
+  "out-of-order segment": "a segment arrived behind a hole, so the last ACK is repeated",
+  "filled hole": "a segment filled a hole",
+  "duplicate segment": "a segment arrived that had arrived before",
+  "window update": "the application read data, so that the window opened",
+  FIN: "the other end has sent all its data",
+  "agent's retransmission": "the agent saw the loss and sends its copy",
+};
+
+/** Returns the reason of a packet in words. */
+export function reasonText(reason: string): string {
+  return Object.hasOwn(REASONS, reason) ? REASONS[reason]! : reason;
+}
+
 /** Returns a cause of drops in words. */
 export function causeText(cause: string): string {
   return CAUSES[cause] ?? cause.replaceAll("_", " ");
@@ -101,7 +130,7 @@ export function describe(timeline: Timeline, path: Path, row: number): Descripti
     ["flags", flags.join(" ") || "none"],
     ["SACK blocks", countText(rows.sacks[row]!)],
   ];
-  const reason = wordOf(rows, "reason", row);
+  const reason = reasonText(wordOf(rows, "reason", row));
   return {
     title: titleOf(rows, row),
     header,
@@ -161,6 +190,8 @@ function hopStory(timeline: Timeline, path: Path, row: number): HopStory {
     parts.push(`waited ${durationText(waited)}${behind}`);
   }
   if (!Number.isNaN(departure)) parts.push(`sent at ${timeText(departure)}`);
+  const times = rows.transmissions?.[row] ?? 1;
+  if (times > 1) parts.push(`transmitted ${countText(times)} times by the link`);
   if (cause !== "") parts.push(`dropped: ${causeText(cause)}`);
   else if (timeline.fate[row] === OPEN) parts.push("under way when the run ended");
   else {

@@ -41,6 +41,8 @@ export interface Timeline {
   fate: Uint8Array;
   /** Number of packets of the flow before each row in the same queue, at most 255. */
   lane: Uint8Array;
+  /** Time from departure to arrival by link and direction (2 × link + direction), of the latest. */
+  travels: number[];
   /** Ends of lost rows, ascending. */
   losses: Float64Array;
   /** Number of the flow's rows. */
@@ -53,7 +55,7 @@ const SLICE = 20_000;
 
 /** Builds the index of a flow. Yields every 20,000 rows so that the page can answer in between. */
 export function* buildTimeline(rows: Rows, flow: number): Generator<void, Timeline> {
-  const { end, fate } = yield* endings(rows);
+  const { end, fate, travels } = yield* endings(rows);
   const members = yield* membersOf(rows, flow);
   const lane = new Uint8Array(rows.count);
   const groups: Group[] = [];
@@ -81,6 +83,7 @@ export function* buildTimeline(rows: Rows, flow: number): Generator<void, Timeli
     end,
     fate,
     lane,
+    travels,
     losses: Float64Array.from(losses).sort(),
     count,
     first: count > 0 ? first : 0,
@@ -119,7 +122,7 @@ export async function inSlices<T>(
 }
 
 /** Finds the end and the fate of each row. */
-function* endings(rows: Rows): Generator<void, { end: Float64Array; fate: Uint8Array }> {
+function* endings(rows: Rows): Generator<void, Pick<Timeline, "end" | "fate" | "travels">> {
   const end = new Float64Array(rows.count);
   const fate = new Uint8Array(rows.count);
   const travels = firstTravels(rows);
@@ -130,9 +133,7 @@ function* endings(rows: Rows): Generator<void, { end: Float64Array; fate: Uint8A
     const travel = travels[key] ?? 0;
     if (isLost(rows, row)) {
       fate[row] = LOST;
-      if (!Number.isNaN(arrival)) end[row] = arrival;
-      else if (Number.isNaN(departure)) end[row] = rows.time[row]!;
-      else end[row] = departure + LOST_AT * travel;
+      end[row] = lossOf(rows, row, travel);
     } else if (Number.isNaN(arrival)) {
       fate[row] = OPEN;
       end[row] = Number.isNaN(departure) ? Infinity : departure + travel;
@@ -142,7 +143,19 @@ function* endings(rows: Rows): Generator<void, { end: Float64Array; fate: Uint8A
     }
     if (row % SLICE === 0) yield;
   }
-  return { end, fate };
+  return { end, fate, travels };
+}
+
+/** Share of a link from which the time of a loss tells its place on the link. */
+const PLACED = 0.2;
+
+/** Returns the time at which a lost packet is drawn as lost. */
+function lossOf(rows: Rows, row: number, travel: number): number {
+  const departure = rows.departure[row]!;
+  const known = rows.lost?.[row] ?? rows.arrival[row]!;
+  if (Number.isNaN(departure)) return Number.isNaN(known) ? rows.time[row]! : known;
+  // A channel decides at the transmission; the packet is drawn as lost on its way.
+  return known >= departure + PLACED * travel ? known : departure + LOST_AT * travel;
 }
 
 /** Returns the time from departure to arrival of the first packet that each direction delivered. */

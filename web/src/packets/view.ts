@@ -53,7 +53,7 @@ class PacketView implements Panel, Actions {
   #theme: Theme = themeFor("", false, 1);
   #visible = false;
   #frame = 0;
-  #spoken = 0;
+  #spoken: ReturnType<typeof setTimeout> | undefined;
 
   constructor(app: App) {
     this.#app = app;
@@ -124,6 +124,7 @@ class PacketView implements Panel, Actions {
   destroy(): void {
     this.#player.pause();
     cancelAnimationFrame(this.#frame);
+    clearTimeout(this.#spoken);
     for (const watcher of this.#watchers) watcher.disconnect();
     for (const abort of this.#building.values()) abort.abort();
     this.#app.need("packets", null);
@@ -471,13 +472,13 @@ class PacketView implements Panel, Actions {
     this.#describe();
   }
 
-  /** Writes the summary of the window for screen readers, at rest only. */
+  /** Writes the summary of the window for screen readers once the window rests. */
   #describe(): void {
-    const content = this.#contents[0];
-    if (this.#player.direction !== 0 || content === undefined) return;
-    if (performance.now() - this.#spoken < 300) return;
-    this.#spoken = performance.now();
-    setText(this.#summary, summaryOf(content, this.#span));
+    clearTimeout(this.#spoken);
+    this.#spoken = setTimeout(() => {
+      const content = this.#contents[0];
+      if (content !== undefined) setText(this.#summary, summaryOf(content, this.#span));
+    }, 400);
   }
 
   #restyle(): void {
