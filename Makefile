@@ -46,7 +46,7 @@ WHEELS := $(VENV)-wheels/.tools
 RUST_SOURCES := $(shell find crates scenarios -type f -not -path '*/tests/*' -not -path '*/benches/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs build build-pgo wheels wheels-trial validate test test-rust test-python test-emulator test-long lint fmt deny mutants mutants-python bench bench-against bench-peers bench-emu lock clean check-machine check-python
+.PHONY: help demo docs build build-pgo engine-wasm check-wasm wheels wheels-trial validate test test-rust test-python test-emulator test-long lint fmt deny mutants mutants-python bench bench-against bench-peers bench-emu lock clean check-machine check-python
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -87,6 +87,19 @@ build-pgo: $(TOOLS) ## The same, optimised by what typical runs do (minutes; nee
 	$(PROFDATA) merge -o $(PROFILES)/typical.profdata $(PROFILES)/raw
 	RUSTFLAGS='-Cprofile-use=$(CURDIR)/$(PROFILES)/typical.profdata' $(RUN) maturin develop --release --target-dir $(PROFILES)/built
 	@touch $(EXTENSION)
+
+# The engine for the browser. A toolchain of Debian has the target in the package rustc-web.
+ENGINE_WASM := web/public/engine.wasm.gz
+engine-wasm: $(ENGINE_WASM) ## Build the engine of the web page into web/public
+$(ENGINE_WASM): $(RUST_SOURCES) Cargo.toml Cargo.lock | check-wasm
+	$(CARGO) build $(LOCKED) --profile web -p farlink-web --target wasm32-unknown-unknown
+	@mkdir -p $(@D)
+	gzip -9 -n -c target/wasm32-unknown-unknown/web/farlink_web.wasm > $@.new && mv $@.new $@
+
+check-wasm: check-machine
+	@test -d "$$(rustc --print target-libdir --target wasm32-unknown-unknown 2>/dev/null)" || { \
+		echo "the web page needs Rust's target wasm32-unknown-unknown. Run: rustup target add" \
+		"wasm32-unknown-unknown (Debian: apt-get install rustc-web lld)" >&2; exit 2; }
 
 # At a desk what is quick comes first; where parts run beside each other, what others wait for.
 PARTS := test-rust test-python test-emulator

@@ -1,7 +1,7 @@
 //! The error of a scenario.
 
 use super::decode::Problem;
-use super::tree::At;
+use super::tree::{At, Step};
 
 /// Error in a scenario, in one line: where, what, and what to write instead.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -10,9 +10,26 @@ pub struct ScenarioError {
     /// `geo.toml:14: `, or nothing.
     place: String,
     text: String,
+    line: Option<usize>,
+    key: Option<String>,
 }
 
 impl ScenarioError {
+    /// Returns the line of the text, from 1, if the error stands in one.
+    pub fn line(&self) -> Option<usize> {
+        self.line
+    }
+
+    /// Returns the path of the key (`links.0.down.delay`), if the error concerns one.
+    pub fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
+    /// Returns the error without its place.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     pub(super) fn new(origin: &str, at: &At, text: &impl ToString) -> Self {
         let place = match at {
             At::Nowhere if origin.is_empty() => String::new(),
@@ -24,12 +41,33 @@ impl ScenarioError {
         Self {
             place: brief(&place),
             text: brief(&text.to_string()),
+            line: match at {
+                At::Line(line) => Some(*line),
+                _ => None,
+            },
+            key: match at {
+                At::Set(set) => set.split_once('=').map(|(path, _)| brief(path)),
+                _ => None,
+            },
+        }
+    }
+
+    /// Returns the error of a problem at its place.
+    pub(super) fn of(origin: &str, at: &At, problem: &Problem) -> Self {
+        let path = problem.path.iter().map(|step| match step {
+            Step::Key(key) => key.clone(),
+            Step::Index(i) => i.to_string(),
+        });
+        let key = path.collect::<Vec<_>>().join(".");
+        Self {
+            key: (!key.is_empty()).then(|| brief(&key)),
+            ..Self::new(origin, at, problem)
         }
     }
 
     /// Returns the error without a place, for a value that was not read from text.
     pub(super) fn bare(problem: &Problem) -> Self {
-        Self::new("", &At::Nowhere, problem)
+        Self::of("", &At::Nowhere, problem)
     }
 }
 

@@ -142,7 +142,7 @@ pub fn load_with(
         })?;
     }
     let scenario = files::inline(&mut tree, read).and_then(|()| whole(&mut tree, overrides));
-    scenario.map_err(|problem| ScenarioError::new(origin, &tree.locate(&problem.path), &problem))
+    scenario.map_err(|problem| ScenarioError::of(origin, &tree.locate(&problem.path), &problem))
 }
 
 /// Returns the JSON Schema of a scenario.

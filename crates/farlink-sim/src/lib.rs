@@ -22,6 +22,8 @@
 
 mod app;
 mod build;
+mod digest;
+mod drive;
 mod event_queue;
 mod flow;
 mod live;
@@ -33,12 +35,14 @@ mod probe;
 mod quantile;
 mod run;
 mod sample;
+mod stepper;
 mod trajectory;
 mod transit;
 mod udp;
 mod world;
 mod xtp;
 
+pub use digest::digest;
 pub use farlink_scenario as scenario;
 pub use live::{LinkReport, Live, QUEUE_MOST, Refused};
 pub use metrics::{Combine, Kind, Metric, Scope, metrics};
@@ -48,7 +52,10 @@ pub use probe::{
     Column, Holds, Quantity, Table, TraceColumn, TraceKind, columns_of, drop_causes, frame_kinds,
     limits, quantities, traces,
 };
-pub use run::{Outcome, Trace, TraceOptions, run, run_all, run_each, trace};
+pub use run::{Outcome, Trace, TraceOptions, run, trace};
+#[cfg(feature = "threads")]
+pub use run::{run_all, run_each};
 pub use sample::{Asked, MOST_PACKETS, Sample, SampleError, sample_channel};
+pub use stepper::{Progress, Stepper};
 pub use trajectory::{Trajectory, trajectory};
 pub use world::Balance;

@@ -28,25 +28,25 @@ pub use tables::{
 /// All tables and captures of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Probes {
-    state: Vec<State>,
-    inner: Vec<Inner>,
-    rtt: Vec<Rtt>,
-    sent: Vec<Sent>,
-    acks: Vec<Ack>,
-    sacks: Vec<Sack>,
-    moments: Vec<Moment>,
-    limits: Vec<Limited>,
-    delivered: Vec<Delivered>,
-    arrivals: Vec<Came>,
-    queue: Vec<Queue>,
-    deliveries: Vec<Delivery>,
-    drops: Vec<Lost>,
-    datagrams: Vec<Arrived>,
+    state: Rows<State>,
+    inner: Rows<Inner>,
+    rtt: Rows<Rtt>,
+    sent: Rows<Sent>,
+    acks: Rows<Ack>,
+    sacks: Rows<Sack>,
+    moments: Rows<Moment>,
+    limits: Rows<Limited>,
+    delivered: Rows<Delivered>,
+    arrivals: Rows<Came>,
+    queue: Rows<Queue>,
+    deliveries: Rows<Delivery>,
+    drops: Rows<Lost>,
+    datagrams: Rows<Arrived>,
     /// Index in the scenario of each flow number used by packets and ends.
     pub(crate) flows: ById<FlowId, u32>,
-    acted: Vec<Acted>,
-    passages: Vec<Passage>,
-    frames: Vec<Framed>,
+    acted: Rows<Acted>,
+    passages: Rows<Passage>,
+    frames: Rows<Framed>,
     /// Capture point of each node that has one.
     pub(crate) captures: ById<NodeId, Option<CapturePoint>>,
     /// The two capture points of each tap: the side of the other links, then the side of the
@@ -54,7 +54,57 @@ pub(crate) struct Probes {
     pub(crate) taps: Vec<[CapturePoint; 2]>,
 }
 
+/// Rows of a table, in order of their events.
+#[derive(Debug)]
+struct Rows<T> {
+    /// Set if the table is wanted; rows of others are dropped.
+    is_wanted: bool,
+    list: Vec<T>,
+}
+
+impl<T> Default for Rows<T> {
+    fn default() -> Self {
+        Self {
+            is_wanted: true,
+            list: Vec::new(),
+        }
+    }
+}
+
+impl<T> Rows<T> {
+    #[inline]
+    fn push(&mut self, row: T) {
+        if self.is_wanted {
+            self.list.push(row);
+        }
+    }
+}
+
 impl Probes {
+    /// Returns probes that record the tables with these names.
+    pub(crate) fn of_tables(names: &[impl AsRef<str>]) -> Self {
+        let mut probes = Self::default();
+        let wants = |name| names.iter().any(|wanted| wanted.as_ref() == name);
+        probes.state.is_wanted = wants(State::NAME);
+        probes.inner.is_wanted = wants(Inner::NAME);
+        probes.rtt.is_wanted = wants(Rtt::NAME);
+        probes.sent.is_wanted = wants(Sent::NAME);
+        probes.acks.is_wanted = wants(Ack::NAME);
+        probes.sacks.is_wanted = wants(Sack::NAME);
+        probes.moments.is_wanted = wants(Moment::NAME);
+        probes.limits.is_wanted = wants(Limited::NAME);
+        probes.delivered.is_wanted = wants(Delivered::NAME);
+        probes.arrivals.is_wanted = wants(Came::NAME);
+        probes.queue.is_wanted = wants(Queue::NAME);
+        probes.deliveries.is_wanted = wants(Delivery::NAME);
+        probes.drops.is_wanted = wants(Lost::NAME);
+        probes.datagrams.is_wanted = wants(Arrived::NAME);
+        probes.acted.is_wanted = wants(Acted::NAME);
+        probes.passages.is_wanted = wants(Passage::NAME);
+        probes.frames.is_wanted = wants(Framed::NAME);
+        probes
+    }
+
     /// Returns the index of a flow in the scenario.
     fn flow(&self, id: FlowId) -> u32 {
         self.flows.get(id).copied().unwrap_or(id.0)
@@ -289,23 +339,23 @@ impl Probes {
     /// Returns all tables.
     pub(crate) fn into_tables(self) -> Vec<Table> {
         vec![
-            State::table(self.state),
-            Inner::table(self.inner),
-            Rtt::table(self.rtt),
-            Sent::table(self.sent),
-            Ack::table(self.acks),
-            Sack::table(self.sacks),
-            Moment::table(self.moments),
-            Limited::table(self.limits),
-            Delivered::table(self.delivered),
-            Came::table(self.arrivals),
-            Queue::table(self.queue),
-            Delivery::table(self.deliveries),
-            Lost::table(self.drops),
-            Arrived::table(self.datagrams),
-            Acted::table(self.acted),
-            Passage::table(self.passages),
-            Framed::table(self.frames),
+            State::table(self.state.list),
+            Inner::table(self.inner.list),
+            Rtt::table(self.rtt.list),
+            Sent::table(self.sent.list),
+            Ack::table(self.acks.list),
+            Sack::table(self.sacks.list),
+            Moment::table(self.moments.list),
+            Limited::table(self.limits.list),
+            Delivered::table(self.delivered.list),
+            Came::table(self.arrivals.list),
+            Queue::table(self.queue.list),
+            Delivery::table(self.deliveries.list),
+            Lost::table(self.drops.list),
+            Arrived::table(self.datagrams.list),
+            Acted::table(self.acted.list),
+            Passage::table(self.passages.list),
+            Framed::table(self.frames.list),
         ]
     }
 }

@@ -1,34 +1,24 @@
 //! Runs a scenario: one run, many runs, or a run with probes.
 
-use crate::app::Side;
 use crate::build::build;
-use crate::event_queue::Event;
-use crate::flow::{EndId, FlowState};
+use crate::drive::drive;
 use crate::log;
 use crate::metrics::{self, Scope, Values, named};
 use crate::monitor::{Monitor, RunError};
 use crate::probe::{Probes, Table};
 use crate::sample::{derived, derived_json};
 use crate::scenario::Expanded;
-use crate::udp::UdpFlow;
-use crate::world::stall::Watch;
 use crate::world::{FlowKind, World, taps};
-use crate::xtp::XtpFlow;
 use farlink_channel::Derived;
-use farlink_link::QueueLimit;
-use farlink_tcp::{Instant, Interval};
+use farlink_tcp::Instant;
 use farlink_wire::pcapng::CapturePoint;
-use farlink_wire::{ById, FlowId, Id, LinkId, NodeId};
+use farlink_wire::{ById, LinkId, NodeId};
 use serde_json::{Map, Value, json};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-
-/// Maximum number of packets in a queue without a configured limit. Each packet takes about 150
-/// bytes of memory.
-const MOST_WAITING: u32 = 4_000_000;
-
-/// Number of events between two checks of the monitor.
-const CHECK_EVERY: u64 = 1 << 14;
+#[cfg(feature = "threads")]
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
 
 /// Result of one run.
 #[derive(Clone, PartialEq, Debug)]
@@ -113,7 +103,7 @@ pub(crate) fn run_world(
 }
 
 /// Turns probes on in a world that has not started.
-fn observe(world: &mut World, mut probes: Probes) {
+pub(crate) fn observe(world: &mut World, mut probes: Probes) {
     // Flow numbers of packets: flows over TCP first, those over XTP last.
     let mut flows: Vec<(usize, u32)> = world.order.iter().map(FlowKind::group).zip(0..).collect();
     flows.sort_unstable();
@@ -146,6 +136,7 @@ pub(crate) fn run_unfused(
 /// # Errors
 ///
 /// Returns the error of the first failed job.
+#[cfg(feature = "threads")]
 pub fn run_all(
     jobs: &[(&Expanded, u64)],
     threads: usize,
@@ -161,6 +152,7 @@ pub fn run_all(
 ///
 /// Jobs start in order, and none starts after an error or the monitor's `stop`. Returns the results
 /// up to the first job without one, and the error of that job.
+#[cfg(feature = "threads")]
 pub fn run_each<T: Send + Sync>(
     jobs: &[(&Expanded, u64)],
     threads: usize,
@@ -257,10 +249,7 @@ pub fn trace(
     world.links.watch_frames();
     drive(&mut world, scenario, monitor)?;
     let outcome = outcome(&world, scenario);
-    let mut probes = world.probes.take().unwrap_or_default();
-    for (id, link) in world.links.each() {
-        probes.departures(id, link, world.now);
-    }
+    let mut probes = end_probes(&mut world);
     let hosts = std::mem::take(&mut probes.captures)
         .into_iter()
         .zip(&scenario.nodes)
@@ -275,6 +264,15 @@ pub fn trace(
         tables: probes.into_tables(),
         captures,
     })
+}
+
+/// Takes the probes of a world at its end.
+pub(crate) fn end_probes(world: &mut World) -> Box<Probes> {
+    let mut probes = world.probes.take().unwrap_or_default();
+    for (id, link) in world.links.each() {
+        probes.departures(id, link, world.now);
+    }
+    probes
 }
 
 impl Outcome {
@@ -392,192 +390,8 @@ fn number(value: f64) -> Value {
     }
 }
 
-/// Handles events until all flows have finished or the time limit is reached.
-fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<(), RunError> {
-    let limit = scenario.duration.unwrap_or(scenario.max_duration);
-    let limit = Instant::ZERO + limit;
-    let mut settled = 0;
-    let mut check_at = CHECK_EVERY;
-    let mut others = Others::new(world);
-    let mut bound = Bound::new(MOST_WAITING);
-    let mut watch = Watch::new(limit, world.order.len());
-    let mut record_by = limit.min(watch.next);
-    let mut last = Event::last_at(Instant::ZERO);
-    while let Some(event) = world.next_event() {
-        let next = event.time();
-        if !others.links.is_empty() {
-            others.run_until(next.min(limit), world, monitor)?;
-        }
-        if next > record_by {
-            watch.record(world, next.min(limit));
-            record_by = limit.min(watch.next);
-            if next > limit {
-                world.now = limit;
-                last = Event::last_at(limit);
-                world.completion.stalls = watch.stalls(world);
-                break;
-            }
-        }
-        last = event;
-        world.handle(event);
-        if world.completion.unfinished == 0 {
-            // Waits until the connections are closed; TIME-WAIT counts as closed.
-            while world
-                .ends
-                .get(EndId::at(settled))
-                .is_some_and(|e| !e.live || e.over())
-            {
-                settled += 1;
-            }
-            if settled as usize == world.ends.len() {
-                break;
-            }
-        }
-        if world.events >= check_at {
-            check_at = world.events + CHECK_EVERY;
-            bound.check(world, scenario)?;
-            report(world, limit, scenario.duration.is_some(), monitor)?;
-        }
-    }
-    if scenario.duration.is_none() {
-        // Link metrics cover the time up to the end of the last flow.
-        world.now = world.now.max(world.completion.finished_at);
-    }
-    world.fast_settle_hops(&last);
-    world.forget_future_losses();
-    for id in world.links.ids() {
-        // Background traffic has arrived since the last packet of a flow.
-        world.links[id].queued(world.now);
-    }
-    Ok(())
-}
-
-/// Memory bound for queues without a configured limit.
-struct Bound {
-    /// Maximum number of packets in such a queue.
-    most: u32,
-    /// Number of packets in the run at which the queues are checked next.
-    next: usize,
-}
-
-impl Bound {
-    fn new(most: u32) -> Self {
-        Self {
-            most,
-            next: most as usize,
-        }
-    }
-
-    /// Checks for an unlimited queue above the bound, at most once per `most / 8` further packets
-    /// of the run. Skips links with background traffic, whose packets take no memory.
-    fn check(&mut self, world: &mut World, scenario: &Expanded) -> Result<(), RunError> {
-        let count = world.packets.count();
-        if count <= self.next {
-            return Ok(());
-        }
-        self.next = count + self.most as usize / 8;
-        for id in world.links.ids() {
-            let link = &world.links[id];
-            if link.config().queue != QueueLimit::Unlimited || link.has_background() {
-                continue;
-            }
-            let (packets, _) = world.links.waiting(id, world.now);
-            if packets > self.most {
-                return Err(RunError::Full {
-                    link: scenario.links[id.link() as usize].name.clone(),
-                    direction: id.direction().name(),
-                    packets,
-                    seconds: world.now.as_secs_f64(),
-                });
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Links with background traffic. Any number of background packets may arrive between two events.
-struct Others {
-    links: Vec<LinkId>,
-    /// Time in which about `CHECK_EVERY` background packets arrive.
-    step: Interval,
-    /// Time up to which packets were admitted.
-    at: Instant,
-}
-
-impl Others {
-    fn new(world: &World) -> Self {
-        let all = world.links.each();
-        let rate: f64 = all.map(|(_, link)| link.background_packets()).sum();
-        let step = 1e9 * CHECK_EVERY as f64 / rate;
-        Self {
-            links: world
-                .links
-                .each()
-                .filter_map(|(id, link)| link.has_background().then_some(id))
-                .collect(),
-            // Without background traffic the rate is 0, and the step is the longest possible.
-            step: Interval::from_nanos((step as u64).max(1)),
-            at: world.now,
-        }
-    }
-
-    /// Admits background traffic in steps if the next event is far away, and checks the monitor
-    /// between steps.
-    #[inline(never)]
-    fn run_until(
-        &mut self,
-        next: Instant,
-        world: &mut World,
-        monitor: &Monitor,
-    ) -> Result<(), RunError> {
-        while next.since(self.at) > self.step {
-            monitor.stopped()?;
-            self.at += self.step;
-            for &link in &self.links {
-                world.links[link].queued(self.at);
-            }
-        }
-        Ok(())
-    }
-}
-
-fn report(world: &World, limit: Instant, timed: bool, monitor: &Monitor) -> Result<(), RunError> {
-    monitor.stopped()?;
-    let now = world.now.as_nanos();
-    let share = if timed {
-        now as f64 / limit.as_nanos().max(1) as f64
-    } else {
-        // Progress of the run is that of the least advanced flow.
-        let part = |(flow, state): (FlowId, &FlowState)| -> f64 {
-            if state.done_at.is_some() {
-                return 1.0;
-            }
-            if let Some(d) = state.stops_after {
-                let since = world.now.since(state.opened_at).as_secs_f64();
-                return since / d.as_secs_f64().max(1e-9);
-            }
-            let to = EndId::new(flow, Side::To);
-            state.program.share(world.ends[to].received)
-        };
-        let datagrams = |flow: &UdpFlow| {
-            if flow.done {
-                1.0
-            } else {
-                flow.source.share(world.now)
-            }
-        };
-        let over_tcp = world.flows.each().map(part);
-        over_tcp
-            .chain(world.udp.iter().map(datagrams))
-            .chain(world.xtp.iter().map(XtpFlow::share))
-            .fold(1.0, f64::min)
-    };
-    monitor.simulated.store(now, Ordering::Relaxed);
-    monitor.share.store((share * 1e6) as u64, Ordering::Relaxed);
-    Ok(())
-}
-
-fn outcome(world: &World, scenario: &Expanded) -> Outcome {
+/// Computes the outcome of a world at its end.
+pub(crate) fn outcome(world: &World, scenario: &Expanded) -> Outcome {
     let cut_off = scenario.duration.is_none();
     let period = world.now.as_nanos();
     let segments =
@@ -603,75 +417,5 @@ fn outcome(world: &World, scenario: &Expanded) -> Outcome {
         events: world.events,
         simulated: world.now,
         segments: world.ends.iter().map(segments).sum(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn scenario() -> Expanded {
-        let text = "[[links]]\nbetween = [\"a\", \"b\"]\ndown = { rate = \"100 Gbit/s\", delay = \"1 ms\", \
-                    background = [{ load = \"90 Gbit/s\" }] }\n\
-                    [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 kB\"\nstart = \"20 ms\"\n";
-        let scenario = crate::scenario::load(text, "", &[]);
-        scenario.and_then(|s| s.expand()).unwrap()
-    }
-
-    /// There are few events, and 150,000 background packets before the first.
-    #[test]
-    fn run_stops_while_admitting_background_traffic() {
-        let (scenario, monitor) = (scenario(), Monitor::default());
-        let mut world = build(&scenario, 0, &monitor).unwrap();
-        monitor.stop.store(true, Ordering::Relaxed);
-        let stopped = drive(&mut world, &scenario, &monitor);
-        assert_eq!(stopped, Err(RunError::Interrupted));
-    }
-
-    #[test]
-    fn run_fails_when_unlimited_queue_exceeds_bound() {
-        let text = "[[links]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\n\
-                    down = { rate = \"1 Mbit/s\", delay = \"1 ms\" }\n\
-                    [[flows]]\napp = \"cbr\"\nfrom = \"a\"\nto = \"b\"\nrate = \"100 Mbit/s\"\n\
-                    packet = \"1000 B\"\nduration = \"10 s\"\n";
-        let scenario = crate::scenario::load(text, "", &[]);
-        let scenario = scenario.and_then(|s| s.expand()).unwrap();
-        let mut world = build(&scenario, 0, &Monitor::default()).unwrap();
-        while world.packets.count() < 300 {
-            let event = world.next_event().unwrap();
-            world.handle(event);
-        }
-        assert_eq!(Bound::new(400).check(&mut world, &scenario), Ok(()));
-        let error = Bound::new(200).check(&mut world, &scenario).unwrap_err();
-        let message = error.to_string();
-        assert!(
-            message.contains("in the unlimited queue of link \"l\", down, at 0.0"),
-            "{message}"
-        );
-    }
-
-    #[test]
-    fn run_stops_while_building_world() {
-        let monitor = Monitor::default();
-        monitor.stop.store(true, Ordering::Relaxed);
-        let stopped = build(&scenario(), 0, &monitor).map(|_| ());
-        assert_eq!(stopped, Err(RunError::Interrupted));
-    }
-
-    /// Admitting background packets in steps equals admitting all at once.
-    #[test]
-    fn admitting_background_in_steps_equals_at_once() {
-        let (scenario, monitor) = (scenario(), Monitor::default());
-        let mut at_once = build(&scenario, 0, &monitor).unwrap();
-        let mut in_steps = build(&scenario, 0, &monitor).unwrap();
-        let end = Instant::ZERO + Interval::from_millis(20);
-        let mut others = Others::new(&in_steps);
-        others.run_until(end, &mut in_steps, &monitor).unwrap();
-        assert!(others.at > Instant::ZERO + Interval::from_millis(15));
-        let left = |world: &mut World| {
-            let link = &mut world.links[LinkId(0)];
-            (link.queued(end), link.stats_at(end))
-        };
-        assert_eq!(left(&mut at_once), left(&mut in_steps));
     }
 }

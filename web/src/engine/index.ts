@@ -1,1 +1,2 @@
+export { openEngine, type EngineOptions } from "./client";
 export * from "./types";

@@ -252,11 +252,13 @@ macro_rules! tables {
         }
 
         impl $row {
+            pub(super) const NAME: &'static str = $name;
+
             pub(super) fn table(mut rows: Vec<Self>) -> Table {
                 rows.sort_by_key(|r| r.time);
                 let time = rows.iter().map(|r| r.time.as_nanos() as i64).collect();
                 Table {
-                    name: $name,
+                    name: Self::NAME,
                     columns: vec![
                         ("time", Column::I64(time)),
                         $((stringify!($field), Column::$column(rows.iter().map(|r| r.$field).collect())),)*

@@ -1,0 +1,150 @@
+//! A run of a request: from the text of the scenario to the answer.
+
+use crate::columns::{self, Named};
+use crate::engine::Failure;
+use farlink_sim::scenario::{self, Scenario};
+use farlink_sim::{RunError, Stepper, digest};
+use farlink_tcp::profile;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+/// Request of a run.
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Request {
+    toml: String,
+    /// TCP of the run; the scenario's own without it.
+    tcp: Option<String>,
+    run: u64,
+    seed: Option<u64>,
+    overrides: Vec<(String, String)>,
+    tables: Vec<String>,
+    /// Bound on the events of the run.
+    most_events: Option<u64>,
+}
+
+/// A run in progress, or finished.
+#[derive(Debug)]
+pub(crate) struct Job {
+    tcp: String,
+    run: u64,
+    resolved: String,
+    most_events: u64,
+    pub(crate) share: f64,
+    /// Absent once the answer was built.
+    stepper: Option<Stepper>,
+    /// Columns that the answer refers to by address.
+    columns: Vec<Named>,
+}
+
+impl Job {
+    pub(crate) fn new(request: Request) -> Result<Self, Failure> {
+        let scenario = load(&request)?;
+        let expanded = scenario.expand()?;
+        let stepper = Stepper::new(expanded, request.run, &request.tables)?;
+        Ok(Self {
+            tcp: name(&scenario),
+            run: request.run,
+            resolved: scenario.to_json(),
+            most_events: request.most_events.unwrap_or(u64::MAX),
+            share: 0.0,
+            stepper: Some(stepper),
+            columns: Vec::new(),
+        })
+    }
+
+    /// Handles about `events` further events. Returns whether the run is over.
+    pub(crate) fn step(&mut self, events: u64) -> Result<bool, Failure> {
+        let Some(stepper) = &mut self.stepper else {
+            return Ok(true);
+        };
+        let progress = stepper.step(events)?;
+        self.share = progress.share;
+        if progress.events > self.most_events && !progress.is_over {
+            return Err(Failure::too_long(format!(
+                "the run has more than {} events after {:.1} s of the scenario; shorten it with \
+                 duration, or send less",
+                self.most_events, progress.simulated
+            )));
+        }
+        Ok(progress.is_over)
+    }
+
+    /// Ends the run and returns its answer as JSON. Columns stay where the answer says until the
+    /// job is dropped.
+    pub(crate) fn answer(&mut self) -> Result<String, Failure> {
+        let stepper = self.stepper.take();
+        let stepper = stepper.ok_or_else(|| Failure::internal("the answer was taken"))?;
+        let (scenario, trace) = stepper.finish();
+        let digest = digest(&trace.outcome, &trace.tables);
+        let mut tables = Vec::new();
+        for table in trace.tables {
+            let name = table.name;
+            let columns = columns::of(table, &scenario);
+            // Unwanted tables are empty, and so are wanted ones without events.
+            let rows = columns.first().map_or(0, |column| column.values.place().2);
+            let places: Vec<Value> = columns.iter().map(place).collect();
+            tables.push(json!({ "name": name, "rows": rows, "columns": places }));
+            self.columns.extend(columns);
+        }
+        let head = json!({
+            "tcp": self.tcp, "run": self.run, "digest": digest, "events": trace.outcome.events,
+            "simulated": trace.outcome.simulated.as_secs_f64(), "tables": tables,
+        });
+        let mut text = head.to_string();
+        text.pop();
+        let measures = trace.outcome.to_json(&scenario);
+        let resolved = &self.resolved;
+        let _ = write!(text, ",\"measures\":{measures},\"resolved\":{resolved}}}");
+        Ok(text)
+    }
+}
+
+fn place(column: &Named) -> Value {
+    let (kind, at, _) = column.values.place();
+    let mut place = json!({ "name": column.name, "type": kind, "at": at });
+    if !column.names.is_empty() {
+        place["names"] = json!(column.names);
+    }
+    place
+}
+
+/// Reads the scenario of a request as `farlink run --tcp` does: profile and variant are put over
+/// the text first, then the overrides, then the seed.
+fn load(request: &Request) -> Result<Scenario, Failure> {
+    let mut changes = Vec::new();
+    if let Some(tcp) = &request.tcp {
+        let (family, row) = match profile::split(tcp) {
+            Some((profile, row)) => (Some(profile.name), row),
+            None => (None, tcp.as_str()),
+        };
+        if let Some(family) = family {
+            changes.push(("tcp.profile".to_owned(), family.to_owned()));
+        }
+        changes.push(("tcp.variant".to_owned(), row.to_owned()));
+    }
+    changes.extend(request.overrides.iter().cloned());
+    if let Some(seed) = request.seed {
+        changes.push(("seed".to_owned(), seed.to_string()));
+    }
+    Ok(scenario::load(&request.toml, "scenario", &changes)?)
+}
+
+/// Returns the name of a scenario's TCP, with the profile as its prefix.
+fn name(scenario: &Scenario) -> String {
+    let variant = scenario.tcp.variant_name();
+    match scenario.tcp.profile.as_deref() {
+        Some(profile) if profile != "rfc" => format!("{profile}-{variant}"),
+        _ => variant.to_owned(),
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Full { .. } => Self::too_long(error.to_string()),
+            other => Self::scenario(other.to_string()),
+        }
+    }
+}
