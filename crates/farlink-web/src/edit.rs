@@ -70,7 +70,7 @@ fn parse_value(text: &str) -> Value {
 /// A value in the text, or a table with a header of its own.
 enum Place<'a> {
     Item(&'a Item),
-    Table(&'a Table),
+    Table,
     Value(&'a Value),
 }
 
@@ -78,7 +78,7 @@ enum Place<'a> {
 fn written(place: Place<'_>) -> String {
     let value = match place {
         Place::Item(Item::Value(value)) | Place::Value(value) => value,
-        Place::Item(_) | Place::Table(_) => return String::new(),
+        Place::Item(_) | Place::Table => return String::new(),
     };
     match value.as_str() {
         Some(text) => text.to_owned(),
@@ -96,7 +96,7 @@ fn find<'a>(table: &'a dyn TableLike, steps: &[String]) -> Option<Place<'a>> {
     if let Some(tables) = item.as_array_of_tables() {
         let element = tables.get(table_index(tables, index)?)?;
         return if after.is_empty() {
-            Some(Place::Table(element))
+            Some(Place::Table)
         } else {
             find(element, after)
         };
@@ -170,6 +170,8 @@ fn mirror(root: &mut Table, steps: &[String]) {
         if let Item::Table(table) = &mut down {
             table.set_position(None);
             table.decor_mut().clear();
+        } else if let Some(value) = down.as_value_mut() {
+            value.decor_mut().set_suffix("");
         }
         element.insert("up", down);
     }

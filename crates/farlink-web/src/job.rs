@@ -82,7 +82,6 @@ impl Job {
         for table in trace.tables {
             let name = table.name;
             let columns = columns::of(table, &scenario);
-            // Unwanted tables are empty, and so are wanted ones without events.
             let rows = columns.first().map_or(0, |column| column.values.place().2);
             let places: Vec<Value> = columns.iter().map(place).collect();
             tables.push(json!({ "name": name, "rows": rows, "columns": places }));

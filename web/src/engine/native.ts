@@ -113,7 +113,7 @@ export class Native {
     const values = rows === 0 ? new Kind(0) : new Kind(buffer, place.at, rows).slice();
     return {
       name: place.name,
-      values: values as RawColumn["values"],
+      values: values,
       names: place.names ?? [],
     };
   }

@@ -26,7 +26,7 @@ interface Pending {
   /** Set when the caller no longer waits. */
   isCanceled: boolean;
   resolve(result: string | RawRun): void;
-  reject(error: unknown): void;
+  reject(error: Error): void;
   onProgress(share: number): void;
 }
 
@@ -112,7 +112,7 @@ export class Pool {
         },
         reject: (error) => {
           settle();
-          reject(error as Error);
+          reject(error);
         },
         onProgress,
       });

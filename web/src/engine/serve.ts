@@ -26,21 +26,31 @@ interface Job {
   reported: number;
 }
 
+/** A timer would wait 4 ms; a message to oneself lets those of the page through. */
+function afterMessages(): (call: () => void) => void {
+  const { port1, port2 } = new MessageChannel();
+  let due: (() => void) | undefined;
+  port1.onmessage = () => {
+    due?.();
+  };
+  return (call) => {
+    due = call;
+    port2.postMessage(null);
+  };
+}
+
 /** State of a worker. `receive` takes the messages of the page in order. */
 export class Server {
   private native: Native | undefined;
   private jobs: Job[] = [];
   private isBroken = false;
-  private readonly wake: MessageChannel;
   private isAwake = false;
 
-  constructor(private readonly port: Port) {
-    // A timer would wait 4 ms; a message to oneself lets those of the page through.
-    this.wake = new MessageChannel();
-    this.wake.port1.onmessage = () => {
-      this.slice();
-    };
-  }
+  /** `later` calls its argument after the messages that have arrived. */
+  constructor(
+    private readonly port: Port,
+    private readonly later: (call: () => void) => void = afterMessages(),
+  ) {}
 
   receive(message: ToWorker): void {
     if (this.isBroken) return;
@@ -72,16 +82,12 @@ export class Server {
     }
   }
 
-  /** Closes the channel that keeps the loop alive. */
-  close(): void {
-    this.isBroken = true;
-    this.wake.port1.close();
-  }
-
   private schedule(): void {
     if (this.isAwake || this.jobs.length === 0 || this.isBroken) return;
     this.isAwake = true;
-    this.wake.port2.postMessage(null);
+    this.later(() => {
+      this.slice();
+    });
   }
 
   /** Advances the first job for a slice and puts it behind the others. */
@@ -137,7 +143,7 @@ export class Server {
   /** Calls the engine, and turns what it throws into a message. */
   private guard(id: number, call: (native: Native) => void): void {
     try {
-      call(this.native as Native);
+      call(this.native!);
     } catch (error) {
       if (error instanceof Refused && this.native !== undefined) {
         const { failure } = error;
@@ -152,7 +158,8 @@ export class Server {
   private reason(error: unknown): string {
     const text = error instanceof Error ? error.message : String(error);
     try {
-      return this.native?.panic() || text;
+      const panic = this.native?.panic() ?? "";
+      return panic === "" ? text : panic;
     } catch {
       return text;
     }
