@@ -2,7 +2,7 @@
 #![allow(unsafe_code)] // pointers of the page; each use has its reason
 
 use crate::engine::Engine;
-use crate::failure;
+use crate::panics;
 use std::cell::RefCell;
 
 thread_local! {
@@ -14,7 +14,7 @@ thread_local! {
 // SAFETY: no other function of the program has this name.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn farlink_open() {
-    failure::watch();
+    panics::watch();
 }
 
 /// Allocates `len` bytes for a text of the page, and returns their address.
@@ -93,7 +93,7 @@ pub(crate) extern "C" fn farlink_answer_len() -> usize {
 // SAFETY: no other function of the program has this name.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn farlink_failure_len() -> usize {
-    FAILURE.set(failure::message());
+    FAILURE.set(panics::message());
     FAILURE.with_borrow(String::len)
 }
 

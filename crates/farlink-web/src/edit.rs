@@ -4,7 +4,7 @@
 //! Paths are those of overrides: `links.0.down.delay`, where an element of a list may be named by
 //! its number, its `name`, or the nodes of a link.
 
-use crate::engine::Failure;
+use crate::failure::Failure;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 /// Most steps of a path.
@@ -68,6 +68,7 @@ fn parse_value(text: &str) -> Value {
 }
 
 /// A value in the text, or a table with a header of its own.
+#[derive(Clone, Copy)]
 enum Place<'a> {
     Item(&'a Item),
     Table,

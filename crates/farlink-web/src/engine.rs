@@ -1,69 +1,13 @@
 //! Requests of the page and their answers, all JSON.
 
 use crate::edit;
+use crate::failure::Failure;
 use crate::job::{self, Job};
-use farlink_sim::scenario::{self, ScenarioError};
+use farlink_sim::scenario;
 use farlink_tcp::profile::PROFILES;
 use farlink_tcp::variant::{self, VARIANTS};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
-
-/// Why a request has no answer.
-#[derive(Serialize, Debug)]
-pub(crate) struct Failure {
-    /// "scenario", "too long" or "internal".
-    kind: &'static str,
-    message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<String>,
-}
-
-impl Failure {
-    fn new(kind: &'static str, message: String) -> Self {
-        Self {
-            kind,
-            message,
-            line: None,
-            key: None,
-        }
-    }
-
-    /// A fault of the scenario at a line or a key.
-    pub(crate) fn at(message: String, line: Option<usize>, key: Option<&str>) -> Self {
-        Self {
-            line,
-            key: key.map(str::to_owned),
-            ..Self::scenario(message)
-        }
-    }
-
-    /// A fault of the scenario.
-    pub(crate) fn scenario(message: String) -> Self {
-        Self::new("scenario", message)
-    }
-
-    /// A run above its bounds.
-    pub(crate) fn too_long(message: String) -> Self {
-        Self::new("too long", message)
-    }
-
-    /// A fault of the caller.
-    pub(crate) fn internal(message: &str) -> Self {
-        Self::new("internal", message.to_owned())
-    }
-}
-
-impl From<ScenarioError> for Failure {
-    fn from(error: ScenarioError) -> Self {
-        Self {
-            line: error.line(),
-            key: error.key().map(str::to_owned),
-            ..Self::scenario(error.text().to_owned())
-        }
-    }
-}
 
 /// State of a job after a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,7 +56,7 @@ impl Engine {
     pub fn start(&mut self, text: &str) -> Status {
         let job = serde_json::from_str::<job::Request>(text)
             .map_err(|e| Failure::internal(&e.to_string()))
-            .and_then(Job::new);
+            .and_then(|request| Job::new(&request));
         let started = job.map(|job| {
             let free = self.jobs.iter().position(Option::is_none);
             let number = free.unwrap_or(self.jobs.len());

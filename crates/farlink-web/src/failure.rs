@@ -1,23 +1,71 @@
-//! Message of a panic, which the page reads after the trap.
+//! Errors of requests.
 
-use std::panic;
-use std::sync::Mutex;
+use farlink_sim::RunError;
+use farlink_sim::scenario::ScenarioError;
+use serde::Serialize;
 
-static MESSAGE: Mutex<String> = Mutex::new(String::new());
-
-/// Stores the message of each panic. A panic then ends the program by a trap.
-pub(crate) fn watch() {
-    panic::set_hook(Box::new(|info| {
-        if let Ok(mut message) = MESSAGE.try_lock() {
-            *message = info.to_string();
-        }
-    }));
+/// Why a request has no answer.
+#[derive(Serialize, Debug)]
+pub(crate) struct Failure {
+    /// "scenario", "too long" or "internal".
+    kind: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
 }
 
-/// Returns the message of the last panic; empty if there was none.
-pub(crate) fn message() -> String {
-    MESSAGE
-        .try_lock()
-        .map(|text| text.clone())
-        .unwrap_or_default()
+impl Failure {
+    fn new(kind: &'static str, message: String) -> Self {
+        Self {
+            kind,
+            message,
+            line: None,
+            key: None,
+        }
+    }
+
+    /// A fault of the scenario at a line or a key.
+    pub(crate) fn at(message: String, line: Option<usize>, key: Option<&str>) -> Self {
+        Self {
+            line,
+            key: key.map(str::to_owned),
+            ..Self::scenario(message)
+        }
+    }
+
+    /// A fault of the scenario.
+    pub(crate) fn scenario(message: String) -> Self {
+        Self::new("scenario", message)
+    }
+
+    /// A run above its bounds.
+    pub(crate) fn too_long(message: String) -> Self {
+        Self::new("too long", message)
+    }
+
+    /// A fault of the caller.
+    pub(crate) fn internal(message: &str) -> Self {
+        Self::new("internal", message.to_owned())
+    }
+}
+
+impl From<ScenarioError> for Failure {
+    fn from(error: ScenarioError) -> Self {
+        Self {
+            line: error.line(),
+            key: error.key().map(str::to_owned),
+            ..Self::scenario(error.text().to_owned())
+        }
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Full { .. } => Self::too_long(error.to_string()),
+            other => Self::scenario(other.to_string()),
+        }
+    }
 }

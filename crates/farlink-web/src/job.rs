@@ -1,9 +1,9 @@
 //! A run of a request: from the text of the scenario to the answer.
 
 use crate::columns::{self, Named};
-use crate::engine::Failure;
+use crate::failure::Failure;
 use farlink_sim::scenario::{self, Scenario};
-use farlink_sim::{RunError, Stepper, digest};
+use farlink_sim::{Stepper, digest};
 use farlink_tcp::profile;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -39,8 +39,8 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    pub(crate) fn new(request: Request) -> Result<Self, Failure> {
-        let scenario = load(&request)?;
+    pub(crate) fn new(request: &Request) -> Result<Self, Failure> {
+        let scenario = load(request)?;
         let expanded = scenario.expand()?;
         let stepper = Stepper::new(expanded, request.run, &request.tables)?;
         Ok(Self {
@@ -133,17 +133,8 @@ fn load(request: &Request) -> Result<Scenario, Failure> {
 /// Returns the name of a scenario's TCP, with the profile as its prefix.
 fn name(scenario: &Scenario) -> String {
     let variant = scenario.tcp.variant_name();
-    match scenario.tcp.profile.as_deref() {
+    match scenario.tcp.profile {
         Some(profile) if profile != "rfc" => format!("{profile}-{variant}"),
         _ => variant.to_owned(),
-    }
-}
-
-impl From<RunError> for Failure {
-    fn from(error: RunError) -> Self {
-        match error {
-            RunError::Full { .. } => Self::too_long(error.to_string()),
-            other => Self::scenario(other.to_string()),
-        }
     }
 }

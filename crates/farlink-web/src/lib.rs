@@ -10,5 +10,6 @@ mod edit;
 mod engine;
 mod failure;
 mod job;
+mod panics;
 
 pub use engine::{Engine, Status};
