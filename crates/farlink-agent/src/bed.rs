@@ -2,7 +2,7 @@
 //! reorder packets. Packets are simulated or raw bytes.
 
 use super::crossing::Crossing;
-use super::middlebox::{Action, Agent, Out, Sent, Tag, Verdict};
+use super::middlebox::{Action, Agent, LinkEvent, Out, Tag, Verdict};
 use super::view::View;
 use farlink_channel::rng::{Probability, Stream, Streams};
 use farlink_tcp::{
@@ -52,7 +52,7 @@ pub(super) struct End {
 
 /// Returns a random segment of an attacker and the end that it claims to come from. Ports allow 30
 /// connections, and sequence numbers are close to each other.
-pub(super) fn enemy(stream: &mut Stream) -> (usize, Segment) {
+pub(super) fn hostile_segment(stream: &mut Stream) -> (usize, Segment) {
     let mut any = |n: u64| stream.next_u64() % n;
     let end = any(2) as usize;
     let near = |place: u64| Seq((place as u32).wrapping_mul(50).wrapping_sub(900));
@@ -92,7 +92,7 @@ pub(super) fn enemy(stream: &mut Stream) -> (usize, Segment) {
 
 /// Test bed with its state.
 #[derive(Debug)]
-pub(super) struct Bed<A> {
+pub(super) struct TestBed<A> {
     pub(super) agent: A,
     pub(super) now: Instant,
     pub(super) ends: [End; 2],
@@ -108,12 +108,12 @@ pub(super) struct Bed<A> {
     /// Number of data segments that each end has sent.
     data: [u64; 2],
     /// Packets in flight to an end, or from an end to the agent.
-    flying: BTreeMap<(Instant, u64), (Hop, Packet)>,
+    in_flight: BTreeMap<(Instant, u64), (Hop, Packet)>,
     number: u64,
     /// Segments sent by the agent, with time and direction.
     pub(super) left: Vec<(Instant, usize, Segment)>,
     /// Segments that arrived at the agent, with time and sender.
-    pub(super) came: Vec<(Instant, usize, Segment)>,
+    pub(super) arrived: Vec<(Instant, usize, Segment)>,
     /// One-way delays from each end to the agent.
     pub(super) delays: [Interval; 2],
 }
@@ -146,12 +146,12 @@ impl End {
         }
     }
 
-    /// Makes the end write `chunk` bytes at a time.
+    /// Sets the maximum bytes per write and the time between writes.
     pub(super) fn writes(&mut self, chunk: u64, pause: Interval) {
         (self.chunk, self.pause) = (chunk, pause);
     }
 
-    fn work(&mut self, end: usize, real: bool, now: Instant) {
+    fn run_application(&mut self, end: usize, real: bool, now: Instant) {
         while let Some(event) = self.connection.poll_event() {
             match event {
                 Event::Established => {}
@@ -207,7 +207,7 @@ impl End {
     }
 }
 
-impl<A: Agent> Bed<A> {
+impl<A: Agent> TestBed<A> {
     /// Builds ends with this TCP that send `bytes` each, the mobile one first.
     pub(super) fn new(agent: A, tcp: &Arc<Config>, bytes: [u64; 2], real: bool) -> Self {
         let listens = Connection::listen(tcp.clone(), 80, Seq(0xffff_f000));
@@ -223,10 +223,10 @@ impl<A: Agent> Bed<A> {
             stream: Streams::new(1, 0).stream("bed"),
             lose: Vec::new(),
             data: [0; 2],
-            flying: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             number: 0,
             left: Vec::new(),
-            came: Vec::new(),
+            arrived: Vec::new(),
             delays: [Interval::from_millis(10); 2],
         }
     }
@@ -241,16 +241,16 @@ impl<A: Agent> Bed<A> {
     pub(super) fn run(&mut self, until: Instant) {
         self.serve();
         loop {
-            let flying = self.flying.keys().next().map(|key| key.0);
+            let in_flight = self.in_flight.keys().next().map(|key| key.0);
             let ends = self.ends.iter().filter_map(End::deadline).min();
             let agent = self.agent.deadline();
-            let next = [flying, ends, agent].into_iter().flatten().min();
+            let next = [in_flight, ends, agent].into_iter().flatten().min();
             let Some(next) = next.filter(|&at| at <= until) else {
                 return;
             };
             self.now = self.now.max(next);
-            if flying == Some(next) {
-                let (_, (hop, packet)) = self.flying.pop_first().unwrap();
+            if in_flight == Some(next) {
+                let (_, (hop, packet)) = self.in_flight.pop_first().unwrap();
                 match hop {
                     Hop::ToAgent(end) => self.cross(end, packet),
                     Hop::ToEnd(end) => self.deliver(end, &packet),
@@ -274,7 +274,7 @@ impl<A: Agent> Bed<A> {
     pub(super) fn serve(&mut self) {
         for end in [MOBILE, FIXED] {
             loop {
-                self.ends[end].work(end, self.real, self.now);
+                self.ends[end].run_application(end, self.real, self.now);
                 let Some(segment) = self.ends[end].connection.poll_transmit(self.now) else {
                     break;
                 };
@@ -290,10 +290,10 @@ impl<A: Agent> Bed<A> {
             return;
         }
         let packet = packet(end, segment, self.real);
-        self.fly(Hop::ToAgent(end), packet);
+        self.schedule(Hop::ToAgent(end), packet);
     }
 
-    fn fly(&mut self, hop: Hop, mut packet: Packet) {
+    fn schedule(&mut self, hop: Hop, mut packet: Packet) {
         let (Hop::ToAgent(end) | Hop::ToEnd(end)) = hop;
         let faults = match self.clean {
             Some(clean) if clean == end => Faults::default(),
@@ -311,7 +311,7 @@ impl<A: Agent> Bed<A> {
                 at += Interval::from_micros((self.stream.uniform() * 30_000.0) as u64);
             }
             self.number += 1;
-            self.flying.insert((at, self.number), (hop, packet));
+            self.in_flight.insert((at, self.number), (hop, packet));
         }
     }
 
@@ -322,7 +322,7 @@ impl<A: Agent> Bed<A> {
             Crossing::ToWireless
         };
         if let Some(segment) = read(&packet) {
-            self.came.push((self.now, end, segment));
+            self.arrived.push((self.now, end, segment));
         }
         let mut out = Out::default();
         let mut view = View::new(&mut packet);
@@ -361,9 +361,9 @@ impl<A: Agent> Bed<A> {
         }
     }
 
-    /// The wireless link sends each packet at once.
+    /// Sends each packet of the wireless link at once.
     fn follow(&mut self, tag: Tag) {
-        let sent = Sent::Left(self.now);
+        let sent = LinkEvent::Departed(self.now);
         self.agent.on_sent(self.now, tag, sent, &mut Out::default());
     }
 
@@ -376,7 +376,7 @@ impl<A: Agent> Bed<A> {
         if let Some(segment) = read(&packet) {
             self.left.push((self.now, end, segment));
         }
-        self.fly(Hop::ToEnd(end), packet);
+        self.schedule(Hop::ToEnd(end), packet);
     }
 
     fn deliver(&mut self, end: usize, packet: &Packet) {

@@ -2,7 +2,7 @@
 //! when a connection ends.
 
 use super::crossing::{Crossing, Ends};
-use super::middlebox::{Leaving, Moved};
+use super::middlebox::{Leaving, TransferredState};
 use farlink_tcp::{Flags, Instant, Interval, Segment, Seq};
 use farlink_wire::id::NodeId;
 use std::collections::BTreeMap;
@@ -11,7 +11,8 @@ use std::fmt::Debug;
 /// Limits on the number and the age of connections with state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Maximum number of connections with state. Packets of further connections pass unread.
+    /// Maximum number of connections with state. Packets of further connections are forwarded
+    /// unread.
     pub connections: usize,
     /// Idle time after which a connection's state may be removed.
     pub idle: Interval,
@@ -36,8 +37,8 @@ impl Default for Limits {
     }
 }
 
-/// State of an agent for one connection.
-pub trait Kept: Default {
+/// State that an agent has for one connection.
+pub trait AgentState: Default {
     /// Returns the bytes of cached packets in this state.
     fn bytes(&self) -> u64 {
         0
@@ -48,12 +49,12 @@ pub trait Kept: Default {
 #[derive(Debug)]
 pub struct Connections<S> {
     limits: Limits,
-    all: Vec<Option<Seen<S>>>,
+    all: Vec<Option<Entry<S>>>,
     free: Vec<u32>,
     by_ends: BTreeMap<Ends, u32>,
     /// Slot of the last lookup, cached because packets of a connection arrive in bursts.
     last: u32,
-    /// No connection becomes idle before this time.
+    /// Time before which no connection becomes idle.
     idle_from: Instant,
     /// Bytes of cached packets of all connections.
     bytes: u64,
@@ -69,7 +70,7 @@ pub struct Connections<S> {
 }
 
 #[derive(Debug)]
-struct Seen<S> {
+struct Entry<S> {
     ends: Ends,
     state: S,
     last: Instant,
@@ -77,13 +78,13 @@ struct Seen<S> {
     /// Index 0 is the wireless side.
     fins: [Option<Seq>; 2],
     fins_acked: [bool; 2],
-    /// Set once an ACK from the wireless side was seen.
+    /// Set once an ACK from the wireless side was entry.
     answered: bool,
     /// Number of data segments sent to the wireless side before its first ACK.
     unanswered: u32,
 }
 
-impl<S: Kept> Connections<S> {
+impl<S: AgentState> Connections<S> {
     /// Creates a table without connections.
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -118,16 +119,16 @@ impl<S: Kept> Connections<S> {
             return None;
         }
         let flags = segment.flags;
-        let mut entry = self.find(ends);
-        if let Some(place) = entry
-            && let Some(seen) = &self.all[place as usize]
-            && self.limits.is_idle(seen.last, now)
+        let mut known = self.find(ends);
+        if let Some(slot) = known
+            && let Some(entry) = &self.all[slot as usize]
+            && self.limits.is_idle(entry.last, now)
         {
-            self.remove(place);
-            entry = None;
+            self.remove(slot);
+            known = None;
         }
-        let place = if let Some(place) = entry {
-            place
+        let slot = if let Some(slot) = known {
+            slot
         } else {
             let begins = flags.has(Flags::SYN) || !segment.body.is_empty();
             if !begins || flags.has(Flags::RST) {
@@ -138,36 +139,36 @@ impl<S: Kept> Connections<S> {
                 return None;
             }
             self.opened += 1;
-            self.add(Seen::new(ends, now))
+            self.add(Entry::new(ends, now))
         };
-        let seen = self.all[place as usize].as_mut()?;
-        seen.last = now;
-        let before = seen.state.bytes();
+        let entry = self.all[slot as usize].as_mut()?;
+        entry.last = now;
+        let before = entry.state.bytes();
         let from_wireless = crossing == Crossing::FromWireless;
         if from_wireless && flags.has(Flags::ACK) {
-            seen.answered = true;
-        } else if !from_wireless && !segment.body.is_empty() && !seen.answered {
-            seen.unanswered = seen.unanswered.saturating_add(1);
-            if seen.unanswered == self.limits.blind_after.saturating_add(1) {
+            entry.answered = true;
+        } else if !from_wireless && !segment.body.is_empty() && !entry.answered {
+            entry.unanswered = entry.unanswered.saturating_add(1);
+            if entry.unanswered == self.limits.blind_after.saturating_add(1) {
                 self.blind += 1;
-                seen.state = S::default();
+                entry.state = S::default();
             }
         }
-        let is_blind = !seen.answered && seen.unanswered > self.limits.blind_after;
-        let done = (!is_blind).then(|| act(place, &mut seen.state));
-        self.bytes = self.bytes - before + seen.state.bytes();
-        if seen.is_over(usize::from(!from_wireless), segment) {
-            self.remove(place);
+        let is_blind = !entry.answered && entry.unanswered > self.limits.blind_after;
+        let done = (!is_blind).then(|| act(slot, &mut entry.state));
+        self.bytes = self.bytes - before + entry.state.bytes();
+        if entry.is_over(usize::from(!from_wireless), segment) {
+            self.remove(slot);
         }
         done
     }
 
     /// Calls `act` with the state in a slot.
-    pub fn at<T>(&mut self, place: u32, act: impl FnOnce(&mut S) -> T) -> Option<T> {
-        let seen = self.all.get_mut(place as usize)?.as_mut()?;
-        let before = seen.state.bytes();
-        let done = act(&mut seen.state);
-        self.bytes = self.bytes - before + seen.state.bytes();
+    pub fn at<T>(&mut self, slot: u32, act: impl FnOnce(&mut S) -> T) -> Option<T> {
+        let entry = self.all.get_mut(slot as usize)?.as_mut()?;
+        let before = entry.state.bytes();
+        let done = act(&mut entry.state);
+        self.bytes = self.bytes - before + entry.state.bytes();
         Some(done)
     }
 
@@ -184,92 +185,81 @@ impl<S: Kept> Connections<S> {
     #[inline]
     fn find(&mut self, ends: Ends) -> Option<u32> {
         let last = self.all.get(self.last as usize);
-        if last.is_some_and(|seen| seen.as_ref().is_some_and(|seen| seen.ends == ends)) {
+        if last.is_some_and(|entry| entry.as_ref().is_some_and(|entry| entry.ends == ends)) {
             return Some(self.last);
         }
-        let place = *self.by_ends.get(&ends)?;
-        self.last = place;
-        Some(place)
+        let slot = *self.by_ends.get(&ends)?;
+        self.last = slot;
+        Some(slot)
     }
 
-    fn add(&mut self, seen: Seen<S>) -> u32 {
-        let ends = seen.ends;
-        let place = if let Some(place) = self.free.pop() {
-            self.all[place as usize] = Some(seen);
-            place
+    fn add(&mut self, entry: Entry<S>) -> u32 {
+        let ends = entry.ends;
+        let slot = if let Some(slot) = self.free.pop() {
+            self.all[slot as usize] = Some(entry);
+            slot
         } else {
-            self.all.push(Some(seen));
+            self.all.push(Some(entry));
             (self.all.len() - 1) as u32
         };
-        self.by_ends.insert(ends, place);
-        self.last = place;
-        place
+        self.by_ends.insert(ends, slot);
+        self.last = slot;
+        slot
     }
 
-    fn remove(&mut self, place: u32) {
-        if let Some(seen) = self.all[place as usize].take() {
-            self.by_ends.remove(&seen.ends);
-            self.bytes -= seen.state.bytes();
-            self.free.push(place);
-        }
+    fn remove(&mut self, slot: u32) -> Option<Entry<S>> {
+        let entry = self.all[slot as usize].take()?;
+        self.by_ends.remove(&entry.ends);
+        self.bytes -= entry.state.bytes();
+        self.free.push(slot);
+        Some(entry)
     }
 
     /// Removes the connections of a host on the wireless side. Returns their state if it moves with
     /// the host.
-    pub fn leave(&mut self, host: NodeId, how: Leaving) -> Option<Moved>
+    pub fn leave(&mut self, host: NodeId, how: Leaving) -> Option<TransferredState>
     where
         S: Debug + Send + 'static,
     {
-        let of_host = |ends: &&Ends| ends.wireless_is(host);
-        let places: Vec<_> = self
-            .by_ends
-            .iter()
-            .filter(|(ends, _)| of_host(ends))
-            .collect();
-        let places: Vec<u32> = places.into_iter().map(|(_, &place)| place).collect();
-        let mut left = Vec::new();
-        for place in places {
-            if let Some(seen) = self.all[place as usize].take() {
-                self.by_ends.remove(&seen.ends);
-                self.bytes -= seen.state.bytes();
-                self.free.push(place);
-                left.push(seen);
-            }
-        }
-        (how == Leaving::Transfer).then(|| Moved {
-            bytes: left.iter().map(|seen| seen.state.bytes()).sum(),
+        let of_host = self.by_ends.iter();
+        let of_host = of_host.filter(|(ends, _)| ends.wireless_is(host));
+        let slots: Vec<u32> = of_host.map(|(_, &slot)| slot).collect();
+        let slots = slots.into_iter();
+        let left: Vec<_> = slots.filter_map(|slot| self.remove(slot)).collect();
+        (how == Leaving::Transfer).then(|| TransferredState {
+            bytes: left.iter().map(|entry| entry.state.bytes()).sum(),
             state: Box::new(left),
         })
     }
 
     /// Adds the connections that another agent of the same kind transferred, and calls `act` with
     /// the slot and state of each. Connections that already have state or find no room are skipped.
-    pub fn join(&mut self, now: Instant, moved: Moved, mut act: impl FnMut(u32, &mut S))
+    pub fn join(&mut self, now: Instant, moved: TransferredState, mut act: impl FnMut(u32, &mut S))
     where
         S: Debug + Send + 'static,
     {
-        let Ok(left) = moved.state.downcast::<Vec<Seen<S>>>() else {
+        let Ok(left) = moved.state.downcast::<Vec<Entry<S>>>() else {
             return;
         };
-        for mut seen in *left {
-            if self.off || self.by_ends.contains_key(&seen.ends) {
+        for mut entry in *left {
+            if self.off || self.by_ends.contains_key(&entry.ends) {
                 continue;
             }
             if !self.has_room(now) {
                 self.refused += 1;
                 continue;
             }
-            seen.last = now;
-            self.bytes += seen.state.bytes();
-            let place = self.add(seen);
-            self.at(place, |state| act(place, state));
+            entry.last = now;
+            self.bytes += entry.state.bytes();
+            let slot = self.add(entry);
+            self.at(slot, |state| act(slot, state));
         }
     }
 
     /// Switches the agent. Off, it removes all state and creates none; on, it begins without state.
     pub fn switch(&mut self, on: bool) {
         self.off = !on;
-        self.forget();
+        self.clear();
     }
 
     /// Returns whether the agent is switched off.
@@ -279,7 +269,7 @@ impl<S: Kept> Connections<S> {
     }
 
     /// Removes all connections.
-    pub fn forget(&mut self) {
+    pub fn clear(&mut self) {
         self.all.clear();
         self.free.clear();
         self.by_ends.clear();
@@ -296,10 +286,12 @@ impl<S: Kept> Connections<S> {
             return false;
         }
         let mut oldest = now;
-        for place in 0..self.all.len() {
-            match &self.all[place] {
-                Some(seen) if self.limits.is_idle(seen.last, now) => self.remove(place as u32),
-                Some(seen) => oldest = oldest.min(seen.last),
+        for slot in 0..self.all.len() {
+            match &self.all[slot] {
+                Some(entry) if self.limits.is_idle(entry.last, now) => {
+                    self.remove(slot as u32);
+                }
+                Some(entry) => oldest = oldest.min(entry.last),
                 None => {}
             }
         }
@@ -333,7 +325,7 @@ impl Limits {
     }
 }
 
-impl<S: Default> Seen<S> {
+impl<S: Default> Entry<S> {
     fn new(ends: Ends, now: Instant) -> Self {
         Self {
             ends,
@@ -369,7 +361,7 @@ mod tests {
     use farlink_tcp::Body;
     use std::net::IpAddr;
 
-    impl Kept for u32 {}
+    impl AgentState for u32 {}
 
     fn ends(port: u16) -> Ends {
         let host = |last| IpAddr::from([10, 0, 0, last]);
@@ -411,22 +403,29 @@ mod tests {
     #[test]
     fn state_is_kept_until_both_fins_are_acknowledged() {
         let mut all = Connections::new(Limits::default());
-        let mut see = |crossing, segment| count(&mut all, (at(0), 1), crossing, &segment);
+        let mut pass_segment = |crossing, segment| count(&mut all, (at(0), 1), crossing, &segment);
         let (ack, fin) = (Flags::ACK, Flags::ACK.with(Flags::FIN));
         assert_eq!(
-            see(FROM, segment(ack, 7, 0, 0)),
+            pass_segment(FROM, segment(ack, 7, 0, 0)),
             0,
             "not from its beginning"
         );
-        assert_eq!(see(TO, segment(Flags::SYN, u32::MAX, 0, 0)), 1);
-        assert_eq!(see(FROM, segment(ack.with(Flags::SYN), 6, 0, 0)), 2);
-        assert_eq!(see(TO, segment(fin, 0, 7, 100)), 3);
-        assert_eq!(see(FROM, segment(fin, 7, 100, 0)), 4, "all but the FIN");
-        assert_eq!(see(TO, segment(ack, 101, 8, 0)), 5);
-        assert_eq!(see(FROM, segment(ack, 8, 101, 0)), 6, "the last");
-        assert_eq!(see(TO, segment(ack, 101, 8, 0)), 0);
-        assert_eq!(see(TO, segment(Flags::SYN, 0, 0, 0)), 1);
-        assert_eq!(see(FROM, segment(Flags::RST, 0, 0, 0)), 2);
+        assert_eq!(pass_segment(TO, segment(Flags::SYN, u32::MAX, 0, 0)), 1);
+        assert_eq!(
+            pass_segment(FROM, segment(ack.with(Flags::SYN), 6, 0, 0)),
+            2
+        );
+        assert_eq!(pass_segment(TO, segment(fin, 0, 7, 100)), 3);
+        assert_eq!(
+            pass_segment(FROM, segment(fin, 7, 100, 0)),
+            4,
+            "all but the FIN"
+        );
+        assert_eq!(pass_segment(TO, segment(ack, 101, 8, 0)), 5);
+        assert_eq!(pass_segment(FROM, segment(ack, 8, 101, 0)), 6, "the last");
+        assert_eq!(pass_segment(TO, segment(ack, 101, 8, 0)), 0);
+        assert_eq!(pass_segment(TO, segment(Flags::SYN, 0, 0, 0)), 1);
+        assert_eq!(pass_segment(FROM, segment(Flags::RST, 0, 0, 0)), 2);
         assert!(all.is_empty());
     }
 
@@ -438,7 +437,7 @@ mod tests {
         };
         let mut all = Connections::new(limits);
         let data = segment(Flags::ACK, 1, 1, 10);
-        let seen: Vec<_> = [
+        let entry: Vec<_> = [
             (0, 1),
             (1, 2),
             (2, 3),
@@ -449,7 +448,7 @@ mod tests {
         ]
         .map(|(time, port)| count(&mut all, (at(time), port), TO, &data))
         .into();
-        assert_eq!(seen, [1, 1, 0, 2, 1, 0, 3]);
+        assert_eq!(entry, [1, 1, 0, 2, 1, 0, 3]);
         // A segment after a pause longer than `idle` begins another connection.
         assert_eq!(count(&mut all, (at(241), 1), TO, &data), 1);
         assert_eq!(
@@ -466,11 +465,12 @@ mod tests {
     fn connection_without_acks_is_forwarded_unread_until_one_arrives() {
         let mut all = Connections::new(Limits::default());
         let data = segment(Flags::ACK, 1, 1, 10);
-        let mut see = |crossing, segment: &Segment| count(&mut all, (at(0), 1), crossing, segment);
-        let seen: Vec<_> = (0..12).map(|_| see(TO, &data)).collect();
-        assert_eq!(seen, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 0]);
-        assert_eq!(see(FROM, &segment(Flags::ACK, 1, 11, 0)), 1);
-        assert_eq!(see(TO, &data), 2);
+        let mut pass_segment =
+            |crossing, segment: &Segment| count(&mut all, (at(0), 1), crossing, segment);
+        let entry: Vec<_> = (0..12).map(|_| pass_segment(TO, &data)).collect();
+        assert_eq!(entry, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 0]);
+        assert_eq!(pass_segment(FROM, &segment(Flags::ACK, 1, 11, 0)), 1);
+        assert_eq!(pass_segment(TO, &data), 2);
         assert_eq!(all.counters()[2], ("blind", 1.0));
     }
 }

@@ -3,33 +3,35 @@
 //! Each time that the protocol of the wireless link retransmits a data packet, the agent notifies
 //! the packet's sender. The agent retransmits nothing and suppresses no ACK.
 
-use super::connections::{Connections, Kept, Limits};
+use super::connections::{AgentState, Connections, Limits};
 use super::crossing::Crossing;
-use super::middlebox::{Act, Action, Agent, Leaving, Moved, Note, Out, Sent, Tag, Verdict};
+use super::middlebox::{
+    Act, Action, Agent, Leaving, LinkEvent, Note, Out, Tag, TransferredState, Verdict,
+};
 use super::view::View;
 use farlink_tcp::{Flags, Instant, Seq};
 use farlink_wire::id::{NodeId, PacketId};
 use farlink_wire::packet::Packet;
 use std::collections::VecDeque;
 
-/// Number of packets in the record, more than a link retransmits at a time.
+/// Number of recorded packets, more than a link retransmits at a time.
 const REMEMBERED: usize = 1024;
 
 /// Agent that sends bad-state notices.
 #[derive(Debug)]
 pub struct Ebsn {
-    connections: Connections<Nothing>,
+    connections: Connections<NoState>,
     /// Packets sent to the link, the newest last: packet number, sequence number and packet.
     recent: VecDeque<(u64, Seq, Packet)>,
     next: u64,
     notices: u64,
 }
 
-/// Per-connection state: none.
+/// Per-connection state of an agent that needs none.
 #[derive(Debug, Default)]
-struct Nothing;
+struct NoState;
 
-impl Kept for Nothing {}
+impl AgentState for NoState {}
 
 impl Ebsn {
     /// Creates an agent without connections.
@@ -52,13 +54,13 @@ impl Agent for Ebsn {
         view: &mut View<'_>,
         _out: &mut Out,
     ) -> Verdict {
-        let Some((ends, segment)) = view.seen(crossing) else {
+        let Some((ends, segment)) = view.ends_and_segment(crossing) else {
             return Verdict::Forward;
         };
-        let seen = self
+        let accepted = self
             .connections
             .on_segment(now, ends, crossing, segment, |_, _| ());
-        if seen.is_none()
+        if accepted.is_none()
             || crossing != Crossing::ToWireless
             || segment.body.is_empty()
             || segment.flags.has(Flags::RST)
@@ -79,10 +81,10 @@ impl Agent for Ebsn {
         true
     }
 
-    fn on_sent(&mut self, _now: Instant, tag: Tag, sent: Sent, out: &mut Out) {
+    fn on_sent(&mut self, _now: Instant, tag: Tag, sent: LinkEvent, out: &mut Out) {
         let place = self.recent.binary_search_by_key(&tag.0, |entry| entry.0);
         let Ok(place) = place else { return };
-        if let Sent::Again(_) = sent {
+        if let LinkEvent::Retransmitted(_) = sent {
             let (_, seq, packet) = &self.recent[place];
             let (flow, from_opener) = (packet.flow, packet.from_opener);
             self.notices += 1;
@@ -102,11 +104,11 @@ impl Agent for Ebsn {
         host: NodeId,
         how: Leaving,
         _out: &mut Out,
-    ) -> Option<Moved> {
+    ) -> Option<TransferredState> {
         self.connections.leave(host, how)
     }
 
-    fn on_join(&mut self, now: Instant, moved: Moved, _out: &mut Out) {
+    fn on_join(&mut self, now: Instant, moved: TransferredState, _out: &mut Out) {
         self.connections.join(now, moved, |_, _| {});
     }
 

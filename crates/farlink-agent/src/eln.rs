@@ -6,9 +6,9 @@
 //! duplicate ACK for data that never reached the agent means congestion, and is forwarded
 //! unchanged.
 
-use super::connections::{Connections, Kept, Limits};
+use super::connections::{AgentState, Connections, Limits};
 use super::crossing::Crossing;
-use super::middlebox::{Act, Agent, Leaving, Moved, Out, Sent, Tag, Verdict};
+use super::middlebox::{Act, Agent, Leaving, LinkEvent, Out, Tag, TransferredState, Verdict};
 use super::view::View;
 use farlink_tcp::{Flags, Instant, SackBlocks, Segment, Seq};
 use farlink_wire::MAX_OPTIONS_LEN;
@@ -73,7 +73,7 @@ impl Agent for Eln {
         view: &mut View<'_>,
         out: &mut Out,
     ) -> Verdict {
-        let Some((ends, segment)) = view.seen(crossing) else {
+        let Some((ends, segment)) = view.ends_and_segment(crossing) else {
             return Verdict::Forward;
         };
         let asked = segment.ack;
@@ -109,11 +109,11 @@ impl Agent for Eln {
         true
     }
 
-    fn on_sent(&mut self, _now: Instant, tag: Tag, sent: Sent, _out: &mut Out) {
+    fn on_sent(&mut self, _now: Instant, tag: Tag, sent: LinkEvent, _out: &mut Out) {
         let (serial, place, range) = self.latest;
         // The queue refuses a packet at once, before the next packet is offered.
-        if sent == Sent::Refused && tag == Tag(u64::from(serial)) {
-            self.connections.at(place, |passed| passed.forget(range));
+        if sent == LinkEvent::Refused && tag == Tag(u64::from(serial)) {
+            self.connections.at(place, |passed| passed.remove(range));
         }
     }
 
@@ -123,11 +123,11 @@ impl Agent for Eln {
         host: NodeId,
         how: Leaving,
         _out: &mut Out,
-    ) -> Option<Moved> {
+    ) -> Option<TransferredState> {
         self.connections.leave(host, how)
     }
 
-    fn on_join(&mut self, now: Instant, moved: Moved, _out: &mut Out) {
+    fn on_join(&mut self, now: Instant, moved: TransferredState, _out: &mut Out) {
         self.connections.join(now, moved, |_, _| {});
     }
 
@@ -157,7 +157,7 @@ pub(super) fn mark(segment: &mut Segment) {
     }
 }
 
-impl Kept for Passed {}
+impl AgentState for Passed {}
 
 impl Passed {
     /// Records data that passes to the wireless side. Returns its range, unless the data is already
@@ -171,7 +171,7 @@ impl Passed {
         if let Some((acked, _)) = self.last
             && end.diff(acked) <= 0
         {
-            return None; // it was there
+            return None; // the far end already has the data
         }
         self.record((start, end));
         Some((start, end))
@@ -212,7 +212,7 @@ impl Passed {
     }
 
     /// Removes data that the queue of the wireless link refused, because its loss is congestion.
-    fn forget(&mut self, (start, end): (Seq, Seq)) {
+    fn remove(&mut self, (start, end): (Seq, Seq)) {
         let apart = |s: &(Seq, Seq)| s.1.diff(start) <= 0 || s.0.diff(end) >= 0;
         let Some(at) = self.ranges.iter().rposition(|s| !apart(s)) else {
             return;
@@ -244,7 +244,7 @@ impl Passed {
             }
         };
         if ack != last {
-            return ReportedLoss::None; // an old one
+            return ReportedLoss::None; // an old ACK
         }
         self.last = Some((ack, window));
         let bare = segment.body.is_empty() && !flags.has(Flags::FIN) && !flags.has(Flags::SYN);

@@ -1,8 +1,8 @@
 //! Agents at routers: middleboxes that read, change, drop, hold and send packets of a connection.
 //!
 //! The caller passes each packet that crosses the node and the time to the agent. The agent returns
-//! its verdict, and the time of its next deadline. It reads a packet through a [`View`], which
-//! hides whether the packet is simulated or the raw bytes of a real program.
+//! its verdict, and the time of its next deadline. A [`View`] hides from the agent whether a packet
+//! is simulated or the raw bytes of a real program.
 
 #[cfg(test)]
 mod bed;
@@ -17,12 +17,14 @@ mod spoof;
 mod timers;
 mod view;
 
-pub use connections::{Connections, Kept, Limits};
+pub use connections::{AgentState, Connections, Limits};
 pub use crossing::{Crossing, Ends};
 pub use ebsn::Ebsn;
 pub use eln::Eln;
-pub use middlebox::{Act, Action, Agent, Injection, Leaving, Moved, Note, Out, Sent, Tag, Verdict};
-pub use snoop::{Repair, SackHandling, Snoop, SnoopConfig, Tells};
+pub use middlebox::{
+    Act, Action, Agent, Injection, Leaving, LinkEvent, Note, Out, Tag, TransferredState, Verdict,
+};
+pub use snoop::{Repair, SackHandling, SenderNotices, Snoop, SnoopConfig};
 pub use split::{Settings as SplitSettings, Split};
 pub use spoof::{Settings as SpoofSettings, Spoof};
 pub use view::{Path, View};

@@ -8,7 +8,7 @@ use farlink_wire::packet::Packet;
 use std::any::Any;
 use std::fmt::Debug;
 
-/// Name that an agent gives to a packet that it follows.
+/// Name that an agent gives to a packet whose events it follows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Tag(pub u64);
 
@@ -54,11 +54,11 @@ pub enum Action {
 
 /// Event of a followed packet at its link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sent {
+pub enum LinkEvent {
     /// The packet was sent for the first time; its last bit leaves the transmitter at this time.
-    Left(Instant),
+    Departed(Instant),
     /// The protocol of the link retransmitted the packet; its last bit left at this time.
-    Again(Instant),
+    Retransmitted(Instant),
     /// The packet is not sent: the queue refused it, or it was dropped at the node.
     Refused,
 }
@@ -197,7 +197,7 @@ pub enum Leaving {
 
 /// State that moves from one agent to another of its kind.
 #[derive(Debug)]
-pub struct Moved {
+pub struct TransferredState {
     /// Bytes of user data in the state.
     pub bytes: u64,
     /// State in the format of the agent's kind.
@@ -238,19 +238,19 @@ pub trait Agent: Debug + Send {
     }
 
     /// Returns whether the agent sends packets ahead of the queue of its wireless link.
-    fn goes_ahead(&self) -> bool {
+    fn sends_ahead(&self) -> bool {
         false
     }
 
     /// Reports an event of a followed packet at its link.
-    fn on_sent(&mut self, _now: Instant, _tag: Tag, _sent: Sent, _out: &mut Out) {}
+    fn on_sent(&mut self, _now: Instant, _tag: Tag, _sent: LinkEvent, _out: &mut Out) {}
 
     /// Returns the next deadline, if any. The caller reads it after each call.
     fn deadline(&self) -> Option<Instant> {
         None
     }
 
-    /// Handles the deadline that has come.
+    /// Handles the deadline that [`Self::deadline`] returned.
     fn on_deadline(&mut self, _now: Instant, _out: &mut Out) {}
 
     /// Reports that a host behind the wireless link leaves. Returns the state that moves with the
@@ -261,21 +261,21 @@ pub trait Agent: Debug + Send {
         _host: NodeId,
         _how: Leaving,
         _out: &mut Out,
-    ) -> Option<Moved> {
+    ) -> Option<TransferredState> {
         None
     }
 
     /// Receives the state of a host that is now behind the wireless link, from another agent of the
     /// same kind and parameters.
-    fn on_join(&mut self, _now: Instant, _moved: Moved, _out: &mut Out) {}
+    fn on_join(&mut self, _now: Instant, _moved: TransferredState, _out: &mut Out) {}
 
     /// Returns whether some connection needs the agent's state to continue.
     fn is_needed(&self) -> bool {
         false
     }
 
-    /// Switches the agent off or on. While it is off, connections pass as if the agent were absent,
-    /// except those that need its state.
+    /// Switches the agent off or on. While it is off, packets pass as if the agent were absent,
+    /// except those of connections that need its state.
     fn switch(&mut self, now: Instant, on: bool, out: &mut Out);
 
     /// Returns the counters up to `now` by name.

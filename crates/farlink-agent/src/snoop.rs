@@ -9,7 +9,7 @@
 //! The agent may also notify the sender by partial acknowledgments or bad-state notices. In another
 //! variant it caches only sequence numbers, and has the sender retransmit.
 //!
-//! The state may be lost at any time. The sender then sees the losses itself.
+//! The agent may lose its state at any time. The sender then detects the losses itself.
 
 mod cache;
 mod config;
@@ -20,11 +20,11 @@ use super::connections::Connections;
 use super::crossing::Crossing;
 use super::eln;
 use super::middlebox::{
-    Act, Action, Agent, Injection, Leaving, Moved, Note, Out, Sent, Tag, Verdict,
+    Act, Action, Agent, Injection, Leaving, LinkEvent, Note, Out, Tag, TransferredState, Verdict,
 };
 use super::timers::Timers;
 use super::view::View;
-pub use config::{Repair, SackHandling, SnoopConfig, Tells};
+pub use config::{Repair, SackHandling, SenderNotices, SnoopConfig};
 use farlink_tcp::{Flags, Instant, Segment, Seq};
 use farlink_wire::id::{NodeId, PacketId};
 use farlink_wire::packet::Packet;
@@ -75,7 +75,7 @@ impl Snoop {
     fn on_data(&mut self, now: Instant, view: &mut View<'_>, out: &mut Out) -> Verdict {
         let (config, to) = (&self.config, Crossing::ToWireless);
         let blind = self.connections.blind();
-        let Some((ends, segment)) = view.seen(to) else {
+        let Some((ends, segment)) = view.ends_and_segment(to) else {
             return Verdict::Forward;
         };
         let seq = segment.seq;
@@ -117,12 +117,12 @@ impl Snoop {
         };
         self.serial = self.serial.wrapping_add(1);
         let (serial, path) = (self.serial, view.path());
-        let tells = config.tells;
+        let notices = config.notices;
         let partial = self.connections.at(place, |flow| {
             flow.path = Some(path);
             flow.keep(span, again, serial, copy);
-            let wanted = match tells {
-                Tells::EachPacket { negotiate } => !negotiate || flow.partial_offered,
+            let wanted = match notices {
+                SenderNotices::EachPacket { negotiate } => !negotiate || flow.partial_offered,
                 _ => false,
             };
             wanted.then(|| from_far_end(flow, span.1, |options| options.ackp = true))
@@ -149,7 +149,7 @@ impl Snoop {
         } = self;
         let from = Crossing::FromWireless;
         let path = config.uploads.then(|| view.path());
-        let Some((ends, segment)) = view.seen(from) else {
+        let Some((ends, segment)) = view.ends_and_segment(from) else {
             return Verdict::Forward;
         };
         let ack = segment.ack;
@@ -328,8 +328,8 @@ fn notify_sender(
     about: Option<Packet>,
     out: &mut Out,
 ) {
-    match config.tells {
-        Tells::Partial { negotiate, repeat } => {
+    match config.notices {
+        SenderNotices::Partial { negotiate, repeat } => {
             if (!negotiate || flow.partial_offered)
                 && let Some(end) = flow.partial(repeat)
                 && let Some(packet) = from_far_end(flow, end, |options| options.ackp = true)
@@ -339,7 +339,7 @@ fn notify_sender(
                 out.inject(packet);
             }
         }
-        Tells::BadState => {
+        SenderNotices::BadState => {
             if let Some(about) = about {
                 counts.notices += 1;
                 let seq = flow.cache.front().map_or(Seq(0), |entry| entry.start);
@@ -347,7 +347,7 @@ fn notify_sender(
                 out.actions.push(Action::Notify(about));
             }
         }
-        Tells::Nothing | Tells::EachPacket { .. } => {}
+        SenderNotices::Nothing | SenderNotices::EachPacket { .. } => {}
     }
 }
 
@@ -427,11 +427,11 @@ impl Agent for Snoop {
         true
     }
 
-    fn goes_ahead(&self) -> bool {
+    fn sends_ahead(&self) -> bool {
         self.config.ahead && self.config.repair == Repair::Resend
     }
 
-    fn on_sent(&mut self, now: Instant, tag: Tag, sent: Sent, _out: &mut Out) {
+    fn on_sent(&mut self, now: Instant, tag: Tag, sent: LinkEvent, _out: &mut Out) {
         let (place, serial) = ((tag.0 >> 32) as u32, tag.0 as u32);
         let (config, timers) = (&self.config, &mut self.timers);
         self.connections.at(place, |flow| {
@@ -439,10 +439,10 @@ impl Agent for Snoop {
                 return;
             };
             match sent {
-                Sent::Left(at) | Sent::Again(at) => entry.left = Some(at),
+                LinkEvent::Departed(at) | LinkEvent::Retransmitted(at) => entry.left = Some(at),
                 // The packet never reached the wireless link: congestion at the agent's queue.
-                Sent::Refused if entry.sends == 1 => flow.cache.remove(serial),
-                Sent::Refused => entry.left = Some(now),
+                LinkEvent::Refused if entry.sends == 1 => flow.cache.remove(serial),
+                LinkEvent::Refused => entry.left = Some(now),
             }
             timers.set(place, flow.deadline(config));
         });
@@ -464,11 +464,11 @@ impl Agent for Snoop {
         host: NodeId,
         how: Leaving,
         _out: &mut Out,
-    ) -> Option<Moved> {
+    ) -> Option<TransferredState> {
         self.connections.leave(host, how)
     }
 
-    fn on_join(&mut self, now: Instant, moved: Moved, _out: &mut Out) {
+    fn on_join(&mut self, now: Instant, moved: TransferredState, _out: &mut Out) {
         let Self {
             config,
             connections,

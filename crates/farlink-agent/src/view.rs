@@ -1,4 +1,4 @@
-//! View of a packet for agents: its IP and TCP headers, whether the packet is simulated or raw
+//! View of a packet for agents: its IP and TCP headers, in one form for simulated packets and raw
 //! bytes.
 
 use super::crossing::{Crossing, Ends};
@@ -19,7 +19,7 @@ pub struct View<'a> {
 enum Real {
     NotRead,
     /// The packet is simulated, or has no readable TCP header.
-    Nothing,
+    Unreadable,
     Headers(IpFields, Box<Segment>),
 }
 
@@ -65,12 +65,12 @@ impl<'a> View<'a> {
 
     /// Returns the ends of the packet's connection.
     pub fn ends(&mut self, crossing: Crossing) -> Option<Ends> {
-        self.seen(crossing).map(|(ends, _)| ends)
+        self.ends_and_segment(crossing).map(|(ends, _)| ends)
     }
 
     /// Returns the ends of the connection and the segment (see [`Self::segment`]). The segment is
     /// borrowed, because a copy per packet would cost as much as most agents.
-    pub fn seen(&mut self, crossing: Crossing) -> Option<(Ends, &Segment)> {
+    pub fn ends_and_segment(&mut self, crossing: Crossing) -> Option<(Ends, &Segment)> {
         let addresses = self.addresses();
         let segment = self.segment()?;
         let from = (addresses.src, segment.src_port);
@@ -148,7 +148,7 @@ impl<'a> View<'a> {
                 Ok((fields, segment)) if is_whole(self.packet) => {
                     Real::Headers(fields, Box::new(segment))
                 }
-                _ => Real::Nothing,
+                _ => Real::Unreadable,
             };
         }
     }
@@ -171,7 +171,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// Flow of the packets on this path.
+    /// Returns the flow of the packets on this path.
     pub fn flow(self) -> FlowId {
         self.flow
     }
@@ -214,8 +214,8 @@ impl Path {
         self.form(segment, None)
     }
 
-    /// Builds a packet with an identification. Routers may fragment it if it is IPv4, because an
-    /// agent that sends in an end's name does not learn that a packet is too long.
+    /// Builds a packet with an identification. Routers may fragment an IPv4 packet of this kind,
+    /// because an agent that sends in an end's name gets no notice of a packet that is too long.
     ///
     /// # Errors
     /// As [`Self::packet`].

@@ -1,9 +1,9 @@
-//! Heap memory of agents. It depends on the limit on connections, never on the number of
+//! Heap memory of agents, which depends on the limit on connections and never on the number of
 //! connections that occurred.
 
 use farlink_agent::{
-    Agent, Crossing, Ebsn, Eln, Limits, Out, Repair, Sent, Snoop, SnoopConfig, Split,
-    SplitSettings, Spoof, SpoofSettings, Tells, Verdict, View,
+    Agent, Crossing, Ebsn, Eln, Limits, LinkEvent, Out, Repair, SenderNotices, Snoop, SnoopConfig,
+    Split, SplitSettings, Spoof, SpoofSettings, Verdict, View,
 };
 use farlink_tcp::{Body, Config, Flags, Instant, Interval, Segment, Seq};
 use farlink_wire::{Addresses, NodeId, Packet, PacketId, Payload, Raw};
@@ -47,11 +47,11 @@ fn kinds() -> Vec<(&'static str, Box<dyn Agent>)> {
         connections: KEPT,
         ..Limits::DEFAULT
     };
-    let snoop = |repair, tells| {
+    let snoop = |repair, notices| {
         let config = SnoopConfig {
             limits,
             repair,
-            tells,
+            notices,
             memory: 300_000,
             ..SnoopConfig::DEFAULT
         };
@@ -73,12 +73,12 @@ fn kinds() -> Vec<(&'static str, Box<dyn Agent>)> {
             limits,
         }))
     };
-    let partial = Tells::EachPacket { negotiate: false };
+    let partial = SenderNotices::EachPacket { negotiate: false };
     vec![
-        ("snoop", snoop(Repair::Resend, Tells::Nothing)),
-        ("seqcache", snoop(Repair::Mark, Tells::Nothing)),
+        ("snoop", snoop(Repair::Resend, SenderNotices::Nothing)),
+        ("seqcache", snoop(Repair::Mark, SenderNotices::Nothing)),
         ("ackp", snoop(Repair::Resend, partial)),
-        ("ebsn", snoop(Repair::Resend, Tells::BadState)),
+        ("ebsn", snoop(Repair::Resend, SenderNotices::BadState)),
         ("ebsn-plain", Box::new(Ebsn::new(limits))),
         ("eln", Box::new(Eln::new(limits))),
         ("split, early", split(true)),
@@ -129,7 +129,7 @@ fn pass_segment(
     let mut out = Out::default();
     let mut view = View::new(&mut packet);
     if let Verdict::Follow(tag) = agent.on_packet(now, PacketId(0), crossing, &mut view, &mut out) {
-        agent.on_sent(now, tag, Sent::Left(now), &mut out);
+        agent.on_sent(now, tag, LinkEvent::Departed(now), &mut out);
     }
     while agent.deadline().is_some_and(|at| at <= now) {
         agent.on_deadline(now, &mut out);

@@ -11,8 +11,8 @@
 mod script;
 
 use farlink_agent::{
-    Action, Agent, Crossing, Ebsn, Eln, Out, Repair, SackHandling, Sent, Snoop, SnoopConfig, Split,
-    SplitSettings, Spoof, SpoofSettings, Tag, Tells, Verdict, View,
+    Action, Agent, Crossing, Ebsn, Eln, LinkEvent, Out, Repair, SackHandling, SenderNotices, Snoop,
+    SnoopConfig, Split, SplitSettings, Spoof, SpoofSettings, Tag, Verdict, View,
 };
 use farlink_tcp::{Config, Flags, Instant, Interval, Segment, Seq, variant};
 use farlink_wire::fragment::{IPV4_HEADER_LEN, Piece};
@@ -45,13 +45,13 @@ const ISNS: [u32; 2] = [u32::MAX - 1500, 7_000];
 /// Ports of the fixed and of the mobile host for each connection of a script.
 const PORTS: [[u16; 2]; 2] = [[5001, 40_000], [5002, 40_000]];
 
-/// Something that left the router.
+/// Output of the router.
 #[derive(Debug)]
 enum Left {
     Segment(Side, Segment),
     /// Packet that no agent parses, forwarded unchanged.
     Same(Side),
-    /// Notice to the fixed host that a segment is stuck.
+    /// Notice to the fixed host that a segment could not be delivered.
     Stuck(Seq),
 }
 
@@ -135,7 +135,7 @@ impl Play {
             return;
         }
         let mut out = Out::default();
-        let sent = Sent::Left(self.now);
+        let sent = LinkEvent::Departed(self.now);
         self.agent.on_sent(self.now, tag, sent, &mut out);
         assert!(out.actions.is_empty());
     }
@@ -313,10 +313,10 @@ impl Play {
                 let waiting = self.waiting.as_mut().ok_or("left is for --queue")?;
                 let tag = *waiting.front().ok_or("nothing waits")?;
                 let sent = match (what, rest) {
-                    ("left", "") => Sent::Left(self.now),
-                    ("left", after) => Sent::Left(self.now + interval(after)?),
-                    ("again", _) => Sent::Again(self.now),
-                    _ => Sent::Refused,
+                    ("left", "") => LinkEvent::Departed(self.now),
+                    ("left", after) => LinkEvent::Departed(self.now + interval(after)?),
+                    ("again", _) => LinkEvent::Retransmitted(self.now),
+                    _ => LinkEvent::Refused,
                 };
                 if what != "again" {
                     waiting.pop_front();
@@ -343,7 +343,7 @@ impl Play {
     }
 }
 
-/// Returns the index in [`PORTS`].
+/// Returns the index of the segment's connection in [`PORTS`].
 fn connection_of(segment: &Segment) -> usize {
     let is_of =
         |ports: &[u16; 2]| ports.contains(&segment.src_port) && ports.contains(&segment.dst_port);
@@ -441,11 +441,11 @@ fn agent(options: &str) -> Result<(Box<dyn Agent>, bool), String> {
             other => return Err(format!("option {other} is not known")),
         }
     }
-    config.tells = match (kind, protocol) {
-        ("ackp", "initial") => Tells::EachPacket { negotiate },
-        ("ackp", _) => Tells::Partial { negotiate, repeat },
-        ("ebsn", _) => Tells::BadState,
-        _ => Tells::Nothing,
+    config.notices = match (kind, protocol) {
+        ("ackp", "initial") => SenderNotices::EachPacket { negotiate },
+        ("ackp", _) => SenderNotices::Partial { negotiate, repeat },
+        ("ebsn", _) => SenderNotices::BadState,
+        _ => SenderNotices::Nothing,
     };
     if kind == "seqcache" {
         config.repair = Repair::Mark;

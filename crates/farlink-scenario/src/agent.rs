@@ -1,6 +1,6 @@
 //! Agents at routers in a scenario.
 
-use farlink_agent::{Limits, Repair, SackHandling, SnoopConfig, Tells};
+use farlink_agent::{Limits, Repair, SackHandling, SenderNotices, SnoopConfig};
 use farlink_tcp::{Config, Interval, config};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -248,14 +248,14 @@ impl AgentSpec {
     pub fn snoop(&self) -> SnoopConfig {
         let full = self.protocol() == AckpProtocol::Full;
         let negotiate = self.negotiate.unwrap_or(full);
-        let tells = match self.kind {
-            AgentName::Ackp if full => Tells::Partial {
+        let notices = match self.kind {
+            AgentName::Ackp if full => SenderNotices::Partial {
                 negotiate,
                 repeat: self.repeat(),
             },
-            AgentName::Ackp => Tells::EachPacket { negotiate },
-            AgentName::Ebsn => Tells::BadState,
-            _ => Tells::Nothing,
+            AgentName::Ackp => SenderNotices::EachPacket { negotiate },
+            AgentName::Ebsn => SenderNotices::BadState,
+            _ => SenderNotices::Nothing,
         };
         let repair = match self.kind {
             AgentName::SeqCache => Repair::Mark,
@@ -264,7 +264,7 @@ impl AgentSpec {
         SnoopConfig {
             limits: self.limits(),
             repair,
-            tells,
+            notices,
             cache: self.cache() as usize,
             memory: self.memory().0,
             tick: self.tick().0,

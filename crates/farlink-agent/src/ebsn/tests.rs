@@ -1,5 +1,5 @@
 use super::*;
-use crate::bed::{FIXED, enemy, packet};
+use crate::bed::{FIXED, hostile_segment, packet};
 use farlink_channel::rng::Streams;
 use farlink_tcp::{Body, Interval, Segment};
 use proptest::prelude::*;
@@ -14,29 +14,29 @@ proptest! {
     fn state_is_bounded_under_hostile_segments(seed: u64) {
         let limits = Limits { connections: 20, blind_after: 50, ..Limits::DEFAULT };
         let mut agent = Ebsn::new(limits);
-        let mut stream = Streams::new(seed, 0).stream("enemy");
+        let mut stream = Streams::new(seed, 0).stream("hostile_segment");
         let mut now = Instant::ZERO;
         let mut latest = 0;
         for _ in 0..3000 {
-            let (end, segment) = enemy(&mut stream);
+            let (end, segment) = hostile_segment(&mut stream);
             let mut any = |n: u64| stream.next_u64() % n;
             now += Interval::from_micros(any(20_000));
             let crossing = if end == FIXED { Crossing::ToWireless } else { Crossing::FromWireless };
-            let came = packet(end, segment, any(2) == 0);
-            let mut crosses = came.clone();
+            let arrived = packet(end, segment, any(2) == 0);
+            let mut crosses = arrived.clone();
             let mut out = Out::default();
             let verdict = agent.on_packet(now, PacketId(0), crossing, &mut View::new(&mut crosses), &mut out);
-            prop_assert_eq!(&crosses, &came);
+            prop_assert_eq!(&crosses, &arrived);
             if let Verdict::Follow(tag) = verdict {
                 latest = tag.0;
             } else {
                 prop_assert_eq!(verdict, Verdict::Forward);
             }
             prop_assert!(out.actions.is_empty());
-            let sent = [Sent::Left(now), Sent::Refused, Sent::Again(now)][any(3) as usize];
+            let sent = [LinkEvent::Departed(now), LinkEvent::Refused, LinkEvent::Retransmitted(now)][any(3) as usize];
             let number = latest.wrapping_sub(any(2000)).wrapping_add(any(3));
             agent.on_sent(now, Tag(number), sent, &mut out);
-            prop_assert!(out.actions.len() <= usize::from(matches!(sent, Sent::Again(_))));
+            prop_assert!(out.actions.len() <= usize::from(matches!(sent, LinkEvent::Retransmitted(_))));
             prop_assert!(agent.connections.len() <= 20);
             prop_assert!(agent.recent.len() <= REMEMBERED);
             if any(500) == 0 {

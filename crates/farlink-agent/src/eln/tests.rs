@@ -100,7 +100,7 @@ fn duplicate_ack_for_passed_data_is_marked() {
         Ack(100, 9, 0),
         Ack(100, 9, 0),
         Ack(300, 9, 0),
-        Ack(300, 9, 0), // nothing is out
+        Ack(300, 9, 0), // no data is outstanding
     ];
     for isn in [0, u32::MAX - 150] {
         assert_eq!(marks(&steps, isn), [false, true, true, false, false]);
@@ -147,10 +147,10 @@ fn window_updates_and_old_acks_are_no_duplicates() {
         Data(0, 100),
         Data(100, 200),
         Ack(100, 9, 0),
-        Ack(100, 8, 0), // an update
+        Ack(100, 8, 0), // a window update
         Ack(100, 8, 0),
         Ack(0, 8, 0),   // an old one
-        Ack(100, 7, 1), // news in a block
+        Ack(100, 7, 1), // new SACK block
     ];
     assert_eq!(marks(&steps, 7), [false, false, true, false, true]);
 }
@@ -183,7 +183,7 @@ fn unreadable_packets_pass_unchanged() {
     changed[0].corrupt = true;
     changed[1].corrupt = true;
     if let Payload::Raw(raw) = &mut changed[2].payload {
-        raw.spoil(); // a checksum that was wrong when it came
+        raw.spoil(); // its checksum was already wrong on arrival
     }
     let piece = farlink_wire::fragment::Piece {
         offset: 0,
@@ -279,7 +279,7 @@ fn refused_data_is_removed() {
         for range in ranges(&[(0, 100), (200, 300)]) {
             passed.record(range);
         }
-        passed.forget((Seq(refused.0), Seq(refused.1)));
+        passed.remove((Seq(refused.0), Seq(refused.1)));
         assert_eq!(passed.ranges, ranges(&left), "{refused:?}");
     }
 }

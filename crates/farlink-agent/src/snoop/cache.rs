@@ -152,7 +152,7 @@ impl Cache {
         }
     }
 
-    /// Returns every entry that shares a byte with this data.
+    /// Returns the entries that share a byte with this data.
     pub(super) fn touched(&mut self, start: Seq, end: Seq) -> impl Iterator<Item = &mut Entry> {
         let from = self.first_behind(start);
         self.entries

@@ -1,9 +1,9 @@
-//! Parameters of agents that handle losses behind them.
+//! Parameters of agents that handle losses on the wireless side.
 
 use crate::connections::Limits;
 use farlink_tcp::Interval;
 
-/// Action on data lost behind the agent.
+/// Action on data lost on the wireless side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Repair {
     /// Keeps copies of packets and retransmits them (west1997, 2.6).
@@ -15,7 +15,7 @@ pub enum Repair {
 
 /// Notices to the sender about the state of the wireless link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Tells {
+pub enum SenderNotices {
     /// No notices.
     Nothing,
     /// Partial acknowledgment when the local timer expires, either once for each range of data that
@@ -54,7 +54,7 @@ pub struct SnoopConfig {
     /// Action on lost data.
     pub repair: Repair,
     /// Notices to the sender.
-    pub tells: Tells,
+    pub notices: SenderNotices,
     /// Maximum number of cached packets per connection.
     pub cache: usize,
     /// Maximum number of cached bytes of all connections.
@@ -85,7 +85,7 @@ impl SnoopConfig {
     pub const DEFAULT: Self = Self {
         limits: Limits::DEFAULT,
         repair: Repair::Resend,
-        tells: Tells::Nothing,
+        notices: SenderNotices::Nothing,
         cache: 10_000,
         memory: 64 << 20,
         tick: Interval::from_millis(100),

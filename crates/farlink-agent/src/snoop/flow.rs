@@ -3,7 +3,7 @@
 use super::cache::{Cache, Entry, Place};
 use super::config::{Repair, SnoopConfig};
 use super::upload::Upload;
-use crate::connections::Kept;
+use crate::connections::AgentState;
 use crate::view::Path;
 use farlink_tcp::{Flags, Instant, Interval, SackBlock, SackBlocks, Segment, Seq, Timestamps};
 use farlink_wire::packet::Packet;
@@ -23,7 +23,7 @@ pub(super) struct Flow {
     expected: u32,
     /// Set when the sender resends data already acknowledged, because that ACK was lost. The next
     /// duplicate ACK then passes.
-    owed: bool,
+    pass_next_duplicate: bool,
     rtt: Option<Rtt>,
     /// Time at which the timer was restarted.
     restarted: Instant,
@@ -40,7 +40,7 @@ pub(super) struct Flow {
     pub(super) upload: Upload,
 }
 
-impl Kept for Flow {
+impl AgentState for Flow {
     fn bytes(&self) -> u64 {
         self.cache.bytes()
     }
@@ -62,7 +62,7 @@ pub(super) struct Rtt {
 }
 
 impl Rtt {
-    /// Estimates before the first sample.
+    /// Returns the estimates before the first sample.
     fn first(config: &SnoopConfig) -> Self {
         Self {
             smoothed: config.srtt,
@@ -88,11 +88,11 @@ impl Rtt {
 /// Decision on a data segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum OnData {
-    /// Forward.
+    /// Forwards the segment.
     Pass,
-    /// Forward, without a copy because the cache is full.
+    /// Forwards the segment without a copy, because the cache is full.
     Full,
-    /// Forward and cache.
+    /// Forwards and caches the segment.
     Keep {
         start: Seq,
         end: Seq,
@@ -103,24 +103,24 @@ pub(super) enum OnData {
 /// Decision on an ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum OnAck {
-    /// Forward.
+    /// Forwards the ACK.
     Pass,
-    /// Forward a duplicate ACK: the loss was in front of the agent, or the sender repairs it.
+    /// Forwards a duplicate ACK: the loss was in front of the agent, or the sender repairs it.
     PassDuplicate,
-    /// Forward, and give up the requested data, because all retransmissions are used up.
+    /// Forwards the ACK and gives up the requested data, because all retransmissions are used up.
     GiveUp,
-    /// Drop, because a newer ACK has passed.
+    /// Drops the ACK, because a newer one has passed.
     Old,
-    /// Drop a duplicate ACK.
+    /// Drops a duplicate ACK.
     Suppress,
-    /// Drop the ACK, and retransmit the requested data.
+    /// Drops the ACK, and retransmits the requested data.
     Repair(Seq),
-    /// Forward with the loss marked.
+    /// Forwards the ACK with the loss marked.
     Mark,
 }
 
 impl Flow {
-    /// Time after which a transmitted packet counts as lost.
+    /// Returns the time after which a transmitted packet counts as lost.
     pub(super) fn timeout(&self, config: &SnoopConfig) -> Interval {
         Rtt::timeout(self.rtt, config)
     }
@@ -172,7 +172,7 @@ impl Flow {
             self.high = Some(end);
         }
         if self.acked.is_some_and(|(acked, _)| end.diff(acked) <= 0) {
-            self.owed = true;
+            self.pass_next_duplicate = true;
             return OnData::Pass;
         }
         let place = self.cache.place_of(start, end);
@@ -189,7 +189,7 @@ impl Flow {
                 end,
                 from_sender_again: place == Place::Hole,
             },
-            // Data that the sender was asked to retransmit arrives again, and counts as new.
+            // Data that the agent requested from the sender arrives again, and counts as new.
             Place::Again => {
                 let report =
                     |entry: &mut Entry| config.repair == Repair::Mark && entry.repaired.is_some();
@@ -258,7 +258,7 @@ impl Flow {
         if !bare || window != last_window || self.cache.len() == 0 {
             return OnAck::Pass;
         }
-        if std::mem::take(&mut self.owed) {
+        if std::mem::take(&mut self.pass_next_duplicate) {
             return OnAck::Pass;
         }
         self.on_duplicate(now, config, segment)
@@ -278,9 +278,9 @@ impl Flow {
         }
         self.cache.free(ack);
         self.acked = Some((ack, window));
-        // After half of the sequence space an old value would seem to lie ahead.
+        // Half of the sequence space later an old value would compare as newer.
         self.last_partial = self.last_partial.filter(|last| last.diff(ack) > 0);
-        (self.dups, self.expected, self.owed) = (0, 0, false);
+        (self.dups, self.expected, self.pass_next_duplicate) = (0, 0, false);
         self.restarted = now;
     }
 
@@ -310,7 +310,7 @@ impl Flow {
             return OnAck::Suppress;
         }
         if config.repair == Repair::Mark {
-            // The sender was already asked for the data, which is in flight.
+            // The sender was already asked for the data and has sent it.
             let soon = lost.repaired.is_some_and(|at| now.since(at) < timeout);
             if soon {
                 return OnAck::Suppress;

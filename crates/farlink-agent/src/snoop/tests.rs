@@ -1,5 +1,5 @@
 use super::*;
-use crate::bed::{Bed, FIXED, Faults, MOBILE, enemy, format_segment, packet};
+use crate::bed::{FIXED, Faults, MOBILE, TestBed, format_segment, hostile_segment, packet};
 use crate::{Eln, Limits};
 use farlink_channel::rng::Streams;
 use farlink_tcp::{Body, Config, Interval, config};
@@ -17,11 +17,11 @@ fn kinds() -> Vec<(SnoopConfig, Config)> {
         sack_repair: true,
         ..base
     };
-    let full = Tells::Partial {
+    let full = SenderNotices::Partial {
         negotiate: true,
         repeat: false,
     };
-    let partial = |tells, how| {
+    let partial = |notices, how| {
         let tcp = Config {
             notices: config::NoticeConfig {
                 ackp: Some(how),
@@ -29,16 +29,16 @@ fn kinds() -> Vec<(SnoopConfig, Config)> {
             },
             ..Config::default()
         };
-        (SnoopConfig { tells, ..base }, tcp)
+        (SnoopConfig { notices, ..base }, tcp)
     };
-    let each = Tells::EachPacket { negotiate: false };
+    let each = SenderNotices::EachPacket { negotiate: false };
     let constant = config::PartialAck::Constant(Interval::from_secs(2));
     let marks = SnoopConfig {
         repair: Repair::Mark,
         ..base
     };
     let notices = SnoopConfig {
-        tells: Tells::BadState,
+        notices: SenderNotices::BadState,
         ..base
     };
     let takes_marks = Config {
@@ -108,7 +108,7 @@ proptest! {
     ) {
         let (config, tcp) = kinds().swap_remove(kind);
         let faults = Faults { loss, copies, damage, late };
-        let mut bed = Bed::new(Snoop::new(config), &Arc::new(tcp), [back, 60_000], real)
+        let mut bed = TestBed::new(Snoop::new(config), &Arc::new(tcp), [back, 60_000], real)
             .with_faults(faults, seed);
         let mut at = Instant::ZERO;
         for after in forgets {
@@ -128,7 +128,7 @@ proptest! {
         let left = [false, true].map(|real| {
             let (config, tcp) = kinds().swap_remove(kind);
             let faults = Faults { loss, late: 0.1, ..Faults::default() };
-            let mut bed = Bed::new(Snoop::new(config), &Arc::new(tcp), [3000, 30_000], real)
+            let mut bed = TestBed::new(Snoop::new(config), &Arc::new(tcp), [3000, 30_000], real)
                 .with_faults(faults, seed);
             bed.run(until(4000));
             let left = bed.left.iter().map(|(at, end, segment)| (*at, *end, format_segment(segment)));
@@ -141,17 +141,17 @@ proptest! {
     }
 
     /// Passes segments of an attacker in every state. The state stays bounded and the agent
-    /// continues to work.
+    /// continues to run_application.
     #[test]
     fn state_is_bounded_under_hostile_segments(kind in 0..8_usize, seed: u64) {
         let (config, _) = kinds().swap_remove(kind);
         let limits = Limits { connections: 20, ..config.limits };
         let config = SnoopConfig { limits, memory: 20_000, cache: 10, ..config };
         let mut agent = Snoop::new(config);
-        let mut stream = Streams::new(seed, 0).stream("enemy");
+        let mut stream = Streams::new(seed, 0).stream("hostile_segment");
         let mut now = Instant::ZERO;
         for _ in 0..3000 {
-            let (end, segment) = enemy(&mut stream);
+            let (end, segment) = hostile_segment(&mut stream);
             let mut any = |n: u64| stream.next_u64() % n;
             now += Interval::from_micros(any(20_000));
             let crossing = if end == FIXED { Crossing::ToWireless } else { Crossing::FromWireless };
@@ -160,7 +160,7 @@ proptest! {
             let mut out = Out::default();
             let verdict = agent.on_packet(now, PacketId(0), crossing, &mut View::new(&mut crosses), &mut out);
             if let Verdict::Follow(tag) = verdict {
-                let sent = [Sent::Left(now), Sent::Refused, Sent::Again(now)][any(3) as usize];
+                let sent = [LinkEvent::Departed(now), LinkEvent::Refused, LinkEvent::Retransmitted(now)][any(3) as usize];
                 agent.on_sent(now, tag, sent, &mut out);
             }
             if agent.deadline().is_some_and(|at| at <= now) {
@@ -225,7 +225,7 @@ fn marking_agent_loses_no_data() {
         ..Faults::default()
     };
     let agent = Eln::new(Limits::default());
-    let mut bed = Bed::new(agent, &tcp, [0, 60_000], true).with_faults(faults, 3);
+    let mut bed = TestBed::new(agent, &tcp, [0, 60_000], true).with_faults(faults, 3);
     bed.run(until(4000));
     assert!(bed.is_done());
 }
@@ -247,7 +247,7 @@ fn send_to_wireless(agent: &mut Snoop, now: Instant, segment: Segment) -> Verdic
     let to = Crossing::ToWireless;
     let verdict = agent.on_packet(now, PacketId(0), to, &mut view, &mut out);
     if let Verdict::Follow(tag) = verdict {
-        agent.on_sent(now, tag, Sent::Left(now), &mut out);
+        agent.on_sent(now, tag, LinkEvent::Departed(now), &mut out);
     }
     verdict
 }
@@ -279,9 +279,12 @@ fn retransmissions_go_ahead_of_the_queue_if_configured() {
         let at = agent.deadline().expect("the local timer");
         let mut out = Out::default();
         agent.on_deadline(at, &mut out);
-        let goes_ahead = |action: &Action| matches!(action, Action::Inject(it) if it.ahead);
+        let sends_ahead = |action: &Action| matches!(action, Action::Inject(it) if it.ahead);
         assert_eq!(
-            out.actions.iter().filter(|entry| goes_ahead(entry)).count(),
+            out.actions
+                .iter()
+                .filter(|entry| sends_ahead(entry))
+                .count(),
             usize::from(ahead)
         );
         assert_eq!(out.actions.len(), 1);

@@ -1,8 +1,8 @@
 //! Snoop for data from the mobile host (west1997, 2.6; Balakrishnan, Seshan, Amir, Katz 1995): the
 //! base station detects radio losses and sends negative acknowledgments.
 //!
-//! The radio keeps packets in order, so data after a hole proves the hole lost. The mobile host
-//! retransmits it at once without reducing its window.
+//! The radio keeps packets in order, so data after a hole proves that the hole is lost. The mobile
+//! host retransmits the hole at once without reducing its window.
 
 use super::config::SnoopConfig;
 use super::flow::{Head, Rtt};
@@ -58,7 +58,7 @@ impl Upload {
         let (start, end) = (segment.seq, segment.seq.at(u64::from(len)));
         if flags.has(Flags::SYN) {
             if self.high.is_some() && flags.has(Flags::ACK) {
-                return; // sent again
+                return; // a retransmission
             }
             *self = Self {
                 nack_offered: segment.options.nack,

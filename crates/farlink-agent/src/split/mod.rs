@@ -8,7 +8,7 @@ mod relay;
 
 use super::connections::Limits;
 use super::crossing::{Crossing, Ends};
-use super::middlebox::{Agent, Leaving, Moved, Out, Verdict};
+use super::middlebox::{Agent, Leaving, Out, TransferredState, Verdict};
 use super::view::{Path, View};
 use farlink_tcp::{Config, Flags, Instant, Interval, IpVersion, Segment, Seq, Stats};
 use farlink_wire::id::{NodeId, PacketId};
@@ -32,8 +32,8 @@ pub struct Settings {
     pub linger: Option<Interval>,
     /// Time that a packet spends in the protocol stack, for each direction.
     pub stack_delay: Interval,
-    /// Limits on connections. A connection that is idle for `idle` is removed when another needs
-    /// its room.
+    /// Limits on connections. A connection that is idle for `limits.idle` is removed when another
+    /// needs its room.
     pub limits: Limits,
 }
 
@@ -59,7 +59,7 @@ pub struct Split {
     timers: BTreeSet<(Instant, Ends)>,
     /// Finished relays that only wait for old segments. New connections replace them.
     spent: BTreeSet<Ends>,
-    /// No relay becomes idle before this time.
+    /// Time before which no relay becomes idle.
     idle_from: Instant,
     /// Packets in the stack, in the order in which they leave it.
     stack: VecDeque<(Instant, Passing)>,
@@ -69,7 +69,7 @@ pub struct Split {
 }
 
 /// Connections transferred from one agent to another.
-type Leavers = Vec<(Ends, Box<Relay>)>;
+type Transferred = Vec<(Ends, Box<Relay>)>;
 
 /// Packet that crosses the protocol stack.
 #[derive(Debug)]
@@ -139,13 +139,13 @@ impl Split {
             && opens
             && relay.gives_way_to(&segment)
         {
-            self.forget(ends, now);
+            self.remove_connection(ends, now);
         }
         let settings = &self.settings;
         if let Some(relay) = self.relays.get_mut(&ends) {
             if !relay.on_segment(settings, from, &segment, now) {
                 self.count.blind += 1;
-                self.forget(ends, now);
+                self.remove_connection(ends, now);
                 return false;
             }
         } else if !opens || !self.has_room(now, out) {
@@ -184,7 +184,7 @@ impl Split {
             }
         }
         if relay.is_over() {
-            self.forget(ends, now);
+            self.remove_connection(ends, now);
             return;
         }
         let timer = relay.deadline();
@@ -199,7 +199,7 @@ impl Split {
     }
 
     /// Removes a connection and adds up its counters.
-    fn forget(&mut self, ends: Ends, now: Instant) {
+    fn remove_connection(&mut self, ends: Ends, now: Instant) {
         if let Some(mut relay) = self.detach(ends) {
             self.count.drop_held(now, &mut relay);
         }
@@ -221,7 +221,7 @@ impl Split {
             return true;
         }
         if let Some(&ends) = self.spent.first() {
-            self.forget(ends, now);
+            self.remove_connection(ends, now);
             return true;
         }
         if now < self.idle_from {
@@ -329,7 +329,7 @@ impl Agent for Split {
         host: NodeId,
         how: Leaving,
         out: &mut Out,
-    ) -> Option<Moved> {
+    ) -> Option<TransferredState> {
         let of_host = |ends: &&Ends| ends.wireless_is(host);
         let leaving: Vec<Ends> = self.relays.keys().filter(of_host).copied().collect();
         if how == Leaving::Lose {
@@ -341,7 +341,7 @@ impl Agent for Split {
             }
             return None;
         }
-        let (mut bytes, mut state) = (0, Leavers::new());
+        let (mut bytes, mut state) = (0, Transferred::new());
         for ends in leaving {
             if let Some(mut relay) = self.detach(ends) {
                 bytes += self.count.transfer_held(now, &mut relay);
@@ -349,20 +349,26 @@ impl Agent for Split {
             }
         }
         let state = Box::new(state);
-        Some(Moved { bytes, state })
+        Some(TransferredState { bytes, state })
     }
 
-    fn on_join(&mut self, now: Instant, moved: Moved, out: &mut Out) {
-        let Ok(joining) = moved.state.downcast::<Leavers>() else {
+    fn on_join(&mut self, now: Instant, moved: TransferredState, out: &mut Out) {
+        let Ok(joining) = moved.state.downcast::<Transferred>() else {
             return;
         };
-        // Transferred connections are accepted even above `limits.connections`.
         for (ends, mut relay) in *joining {
             // A newer connection with the same ends began here.
             if self.relays.contains_key(&ends) {
                 continue;
             }
-            relay.expire(now);
+            relay.last = now;
+            if self.has_room(now, out) {
+                relay.expire(now);
+            } else {
+                // Neither half can continue without the relay.
+                self.count.refused += 1;
+                relay.abort(now);
+            }
             self.relays.insert(ends, relay);
             self.serve(ends, now, out);
         }

@@ -42,9 +42,9 @@ struct Half {
     connection: Connection,
     /// Path to the end host of this half, with the other end as source.
     path: Path,
-    /// FIN received from this half's host.
+    /// Set if this half's host has sent its FIN.
     fin_received: bool,
-    /// FIN of the other host relayed to this half.
+    /// Set if the FIN of the other host was relayed to this half.
     fin_relayed: bool,
     /// Reason for which the half's connection ended; `None` while it is open.
     ended: Option<CloseReason>,
@@ -255,7 +255,7 @@ impl Relay {
                     Event::Closed(reason) => self.ended(half, reason, now, out),
                 }
             }
-            // The half was reset before it opened.
+            // The half was reset before its connection was established.
             let listens = self.halves[half].connection.state() == State::Listen;
             if listens && self.unanswered.is_none() && self.halves[half].ended.is_none() {
                 news = true;
@@ -265,7 +265,7 @@ impl Relay {
         news
     }
 
-    /// A half has ended. If it failed, the other half fails too.
+    /// Handles the end of a half. If the half failed, the other half fails too.
     fn ended(&mut self, half: usize, reason: CloseReason, now: Instant, out: &mut Vec<Packet>) {
         self.halves[half].ended = Some(reason);
         if reason == CloseReason::Done {
@@ -291,7 +291,7 @@ impl Relay {
         self.halves.iter().any(failed)
     }
 
-    /// Returns the bytes held now.
+    /// Returns the bytes buffered now.
     pub(super) fn held(&self) -> Held {
         let mut held = Held::default();
         let [a, b] = &self.halves;

@@ -1,4 +1,4 @@
-use super::super::bed::{Bed, FIXED, Faults, MOBILE, format_segment};
+use super::super::bed::{FIXED, Faults, MOBILE, TestBed, format_segment};
 use super::*;
 use farlink_tcp::{CloseReason, variant};
 use proptest::prelude::*;
@@ -24,8 +24,8 @@ fn settings() -> Settings {
     }
 }
 
-fn bed(settings: Settings, bytes: [u64; 2], real: bool) -> Bed<Split> {
-    Bed::new(Split::new(settings), &Arc::new(tcp("sack")), bytes, real)
+fn bed(settings: Settings, bytes: [u64; 2], real: bool) -> TestBed<Split> {
+    TestBed::new(Split::new(settings), &Arc::new(tcp("sack")), bytes, real)
 }
 
 fn at(ms: u64) -> Instant {
@@ -69,7 +69,7 @@ fn all_data_arrives_in_both_directions() {
             let syn = segments.iter().find(|(_, to, _)| *to == end);
             syn.unwrap().2.seq
         };
-        assert_eq!(first(&bed.came, FIXED), first(&bed.left, MOBILE));
+        assert_eq!(first(&bed.arrived, FIXED), first(&bed.left, MOBILE));
     }
 }
 
@@ -128,7 +128,7 @@ fn a_reset_ends_both_halves_and_counts_what_is_lost() {
         let lost = counter(&bed.agent, "bytes_lost");
         let acked = bed.ends[FIXED].connection.acknowledged();
         let confirmed = bed
-            .came
+            .arrived
             .iter()
             .rfind(|(_, from, s)| *from == MOBILE && s.flags.has(Flags::ACK))
             .unwrap()
@@ -189,7 +189,7 @@ fn resizing_fills_segments_of_the_other_half() {
         mss: 100,
         ..tcp("sack")
     };
-    let mut bed = Bed::new(
+    let mut bed = TestBed::new(
         Split::new(settings.clone()),
         &Arc::new(sends),
         [0, 1_000_000],
@@ -200,27 +200,27 @@ fn resizing_fills_segments_of_the_other_half() {
         farlink_tcp::Connection::listen(Arc::new(tcp("sack")), 80, Seq(0));
     bed.run(at(LONG));
     assert!(bed.is_done());
-    let came = bed
-        .came
+    let arrived = bed
+        .arrived
         .iter()
         .filter(|(_, from, s)| *from == FIXED && !s.body.is_empty());
-    assert_eq!(came.count(), 10_000);
+    assert_eq!(arrived.count(), 10_000);
     assert_eq!(bed.data_to(MOBILE).count(), 695);
 
     // Bytes that arrive once a second are sent after the waiting time.
-    let mut bed = Bed::new(Split::new(settings), &Arc::new(tcp("sack")), [0, 300], true);
+    let mut bed = TestBed::new(Split::new(settings), &Arc::new(tcp("sack")), [0, 300], true);
     bed.ends[FIXED].writes(100, Interval::from_secs(1));
     bed.run(at(LONG));
     assert!(bed.is_done());
     let sizes: Vec<_> = bed.data_to(MOBILE).map(|left| left.2.body.len()).collect();
     assert_eq!(sizes, [100, 100, 100]);
-    let came = bed
-        .came
+    let arrived = bed
+        .arrived
         .iter()
         .filter(|(_, from, s)| *from == FIXED && !s.body.is_empty());
-    let waits: Vec<_> = came
+    let waits: Vec<_> = arrived
         .zip(bed.data_to(MOBILE))
-        .map(|(came, left)| left.0.since(came.0).as_nanos() / 1_000_000)
+        .map(|(arrived, left)| left.0.since(arrived.0).as_nanos() / 1_000_000)
         .collect();
     assert_eq!(waits, [200, 200, 0], "the last comes with the end");
 }
@@ -243,6 +243,34 @@ fn simulated_and_raw_segments_get_the_same_answers() {
             .collect::<Vec<_>>()
     });
     assert_eq!(a, b);
+}
+
+/// A transferred relay counts as used at the transfer. An agent without room for it resets both
+/// halves, because neither can continue alone.
+#[test]
+fn transferred_relays_are_renewed_or_reset_without_room() {
+    for connections in [0, 1] {
+        let mut bed = bed(settings(), [0, 500_000], false);
+        bed.run(at(100));
+        let ends = *bed.agent.relays.keys().next().unwrap();
+        let host = (0..8).map(NodeId).find(|&node| ends.wireless_is(node));
+        let mut next = Split::new(settings());
+        next.settings.limits.connections = connections;
+        let mut out = Out::default();
+        let left = bed
+            .agent
+            .on_leave(at(100), host.unwrap(), Leaving::Transfer, &mut out);
+        next.on_join(at(150), left.unwrap(), &mut out);
+        if connections == 0 {
+            assert!(next.relays.is_empty() && next.timers.is_empty());
+            assert_eq!(counter(&next, "connections_refused"), 1);
+            assert_eq!(counter(&next, "connections_failed"), 1);
+            assert_eq!((next.count.held, out.actions.len()), (0, 2));
+        } else {
+            assert_eq!(next.relays[&ends].last, at(150));
+            assert_eq!(counter(&next, "connections_refused"), 0);
+        }
+    }
 }
 
 /// The number of connections stays within its limit for any number of SYNs. Packets of further
@@ -323,7 +351,7 @@ proptest! {
         prop_assert!(bed.agent.relays.is_empty(), "{:?}", bed.agent);
     }
 
-    /// For any segments of the ends, the agent continues to work and its state stays bounded.
+    /// For any segments of the ends, the agent continues to run_application and its state stays bounded.
     #[test]
     fn hostile_segments_keep_memory_bounded(segments in super::super::bed::hostile(), real: bool) {
         let mut agent = Split::new(settings());

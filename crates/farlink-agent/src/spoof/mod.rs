@@ -12,7 +12,7 @@ mod store;
 
 use super::connections::Limits;
 use super::crossing::{Crossing, Ends};
-use super::middlebox::{Act, Agent, Leaving, Moved, Out, Verdict};
+use super::middlebox::{Act, Agent, Leaving, Out, TransferredState, Verdict};
 use super::view::{Path, View};
 use farlink_tcp::{Flags, Instant, Segment};
 use farlink_wire::id::{NodeId, PacketId};
@@ -39,7 +39,7 @@ pub struct Spoof {
     is_on: bool,
     all: BTreeMap<Ends, Box<Spoofed>>,
     timers: BTreeSet<(Instant, Ends)>,
-    /// No connection becomes idle before this time.
+    /// Time before which no connection becomes idle.
     idle_from: Instant,
     packets: Vec<Packet>,
     opened: u64,
@@ -55,7 +55,7 @@ pub struct Spoof {
 }
 
 /// Connections transferred from one agent to another.
-type Leavers = Vec<(Ends, Box<Spoofed>)>;
+type Transferred = Vec<(Ends, Box<Spoofed>)>;
 
 impl Spoof {
     /// Creates an agent without connections.
@@ -97,12 +97,12 @@ impl Spoof {
             self.timers.extend(timer.map(|at| (at, ends)));
         }
         if state.is_over() {
-            self.forget(ends);
+            self.remove_connection(ends);
         }
     }
 
     /// Removes a connection and adds up its counters.
-    fn forget(&mut self, ends: Ends) {
+    fn remove_connection(&mut self, ends: Ends) {
         if let Some(state) = self.detach(ends) {
             self.count.add(&state.count);
         }
@@ -122,7 +122,7 @@ impl Spoof {
         let lost = self.all.get(&ends).map_or(0, |state| state.unconfirmed());
         self.failed += u64::from(lost > 0);
         self.lost += lost;
-        self.forget(ends);
+        self.remove_connection(ends);
     }
 
     /// Handles a SYN, which always passes. The first SYN of a connection creates its state.
@@ -280,7 +280,7 @@ impl Agent for Spoof {
         host: NodeId,
         how: Leaving,
         out: &mut Out,
-    ) -> Option<Moved> {
+    ) -> Option<TransferredState> {
         let of_host = |ends: &&Ends| ends.wireless_is(host);
         let leaving: Vec<Ends> = self.all.keys().filter(of_host).copied().collect();
         if how == Leaving::Lose {
@@ -289,7 +289,7 @@ impl Agent for Spoof {
             }
             return None;
         }
-        let (mut bytes, mut state) = (0, Leavers::new());
+        let (mut bytes, mut state) = (0, Transferred::new());
         for ends in leaving {
             if let Some(spoofed) = self.detach(ends) {
                 bytes += spoofed.held();
@@ -297,20 +297,29 @@ impl Agent for Spoof {
             }
         }
         let state = Box::new(state);
-        Some(Moved { bytes, state })
+        Some(TransferredState { bytes, state })
     }
 
-    fn on_join(&mut self, now: Instant, moved: Moved, out: &mut Out) {
-        let Ok(joining) = moved.state.downcast::<Leavers>() else {
+    fn on_join(&mut self, now: Instant, moved: TransferredState, out: &mut Out) {
+        let Ok(joining) = moved.state.downcast::<Transferred>() else {
             return;
         };
-        // Transferred connections are accepted even above `limits.connections`.
-        for (ends, spoofed) in *joining {
+        for (ends, mut spoofed) in *joining {
             if self.all.contains_key(&ends) {
                 continue;
             }
-            self.all.insert(ends, spoofed);
-            self.flush_and_rearm(ends, 0, out);
+            let has_room = self.has_room(now, out);
+            spoofed.last = now;
+            if has_room {
+                self.all.insert(ends, spoofed);
+                self.flush_and_rearm(ends, 0, out);
+            } else {
+                // Without its state nothing would deliver the acknowledged data.
+                self.refused += 1;
+                self.held += spoofed.held();
+                self.all.insert(ends, spoofed);
+                self.give_up(ends, out);
+            }
         }
         self.on_deadline(now, out);
     }

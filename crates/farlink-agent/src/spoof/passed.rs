@@ -1,7 +1,8 @@
 //! Ranges of data beyond a hole in front of the agent that passed without a copy.
 //!
-//! The far end has this data. When the hole is filled, the in-order position skips these ranges.
-//! Without the record each later segment would seem to follow a hole, and cause a duplicate ACK.
+//! The far end has this data. When the hole is filled, the in-order position advances past these
+//! ranges. Without the record each later segment would seem to follow a hole, and cause a duplicate
+//! ACK.
 
 use farlink_tcp::Seq;
 
@@ -20,7 +21,7 @@ impl Passed {
         let from = self.ranges.partition_point(|range| range.1.diff(start) < 0);
         let to = self.ranges.partition_point(|range| range.0.diff(end) <= 0);
         if from >= to {
-            // A range beyond the limit is not recorded; the only effect is that duplicate ACKs may
+            // A range beyond the limit is not recorded. The only effect is that duplicate ACKs may
             // follow.
             if self.ranges.len() < MOST {
                 self.ranges.insert(from, (start, end));
@@ -52,7 +53,7 @@ impl Passed {
 mod tests {
     use super::*;
 
-    /// Adds ranges in this order.
+    /// Returns the set after adding ranges in this order.
     fn passed(ranges: &[(u32, u32)]) -> Passed {
         let mut passed = Passed::default();
         for &(start, end) in ranges {

@@ -153,7 +153,7 @@ impl Spoofed {
     }
 
     /// Stores the sender's timestamp if it is later than the latest (RFC 7323, 5.2).
-    fn tick_near(&mut self, segment: &Segment) {
+    fn store_timestamp(&mut self, segment: &Segment) {
         if let Some(stamps) = segment.options.timestamps {
             let is_later = |latest: u32| stamps.value.wrapping_sub(latest) < 1 << 31;
             if self.latest.is_none_or(is_later) {
@@ -184,7 +184,7 @@ impl Spoofed {
         self.last = now;
         self.handshake.established = true;
         self.fins.on_segment(1, segment);
-        self.tick_near(segment);
+        self.store_timestamp(segment);
         let len = segment.body.len();
         if !self.handshake.is_complete() || segment.dummy {
             return Disposition::Forward;
@@ -250,8 +250,8 @@ impl Spoofed {
         self.cache.bytes() + u64::from(len) <= settings.buffer && (self.cache.len() as u64) < most
     }
 
-    /// Advances `next` and `acked` over new data and answers the sender. `kept` tells whether the
-    /// data is cached or passed without a copy.
+    /// Advances `next` and `acked` over new data and answers the sender. `kept` is set if the data
+    /// is cached, and clear if it passed without a copy.
     fn advance(
         &mut self,
         settings: &Settings,
@@ -294,7 +294,7 @@ impl Spoofed {
         }
     }
 
-    /// The timer runs while cached data is unacknowledged.
+    /// Starts the timer if cached data is unacknowledged, and stops it otherwise.
     fn set_timer(&mut self, now: Instant) {
         let due = self.cache.is_due(self.confirmed);
         self.deadline = due.then(|| now + self.rtt.rto());
@@ -480,7 +480,7 @@ impl Spoofed {
         if due && self.duplicates >= THRESHOLD && !lost.contains(&0) {
             let first = self.cache.get(0);
             let answered = !first.again || self.cache.is_old(first, now);
-            if answered && self.duplicates >= THRESHOLD + self.cache.excused() {
+            if answered && self.duplicates >= THRESHOLD + self.cache.duplicates_of_earlier_data() {
                 self.resend(Act::Resend, 0, now, out);
                 if !recovers {
                     // After this loss a single duplicate ACK is enough.

@@ -1,8 +1,8 @@
 //! Cached segments in sequence order. Each has the number of its last transmission.
 //!
 //! The path to the far end keeps packets in order. A segment is therefore lost if a segment that
-//! was sent *later* has arrived. Duplicate ACKs caused by data sent *earlier* do not show a loss:
-//! they belong to a hole that the sender has filled since.
+//! was sent *later* has arrived. Duplicate ACKs caused by data sent *earlier* do not show a loss,
+//! because they refer to a hole that the sender has filled since.
 
 use farlink_tcp::{Instant, Interval, SackBlock, Seq};
 use farlink_wire::packet::Packet;
@@ -14,21 +14,21 @@ pub(super) const THRESHOLD: usize = 3;
 /// Cached segments of a connection.
 #[derive(Debug)]
 pub(super) struct Store {
-    all: VecDeque<Kept>,
+    all: VecDeque<CachedSegment>,
     bytes: u64,
     /// Number of the last transmission.
     order: u64,
     /// Highest transmission numbers known to have arrived, descending.
     arrived: [u64; THRESHOLD],
     /// Number of the transmission that last advanced the far end's ACK.
-    mover: u64,
+    last_advance: u64,
     /// Shortest measured RTT to the far end.
     shortest: Option<Interval>,
 }
 
 /// Segment that the agent must deliver.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct CachedSegment {
     pub(super) start: Seq,
     pub(super) end: Seq,
     pub(super) packet: Packet,
@@ -66,7 +66,7 @@ impl Store {
             bytes: 0,
             order: 0,
             arrived: [0; THRESHOLD],
-            mover: 0,
+            last_advance: 0,
             shortest: None,
         }
     }
@@ -84,15 +84,15 @@ impl Store {
         self.all.is_empty()
     }
 
-    pub(super) fn get(&self, number: usize) -> &Kept {
+    pub(super) fn get(&self, number: usize) -> &CachedSegment {
         &self.all[number]
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Kept> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &CachedSegment> {
         self.all.iter()
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Kept> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut CachedSegment> {
         self.all.iter_mut()
     }
 
@@ -125,7 +125,7 @@ impl Store {
     ) {
         let at = self.all.partition_point(|kept| kept.start.diff(start) < 0);
         self.order += 1;
-        let kept = Kept {
+        let kept = CachedSegment {
             start,
             end,
             packet,
@@ -204,19 +204,19 @@ impl Store {
     }
 
     /// Returns whether an ACK at `now` can be caused by the last transmission of a segment.
-    fn answers(shortest: Option<Interval>, kept: &Kept, now: Instant) -> bool {
+    fn answers(shortest: Option<Interval>, kept: &CachedSegment, now: Instant) -> bool {
         !kept.again || shortest.is_none_or(|time| now >= kept.sent + time)
     }
 
     /// Returns whether the ACK of a segment would have arrived by now.
-    pub(super) fn is_old(&self, kept: &Kept, now: Instant) -> bool {
+    pub(super) fn is_old(&self, kept: &CachedSegment, now: Instant) -> bool {
         self.shortest.is_none_or(|time| now >= kept.sent + time)
     }
 
     /// Handles an ACK of all data up to `ack`.
     pub(super) fn confirm(&mut self, ack: Seq, now: Instant) -> Confirmed {
         let mut confirmed = Confirmed::default();
-        let mut mover = 0;
+        let mut last_advance = 0;
         while let Some(kept) = self.all.front().filter(|kept| kept.end.diff(ack) <= 0) {
             let answers = Self::answers(self.shortest, kept, now);
             confirmed.early |= !answers && !kept.sacked;
@@ -225,13 +225,17 @@ impl Store {
                 confirmed.sample = Some(kept.sent);
             }
             if answers && !kept.sacked {
-                mover = mover.max(kept.order);
+                last_advance = last_advance.max(kept.order);
                 record_arrival(&mut self.arrived, kept.order);
             }
             self.bytes -= kept.len();
             self.all.pop_front();
         }
-        self.mover = if mover == 0 { self.mover } else { mover };
+        self.last_advance = if last_advance == 0 {
+            self.last_advance
+        } else {
+            last_advance
+        };
         if let Some(sent) = confirmed.sample {
             self.round_trip(now.since(sent));
         }
@@ -242,16 +246,16 @@ impl Store {
     /// ACK.
     pub(super) fn first_was_passed(&self) -> bool {
         let first = self.all.front();
-        first.is_some_and(|first| first.order < self.mover && !first.sacked && !first.waits)
+        first.is_some_and(|first| first.order < self.last_advance && !first.sacked && !first.waits)
     }
 
     /// Returns the number of duplicate ACKs for the first segment that are caused by data sent
     /// before it.
-    pub(super) fn excused(&self) -> usize {
+    pub(super) fn duplicates_of_earlier_data(&self) -> usize {
         let Some(first) = self.all.front() else {
             return 0;
         };
-        let before = self.mover + 1..first.order;
+        let before = self.last_advance + 1..first.order;
         let rest = self.all.iter().skip(1);
         rest.filter(|kept| before.contains(&kept.order)).count()
     }
@@ -300,7 +304,7 @@ fn record_arrival(arrived: &mut [u64; THRESHOLD], order: u64) {
     }
 }
 
-impl Kept {
+impl CachedSegment {
     fn len(&self) -> u64 {
         u64::try_from(self.end.diff(self.start)).unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-use super::super::bed::{Bed, FIXED, Faults, MOBILE};
+use super::super::bed::{FIXED, Faults, MOBILE, TestBed};
 use super::*;
 use farlink_tcp::{CloseReason, Config, Interval, Segment, Seq, variant};
 use proptest::prelude::*;
@@ -28,8 +28,8 @@ fn counter(agent: &Spoof, name: &str) -> u64 {
 }
 
 /// The far end is 250 ms from the agent, the sender 10 ms.
-fn bed(bytes: [u64; 2], real: bool, row: &str) -> Bed<Spoof> {
-    let mut bed = Bed::new(spoof(), &tcp(row), bytes, real);
+fn bed(bytes: [u64; 2], real: bool, row: &str) -> TestBed<Spoof> {
+    let mut bed = TestBed::new(spoof(), &tcp(row), bytes, real);
     bed.delays[MOBILE] = Interval::from_millis(250);
     bed
 }
@@ -130,7 +130,7 @@ fn connection_is_not_slower_than_without_the_agent() {
             }
             bed.run(at(LONG));
             assert!(bed.is_done(), "{row} {buffer:?}");
-            bed.came.last().unwrap().0
+            bed.arrived.last().unwrap().0
         };
         let without = run(None);
         for buffer in [1, 2_000, 16 << 10, 64 << 10, 256 << 10, 1 << 20] {
@@ -188,6 +188,33 @@ fn transfers_or_resets_the_connections_of_a_host_that_leaves() {
             bed.agent = next;
             bed.run(at(LONG));
             assert!(bed.is_done());
+        }
+    }
+}
+
+/// A transferred connection counts as used at the transfer. An agent without room for a transferred
+/// connection resets its ends, because nothing else would deliver the acknowledged data.
+#[test]
+fn transferred_connections_are_renewed_or_reset_without_room() {
+    for connections in [0, 1] {
+        let mut bed = bed([0, 500_000], false, "sack");
+        bed.run(at(2000));
+        let ends = *bed.agent.all.keys().next().unwrap();
+        let host = (0..8).map(NodeId).find(|&node| ends.wireless_is(node));
+        let unconfirmed = counter(&bed.agent, "bytes_unconfirmed");
+        let (mut next, mut out) = (spoof(), Out::default());
+        let left = bed
+            .agent
+            .on_leave(at(2000), host.unwrap(), Leaving::Transfer, &mut out);
+        next.settings.limits.connections = connections;
+        next.on_join(at(2050), left.unwrap(), &mut out);
+        if connections == 0 {
+            assert!(next.all.is_empty() && next.timers.is_empty());
+            assert_eq!((next.refused, next.held, out.actions.len()), (1, 0, 2));
+            assert_eq!(counter(&next, "bytes_lost"), unconfirmed);
+        } else {
+            assert_eq!(next.all[&ends].last, at(2050));
+            assert_eq!((next.refused, next.lost), (0, 0));
         }
     }
 }
@@ -255,7 +282,7 @@ proptest! {
         prop_assert!(bed.agent.timers.is_empty(), "{:?}", bed.agent);
     }
 
-    /// For any segments of the ends, the agent continues to work and its state stays bounded.
+    /// For any segments of the ends, the agent continues to run_application and its state stays bounded.
     #[test]
     fn hostile_segments_keep_memory_bounded(segments in super::super::bed::hostile(), real: bool) {
         let mut agent = spoof();

@@ -6,7 +6,7 @@ use super::placed::{Handing, Placed};
 use super::{Node, World};
 use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
-use farlink_agent::{Action, Agent, Crossing, Injection, Out, Sent, Tag, Verdict, View};
+use farlink_agent::{Action, Agent, Crossing, Injection, LinkEvent, Out, Tag, Verdict, View};
 use farlink_channel::DropCause;
 use farlink_tcp::{Instant, Notice};
 use farlink_wire::{ById, Direction, LinkId, NodeId, Packet, PacketId, Payload, icmp};
@@ -56,11 +56,11 @@ impl World {
         let placed = &mut self.agents.all[number];
         placed.sleeps = false;
         let (node, wireless, agent) = (placed.node, placed.wireless, &placed.agent);
-        if agent.follows() || agent.goes_ahead() {
+        if agent.follows() || agent.sends_ahead() {
             for direction in Direction::BOTH {
                 let id = LinkId::new(wireless, direction);
                 if self.links[id].to() != node {
-                    self.links.attach_agent(id, agent.goes_ahead());
+                    self.links.attach_agent(id, agent.sends_ahead());
                 }
             }
         }
@@ -205,20 +205,20 @@ impl World {
     /// link with an agent.
     pub(super) fn left(&mut self, link: LinkId, packet: PacketId, at: Instant) {
         if self.links.arq(link).is_some() {
-            self.tell_followers(packet, Sent::Left(at));
+            self.notify_followers(packet, LinkEvent::Departed(at));
         } else {
-            self.end_following(packet, Sent::Left(at));
+            self.end_following(packet, LinkEvent::Departed(at));
         }
     }
 
     /// Reports to agents a retransmission of a packet by the ARQ of the link.
     pub(super) fn left_again(&mut self, packet: PacketId, at: Instant) {
-        self.tell_followers(packet, Sent::Again(at));
+        self.notify_followers(packet, LinkEvent::Retransmitted(at));
     }
 
     /// Reports to the agents that follow a packet that the packet does not leave their node.
     pub(super) fn refused(&mut self, packet: PacketId) {
-        self.end_following(packet, Sent::Refused);
+        self.end_following(packet, LinkEvent::Refused);
     }
 
     /// Ends the observation of a packet by agents.
@@ -228,24 +228,24 @@ impl World {
         }
     }
 
-    fn tell_followers(&mut self, packet: PacketId, sent: Sent) {
+    fn notify_followers(&mut self, packet: PacketId, sent: LinkEvent) {
         let mut next = 0;
         while let Some((agent, tag)) = self.agents.followed.get(packet, next) {
             next += 1;
-            self.tell_agent(agent, tag, sent);
+            self.notify_agent(agent, tag, sent);
         }
     }
 
-    fn end_following(&mut self, packet: PacketId, sent: Sent) {
+    fn end_following(&mut self, packet: PacketId, sent: LinkEvent) {
         if self.agents.followed.is_empty() {
             return;
         }
         while let Some((agent, tag)) = self.agents.followed.pop(packet) {
-            self.tell_agent(agent, tag, sent);
+            self.notify_agent(agent, tag, sent);
         }
     }
 
-    fn tell_agent(&mut self, number: usize, tag: Tag, sent: Sent) {
+    fn notify_agent(&mut self, number: usize, tag: Tag, sent: LinkEvent) {
         self.ask(number, |agent, now, out| agent.on_sent(now, tag, sent, out));
     }
 

@@ -1,6 +1,6 @@
 //! State of hosts that move from link to link.
 
-use farlink_agent::Moved;
+use farlink_agent::TransferredState;
 use farlink_channel::mobility::{Point, Walker};
 use farlink_tcp::{Instant, Interval};
 use farlink_wire::{LinkId, NodeId, PacketId};
@@ -38,7 +38,7 @@ pub(crate) struct Mover {
     /// Packets kept during a handoff, each with its node and link.
     pub(super) kept: Vec<(NodeId, LinkId, PacketId)>,
     /// State of the host that left agents, with the number of each agent.
-    pub(super) moved: Vec<(usize, Moved)>,
+    pub(super) moved: Vec<(usize, TransferredState)>,
     pub(crate) counts: Counts,
     /// Place that the host reported, which replaces its walk.
     pub(super) reported: Option<Point>,
@@ -99,7 +99,7 @@ pub(super) struct StateTransfer {
     /// Index of the moving host.
     pub(super) mover: usize,
     pub(super) at: Instant,
-    pub(super) moved: Moved,
+    pub(super) moved: TransferredState,
     /// Packets that wait for this state, with the link that brought each.
     pub(super) held: Vec<(LinkId, PacketId)>,
 }
