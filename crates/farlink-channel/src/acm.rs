@@ -9,8 +9,8 @@ pub struct ModCod {
     /// Bits of user data per symbol, for normal frames of 64,800 bits without pilots. The header of
     /// each frame is subtracted.
     pub efficiency: f64,
-    /// Es/N0 in dB at which it is quasi error free (a packet error ratio of 1e-7)
-    /// over an ideal channel.
+    /// Es/N0 in dB at which the code is quasi error free (packet error ratio 1e-7) over an ideal
+    /// channel.
     pub threshold: f64,
 }
 

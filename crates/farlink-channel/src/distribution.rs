@@ -15,7 +15,7 @@ pub type Points = &'static [(f64, f64)];
 /// Distribution of a positive number.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Distribution {
-    /// Always the same.
+    /// Constant value.
     Constant(f64),
     /// Exponential.
     Exponential {
@@ -80,7 +80,7 @@ impl Distribution {
         Self::LogNormal { mu, sigma }
     }
 
-    /// A value.
+    /// Draws a value.
     pub fn draw(&self, stream: &mut Stream) -> f64 {
         match *self {
             Self::Constant(value) => value,
@@ -132,7 +132,8 @@ fn pareto(least: f64, shape: f64, u: f64) -> f64 {
     least * libm::pow(1.0 - u, -1.0 / shape)
 }
 
-/// The formula is that of Harchol-Balter, Crovella and Murta 1999, with its limit at shape 1.
+/// Returns the mean of a bounded Pareto distribution (Harchol-Balter, Crovella and Murta 1999),
+/// with its limit at shape 1.
 fn bounded_pareto_mean(least: f64, most: f64, shape: f64) -> f64 {
     let ratio = least / most;
     let cut = 1.0 - libm::pow(ratio, shape);

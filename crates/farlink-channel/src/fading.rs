@@ -1,8 +1,8 @@
 //! Closed forms of Rayleigh fading against a threshold.
 //!
-//! The signal is a complex Gaussian process with the autocorrelation
-//! rho(t) = J0(2 pi fd t) (Clarke 1968, Jakes 1974); fd is the Doppler frequency.
-//! It is in a fade while its power is below 1/F of its mean; F is the fade margin.
+//! The signal is a complex Gaussian process with the autocorrelation rho(t) = J0(2 pi fd t) (Clarke
+//! 1968, Jakes 1974), where fd is the Doppler frequency. The signal is in a fade while its power is
+//! below 1/F of its mean, where F is the fade margin.
 
 use std::f64::consts::{PI, TAU};
 
@@ -16,7 +16,7 @@ impl Margin {
         Self(ratio)
     }
 
-    /// From F in dB.
+    /// Creates the margin from F in dB.
     pub fn from_db(db: f64) -> Self {
         Self(libm::pow(10.0, db / 10.0))
     }
@@ -26,12 +26,12 @@ impl Margin {
         Self(-1.0 / libm::log1p(-share))
     }
 
-    /// F as a plain ratio.
+    /// Returns F as a plain ratio.
     pub fn ratio(self) -> f64 {
         self.0
     }
 
-    /// F in dB.
+    /// Returns F in dB.
     pub fn db(self) -> f64 {
         10.0 * libm::log10(self.0)
     }
@@ -53,15 +53,14 @@ impl Margin {
         self.share() / self.crossing_rate(doppler)
     }
 
-    /// Probability that the signal is in a fade now and not at a moment when its
-    /// correlation with now is `rho`, given that it is in a fade now: beta = 1 - P_BB
-    /// of Zorzi, Rao and Milstein (1995).
+    /// Returns the probability that the signal leaves a fade: it is not in a fade at a time at
+    /// which its correlation with now is `rho`, given that it is in a fade now. This is beta = 1 -
+    /// P_BB of Zorzi, Rao and Milstein (1995).
     ///
-    /// With theta = sqrt(2 / F / (1 - rho^2)) they write it
-    /// (Q(theta, rho theta) - Q(rho theta, theta)) / (exp(1 / F) - 1), Q being
-    /// Marcum's function. With the finite-range integrals of Q (Simon and Alouini
-    /// 1998) the difference is the mean over phi of (1 - exp(-w / F)) / w with
-    /// w = (1 + 2 rho sin phi + rho^2) / (1 - rho^2), which cancels nowhere.
+    /// With theta = sqrt(2 / F / (1 - rho^2)) they write beta = (Q(theta, rho theta) - Q(rho theta,
+    /// theta)) / (exp(1 / F) - 1), where Q is Marcum's function. With the finite-range integrals of
+    /// Q (Simon and Alouini 1998) the difference is the mean over phi of (1 - exp(-w / F)) / w with
+    /// w = (1 + 2 rho sin phi + rho^2) / (1 - rho^2), which has no cancellation.
     pub fn leaves_fade(self, rho: f64) -> f64 {
         let rho = libm::fabs(rho);
         if rho >= 1.0 {
@@ -212,7 +211,7 @@ mod tests {
         for place in misprints {
             assert!(wrong.contains(&place), "{place:?}");
         }
-        // What should stand there.
+        // Correct values in place of the misprints.
         assert!((row(6)[5] - 1.00119).abs() < 5e-6);
         assert!((row(7)[1] - 0.990_019).abs() < 5e-7 && (row(7)[3] - 0.009_981).abs() < 5e-7);
         // As printed, row 8 would lose 5.7 % of the packets instead of 1 %.
@@ -222,7 +221,7 @@ mod tests {
         assert_eq!(PRINTED[7][3], PRINTED[5][3]);
     }
 
-    /// Marcum's Q of first order is computed as a Poisson mixture of gamma tails.
+    /// Returns Marcum's Q of first order, computed as a Poisson mixture of gamma tails.
     fn marcum(a: f64, b: f64) -> f64 {
         let (x, y) = (a * a / 2.0, b * b / 2.0);
         let (mut weight, mut term) = ((-x).exp(), (-y).exp());

@@ -3,23 +3,21 @@
 use crate::channel::{Derived, damage_probability};
 use crate::rng::Probability;
 
-/// Most symbols of a block.
-pub const MOST_SYMBOLS: u32 = 65_535;
-/// Most bits of a symbol.
-pub const MOST_SYMBOL_BITS: u32 = 16;
-/// Most symbols that a code may send for each symbol of data.
-pub const MOST_EXPANSION: u32 = 100;
+/// Maximum number of symbols of a block.
+pub const MAX_SYMBOLS: u32 = 65_535;
+/// Maximum number of bits of a symbol.
+pub const MAX_SYMBOL_BITS: u32 = 16;
+/// Maximum number of symbols that a code may send per symbol of data.
+pub const MAX_EXPANSION: u32 = 100;
 
-/// A systematic block code: `k` symbols of data become a block of `n` symbols, of
-/// which any `correctable` may be wrong. A block with more wrong symbols is found
-/// to be undecodable.
+/// Systematic block code: `k` symbols of data become a block of `n` symbols, of which any
+/// `correctable` may be wrong. The decoder detects a block with more wrong symbols.
 ///
-/// Reed-Solomon codes correct t = (n - k) / 2 symbols of m bits (Reed and Solomon
-/// 1960); with symbols of one bit it is a binary code such as BCH.
+/// Reed-Solomon codes correct t = (n - k) / 2 symbols of m bits (Reed and Solomon 1960). With
+/// symbols of one bit the code is binary, such as BCH.
 ///
-/// A packet begins a block of its own. Its last block is shortened (the virtual
-/// fill of CCSDS 131.0-B): data that is not there is not sent, the n - k check
-/// symbols are.
+/// Each packet begins a new block. Its last block is shortened (the virtual fill of CCSDS 131.0-B):
+/// missing data symbols are not sent, the n - k check symbols are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockCode {
     n: u32,
@@ -53,11 +51,11 @@ pub enum FecError {
     /// More symbols are to be corrected than the Singleton bound allows.
     #[error("{correctable} correctable symbols cannot be: n - k = {checks} allow {most} at most")]
     Correctable {
-        /// Asked for.
+        /// Requested number.
         correctable: u32,
         /// Check symbols.
         checks: u32,
-        /// Half of them.
+        /// Maximum: half of the check symbols.
         most: u32,
     },
 }
@@ -70,13 +68,13 @@ impl BlockCode {
     /// If the numbers are impossible: a code of distance d corrects (d - 1) / 2 symbols, and d <= n
     /// - k + 1 (Singleton 1964).
     pub fn new(n: u32, k: u32, symbol_bits: u32, correctable: u32) -> Result<Self, FecError> {
-        if k == 0 || k >= n || n > MOST_SYMBOLS {
+        if k == 0 || k >= n || n > MAX_SYMBOLS {
             return Err(FecError::Symbols { n, k });
         }
-        if n > MOST_EXPANSION * k {
+        if n > MAX_EXPANSION * k {
             return Err(FecError::Expansion { n, k });
         }
-        if !(1..=MOST_SYMBOL_BITS).contains(&symbol_bits) {
+        if !(1..=MAX_SYMBOL_BITS).contains(&symbol_bits) {
             return Err(FecError::SymbolBits(symbol_bits));
         }
         let checks = n - k;
@@ -114,7 +112,7 @@ impl BlockCode {
         (symbols * u64::from(self.symbol_bits)).div_ceil(8) as u32
     }
 
-    /// k / n.
+    /// Returns the code rate, k / n.
     pub fn rate(self) -> f64 {
         f64::from(self.k) / f64::from(self.n)
     }
@@ -226,7 +224,7 @@ mod tests {
         assert_eq!(code(544, 514, 10, 15).wire(1500), 1290 * 10 / 8 + 1);
     }
 
-    /// The reference sums term by term, with the products of a binomial coefficient.
+    /// Returns the tail by a sum term by term, with the products of a binomial coefficient.
     fn tail(n: u32, q: f64, t: u32) -> f64 {
         let within: f64 = (0..=t)
             .map(|j| {
@@ -266,8 +264,8 @@ mod tests {
         assert_eq!(rs.packet_loss(0, p(0.5)), 0.0);
     }
 
-    /// Bits are drawn one by one, and wrong symbols and blocks counted, for comparison with the
-    /// closed form. The blocks are small, so 20,000 packets suffice.
+    /// Draws bits one by one and counts wrong symbols and blocks, for comparison with the closed
+    /// form. The blocks are small, so 20,000 packets suffice.
     #[test]
     fn packets_of_single_bits_fail_as_often() {
         for (code, ber, bytes) in [
@@ -353,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_that_cannot_be_say_why() {
+    fn invalid_codes_are_refused_with_a_reason() {
         for (n, k, m, t, message) in [
             (223, 255, 8, 0, "a block of n = 223 symbols with k = 255"),
             (70_000, 223, 8, 0, "a block of n = 70000"),

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_known() {
+    fn impossible_orbits_are_detected() {
         assert!(leo(25.0, 90.0).is_possible());
         assert!(!leo(50.0, 40.0).is_possible());
         let beyond = Passes {

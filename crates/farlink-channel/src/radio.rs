@@ -19,7 +19,7 @@ pub enum Band {
 }
 
 impl Band {
-    /// Carrier in Hz.
+    /// Returns the carrier frequency in Hz.
     pub fn carrier(self) -> f64 {
         match self {
             Self::Mhz868 => 868.3e6,
@@ -28,7 +28,7 @@ impl Band {
         }
     }
 
-    /// Bit rate in bit/s.
+    /// Returns the bit rate in bit/s.
     pub fn bit_rate(self) -> f64 {
         match self {
             Self::Mhz868 => 20e3,
@@ -191,7 +191,7 @@ mod tests {
         }
     }
 
-    /// P_pd of 480 bits (equation 7).
+    /// Returns P_pd of 480 bits (equation 7).
     fn loss(budget: Budget, distance: f64) -> f64 {
         let p = Modulation::Bpsk.mean_over_rayleigh(budget.snr(distance));
         -libm::expm1(480.0 * libm::log1p(-p))
@@ -200,7 +200,7 @@ mod tests {
     /// vatne2006 sec. 5.2.2: the values that the equations were meant to give, those with a plain
     /// N0 = k T, and those of the printed equations.
     #[test]
-    fn the_budget_of_the_study_in_its_three_readings() {
+    fn the_budget_of_the_study_in_its_three_interpretations() {
         let meant = study(PathLoss::Friis, Noise::Vatne2006);
         for (distance, expected, digit) in [
             (1.0, 0.0099, 1e-4),
@@ -231,7 +231,7 @@ mod tests {
         let db = 10.0 * printed.snr(1.0).log10();
         assert!((db - 109.9).abs() < 0.05, "{db}");
         assert!((loss(printed, 1.0) / 1.2e-9 - 1.0).abs() < 0.03);
-        // The misprint: farther is better.
+        // In the misprinted equation the loss falls with distance.
         assert!(loss(printed, 15.0) < loss(printed, 1.0));
         assert!(loss(meant, 15.0) > loss(meant, 1.0));
     }

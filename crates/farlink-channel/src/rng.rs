@@ -1,12 +1,12 @@
-//! Named random streams: every random process owns one, so that adding a
-//! process, a flow or another TCP changes nothing that the others draw.
+//! Named random streams. Every random process owns one, so adding a process, a flow or another TCP
+//! changes no draw of the others.
 //!
-//! The state of a stream is a function of (seed, run, name) and nothing else:
-//! its four 64-bit words are SipHash-2-4 (Aumasson & Bernstein 2012) under the
-//! 128-bit key (seed, run) of the bytes of the name followed by one byte that
-//! counts the words 0, 1, 2, 3. The generator is xoshiro256++ (Blackman & Vigna
-//! 2021). Both, and the functions below, are whole-number arithmetic or `libm`,
-//! so a stream is the same on every machine. None of this may ever change: saved
+//! The state of a stream is a function of (seed, run, name) alone. Its four 64-bit words are
+//! SipHash-2-4 (Aumasson & Bernstein 2012) under the 128-bit key (seed, run) of the bytes of the
+//! name followed by one byte that counts the words 0, 1, 2, 3. The generator is xoshiro256++
+//! (Blackman & Vigna 2021). Both, and the functions below, use whole-number arithmetic or `libm`,
+//! so a stream is the same on every machine. None of this may ever change, because saved results
+//! must re-run to the same bits; a golden test checks this.
 //! results re-run to the same bits. A golden test holds it.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -27,12 +27,12 @@ pub struct Probability {
 pub struct ProbabilityError(pub f64);
 
 impl Probability {
-    /// Never.
+    /// Probability of an impossible event.
     pub const ZERO: Self = Self {
         value: 0.0,
         threshold: 0,
     };
-    /// Always.
+    /// Probability of a certain event.
     pub const ONE: Self = Self {
         value: 1.0,
         threshold: u64::MAX,
@@ -62,7 +62,7 @@ impl Probability {
         }
     }
 
-    /// The number.
+    /// Returns the number.
     #[inline]
     pub const fn get(self) -> f64 {
         self.value
@@ -131,7 +131,7 @@ impl Streams {
 pub struct Stream(Xoshiro256PlusPlus);
 
 impl Stream {
-    /// 64 random bits.
+    /// Returns 64 random bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         self.0.next_u64()
@@ -150,8 +150,8 @@ impl Stream {
     }
 
     /// Draws whether an event of probability `p` happens. The probability is exact to 2^-65, a
-    /// relative error of 3e-11 at 1e-9. The draw uses one number whatever `p` is, and an event that
-    /// happens at `p` happens at any larger one.
+    /// relative error of 3e-11 at 1e-9. The draw uses one number for any `p`, and an event that
+    /// happens at `p` also happens at any larger probability.
     #[inline]
     pub fn chance(&mut self, p: Probability) -> bool {
         let drawn = self.next_u64();
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn streams_never_change() {
         let mut stream = Streams::new(1, 0).stream("link/satellite/down/loss");
-        // Found by a second implementation.
+        // Values from a second implementation.
         assert_eq!(
             [stream.next_u64(), stream.next_u64(), stream.next_u64()],
             [
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn seed_run_and_name_each_make_another_stream() {
         let first = |seed, run, name: &str| Streams::new(seed, run).stream(name).next_u64();
-        let mut seen = vec![
+        let mut draws = vec![
             first(1, 0, "a"),
             first(2, 0, "a"),
             first(1, 1, "a"),
@@ -287,10 +287,10 @@ mod tests {
             first(1, 0, "a\0"),
             first(1, 0, ""),
         ];
-        assert_eq!(first(1, 0, "a"), seen[0]);
-        seen.sort_unstable();
-        seen.dedup();
-        assert_eq!(seen.len(), 7);
+        assert_eq!(first(1, 0, "a"), draws[0]);
+        draws.sort_unstable();
+        draws.dedup();
+        assert_eq!(draws.len(), 7);
     }
 
     #[test]
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_probability_is_said() {
+    fn invalid_probabilities_are_refused() {
         for wrong in [-1e-9, 1.000_001, f64::NAN, f64::INFINITY] {
             let message = Probability::new(wrong).unwrap_err().to_string();
             assert_eq!(

@@ -1,5 +1,5 @@
-//! Derived values of each channel process, computed by hand; whether the process can change
-//! packets; whether it keeps packets in order.
+//! Tests of each channel process: derived values against values computed by hand, whether the
+//! process can change packets, and whether it keeps their order.
 
 use farlink_channel::fading::Margin;
 use farlink_channel::fec::BlockCode;
@@ -33,7 +33,7 @@ fn process(process: impl Process + 'static) -> Stage {
     Stage::Process(Box::new(process))
 }
 
-/// Fails unless these are all that is derived, in this order, to 1 part in 10^9.
+/// Fails unless the derived values are exactly these, in this order, to 1 part in 10^9.
 #[track_caller]
 fn assert_derived(stage: &Stage, expected: &[(&str, f64)]) {
     assert_derived_within(stage, expected, 1e-9);
@@ -54,7 +54,7 @@ fn assert_derived_within(stage: &Stage, expected: &[(&str, f64)], error: f64) {
     }
 }
 
-/// Probability that none of so many bits errs, complemented.
+/// Returns the probability that at least one bit of `bytes` bytes errs.
 fn hit(ber: f64, bytes: u32) -> f64 {
     -(f64::from(8 * bytes) * (-ber).ln_1p()).exp_m1()
 }
@@ -118,7 +118,8 @@ fn of_bits_and_bytes_in_error() {
             ("packet_loss_40_B", hit(1e-5, 40)),
         ],
     );
-    // One check symbol of 8 bits corrects nothing: a block is as good as its 3 bytes.
+    // A code with one check symbol of 8 bits corrects nothing, so a block fails if any bit of its 3
+    // bytes errs.
     let code = BlockCode::new(3, 2, 8, 0).unwrap();
     assert_derived(
         &Stage::BitErrors(bits.with_code(code)),
@@ -168,7 +169,7 @@ fn of_delays() {
             ("deviation_of_delay", 5e-3 * 0.09f64.sqrt()),
         ],
     );
-    // The tenth that is held is the upper end of the distribution.
+    // The tenth of packets that is held is the upper end of the distribution.
     let spacing = ms(1);
     let distribution = held.theory(Sampling { bytes: 40, spacing }).delay.unwrap();
     let at = |level: f64| (level, if level > 0.9 { 5e-3 } else { 0.0 });
@@ -233,7 +234,7 @@ fn gap(time: Interval, action: Interruption) -> Gap {
     Gap { time, action }
 }
 
-/// 550 km up an orbit takes 2 pi sqrt(r^3 / mu); above 25 degrees it is for twice the
+/// At 550 km an orbit takes 2 pi sqrt(r^3 / mu). The satellite is above 25 degrees for twice the
 /// angle acos(R cos e / r) - e at the centre of the Earth.
 #[test]
 fn of_an_orbit() {
@@ -277,8 +278,8 @@ fn mobile(rule: FadeRule) -> Mobile {
     Mobile::new(1_000_000, Some(handoffs), Some(fading), streams).unwrap()
 }
 
-/// 1500 bytes take 12 ms at 1 Mbit/s, and half as much again behind a code of 3 symbols
-/// for 2 that corrects nothing: a fade of 10 ms in 40 is met by how a rule counts it.
+/// 1500 bytes take 12 ms at 1 Mbit/s, and 18 ms with a code of 3 symbols for 2 that corrects
+/// nothing. Each rule counts a fade of 10 ms in 40 ms differently.
 #[test]
 fn of_handoffs_and_fades() {
     let code = BlockCode::new(3, 2, 8, 0).unwrap();
@@ -355,8 +356,8 @@ fn of_a_rayleigh_signal_and_its_chain() {
     );
 }
 
-/// A packet is in a fade while the power is below 1/F of its mean, and the mean over
-/// signals is 1 (with variance 1 - 1/n each, as E[power^2] = 2 - 1/n).
+/// A packet is in a fade while the power is below 1/F of its mean. The mean over signals is 1, with
+/// variance 1 - 1/n each, because E[power^2] = 2 - 1/n.
 #[test]
 fn the_power_of_a_signal_has_mean_1_and_decides() {
     let (signals, n) = (4000u64, 16);
@@ -387,8 +388,8 @@ fn budget() -> Budget {
     }
 }
 
-/// 1 km at 2.4 GHz is 20 log10(4 pi d fc / c) in free space; energy per bit over k T with
-/// 10 dB of noise figure.
+/// The path loss over 1 km at 2.4 GHz in free space is 20 log10(4 pi d fc / c). The SNR is the
+/// energy per bit over k T with a noise figure of 10 dB.
 #[test]
 fn of_a_radio() {
     let radio = |fading| {
@@ -473,10 +474,10 @@ fn jitter(distribution: Distribution, keep_order: bool) -> Stage {
     Stage::Jitter(Jitter::new(distribution, keep_order, stream()).unwrap())
 }
 
-/// A stage that can never do anything is left out of the channel; one that can, even if
-/// only in one of its states or by one of its parameters, stays.
+/// A stage that can never change a packet is left out of the channel. A stage that can, even in
+/// only one of its states or by one of its parameters, stays.
 #[test]
-fn only_what_can_never_do_anything_is_left_out() {
+fn only_stages_without_effect_are_left_out() {
     let gilbert = |parts: [f64; 4]| {
         let [to_bad, to_good, h, k] = parts.map(p);
         Stage::Gilbert(Gilbert::new(to_bad, to_good, h, k, stream()).unwrap())
@@ -587,7 +588,7 @@ fn only_what_can_never_do_anything_is_left_out() {
     }
 }
 
-/// Delays that are asked not to keep the order say so, of themselves and of each packet.
+/// Delays configured not to keep the order report this for the stage and for each packet.
 #[test]
 fn delays_without_order_mark_their_packets() {
     let exponential = Distribution::Exponential { mean: ms(1) };

@@ -1,5 +1,5 @@
-//! Closed forms of processes at the edges of what they cover, by hand; and parameters at the
-//! edges of what is refused.
+//! Tests of closed forms at the edges of their range against values computed by hand, and of
+//! parameters at the edges of the allowed range.
 
 use farlink_channel::orbit::Passes;
 use farlink_channel::rng::{Probability, Stream, Streams};
@@ -55,10 +55,11 @@ fn reconfiguration(time: Interval, action: Interruption, [low, high]: [u64; 2]) 
     ))
 }
 
-/// Packets nearer together than an interruption is long meet each one: 100 ms every 15 s are
-/// time / spacing packets in a row, and the rest between. Packets farther apart may miss it.
+/// Packets closer together than an interruption is long meet every interruption: 100 ms every 15 s
+/// lose time / spacing packets in a row, and the rest of the period is the gap. Packets farther
+/// apart may miss an interruption.
 #[test]
-fn an_interruption_has_its_burst_where_every_one_is_met() {
+fn packets_that_meet_every_interruption_have_its_burst() {
     let theory =
         |spacing| reconfiguration(ms(100), Interruption::Drop, [5, 25]).theory(spaced(spacing));
     let met = theory(ms(4));
@@ -71,7 +72,7 @@ fn an_interruption_has_its_burst_where_every_one_is_met() {
         near(open.loss.unwrap(), 0.1 / 15.0);
         assert_eq!((open.burst, open.gap), (None, None));
     }
-    // One that holds packets, or takes no time, loses none.
+    // An interruption that holds packets, or takes no time, loses none.
     for (time, action) in [(100, Interruption::Hold), (0, Interruption::Drop)] {
         let none = reconfiguration(ms(time), action, [5, 25]).theory(spaced(ms(4)));
         assert_eq!((none.loss, none.burst, none.gap), (Some(0.0), None, None));
@@ -93,8 +94,8 @@ fn an_interruption_has_its_burst_where_every_one_is_met() {
     assert!((measured.loss.unwrap() / (0.5 / whole) - 1.0).abs() < 1e-6);
 }
 
-/// The delay of a period is anything from 5 to 25 ms alike. A gap g in a period T that holds
-/// packets adds a wait with mean g^2 / 2T and second moment g^3 / 3T, and no quantiles.
+/// The delay of a period is uniform from 5 to 25 ms. A gap g in a period T that holds packets adds
+/// a wait with mean g^2 / 2T and second moment g^3 / 3T, and leaves no quantiles.
 #[test]
 fn a_reconfiguration_has_the_distribution_of_a_uniform_delay() {
     let distribution = |gap, action| {
@@ -125,8 +126,8 @@ fn constant(delay: u64) -> Stage {
     process(InternetDelay::new(ms(delay), 2, none, None, true, stream()).unwrap())
 }
 
-/// A delay that every packet has moves the distribution of another by as much, whichever of the two
-/// comes first; of two constant ones there is their sum.
+/// A constant delay shifts the distribution of another delay, whichever comes first. Two constant
+/// delays add up.
 #[test]
 fn a_constant_delay_moves_the_distribution_of_another() {
     let exponential = || {
@@ -164,8 +165,8 @@ fn a_constant_delay_moves_the_distribution_of_another() {
     }
 }
 
-/// Draws in order behind a constant delay: none of 3 ms width can catch up with one 4 ms before
-/// it, but packets 1 ms apart may, and a constant delay is not "even" to what follows.
+/// With draws 3 ms wide no packet catches up with one sent 4 ms earlier, but packets 1 ms apart
+/// may. Packets behind a constant delay do not count as evenly spaced, so there is no closed form.
 #[test]
 fn a_delay_in_order_is_that_of_its_draws_where_packets_are_far_apart() {
     let distribution = Distribution::Uniform {
@@ -182,7 +183,7 @@ fn a_delay_in_order_is_that_of_its_draws_where_packets_are_far_apart() {
     assert_eq!(behind.delay, None);
 }
 
-/// Two independent losses of 1/2 and 1/5: 1 - 1/2 4/5, without memory.
+/// Two independent losses of 1/2 and 1/5 combine to 1 - 1/2 4/5, without memory.
 #[test]
 fn independent_losses_multiply() {
     let loss = |value| Stage::Loss(Loss::new(p(value), stream()));
@@ -195,8 +196,8 @@ fn independent_losses_multiply() {
     }
 }
 
-/// In time the chain moves a whole number of steps between two packets: so many or one more,
-/// as the rest of the spacing has it. By packets it moves once, whatever the spacing.
+/// In time the chain makes a whole number of steps between two packets, or one more with the
+/// probability of the remainder of the spacing. By packets it makes one step at any spacing.
 #[test]
 fn the_memory_of_a_chain_in_time_is_that_of_its_steps() {
     let chain = |advance| {
@@ -230,8 +231,8 @@ fn the_memory_of_a_chain_in_time_is_that_of_its_steps() {
     }
 }
 
-/// Rows of a trace: of one row alone there is its value; else the mean in time, and of straight
-/// lines the moments of a uniform delay on each.
+/// A trace of one row has that row's value. Otherwise the mean is over time, and with interpolation
+/// each straight line has the moments of a uniform delay.
 #[test]
 fn a_trace_has_the_mean_of_its_rows_in_time() {
     let line = |times: &[u64]| {
@@ -269,10 +270,10 @@ fn a_trace_has_the_mean_of_its_rows_in_time() {
     near(loss(&[0, 300, 400], &[0.1, 0.5, 0.9]), 0.2);
 }
 
-/// A script of losses ends, so it has no mean loss; it delays nothing. Plain loss, damage and
-/// copies derive nothing.
+/// A script of losses ends, so it has no mean loss; it delays no packet. Plain loss, damage and
+/// copies have no derived values.
 #[test]
-fn what_has_no_closed_form_or_nothing_to_derive_says_so() {
+fn processes_without_closed_form_or_derived_values_return_none() {
     let script = process(Scripted::new(&[3], 0).unwrap());
     let open = Theory {
         delay: Some(DelayDistribution::constant(0.0)),
@@ -292,10 +293,9 @@ fn what_has_no_closed_form_or_nothing_to_derive_says_so() {
     }
 }
 
-/// Every condition of every constructor, each broken alone, beside the value next to it that is
-/// taken.
+/// Breaks every condition of every constructor alone, and accepts the neighbouring valid value.
 #[test]
-fn each_parameter_that_cannot_be_is_refused_alone() {
+fn each_invalid_parameter_is_refused_alone() {
     let bytes = |distance, burst| ByteErrors::new(distance, burst, 0, stream(), stream()).is_ok();
     assert_eq!(
         [bytes(1, 1), bytes(0, 1), bytes(1, 0)],
@@ -358,7 +358,8 @@ fn each_parameter_that_cannot_be_is_refused_alone() {
         [bounds(2, 3), bounds(2, 2), bounds(3, 2)],
         [true, true, false]
     );
-    // Rain has the share 1/6: it cannot lose more than all, nor a packet of no bytes be lost.
+    // Rain has the share 1/6, so it cannot cause a larger loss. A packet of no bytes cannot be
+    // lost.
     let rain = |loss, bytes| Satellite::ber_for_loss(p(0.01), p(0.05), p(0.0), p(loss), bytes);
     assert_eq!(rain(0.1, 0), None);
     assert_eq!(rain(0.0, 500), Some(Probability::ZERO));

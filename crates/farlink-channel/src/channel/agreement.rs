@@ -17,9 +17,9 @@ pub(super) fn sampling(bytes: u32, spacing: u64) -> Sampling {
     }
 }
 
-/// Fate of each of `N` packets.
-pub(super) struct Found {
-    /// Whether each packet was lost or damaged.
+/// Fates of `N` packets.
+pub(super) struct PacketFates {
+    /// Set for each packet that was lost or damaged.
     pub(super) lost: Vec<bool>,
     /// Extra delay of the packets that arrived, in seconds.
     pub(super) delays: Vec<f64>,
@@ -27,7 +27,7 @@ pub(super) struct Found {
     pub(super) loss: f64,
 }
 
-impl Found {
+impl PacketFates {
     /// Sends packets through a process; `packet` returns the bytes and the time (ns) of each.
     pub(super) fn of(process: &mut dyn Process, packet: impl Fn(usize) -> (u32, u64)) -> Self {
         let (mut lost, mut delays) = (Vec::with_capacity(N), Vec::new());
@@ -112,10 +112,10 @@ impl Found {
 
 /// Runs a process under the traffic of `sampling` and compares it with its closed form.
 #[track_caller]
-pub(super) fn agrees(mut process: impl Process, sampling: Sampling) -> Found {
+pub(super) fn agrees(mut process: impl Process, sampling: Sampling) -> PacketFates {
     let theory = process.theory(sampling);
     let spacing = sampling.spacing.as_nanos();
-    let measured = Found::of(&mut process, |i| (sampling.bytes, (i as u64 + 1) * spacing));
+    let measured = PacketFates::of(&mut process, |i| (sampling.bytes, (i as u64 + 1) * spacing));
     measured.near(&theory);
     measured
 }

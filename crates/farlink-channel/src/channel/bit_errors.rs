@@ -25,7 +25,8 @@ impl BitErrors {
     /// Creates the process. `ber` is the probability that a bit is in error; with 0
     /// `correctable_bits` the link only detects errors.
     pub fn new(ber: Probability, correctable_bits: u32, stream: Stream) -> Self {
-        // The entry of a packet without bytes is right from the start: such a packet has no errors.
+        // The cached loss of a packet without bytes is valid from the start: such a packet has no
+        // errors.
         Self {
             ber,
             correction: Correction::Bits(correctable_bits),
@@ -34,8 +35,8 @@ impl BitErrors {
         }
     }
 
-    /// Adds a block code, which replaces `correctable_bits`. Packet lengths are then those before
-    /// coding.
+    /// Adds a block code, which replaces `correctable_bits`. Packet lengths then exclude check
+    /// symbols.
     pub fn with_code(self, code: BlockCode) -> Self {
         Self {
             correction: Correction::Blocks(code),
@@ -97,8 +98,8 @@ pub fn damage_probability(bits: u64, ber: Probability, correctable: u32) -> f64 
         )
     };
     let odds = p / (1.0 - p);
-    // The sum runs away from the mean, where terms fall. It is the tail itself if the tail is the
-    // smaller part, otherwise its complement.
+    // The sum starts at t + 1 or t and moves away from the mean, where terms fall. It is the tail
+    // itself if the tail is the smaller part, otherwise the complement of the tail.
     let mut sum = 0.0;
     if t + 1.0 >= n * p {
         let mut k = t + 1.0;
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn without_errors_it_is_left_out() {
+    fn a_stage_without_errors_is_inert() {
         let errors = |ber| BitErrors::new(p(ber), 0, stream("inert"));
         assert!(errors(0.0).is_inert());
         assert!(!errors(1e-9).is_inert());

@@ -11,13 +11,13 @@ use farlink_tcp::{Instant, Interval};
 /// Bytes of the IP header, which has a checksum of its own.
 const IP_HEADER: u64 = 20;
 
-/// Damages the byte on which an error falls; the distances in bytes from one
-/// error to the next are exponential.
+/// Damages the byte on which an error falls. Distances in bytes from one error to the next are
+/// exponential.
 ///
-/// An error in the IP header makes the next hop drop the packet
-/// ([`DropCause::BitError`]); one behind it is found by the TCP checksum of the
-/// receiver ([`Verdict::Corrupt`]). With a `burst` above 1 an error also damages
-/// the packets that follow, each at a place of its own. Only bytes of IP packets
+/// An error in the IP header makes the next hop drop the packet ([`DropCause::BitError`]). The
+/// receiver's TCP checksum detects an error behind the header ([`Verdict::Corrupt`]). With a
+/// `burst` above 1 an error also damages the following packets, each at an independent byte. Only
+/// bytes of IP packets count, not the framing of the link.
 /// count, not the framing of the link.
 #[derive(Clone, Debug)]
 pub struct ByteErrors {
@@ -36,7 +36,7 @@ pub struct ByteErrors {
 
 impl ByteErrors {
     /// Creates the process. `distance` is the mean number of bytes from error to error, `burst` the
-    /// number of packets that one error damages, `overhead` the framing of the link in bytes.
+    /// number of packets that one error damages, and `overhead` the framing of the link in bytes.
     ///
     /// # Errors
     /// If the distance is 0 or the burst is 0.
@@ -105,9 +105,9 @@ impl Process for ByteErrors {
     }
 
     /// Returns the closed form. With q the probability of an error in a packet and N the burst, a
-    /// packet is whole if neither it nor the N - 1 packets before it have an error: (1 - q)^N. Two
-    /// packets k apart are both whole with probability (1 - q)^(N + min(k, N)). The mean gap is 1 /
-    /// q, because after a burst each packet begins the next burst with probability q.
+    /// packet is undamaged if neither it nor the N - 1 packets before it have an error: (1 - q)^N.
+    /// Two packets k apart are both undamaged with probability (1 - q)^(N + min(k, N)). The mean
+    /// gap is 1 / q, because after a burst each packet begins the next burst with probability q.
     fn theory(&self, sampling: Sampling) -> Theory {
         let bytes = self.ip_bytes(sampling.bytes) as f64;
         let burst = f64::from(self.burst);
@@ -164,7 +164,7 @@ impl Process for ByteErrors {
 
 #[cfg(test)]
 mod tests {
-    use super::super::agreement::{Found, agrees, sampling};
+    use super::super::agreement::{PacketFates, agrees, sampling};
     use super::super::testing::{assert_near, rate_error, stream};
     use super::*;
 
@@ -239,14 +239,14 @@ mod tests {
         let (a, b) = (stream("errors"), stream("places"));
         let mut framed = ByteErrors::new(65_536, 1, 26, a, b).unwrap();
         let mut plain = errors(65_536, 1);
-        let framed = Found::of(&mut framed, |_| (1526, 0));
-        let plain = Found::of(&mut plain, |_| (1500, 0));
+        let framed = PacketFates::of(&mut framed, |_| (1526, 0));
+        let plain = PacketFates::of(&mut plain, |_| (1500, 0));
         assert_eq!(framed.lost, plain.lost);
     }
 
     #[test]
     fn onsets_do_not_depend_on_the_burst() {
-        let lost = |burst| Found::of(&mut errors(65_536, burst), |_| (1500, 0)).lost;
+        let lost = |burst| PacketFates::of(&mut errors(65_536, burst), |_| (1500, 0)).lost;
         let (single, double) = (lost(1), lost(2));
         let expected: Vec<bool> = (0..single.len())
             .map(|i| single[i] || (i > 0 && single[i - 1]))
@@ -260,8 +260,8 @@ mod tests {
         assert!(none.is_err());
     }
 
-    /// The next error falls behind as many whole bytes as the next draw gives, so one byte never
-    /// has two errors.
+    /// A draw is the number of undamaged bytes before the next error, so one byte never has two
+    /// errors.
     #[test]
     fn errors_fall_where_the_draws_say() {
         let mut draws = stream("errors");

@@ -18,8 +18,8 @@ pub struct Sampling {
 }
 
 /// Closed form of a process; `None` where none exists. A process that loses no packet has loss 0,
-/// and one that delays none has [`DelayDistribution::constant`] of 0, so that several can be
-/// combined.
+/// and a process without delay has [`DelayDistribution::constant`] of 0, so that closed forms can
+/// be combined.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Theory {
     /// Mean loss as a fraction of packets; packets delivered corrupt count as lost.
@@ -54,7 +54,7 @@ pub struct Derived {
     pub unit: &'static str,
     /// Value.
     pub value: f64,
-    /// Equation that it comes from.
+    /// Equation that defines the quantity.
     pub source: &'static str,
 }
 
@@ -138,7 +138,7 @@ impl Theory {
 
     /// Returns whether the fate of a packet depends on earlier packets. An unknown dependence
     /// counts as one.
-    pub(super) fn remembers(&self) -> bool {
+    pub(super) fn has_memory(&self) -> bool {
         self.loss != Some(0.0)
             && self
                 .autocorrelation
@@ -146,9 +146,10 @@ impl Theory {
                 .is_none_or(|lags| lags.iter().any(|&lag| lag != 0.0))
     }
 
-    /// Combines this stage with `next`, which sees only the packets that pass this one. Delivery
-    /// past both is the product of two independent processes, unless `next` counts packets and this
-    /// stage leaves gaps in the count.
+    /// Combines this stage with `next`, which gets only the packets that pass this stage. The
+    /// probability of delivery is the product of both. The autocorrelation is unknown if `next`
+    /// depends on earlier packets and this stage loses some, because the losses leave gaps in what
+    /// `next` counts.
     pub(super) fn then(self, next: Self) -> Self {
         let (Some(first), Some(second)) = (self.loss, next.loss) else {
             return Self {
@@ -162,7 +163,7 @@ impl Theory {
             self
         } else if first == 0.0 {
             next
-        } else if next.remembers() {
+        } else if next.has_memory() {
             Self {
                 loss: Some(loss),
                 ..Self::default()
@@ -216,7 +217,7 @@ mod tests {
     /// Both stages deliver two packets in a row with (0.81 + 0.09 a) 0.64. At a = 1/2 that is
     /// 0.5472, of which 0.72^2 is the independent part and 0.28 0.72 the variance.
     #[test]
-    fn what_two_stages_deliver_is_the_product() {
+    fn two_stages_deliver_the_product_of_their_shares() {
         let both = Theory::of_loss(0.1, vec![0.5, 0.25]).then(Theory::of_loss(0.2, vec![0.0; 2]));
         near(both.loss.unwrap(), 0.28);
         let lags = both.autocorrelation.unwrap();
@@ -224,10 +225,10 @@ mod tests {
         near(lags[1], 1.0 / 14.0);
     }
 
-    /// The loss of two stages is known even if its autocorrelation is not, and delays add whatever
-    /// is lost.
+    /// The loss of two stages is known even if its autocorrelation is not. Delays add, independent
+    /// of losses.
     #[test]
-    fn what_is_known_of_two_stages_stays_known() {
+    fn two_stages_combine_their_known_values() {
         let unknown = Theory {
             loss: Some(0.1),
             ..Theory::default()

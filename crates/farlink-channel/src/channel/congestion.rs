@@ -10,8 +10,8 @@ use super::process::Process;
 use crate::rng::{Probability, Stream};
 use farlink_tcp::{Instant, Interval};
 
-/// Clear and congested periods of exponential length. In each, packets are lost independently with
-/// a probability of its own.
+/// Clear and congested periods of exponential length. Each kind of period has its own probability,
+/// with which packets are lost independently.
 ///
 /// Wong's model loses every packet of a congested period and none of a clear one. Other
 /// probabilities approximate a bottleneck router whose queue overflows from time to time, at little
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_time_that_counts() {
+    fn bursts_have_a_length_in_time() {
         // Packets twice as far apart have half as long bursts (in packets) and the same loss.
         let theory = |spacing| congestion(4.75, 0.25, [0.0, 1.0]).theory(sampling(552, spacing));
         let (near, far) = (theory(1_000_000), theory(2_000_000));

@@ -12,7 +12,7 @@ pub struct Corrupt {
 }
 
 impl Corrupt {
-    /// `probability` is per packet.
+    /// Creates the process. `probability` holds for each packet.
     pub fn new(probability: Probability, stream: Stream) -> Self {
         Self {
             probability,
@@ -20,7 +20,7 @@ impl Corrupt {
         }
     }
 
-    /// Per packet.
+    /// Returns the probability that a packet is changed.
     pub fn probability(&self) -> Probability {
         self.probability
     }

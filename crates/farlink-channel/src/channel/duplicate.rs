@@ -12,7 +12,7 @@ pub struct Duplicate {
 }
 
 impl Duplicate {
-    /// `probability` is per packet.
+    /// Creates the process. `probability` holds for each packet.
     pub fn new(probability: Probability, stream: Stream) -> Self {
         Self {
             probability,

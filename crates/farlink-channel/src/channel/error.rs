@@ -11,10 +11,10 @@ pub enum ChannelError {
     /// A mean burst below one packet.
     #[error("a mean burst of {0} packets cannot be: write a number of packets from 1 up")]
     Burst(f64),
-    /// Nothing would ever get through.
+    /// A mean loss of 1, with which no packet would pass.
     #[error("a mean loss of 1 leaves no packet between bursts: write a loss below 1")]
     NothingPasses,
-    /// Bursts would have to touch.
+    /// A mean loss too large for the mean burst: bursts would have to touch.
     #[error(
         "a mean loss of {loss} with a mean burst of {burst} packets cannot be: at least one \
          packet passes between bursts, so the largest loss for this burst is {largest}; write \
@@ -42,7 +42,7 @@ pub enum ChannelError {
     /// The mean time of a burst, or between bursts, is 0.
     #[error("bursts of {0:?} cannot be: write a time of 1 ns to 1 h")]
     BurstTime(Interval),
-    /// Bounds the wrong way round.
+    /// Bounds in the wrong order.
     #[error("uniform jitter from {low:?} to {high:?} cannot be: write the smaller bound first")]
     Bounds {
         /// Lower bound in the parameters.

@@ -149,8 +149,8 @@ mod tests {
     use super::super::testing::{N, assert_near, drops, p, rate, rate_error, stream};
     use super::*;
 
-    /// Returns the mean length and the number of the runs of `of`, without the runs that the ends
-    /// cut off.
+    /// Returns the mean length and the number of runs of events equal to `of`, without the first
+    /// and last run, which the ends cut off.
     fn runs(events: &[bool], of: bool) -> (f64, f64) {
         let mut lengths: Vec<(bool, u32)> = vec![];
         for &event in events {
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_what_can() {
+    fn the_refusal_gives_the_largest_possible_loss() {
         let means = |loss, burst| Gilbert::from_means(p(loss), burst, stream("g"));
         let message = means(0.9, 2.0).unwrap_err().to_string();
         assert_eq!(

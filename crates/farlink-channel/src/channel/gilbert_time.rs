@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_parameters_are_refused() {
         let error = GilbertTime::from_means(p(0.1), Interval::ZERO, stream("g")).unwrap_err();
         assert_eq!(error, ChannelError::BurstTime(Interval::ZERO));
         let all = GilbertTime::from_means(p(1.0), Interval::from_millis(1), stream("g"));

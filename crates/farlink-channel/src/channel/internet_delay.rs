@@ -9,7 +9,7 @@ use super::process::Process;
 use crate::rng::{Probability, Stream};
 use farlink_tcp::{Instant, Interval};
 
-/// The state of raised delay.
+/// Parameters of the state of raised delay.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Raised {
     /// Probability of entering the raised state, after each packet (S01).
@@ -21,8 +21,8 @@ pub struct Raised {
     pub means: Vec<(f64, Interval)>,
 }
 
-/// Delays each packet by a constant and an Erlang variate, whose mean depends on
-/// a two-state chain that moves after each packet.
+/// Delays each packet by a constant and an Erlang variate. The mean of the variate depends on a
+/// two-state chain that moves after each packet.
 ///
 /// Erlang of order n and mean m (equations 12 to 14): density
 /// a^n x^(n-1) exp(-a x) / (n-1)! with a = n / m, deviation m / sqrt(n).
@@ -47,9 +47,9 @@ const MEMORY: usize = 2000;
 const STEPS: u32 = 2000;
 
 impl InternetDelay {
-    /// `order` is that of the Erlang variate, `mean` its mean outside of the
-    /// raised state. With `keep_order` a packet waits for those before it;
-    /// without, it may overtake them.
+    /// Creates the process. `order` is the order of the Erlang variate, and `mean` its mean outside
+    /// of the raised state. With `keep_order` a packet waits for earlier packets; otherwise it may
+    /// overtake them.
     ///
     /// # Errors
     /// If the order is 0, or the weights of the raised state are negative or all
@@ -170,9 +170,9 @@ impl InternetDelay {
         })
     }
 
-    /// Returns the distribution function of the delay beyond the constant at `x` seconds. In order,
-    /// the delay of a packet is the largest of its own draw and of X(-k) - k s over the packets
-    /// before it. `None` if too many packets count.
+    /// Returns the distribution function of the delay beyond the constant at `x` seconds. With the
+    /// order kept, the delay of a packet is the largest of its own draw and of X(-k) - k s over
+    /// earlier packets k. Returns `None` if more than `MEMORY` earlier packets matter.
     fn distribution(&self, x: f64, spacing: f64) -> Option<f64> {
         let shares = markov::shares(self.leave());
         let steps = markov::steps(self.leave());
@@ -337,7 +337,7 @@ impl Process for InternetDelay {
 
 #[cfg(test)]
 mod tests {
-    use super::super::agreement::{Found, near, sampling};
+    use super::super::agreement::{PacketFates, near, sampling};
     use super::super::testing::{assert_near, p, rate_error, stream};
     use super::*;
 
@@ -360,7 +360,7 @@ mod tests {
     /// Compares the delays of a million packets with the distribution, by batch means.
     fn check(mut process: InternetDelay, spacing: u64) {
         let distribution = process.theory(sampling(1500, spacing)).delay.unwrap();
-        let measured = Found::of(&mut process, |i| (1500, i as u64 * spacing));
+        let measured = PacketFates::of(&mut process, |i| (1500, i as u64 * spacing));
         assert_eq!(measured.delays.len(), measured.lost.len());
         // The first packets have fewer packets before them than the closed form assumes.
         let delays = &measured.delays[10_000..];
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_those_of_the_record() {
+    fn moments_are_those_of_the_study() {
         // Leung 1998 as the study's record infers it: 12.26 ms for a share of 0.04.
         let derived = leung(1.0 / 0.96, true).derived();
         assert!((derived[0].value - 0.01226).abs() < 1e-9, "{derived:?}");
@@ -420,7 +420,7 @@ mod tests {
         let overtakes = |keep_order: bool| {
             let mut process = leung(5.0, keep_order);
             assert_eq!(process.keeps_order(), keep_order);
-            let measured = Found::of(&mut process, |i| (1500, i as u64 * MS));
+            let measured = PacketFates::of(&mut process, |i| (1500, i as u64 * MS));
             measured
                 .delays
                 .windows(2)
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_parameters_are_refused() {
         let ms = Interval::from_millis;
         let none = InternetDelay::new(ms(1), 0, ms(1), None, true, stream("x"));
         assert!(none.unwrap_err().to_string().contains("order 0"));

@@ -15,9 +15,9 @@ pub enum Distribution {
         /// Largest delay.
         high: Interval,
     },
-    /// Normal, truncated at 0: values below are drawn again. The mean delay is
-    /// then mean + deviation phi(a) / Phi(a) with a = mean / deviation, phi the
-    /// density and Phi the distribution function of the standard normal.
+    /// Normal, truncated at 0: negative values are drawn again. The mean delay is then mean +
+    /// deviation phi(a) / Phi(a) with a = mean / deviation, phi the density and Phi the
+    /// distribution function of the standard normal.
     Normal {
         /// Mean before truncation.
         mean: Interval,
@@ -74,9 +74,9 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// Creates the process. With `keep_order` a packet waits for those before it, so packets closer
-    /// together than the jitter is wide are delayed by more than their draws; without it they
-    /// overtake each other.
+    /// Creates the process. With `keep_order` a packet waits for earlier packets, so packets closer
+    /// together than the width of the jitter are delayed by more than their draws. Otherwise
+    /// packets may overtake each other.
     ///
     /// # Errors
     /// If the upper bound of a uniform distribution is below the lower one.

@@ -19,7 +19,7 @@ impl Loss {
         }
     }
 
-    /// Per packet.
+    /// Returns the probability that a packet is lost.
     pub fn probability(&self) -> Probability {
         self.probability
     }

@@ -2,10 +2,9 @@
 
 use super::closed_form::{LAGS, Theory};
 
-/// Closed form of loss by a chain of `N` states: `stationary` are the shares of
-/// packets that meet each state, `step` is the probability of going from one
-/// state (first index) to the other from packet to packet, `loss` the
-/// probability of loss in each.
+/// Returns the closed form of loss by a chain of `N` states. `stationary` is the share of packets
+/// in each state, `step` the probability of a step from one state (first index) to another between
+/// two packets, and `loss` the probability of loss in each state.
 ///
 /// With pi the shares, l the losses and P the steps: loss m = pi l; the
 /// autocorrelation at lag k is a(k) = pi diag(l - m) P^k (l - m) / (m (1 - m)); the
@@ -73,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_is_lost_nothing_is_remembered() {
+    fn total_loss_has_no_memory() {
         let leave = [0.1, 0.1];
         let measured = theory(&shares(leave), &steps(leave), &[1.0, 1.0]);
         assert_eq!(measured, Theory::independent(1.0));

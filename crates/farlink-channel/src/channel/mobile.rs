@@ -22,7 +22,7 @@ pub enum Forwarding {
     /// Packets are kept and sent in order, at the rate of the link, after the handoff. Bytes beyond
     /// `limit` are lost.
     Forward {
-        /// Most bytes on the wire that are kept; `None` for no limit.
+        /// Maximum bytes on the wire that are kept; `None` for no limit.
         limit: Option<u64>,
     },
 }
@@ -122,7 +122,7 @@ fn seconds(seconds: f64) -> Interval {
     Interval::from_nanos(libm::round(seconds * 1e9) as u64)
 }
 
-/// Handoffs at work.
+/// State of the handoffs.
 #[derive(Clone, Debug)]
 struct Changing {
     chain: OnOff,
@@ -184,7 +184,7 @@ impl Changing {
     }
 }
 
-/// Fading at work.
+/// State of the fading.
 #[derive(Clone, Debug)]
 struct Fades {
     rule: FadeRule,
@@ -192,7 +192,7 @@ struct Fades {
     chain: OnOff,
     /// State of the chain per packet; `None` before the first packet.
     bad: Option<bool>,
-    /// Good and bad.
+    /// Loss outside of fades and in fades.
     loss: [KnownLoss; 2],
 }
 
@@ -219,7 +219,7 @@ pub struct MobileStreams {
 }
 
 impl Mobile {
-    /// Creates the process on a link of `rate` bit/s, which gives the transmission time of packets.
+    /// Creates the process on a link of `rate` bit/s, from which transmission times are computed.
     ///
     /// # Errors
     /// If a mean time is 0.
@@ -260,7 +260,7 @@ impl Mobile {
     }
 
     /// Adds a block code: bit errors are corrected block by block, and check symbols take
-    /// transmission time. Packet lengths are then those before coding.
+    /// transmission time. Packet lengths then exclude check symbols.
     pub fn with_code(mut self, code: BlockCode) -> Self {
         self.code = Some(code);
         if let Some(fades) = &mut self.fades {
@@ -307,8 +307,8 @@ impl Fades {
     }
 
     /// Returns the chain of packets: shares, steps and losses. Its three states are: good
-    /// throughout; touched by a fade but good at the end; bad at the end. Rules that look at one
-    /// instant use only the first and the last state.
+    /// throughout; good at the end after a fade; bad at the end. The rules `PerPacket` and
+    /// `Instant` use only the first and the last state.
     fn chain_of_packets(&self, sampling: Sampling, sending: Interval) -> Chain<3> {
         let loss = [0, 1].map(|s: usize| self.loss[s].loss().of(sampling.bytes));
         let two = |leave: [f64; 2], shares: [f64; 2]| Chain {
@@ -413,7 +413,7 @@ impl Process for Mobile {
                 None => passage.verdict = Verdict::Drop(DropCause::Handoff),
             }
         }
-        // This is drawn for lost packets too, so that fades do not depend on handoffs.
+        // The draw is made for lost packets too, so that fades do not depend on handoffs.
         if let Some(fades) = &mut self.fades {
             let bad = fades.is_bad(at, sending, &mut self.stream);
             let loss = fades.loss[usize::from(bad)].of(bytes);
@@ -436,7 +436,8 @@ impl Process for Mobile {
     }
 
     /// Returns the product of the closed forms of handoffs and fades. Forwarded packets are not
-    /// evenly spaced: then only the loss by fades is known, and nothing if the buffer is limited.
+    /// evenly spaced, so only the loss by fades is known then, and no closed form if the buffer is
+    /// limited.
     fn theory(&self, sampling: Sampling) -> Theory {
         let sending = self.sending(sampling.bytes);
         let fading = match &self.fades {

@@ -1,8 +1,8 @@
 //! Channel processes between transmitter and receiver: one stage each, in the order of the
 //! scenario.
 //!
-//! A stage sees only what the stages before it let through, so each keeps its
-//! closed form whatever stands beside it. Every stage owns its random stream.
+//! A stage gets only the packets that earlier stages let through, so each keeps its closed form in
+//! any combination. Every stage owns its random stream.
 
 #[cfg(test)]
 mod agreement;
@@ -165,7 +165,8 @@ impl Channel {
         self.stages.iter().all(at_once)
     }
 
-    /// Sets the distance of the nodes at its ends in metres, in place of that of its own radios.
+    /// Sets the distance of the nodes at the channel's ends in metres, which replaces the distance
+    /// configured for its radios.
     pub fn set_distance(&mut self, metres: f64) {
         for stage in &mut self.stages {
             if let Stage::Process(stage) = stage {
@@ -336,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stage_draws_the_same_whatever_stands_behind_it_or_elsewhere() {
+    fn draws_of_a_stage_do_not_depend_on_other_stages() {
         let alone = |stages: Vec<Stage>| -> Vec<bool> {
             let mut channel = Channel::new(stages);
             (0..10_000)
@@ -357,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_packet_is_not_seen_by_the_stages_behind() {
+    fn later_stages_do_not_process_a_dropped_packet() {
         let duplicate = Stage::Duplicate(Duplicate::new(p(1.0), stream("d")));
         let mut channel = Channel::new(vec![loss("a", 1.0), duplicate]);
         let passage = channel.pass(Instant::ZERO, 1500);

@@ -6,9 +6,9 @@ use farlink_tcp::{Instant, Interval};
 
 /// A good and a bad state that alternate independently of packets.
 ///
-/// Dwell times are drawn one after the other from a stream that nothing else uses. Two copies with
-/// the same stream are therefore in the same state at the same time, which is how the two
-/// directions of a link share a process.
+/// Dwell times are drawn in order from a stream of their own. Two copies with the same stream are
+/// therefore in the same state at the same time, by which the two directions of a link share a
+/// process.
 #[derive(Clone, Debug)]
 pub(super) struct OnOff {
     /// Mean dwell times, good and bad, in nanoseconds.
@@ -63,7 +63,7 @@ impl OnOff {
         self.bad
     }
 
-    /// Returns the end of the state that [`Self::at`] found.
+    /// Returns the end of the state that the last call of [`Self::at`] returned.
     pub(super) fn until(&self) -> Instant {
         self.until
     }
@@ -87,9 +87,9 @@ impl OnOff {
         self.means.map(|mean| mean / sum)
     }
 
-    /// Returns the probabilities of being in the other state `after` some time, from the good and
-    /// from the bad state. With rates a and b, from the good one: a / (a + b) (1 - exp(-(a + b)
-    /// t)).
+    /// Returns the probabilities of being in the other state after the time `after`, from the good
+    /// and from the bad state. With rates a (to bad) and b (to good), from the good state: a / (a +
+    /// b) (1 - exp(-(a + b) t)).
     pub(super) fn leave(&self, after: Interval) -> [f64; 2] {
         let rate = 1.0 / self.means[0] + 1.0 / self.means[1];
         let moved = -libm::expm1(-rate * after.as_nanos() as f64);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_of_one_stream_agree_however_often_they_are_asked() {
+    fn copies_with_one_stream_agree_for_any_sequence_of_calls() {
         let new = || {
             let ms = Interval::from_millis;
             OnOff::new(ms(5), ms(2), stream("shared")).unwrap()
@@ -154,10 +154,10 @@ mod tests {
         );
     }
 
-    /// From the good state, with rates a and b, the share a / (a + b) (1 - exp(-(a + b) t)) is in
-    /// the bad one after t. With means of 30 and 10 ms, a + b is 400 / 3 per second.
+    /// From the good state, with rates a and b, P(bad after t) = a / (a + b) (1 - exp(-(a + b) t)).
+    /// With means of 30 and 10 ms, a + b is 400 / 3 per second.
     #[test]
-    fn states_are_left_as_rates_say() {
+    fn the_chance_of_a_change_follows_from_the_rates() {
         let ms = Interval::from_millis;
         let chain = OnOff::new(ms(30), ms(10), stream("leave")).unwrap();
         assert_eq!(chain.leave(Interval::ZERO), [0.0, 0.0]);
@@ -169,9 +169,10 @@ mod tests {
         }
     }
 
-    /// An interval touches the bad state if it begins in it, or lasts until its beginning.
+    /// An interval touches the bad state if the interval begins in that state or lasts until its
+    /// beginning.
     #[test]
-    fn a_time_touches_what_it_reaches() {
+    fn an_interval_touches_the_bad_state_that_it_reaches() {
         let ms = Interval::from_millis;
         let mut chain = OnOff::new(ms(30), ms(10), stream("touched")).unwrap();
         let nanosecond = Interval::from_nanos(1);

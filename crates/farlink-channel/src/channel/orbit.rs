@@ -21,7 +21,7 @@ pub enum Interruption {
 pub struct Gap {
     /// Duration of the change.
     pub time: Interval,
-    /// Fate of packets meanwhile.
+    /// Fate of packets during the change.
     pub action: Interruption,
 }
 
@@ -42,7 +42,7 @@ impl Gap {
     }
 
     /// Returns the mean and the variance of the wait in seconds: a held packet waits for the rest
-    /// of the interruption, which comes every `period` seconds.
+    /// of the interruption. Interruptions begin every `period` seconds.
     pub(super) fn wait(self, period: f64) -> (f64, f64) {
         let time = self.time.as_secs_f64();
         let held = if self.drops() { 0.0 } else { time };
@@ -84,7 +84,7 @@ fn in_order(last: &mut Instant, now: Instant, passage: &mut Passage) {
 #[derive(Clone, Debug)]
 pub struct Orbit {
     passes: Passes,
-    /// Number of times that the distance is travelled.
+    /// Number of times that a packet travels the distance.
     hops: f64,
     gap: Gap,
     /// Length of a pass in nanoseconds.
@@ -95,8 +95,8 @@ pub struct Orbit {
 }
 
 impl Orbit {
-    /// Creates passes that follow each other, the first at a random position. With 2 hops packets
-    /// go up, and down to a ground station beside the user.
+    /// Creates passes that follow each other, the first at a random position. With 2 hops a packet
+    /// goes up to the satellite, and down to a ground station beside the user.
     pub fn new(passes: Passes, hops: u32, gap: Gap, mut stream: Stream) -> Self {
         let period = (passes.duration() * 1e9).max(1.0) as u64;
         Self {
@@ -184,8 +184,8 @@ impl Process for Orbit {
     }
 }
 
-/// Change of the path at a fixed interval, as users of today's LEO services see it: another delay
-/// at once, and a short interruption.
+/// Change of the path at a fixed interval, as in today's LEO services: the delay jumps, and there
+/// is a short interruption.
 #[derive(Clone, Debug)]
 pub struct Reconfiguration {
     interval: u64,
@@ -320,7 +320,7 @@ mod tests {
         Reconfiguration::new(interval, first, levels, gap, true, stream("change"))
     }
 
-    /// Returns the delays (s) of the packets that arrive, and the share that does not.
+    /// Returns the delays (s) of the packets that arrive, and the share of lost packets.
     fn run(process: Box<dyn Process>, spacing: Interval) -> (Vec<f64>, f64) {
         let mut channel = Channel::new(vec![Stage::Process(process)]);
         let mut delays = Vec::new();

@@ -18,7 +18,8 @@ pub struct Outage {
 }
 
 impl Outage {
-    /// Creates outages like `gap`, the first at `start`, one in each `period`, or a single one.
+    /// Creates outages of the form `gap`: the first at `start`, then one per `period`; without a
+    /// period a single one.
     ///
     /// # Errors
     /// If the outage takes no time, or as much as the period.
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_is_there_exactly_when_it_is_written() {
+    fn an_outage_covers_its_times_exactly() {
         for (i, packet) in run(outage(Interruption::Drop, None), 5000)
             .iter()
             .enumerate()
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_parameters_are_refused() {
         let gap = |time| Gap {
             time: ms(time),
             action: Interruption::Hold,

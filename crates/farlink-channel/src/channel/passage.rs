@@ -2,7 +2,7 @@
 
 use farlink_tcp::Interval;
 
-/// Why a packet was dropped.
+/// Cause of the drop of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum DropCause {
@@ -75,11 +75,11 @@ impl DropCause {
 /// Arrival or loss of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// As it was sent.
+    /// The packet arrives as it was sent.
     Pass,
-    /// With changed bits.
+    /// The packet arrives with changed bits.
     Corrupt,
-    /// Lost, for this cause.
+    /// The packet is lost for this cause.
     Drop(DropCause),
 }
 
@@ -92,13 +92,13 @@ pub struct Passage {
     pub copies: u8,
     /// Delay beyond that of the link.
     pub hold: Interval,
-    /// Whether the packet may leave the order: it neither waits for earlier packets nor delays
-    /// later ones. All other packets leave the channel in the order in which they entered it.
+    /// Set if the packet may leave the order: it neither waits for earlier packets nor delays later
+    /// ones. All other packets leave the channel in the order in which they entered it.
     pub may_overtake: bool,
 }
 
 impl Passage {
-    /// Through, untouched.
+    /// Passage without any effect.
     pub const CLEAN: Self = Self {
         verdict: Verdict::Pass,
         copies: 0,

@@ -22,7 +22,7 @@ pub trait Process: fmt::Debug + Send + Sync {
         true
     }
 
-    /// Sets the distance of the nodes at its ends in metres. Only radios use it.
+    /// Sets the distance of the nodes at the channel's ends in metres. Only radios use it.
     fn set_distance(&mut self, _metres: f64) {}
 
     /// Computes the closed form under the traffic of `sampling`.

@@ -12,7 +12,7 @@ use farlink_tcp::Instant;
 /// Effect of fading on the bits of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BitFading {
-    /// Nothing.
+    /// No fading.
     None,
     /// Rayleigh fading with an independent gain for each bit, as behind a deep interleaver: bits
     /// err independently with the mean rate (Vatne and Haugen 2006).
@@ -37,7 +37,7 @@ pub struct Radio {
 }
 
 impl Radio {
-    /// A radio between two nodes.
+    /// Creates a radio between two nodes.
     pub fn new(
         budget: Budget,
         modulation: Modulation,
@@ -57,8 +57,8 @@ impl Radio {
         }
     }
 
-    /// Adds a block code, which replaces `correctable_bits`. Packet lengths are then those before
-    /// coding.
+    /// Adds a block code, which replaces `correctable_bits`. Packet lengths then exclude check
+    /// symbols.
     pub fn with_code(self, code: BlockCode) -> Self {
         Self {
             correction: Correction::Blocks(code),
@@ -117,7 +117,7 @@ impl Process for Radio {
         }
     }
 
-    /// The closed form is for a fixed distance; a changing one has none.
+    /// Sets a fixed distance. Only a fixed distance has a closed form.
     fn set_distance(&mut self, metres: f64) {
         self.separation = Separation::Fixed(metres);
     }

@@ -66,18 +66,17 @@ fn theory(share: f64, correlations: Vec<f64>) -> Theory {
 /// Steps at which the chain moves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Advance {
-    /// Once every step of time.
+    /// One step per `step` of time.
     Time,
-    /// One step for each packet, whatever the time between packets.
+    /// One step per packet, independent of the time between packets.
     Packet,
 }
 
-/// The two-state chain of Zorzi, Rao and Milstein (1995): the state of a Rayleigh
-/// signal against a threshold, looked at once per step, as if the state before
-/// told all.
+/// Two-state chain of Zorzi, Rao and Milstein (1995) for a Rayleigh signal against a threshold,
+/// sampled once per step. The next state depends on the current state only.
 ///
-/// In time it is drawn dwell by dwell, so what it does is a function of its stream
-/// and the time alone: packets that come or do not come change nothing in it.
+/// In time, the chain is drawn dwell time by dwell time, so its states depend on its stream and on
+/// time alone, and not on the traffic.
 #[derive(Clone, Debug)]
 pub struct RayleighChain {
     /// Field from which the transition probabilities are computed, if known.
@@ -86,9 +85,9 @@ pub struct RayleighChain {
     advance: Advance,
     /// Time after the departure of a packet for which a fade still loses it.
     exposure: Interval,
-    /// Good to bad, per step.
+    /// Probability of a change from good to bad, per step.
     alpha: Probability,
-    /// Bad to good, per step.
+    /// Probability of a change from bad to good, per step.
     beta: Probability,
     bad: bool,
     /// First step of the next state.
@@ -265,24 +264,23 @@ impl Process for RayleighChain {
     }
 }
 
-/// A Rayleigh signal with the Doppler spectrum of Clarke and Jakes, as a sum of
-/// sinusoids with random phases and angles of arrival (Xiao, Zheng, Beaulieu
-/// 2006, without line of sight). A packet is lost if the signal is in a fade when
-/// it leaves the transmitter.
+/// Rayleigh signal with the Doppler spectrum of Clarke and Jakes, as a sum of sinusoids with random
+/// phases and angles of arrival (Xiao, Zheng, Beaulieu 2006, without line of sight). A packet is
+/// lost if the signal is in a fade when the packet leaves the transmitter.
 ///
-/// It is a function of time: nothing is stepped, and packets change nothing.
+/// The signal is a function of time, so it has no steps and does not depend on packets.
 #[derive(Clone, Debug)]
 pub struct JakesFading {
     fading: RayleighField,
     /// Angular frequency in rad/s and the two phases of each sinusoid.
     waves: Box<[(f64, f64)]>,
-    /// Power below which it is a fade, in terms of the sum.
+    /// Power of the sum below which the signal is in a fade.
     threshold: f64,
 }
 
 impl JakesFading {
-    /// A sum of `sinusoids`, 8 at least; the more the nearer to Rayleigh, with
-    /// what is missing falling as 1 / (2 sinusoids).
+    /// Creates the sum of `sinusoids` sinusoids (at least 8). The deviation from a Rayleigh
+    /// distribution falls as 1 / (2 `sinusoids`).
     pub fn new(fading: RayleighField, sinusoids: u32, mut stream: Stream) -> Self {
         let n = f64::from(sinusoids);
         let waves = (0..sinusoids)
@@ -300,7 +298,7 @@ impl JakesFading {
         }
     }
 
-    /// Power relative to its mean at `now`.
+    /// Returns the power at `now` relative to its mean.
     pub fn power(&self, now: Instant) -> f64 {
         self.sum(now) / self.waves.len() as f64
     }
@@ -476,7 +474,7 @@ mod tests {
         1.0 - (-x).exp() - (-x).exp() * (x - x * x / 2.0) / (2.0 * n)
     }
 
-    /// The test uses 100 signals of 10,000 samples each.
+    /// Returns which of 10,000 samples are in a fade, for each of 100 signals.
     fn signals(fading: RayleighField, spacing: Interval) -> Vec<Vec<bool>> {
         (0..100)
             .map(|i| {
@@ -486,7 +484,8 @@ mod tests {
             .collect()
     }
 
-    /// The mean is over signals with independent phases, whose spread gives the standard error.
+    /// Returns the mean of a measure over signals with independent phases, and its standard error
+    /// from their spread.
     fn over(signals: &[Vec<bool>], measure: impl Fn(&[bool]) -> f64) -> (f64, f64) {
         let n = signals.len() as f64;
         let values: Vec<f64> = signals.iter().map(|signal| measure(signal)).collect();
@@ -498,7 +497,7 @@ mod tests {
     /// Level crossing rate and average fade duration of the signal, against their
     /// closed forms (Jakes 1974), at 6 and 10 dB.
     #[test]
-    fn the_signal_crosses_its_threshold_as_often_and_as_long_as_it_should() {
+    fn crossing_rate_and_fade_duration_match_the_closed_forms() {
         let doppler = 20.0;
         // Sampling 100 times per Doppler period misses only the shortest fades.
         let spacing = Interval::from_micros(500);
@@ -512,10 +511,10 @@ mod tests {
             });
             // Crossing rate that sampling at this spacing can see: share times beta.
             let rho = correlation(doppler, spacing.as_secs_f64());
-            let seen = margin.share() * margin.leaves_fade(rho) / spacing.as_secs_f64();
+            let sampled = margin.share() * margin.leaves_fade(rho) / spacing.as_secs_f64();
             let crossing = margin.crossing_rate(doppler);
-            assert!((seen / crossing - 1.0).abs() < 0.01, "{seen} {crossing}");
-            assert_near(rate, seen, error);
+            assert!((sampled / crossing - 1.0).abs() < 0.01, "{sampled} {crossing}");
+            assert_near(rate, sampled, error);
             let (time, spread) = over(&signals, share);
             assert_near(time, below(1.0 / margin.ratio(), 64.0), spread);
             let duration = time / rate;
@@ -569,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn without_fades_it_is_left_out() {
+    fn a_stage_without_fades_is_inert() {
         let margin = Margin::from_db(250.0);
         let fading = RayleighField {
             doppler: 10.0,
@@ -579,7 +578,7 @@ mod tests {
         assert!(none.is_inert());
     }
 
-    /// The first packet is lost with the share of the bad state too: 0.1 / 0.5.
+    /// The first packet is lost with the stationary share of the bad state: 0.1 / 0.5.
     #[test]
     fn the_chain_begins_in_its_stationary_distribution() {
         let transitions = [0.1, 0.4].map(|x| Probability::new(x).unwrap());

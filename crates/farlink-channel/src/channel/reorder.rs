@@ -4,8 +4,8 @@ use super::passage::Passage;
 use crate::rng::{Probability, Stream};
 use farlink_tcp::Interval;
 
-/// Holds each packet with the same probability for a fixed time. Packets sent within that time
-/// after it arrive before it.
+/// Holds each packet with the same probability for a fixed time. Packets sent within this time
+/// after a held packet arrive before it.
 #[derive(Clone, Debug)]
 pub struct Reorder {
     probability: Probability,

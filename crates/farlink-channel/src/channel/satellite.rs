@@ -11,12 +11,12 @@ use crate::fec::BlockCode;
 use crate::rng::{Probability, Stream};
 use farlink_tcp::Instant;
 
-/// Two states, clear sky and rain, that may change after each packet: to rain
-/// with probability `b`, to clear sky with probability `g`. In each state bits
-/// fail independently, and a packet with any bit in error is lost.
+/// Two states, clear sky and rain, that may change after each packet: to rain with probability `b`,
+/// to clear sky with probability `g`. In each state bits fail independently, and a packet with any
+/// bit in error is lost.
 ///
-/// It counts packets, not time: the mean stay is 1/b packets in clear sky and
-/// 1/g packets in rain.
+/// The chain counts packets, not time: the mean stay is 1/b packets in clear sky and 1/g packets in
+/// rain.
 #[derive(Clone, Debug)]
 pub struct Satellite {
     b: Probability,
@@ -58,7 +58,7 @@ impl Satellite {
     }
 
     /// Adds a block code. A packet is lost if any of its blocks cannot be decoded. Packet lengths
-    /// are then those before coding.
+    /// then exclude check symbols.
     pub fn with_code(mut self, code: BlockCode) -> Self {
         self.loss = self.loss.map(|known| match known.loss() {
             StateLoss::Bits(ber) => KnownLoss::new(StateLoss::Coded(ber, code)),
@@ -67,9 +67,9 @@ impl Satellite {
         self
     }
 
-    /// Returns the bit error rate in rain with which packets of `bytes` have the mean loss `loss`
-    /// (equation 1 solved for it). `None` if no bit error rate is high enough, or if clear sky
-    /// alone loses more.
+    /// Returns the bit error rate in rain at which packets of `bytes` have the mean loss `loss`
+    /// (equation 1 solved for this rate). `None` if no bit error rate is high enough, or if clear
+    /// sky alone loses more.
     pub fn ber_for_loss(
         b: Probability,
         g: Probability,
@@ -166,7 +166,7 @@ impl Process for Satellite {
 
 #[cfg(test)]
 mod tests {
-    use super::super::agreement::{Found, agrees, sampling};
+    use super::super::agreement::{PacketFates, agrees, sampling};
     use super::super::testing::{p, stream};
     use super::*;
 
@@ -228,7 +228,7 @@ mod tests {
     fn data_and_acks_that_alternate_have_their_own_losses() {
         let mut channel = satellite(0.01, 0.05, 0.0, 2e-5);
         let expected = [554, 42].map(|bytes| channel.mean_loss(bytes));
-        let measured = Found::of(&mut channel, |i| ([554, 42][i % 2], i as u64 * 1_000_000));
+        let measured = PacketFates::of(&mut channel, |i| ([554, 42][i % 2], i as u64 * 1_000_000));
         for (kind, expected) in expected.into_iter().enumerate() {
             measured.every(2, kind).near_loss(expected);
         }
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_happen_is_left_out() {
+    fn stages_without_effect_are_inert() {
         assert!(satellite(0.0, 0.1, 0.0, 1.0).is_inert());
         assert!(satellite(0.1, 0.1, 0.0, 0.0).is_inert());
         assert!(!satellite(0.1, 0.1, 1e-9, 0.0).is_inert());

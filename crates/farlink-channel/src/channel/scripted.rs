@@ -7,8 +7,8 @@ use super::process::Process;
 use farlink_tcp::Instant;
 use std::sync::Arc;
 
-/// Loses the packets with the given numbers, for examples in which the losses are chosen, as in
-/// time-sequence diagrams of a textbook. It draws no random numbers.
+/// Loses the packets with the given numbers, for examples with chosen losses, such as the
+/// time-sequence diagrams of a textbook. Draws no random numbers.
 #[derive(Clone, Debug)]
 pub struct Scripted {
     /// Numbers of packets still to lose, in order.
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn exactly_those_are_lost_that_were_named() {
+    fn only_listed_packets_are_lost() {
         assert_eq!(lost(&[1, 4, 5], 0, &[40; 9]), [1, 4, 5]);
         // The second and the third packet that are long enough are 3 and 5 of all.
         assert_eq!(lost(&[2, 3], 100, &[100, 99, 552, 40, 128, 128]), [3, 5]);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_parameters_are_refused() {
         for numbers in [&[] as &[u64], &[0, 1], &[3, 3], &[4, 2]] {
             assert!(Scripted::new(numbers, 0).is_err(), "{numbers:?}");
         }

@@ -7,7 +7,7 @@ use crate::rng::Probability;
 /// Loss of packets in a state.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum StateLoss {
-    /// Loss with one probability, whatever the packet's length.
+    /// Loss with one probability for packets of any length.
     Packet(Probability),
     /// Loss when any bit is in error, at this bit error rate.
     Bits(Probability),
@@ -36,7 +36,7 @@ impl StateLoss {
     }
 }
 
-/// Lengths whose probability is remembered.
+/// Number of lengths whose probability is cached.
 const KNOWN: usize = 8;
 
 /// [`StateLoss`] with a cache of the probabilities of the last lengths.
@@ -48,7 +48,7 @@ pub(super) struct KnownLoss {
 
 impl KnownLoss {
     pub(super) fn new(loss: StateLoss) -> Self {
-        // Entries begin with the probability of a packet without bytes, which is right.
+        // Entries start with the loss of a packet without bytes, which is valid.
         let none = (0, Probability::clamped(loss.of(0)));
         Self {
             loss,
@@ -75,9 +75,9 @@ mod tests {
     use super::super::testing::p;
     use super::*;
 
-    /// Lengths 40 and 72, and lengths 40 and 41, are tested for their place in the cache.
+    /// Lengths that may share a cache entry have their own losses.
     #[test]
-    fn what_is_remembered_of_a_length_is_its_own() {
+    fn each_length_has_its_own_cached_loss() {
         let loss = StateLoss::Bits(p(1e-3));
         let mut known = KnownLoss::new(loss);
         for bytes in [0, 40, 40, 72, 41, 40, 1500, 1500, 0] {

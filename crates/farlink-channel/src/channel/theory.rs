@@ -1,4 +1,4 @@
-//! Closed forms of the stages, and of several stages behind each other.
+//! Closed forms of single stages and of stages in series.
 //!
 //! For any stationary loss process with mean loss L and autocorrelation a at lag
 //! 1, P(lost, next delivered) = L (1 - L) (1 - a). So the mean burst is
@@ -82,8 +82,8 @@ fn delay_derived(distribution: Option<DelayDistribution>, source: &'static str) 
 }
 
 impl Gilbert {
-    /// Elliott (1963): the loss of two packets k apart has covariance
-    /// (h - k)^2 b (1 - b) m^k with the share b of the bad state and m = 1 - p - r.
+    /// Returns the closed form of Elliott (1963): the losses of two packets k apart have the
+    /// covariance (h - k)^2 b (1 - b) m^k with the share b of the bad state and m = 1 - p - r.
     fn theory(&self) -> Theory {
         let (bad, memory) = (self.bad_share(), 1.0 - self.p().get() - self.r().get());
         let loss = self.mean_loss();
@@ -167,7 +167,7 @@ impl Jitter {
             match before.loss {
                 // No packet can catch up with the previous one.
                 _ if even && apart => self.distribution().of_delay(None, 0.0),
-                Some(loss) if even && !before.remembers() => {
+                Some(loss) if even && !before.has_memory() => {
                     self.distribution().of_delay(Some(spacing), loss)
                 }
                 _ => None,
@@ -184,14 +184,14 @@ impl Jitter {
 
 /// Number of points of the grid on which a distribution is integrated.
 const POINTS: f64 = 20_000.0;
-/// Most points, for packets so close that the grid must be finer.
-const MOST_POINTS: f64 = 4e6;
+/// Maximum number of points, for packets so close that the grid must be finer.
+const MAX_POINTS: f64 = 4e6;
 /// Distance (in standard deviations or means) beyond which a normal or exponential tail is
 /// neglected.
 const TAIL: f64 = 40.0;
 
 impl Distribution {
-    /// P(draw <= x), in seconds.
+    /// Returns P(draw <= x), x in seconds.
     fn below(self, x: f64) -> f64 {
         if x < 0.0 {
             return 0.0;
@@ -213,7 +213,7 @@ impl Distribution {
         }
     }
 
-    /// Smallest and largest draw of the grid, in seconds.
+    /// Returns the smallest and the largest draw of the grid, in seconds.
     fn support(self) -> (f64, f64) {
         match self {
             Self::Uniform { low, high } => (low.as_secs_f64(), high.as_secs_f64()),
@@ -230,9 +230,9 @@ impl Distribution {
         high - low
     }
 
-    /// Computes the distribution of a delay. With a `spacing`, packets wait for those before them,
-    /// of which a share `lost` is missing: P(delay <= d) = F(d) times (lost + (1 - lost) F(d + i
-    /// spacing)) for all i >= 1. `None` if packets are too close for the grid.
+    /// Computes the distribution of a delay. With a `spacing`, packets wait for earlier packets, of
+    /// which the share `lost` is missing: P(delay <= d) = F(d) times the product of (lost + (1 -
+    /// lost) F(d + i spacing)) over i >= 1. Returns `None` if packets are too close for the grid.
     fn of_delay(self, spacing: Option<f64>, lost: f64) -> Option<DelayDistribution> {
         let (low, high) = self.support();
         if high <= low {
@@ -244,7 +244,7 @@ impl Distribution {
             .filter(|&apart| apart < high)
             .map_or(wanted, |apart| apart / libm::ceil(apart / wanted));
         let points = libm::ceil(high / step);
-        if points > MOST_POINTS || step <= 0.0 {
+        if points > MAX_POINTS || step <= 0.0 {
             return None;
         }
         let points = points as usize + 1;
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_that_counts_what_is_left_has_a_loss_only() {
+    fn a_later_chain_per_packet_has_only_a_loss() {
         let theory = Channel::new(vec![loss(0.5), gilbert(0.1, 5.0)]).theory(SAMPLING);
         assert!((theory.loss.unwrap() - 0.55).abs() < 1e-12);
         assert_eq!((theory.burst, theory.autocorrelation), (None, None));
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_closed_form_covers_is_left_open() {
+    fn combinations_without_closed_form_have_none() {
         // Bursts of loss thin the packets for which a delay in order waits.
         let mixed = vec![gilbert(0.1, 5.0), jitter(exponential(5), true)];
         assert_eq!(Channel::new(mixed).theory(SAMPLING).delay, None);

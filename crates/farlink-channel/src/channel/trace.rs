@@ -100,8 +100,8 @@ impl Process for DelayTrace {
         self.keep_order
     }
 
-    /// Returns the distribution over one length of the trace, without the waits that keep the
-    /// order. A trace that does not repeat has none, because its last row holds for good.
+    /// Returns the distribution over one length of the trace, without waits for earlier packets. A
+    /// trace that does not repeat has no distribution, because its last row holds forever.
     fn theory(&self, _: Sampling) -> Theory {
         if ends(&self.timeline) {
             return Theory {
@@ -234,8 +234,8 @@ impl Process for LossTrace {
         self.losses.iter().all(|loss| loss.is_zero())
     }
 
-    /// Returns the mean over one length of the trace. A trace that does not repeat has none,
-    /// because its last row holds for good.
+    /// Returns the mean over one length of the trace. A trace that does not repeat has no mean,
+    /// because its last row holds forever.
     fn theory(&self, _: Sampling) -> Theory {
         if ends(&self.timeline) {
             return Theory {

@@ -56,7 +56,8 @@ impl Area {
         }
     }
 
-    /// Returns the position in the area that is nearest to `place`, against rounding at the border.
+    /// Returns the position in the area nearest to `place`, because rounding may put a place just
+    /// outside.
     fn nearest(self, place: Point) -> Point {
         Point {
             x: place.x.clamp(0.0, self.width),
@@ -74,7 +75,7 @@ struct Leg {
     to: Point,
 }
 
-/// A node on its way.
+/// Node that moves by a model.
 #[derive(Clone, Debug)]
 pub struct Walker {
     model: Model,
@@ -136,7 +137,7 @@ impl Walker {
 /// Distance between two nodes.
 #[derive(Clone, Debug)]
 pub enum Separation {
-    /// Always so many metres.
+    /// Constant distance in metres.
     Fixed(f64),
     /// One node moves; the other is fixed.
     One(Box<Walker>, Point),
@@ -145,7 +146,7 @@ pub enum Separation {
 }
 
 impl Separation {
-    /// Metres between them at `now`.
+    /// Returns the distance of the nodes in metres at `now`.
     pub fn at(&mut self, now: Instant) -> f64 {
         match self {
             Self::Fixed(distance) => *distance,

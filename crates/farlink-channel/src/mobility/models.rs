@@ -31,7 +31,7 @@ impl Span {
 /// Distribution of the angle of a leg.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Turning {
-    /// Any angle alike.
+    /// Uniform over all angles.
     Uniform,
     /// Normal about the previous angle, with this deviation in radians.
     Gaussian(f64),
@@ -41,12 +41,12 @@ pub enum Turning {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Model {
     /// Random waypoint (Johnson and Maltz 1996): straight to a random place in the area at a random
-    /// speed, a pause, and so on. It begins with a leg, and therefore slows down for some time
+    /// speed, a pause, and so on. The node begins with a leg, so its mean speed falls for some time
     /// (Yoon, Liu, Noble 2003).
     Waypoint {
         /// Speed of each leg; above 0.
         speed: Span,
-        /// Pause after each.
+        /// Pause after each leg.
         pause: Span,
     },
     /// Modified random waypoint of Vatne and Haugen (2006), section 5.2.1. Speed, angle and number
@@ -100,7 +100,7 @@ pub enum Model {
     Trip {
         /// Speed of each trip; above 0.
         speed: Span,
-        /// Pause after each.
+        /// Pause after each trip.
         pause: Span,
     },
 }
@@ -110,7 +110,7 @@ pub enum Model {
 pub(super) struct State {
     /// Set if a pause follows.
     pauses: bool,
-    /// Whether the next leg must stay inside as a whole.
+    /// Set if the whole next leg must stay inside.
     stay_inside: bool,
     /// Angle of the previous leg, if there was one.
     angle: Option<f64>,
@@ -521,19 +521,19 @@ mod tests {
         assert!((mean_distance(unit) - 0.521_405_433).abs() < 1e-9);
     }
 
-    /// The mean speed of a waypoint node falls from the mean of its draws,
-    /// 2.75 m/s, to (high - low) / ln(high / low) = 1.954; a trip node has that
-    /// from the start. So it is with places: a waypoint node begins anywhere, E[x]
-    /// about the middle w / sqrt(12), and comes to be near the middle.
+    /// The mean speed of a waypoint node falls from the mean of its draws, 2.75 m/s, to (high -
+    /// low) / ln(high / low) = 1.954; a trip node has the latter speed from the start. Positions
+    /// behave alike: a waypoint node begins anywhere (deviation of x: w / sqrt(12)) and is later
+    /// more often near the middle.
     #[test]
-    fn a_random_trip_begins_as_it_goes_on() {
+    fn a_random_trip_starts_in_its_stationary_state() {
         let pause = Span {
             low: 0.0,
             high: 0.0,
         };
         let n = 20_000;
         let stationary = 4.5 / 10f64.ln();
-        let look = |model: Model, at: u64| {
+        let measure = |model: Model, at: u64| {
             let (mut speed, mut spread) = (0.0, 0.0);
             for i in 0..n {
                 let mut walker = Walker::new(model, AREA, stream(&format!("walker {i}")));
@@ -548,15 +548,15 @@ mod tests {
         let error = 1.3 / f64::from(n).sqrt();
         let near = |measured: f64, expected: f64| (measured - expected).abs() < 4.0 * error;
         let speed = SPEED;
-        let (at_first, anywhere) = look(Model::Waypoint { speed, pause }, 0);
+        let (at_first, anywhere) = measure(Model::Waypoint { speed, pause }, 0);
         assert!(near(at_first, 2.75), "{at_first}");
         let uniform = 200.0f64.powi(2) / 12.0;
         assert!((anywhere / uniform - 1.0).abs() < 0.03, "{anywhere}");
-        let (later, middle) = look(Model::Waypoint { speed, pause }, 2000);
+        let (later, middle) = measure(Model::Waypoint { speed, pause }, 2000);
         assert!(near(later, stationary), "{later} {stationary}");
-        let (first, begun) = look(Model::Trip { speed, pause }, 0);
+        let (first, begun) = measure(Model::Trip { speed, pause }, 0);
         assert!(near(first, stationary), "{first} {stationary}");
-        let (second, went) = look(Model::Trip { speed, pause }, 2000);
+        let (second, went) = measure(Model::Trip { speed, pause }, 2000);
         assert!(near(second, stationary), "{second} {stationary}");
         for spread in [begun, went] {
             assert!((spread / middle - 1.0).abs() < 0.04, "{spread} {middle}");
@@ -666,7 +666,7 @@ mod tests {
     }
 
     #[test]
-    fn the_speed_of_gauss_markov_forgets_as_its_memory_says() {
+    fn gauss_markov_speed_has_the_configured_memory() {
         let model = gauss_markov(0.8);
         let mut stream = stream("memory");
         let area = Area {

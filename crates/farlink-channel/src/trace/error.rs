@@ -3,7 +3,7 @@
 /// Fault of a trace that makes it unusable.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TraceError {
-    /// Nothing in it.
+    /// The trace has no row.
     #[error("the trace is empty; write at least one row")]
     Empty,
     /// The time of a row is not above that of the previous row.

@@ -166,7 +166,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Follows `trace` from `offset` on.
+    /// Creates the position at `offset` in `trace`.
     pub fn new(trace: Arc<RateTrace>, offset: Interval) -> Self {
         Self {
             trace,
@@ -207,9 +207,9 @@ impl Pace {
         // The rest of the last opportunity is only for packets that waited for it.
         if now >= free_at {
             self.left = 0;
-            let came = now.as_nanos() + self.offset;
-            if self.next == 0 || self.trace.opportunity(self.next) <= came {
-                self.next = self.next.max(self.trace.first_after(came));
+            let arrived = now.as_nanos() + self.offset;
+            if self.next == 0 || self.trace.opportunity(self.next) <= arrived {
+                self.next = self.next.max(self.trace.first_after(arrived));
             }
         }
         let starts = if self.left > 0 {
@@ -267,7 +267,7 @@ mod tests {
         // The trace repeats: 60, 70, 70, 100.
         assert_eq!(pace.send(at(50), at(49), 3000), (at(50), at(70)));
         assert_eq!(pace.send(at(70), at(69), 3000), (at(70), at(100)));
-        // After a long silence.
+        // After a long pause.
         assert_eq!(
             pace.send(at(100), at(1_000_011), 1500),
             (at(1_000_020), at(1_000_020))
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_takes_what_the_rates_give_it() {
+    fn a_packet_spans_rows_of_different_rates() {
         // 12 kbit: 1 Mbit/s gives 10 kbit in 10 ms, an outage nothing, and then 2 Mbit/s the rest.
         let mut pace = pace(steps(&[(0, 1_000_000), (10, 0), (30, 2_000_000)], false).unwrap());
         assert_eq!(pace.send(at(0), at(0), 1500), (at(0), at(31)));
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_stop_the_link_is_refused() {
+    fn rates_that_stop_the_link_are_refused() {
         assert_eq!(steps(&[(0, 5), (1, 0)], false), Err(TraceError::Stops));
         assert!(steps(&[(0, 5), (1, 0), (2, 0)], true).is_ok());
         assert_eq!(steps(&[(0, 0), (1, 5)], true), Err(TraceError::Silent));

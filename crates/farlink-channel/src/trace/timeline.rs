@@ -5,19 +5,19 @@ use farlink_tcp::{Instant, Interval};
 
 /// Times of the rows of a trace; each row holds until the time of the next. The first begins at 0.
 /// A trace that repeats begins again at the time of its last row, which only marks the end.
-/// Otherwise the last row holds for good.
+/// Otherwise the last row holds forever.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Timeline {
     starts: Vec<u64>,
     repeats: bool,
 }
 
-/// A row that holds.
+/// Row that holds at some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     /// Number of the row.
     pub(crate) row: usize,
-    /// Nanoseconds since it began.
+    /// Nanoseconds since the row began.
     pub(crate) since: u64,
     /// Nanoseconds until the next row; `None` if there is no next row.
     pub(crate) left: Option<u64>,
@@ -50,7 +50,7 @@ impl Timeline {
         self.repeats
     }
 
-    /// Time of the last row.
+    /// Returns the time of the last row.
     pub fn length(&self) -> Interval {
         Interval::from_nanos(self.starts[self.starts.len() - 1])
     }
@@ -60,7 +60,7 @@ impl Timeline {
         self.starts.len() - usize::from(self.repeats)
     }
 
-    /// Returns how long each row holds, in nanoseconds, up to the time of the last row.
+    /// Returns the time for which each row holds, in nanoseconds, up to the time of the last row.
     pub(crate) fn lengths(&self) -> impl Iterator<Item = u64> + '_ {
         self.starts.windows(2).map(|pair| pair[1] - pair[0])
     }
@@ -94,7 +94,7 @@ impl Timeline {
         }
     }
 
-    /// Returns the row after `row`, or `None` after the last row of a trace that does not repeat.
+    /// Returns the start of the row after `row`; after the last row, the first.
     pub(crate) fn after(&self, row: usize) -> Place {
         let next = if row + 1 < self.rows() { row + 1 } else { 0 };
         Place {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_hold_from_their_time_on_however_one_gets_there() {
+    fn rows_hold_from_their_time_in_any_sequence_of_calls() {
         let times: Vec<u64> = (0..100).map(|i| i * i).collect();
         for repeats in [false, true] {
             let timeline = ms(&times, repeats).unwrap();
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_followed_is_refused() {
+    fn invalid_timelines_are_refused() {
         assert_eq!(ms(&[], false), Err(TraceError::Empty));
         assert_eq!(ms(&[5], true), Err(TraceError::OneRow));
         let fault = ms(&[0, 10, 10], false).unwrap_err().to_string();

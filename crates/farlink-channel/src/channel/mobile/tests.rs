@@ -1,6 +1,6 @@
-//! The mobile channel against its closed form and its study.
+//! Tests of the mobile channel against its closed form and its study.
 
-use super::super::agreement::{Found, agrees, near, sampling};
+use super::super::agreement::{PacketFates, agrees, near, sampling};
 use super::super::testing::{p, stream};
 use super::*;
 
@@ -56,7 +56,7 @@ fn equations_7_and_8_give_the_times_of_the_study() {
 }
 
 #[test]
-fn equations_9_to_11_give_the_fades_of_the_record() {
+fn equations_9_to_11_give_the_fades_of_the_study() {
     // 850 MHz, 75 km/h, 30 dB below rms: 4.68 fades a second of 0.214 ms.
     let rho = 10f64.powf(-30.0 / 20.0);
     let [n, t] = Fading::at_margin(30.0);
@@ -106,7 +106,7 @@ fn the_loss_grows_with_speed_as_in_figure_5_3() {
         let measured = speeds.map(|kmh| {
             let mut channel = cdpd(kmh, loss, FadeRule::PerPacket);
             let theory = channel.theory(sampling(552, 230_000_000));
-            let measured = Found::of(&mut channel, |i| (552, (i as u64 + 1) * 230_000_000));
+            let measured = PacketFates::of(&mut channel, |i| (552, (i as u64 + 1) * 230_000_000));
             measured.near_loss(theory.loss.unwrap());
             measured.loss
         });
@@ -232,12 +232,12 @@ fn each_cause_is_named() {
 }
 
 #[test]
-fn what_is_forwarded_waits_for_the_end_of_the_handoff_and_loses_nothing() {
+fn forwarded_packets_wait_for_the_end_of_the_handoff_and_none_is_lost() {
     let forward = handoffs(Forwarding::Forward { limit: None });
     // Packets of 40 us are 1 s apart, so no packet waits for another.
     let mut mobile = Mobile::new(100_000_000, Some(forward), None, streams()).unwrap();
     assert_eq!(mobile.theory(sampling(500, 1_000_000_000)).loss, Some(0.0));
-    let measured = Found::of(&mut mobile, |i| (500, (i as u64 + 1) * 1_000_000_000));
+    let measured = PacketFates::of(&mut mobile, |i| (500, (i as u64 + 1) * 1_000_000_000));
     assert_eq!(measured.loss, 0.0);
     let n = measured.delays.len() as f64;
     let held: Vec<f64> = measured
@@ -261,7 +261,7 @@ fn what_is_forwarded_waits_for_the_end_of_the_handoff_and_loses_nothing() {
 }
 
 #[test]
-fn what_is_forwarded_leaves_in_order_at_the_rate_of_the_link() {
+fn forwarded_packets_leave_in_order_at_the_rate_of_the_link() {
     let forward = handoffs(Forwarding::Forward { limit: None });
     // Packets take 10 ms and follow each other, so the link is always busy.
     let mut mobile = Mobile::new(400_000, Some(forward), None, streams()).unwrap();
@@ -327,7 +327,7 @@ fn kept_packets_leave_one_by_one_behind_the_handoff() {
     let s = ms(1.0);
     let kept = handoffs(Forwarding::Forward { limit: Some(1000) });
     let mut mobile = Mobile::new(4_000_000, Some(kept), None, streams()).unwrap();
-    // The first handoff that is long enough, with enough time after it.
+    // Finds the first handoff longer than 4 ms that is followed by enough time.
     let mut chain = mobile.changing.as_ref().unwrap().chain.clone();
     let end = loop {
         let start = chain.until();
@@ -361,7 +361,7 @@ fn kept_packets_leave_one_by_one_behind_the_handoff() {
 
 /// A packet that ends at the moment when it would have to wait needs no room in the buffer.
 #[test]
-fn what_does_not_wait_needs_no_place() {
+fn a_packet_that_does_not_wait_needs_no_room() {
     let none = handoffs(Forwarding::Forward { limit: Some(0) });
     let mut mobile = Mobile::new(4_000_000, Some(none), None, streams()).unwrap();
     assert!(
