@@ -34,8 +34,11 @@ class Lessons implements Panel {
     this.#after = button("Next ▶", () => this.#step(1));
     this.#before.title = "Previous lesson";
     this.#after.title = "Next lesson";
-    const all = button("All controls", () => this.#toggleControls());
+    const all = button("Controls", () => this.#toggleControls());
     all.title = "Show or hide all controls of the page";
+    const close = button("✕", () => app.update({ lesson: undefined }));
+    close.title = "Close the lessons";
+    close.setAttribute("aria-label", close.title);
     this.element = h(
       "aside",
       { class: "lessons", hidden: true, "aria-label": "Lessons" },
@@ -46,7 +49,7 @@ class Lessons implements Panel {
         button("List", () => this.open(LIST)),
         this.#after,
         all,
-        button("Close", () => app.update({ lesson: undefined })),
+        close,
       ),
       this.#place,
       this.#title,
@@ -62,7 +65,8 @@ class Lessons implements Panel {
 
   setState(state: AppState): void {
     if (state.lesson !== this.#name) this.#show(state);
-    this.#view?.setState(state);
+    // An opened lesson has loaded its scenario: the state is newer than the one given.
+    this.#view?.setState(this.#app.state());
   }
 
   setRuns(runs: Run[]): void {

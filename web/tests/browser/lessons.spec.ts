@@ -1,0 +1,145 @@
+import { readFileSync, readdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, type Page, test } from "@playwright/test";
+import { compile } from "../../src/lessons/compile";
+import type { Control, Lesson } from "../../src/lessons/lesson";
+import { numberIn } from "../../src/lessons/quantity";
+
+const folder = fileURLToPath(new URL("../../lessons/", import.meta.url));
+const lessons: Lesson[] = readdirSync(folder)
+  .filter((file) => /^\d/.test(file))
+  .sort()
+  .map((file) => compile(file, readFileSync(folder + file, "utf8"), () => ""));
+
+let page: Page;
+
+test.beforeAll(async ({ browser, baseURL }) => {
+  page = await browser.newPage({ ...(baseURL === undefined ? {} : { baseURL }) });
+  page.on("pageerror", (error) => expect(error.message).toBe(""));
+});
+
+test.afterAll(() => page.close());
+
+/** Moves a control of the page as a person does: to a position of its slider, or an entry of its list. */
+async function move(control: Control, value: string): Promise<void> {
+  const input = page.locator(`[data-path="${control.path}"]`);
+  const place = control.values?.indexOf(value) ?? -1;
+  if (control.names) {
+    await input.selectOption({ index: place });
+    return;
+  }
+  const unit = control.number ? "" : control.unit;
+  await input.fill(String(control.values ? place : numberIn(value, unit)));
+}
+
+for (const lesson of lessons) {
+  test(`lesson ${lesson.number}, ${lesson.name}, is answered with its controls`, async () => {
+    await page.goto(`#lesson=${lesson.name}`);
+    await expect(page.locator(".lessons h2")).toHaveText(lesson.title);
+    const check = page.getByRole("button", { name: "Check my answer" });
+    await check.click();
+    await expect(page.locator(".lesson-reply")).toHaveText(/^Not yet/);
+    for (const [path, value] of Object.entries(lesson.solution)) {
+      await move(
+        lesson.controls.find((control) => control.path === path)!,
+        value,
+      );
+    }
+    await check.click();
+    await expect(page.locator(".lesson-reply")).toHaveText("✓ Right!", { timeout: 15_000 });
+    await expect(page.locator(".lesson-answer")).toBeVisible();
+  });
+}
+
+test("progress is kept, and the list shows it", async () => {
+  await page.reload();
+  await page.getByRole("button", { name: "List" }).click();
+  const items = page.locator(".lesson-list li");
+  await expect(items).toHaveCount(lessons.length);
+  await expect(items.filter({ hasText: "✓" })).toHaveCount(lessons.length);
+  await items.first().getByRole("button").click();
+  await expect(page.locator(".lesson-place")).toHaveText(/^Lesson 1 of \d+, answered$/);
+});
+
+test("three wrong answers offer the right one, which moves the controls", async () => {
+  await page.goto("#lesson=slow-start");
+  const slider = page.locator('[data-path="tcp.initial_window"]');
+  const show = page.getByRole("button", { name: "Show the answer" });
+  for (const segments of ["2", "13", "20"]) {
+    await slider.fill(segments);
+    await expect(show).toBeHidden();
+    await page.getByRole("button", { name: "Check my answer" }).click();
+    await expect(page.locator(".lesson-reply")).toHaveText(/^Not yet/);
+  }
+  await show.click();
+  await expect(slider).toHaveValue("14");
+  await expect(page.locator(".lesson-numbers dd").first()).toHaveText("2.88 s");
+});
+
+test("next, back and close work with the keyboard, and the browser's back", async () => {
+  await page.goto("#lesson=slow-start");
+  await page.getByRole("button", { name: "Next ▶" }).press("Enter");
+  await expect(page.locator(".lessons h2")).toHaveText(lessons[1]!.title);
+  await expect(page.locator('[data-path="tcp.receive_window"]')).toHaveValue("64");
+  await page.getByRole("button", { name: "◀ Back" }).press("Enter");
+  await expect(page.locator(".lessons h2")).toHaveText(lessons[0]!.title);
+  await page.getByRole("button", { name: "Close the lessons" }).press("Enter");
+  await expect(page.locator(".lessons")).toBeHidden();
+});
+
+test("a lesson that does not exist shows the list", async () => {
+  await page.goto("#lesson=nothing");
+  await expect(page.locator(".lesson-list li")).toHaveCount(lessons.length);
+});
+
+test("the printed pages of each lesson take one or two sheets", async () => {
+  for (const lesson of lessons) {
+    await page.goto(`#lesson=${lesson.name}`);
+    await expect(page.locator(".lessons h2")).toHaveText(lesson.title);
+    for (const name of ["Print the exercise sheet", "Print the teacher's page"]) {
+      // The page stays while it is printed: the event of its end comes later.
+      await page.evaluate(() => (window.print = () => undefined));
+      await page.getByRole("button", { name }).click();
+      const sheets = sheetsOf(await page.pdf({ preferCSSPageSize: true }));
+      if (process.env.FARLINK_SHOTS) {
+        const path = `${process.env.FARLINK_SHOTS}/${lesson.name}-${name.split(" ").at(-1)!}.pdf`;
+        await page.pdf({ preferCSSPageSize: true, path });
+      }
+      await page.evaluate(() => window.dispatchEvent(new Event("afterprint")));
+      expect(sheets, `${lesson.name}: ${name}`).toBeLessThanOrEqual(2);
+    }
+  }
+});
+
+function sheetsOf(pdf: Buffer): number {
+  return pdf.toString("latin1").match(/\/Type\s*\/Page\b/g)?.length ?? 0;
+}
+
+// Pictures of each lesson to look at: FARLINK_SHOTS=DIR npx playwright test lessons.
+const LOOKS = [
+  { name: "desktop", width: 1280, height: 900 },
+  { name: "phone", width: 390, height: 844 },
+  { name: "dark", width: 1280, height: 900, dark: true },
+  { name: "projector", width: 1920, height: 1080, projector: true },
+];
+
+for (const look of process.env.FARLINK_SHOTS ? LOOKS : []) {
+  test(`pictures: ${look.name}`, async () => {
+    test.setTimeout(120_000);
+    await page.setViewportSize({ width: look.width, height: look.height });
+    await page.evaluate(
+      ([theme, projector]) => {
+        localStorage.setItem("farlink-look", JSON.stringify({ theme, projector }));
+      },
+      [look.dark ? "dark" : "light", look.projector ?? false] as const,
+    );
+    for (const lesson of lessons) {
+      await page.goto(`#lesson=${lesson.name}`);
+      await page.reload();
+      await expect(page.locator(".lesson-numbers dd").first()).not.toHaveText("–");
+      await page.waitForTimeout(700);
+      const path = `${process.env.FARLINK_SHOTS!}/${lesson.name}-${look.name}.png`;
+      await page.screenshot({ path, fullPage: look.name === "phone" });
+    }
+  });
+}
