@@ -178,7 +178,13 @@ export class Chart {
         const value = h("output", { class: "value" });
         this.#shown.push([value, entry]);
         const name = h("span", {}, entry.label);
-        return h("li", {}, swatch(entry, theme), name, entry.value ? value : null);
+        return h(
+          "li",
+          { class: entry.value ? "" : "plain" },
+          swatch(entry, theme),
+          name,
+          entry.value ? value : null,
+        );
       }),
     );
   }

@@ -117,9 +117,12 @@ export function level(value: number, label: string, colour: string): Layer {
       const { x, width } = frame.box;
       const y = frame.y(value);
       surface.path([x, y, x + width, y], 2, { colour, dashes: [5, 3], width: frame.theme.stroke });
-      surface.text(label, x + width - 4, y - 4, {
+      const { size } = frame.theme;
+      // A label above a line at the top would be cut.
+      const above = y - frame.box.y > 1.3 * size;
+      surface.text(label, x + width - 4, above ? y - 4 : y + size, {
         colour,
-        size: frame.theme.size - 1,
+        size: size - 1,
         align: "end",
         halo: frame.theme.background,
       });

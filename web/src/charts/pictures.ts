@@ -276,7 +276,10 @@ function steps(
     colour: pen.colour,
     ...(pen.dashes ? { dashes: pen.dashes } : {}),
     shape: "line",
-    value: (time) => words(stepAt(rows.time, rows[column]!, time), unit),
+    value: (time) => {
+      const value = stepAt(rows.time, rows[column]!, time);
+      return Number.isNaN(value) ? "–" : words(value, unit);
+    },
   };
 }
 
