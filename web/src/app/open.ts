@@ -1,7 +1,6 @@
-import type { Engine } from "../engine";
-import { stubEngine } from "./stub";
+import { type Engine, openEngine } from "../engine";
 
-/** Opens the engine of the page. */
+/** Opens the engine of the page, a file beside it. */
 export function openPageEngine(): Promise<Engine> {
-  return Promise.resolve(stubEngine());
+  return openEngine({ url: new URL("engine.wasm.gz", document.baseURI).href });
 }

@@ -3,7 +3,7 @@ import type { AppState } from "../app/panel";
 import type { Run } from "../engine";
 import { addGestures } from "./gestures";
 import type { Entry, Frame, Kind, Picture } from "./picture";
-import { areaOf, frameOf, render } from "./render";
+import { areaOf, frameOf, LANE, render } from "./render";
 import { words } from "./scale";
 import { type Box, CanvasSurface } from "./surface";
 import type { Theme } from "./theme";
@@ -89,10 +89,19 @@ export class Chart {
   make(runs: Run[], state: AppState, theme: Theme): void {
     this.picture = this.kind.make({ runs, state, theme, span: this.#view.span() });
     this.stale = false;
+    this.#fit(this.picture, theme);
     setText(this.#title, this.picture.title);
     setText(this.#summary, this.picture.summary);
     this.#fillLegend(theme);
     this.#fillValues();
+  }
+
+  /** Gives the stage room for larger type, and for the lanes of many TCPs. */
+  #fit(picture: Picture, theme: Theme): void {
+    const lanes = Math.max(0, picture.lanes.length - 2) * LANE * theme.size;
+    const height = Math.round(this.kind.height * (theme.size / 12) ** 0.7 + lanes);
+    const text = `${height}px`;
+    if (this.#stage.style.height !== text) this.#stage.style.setProperty("height", text);
   }
 
   draw(theme: Theme): void {

@@ -4,7 +4,7 @@ import type { Box, Surface } from "./surface";
 import type { Theme } from "./theme";
 
 /** Height of a lane below the axis, in sizes of the text. */
-const LANE = 1.75;
+export const LANE = 1.75;
 
 /** Returns the area between the axes of a picture; its sides are the same for all pictures. */
 export function areaOf(picture: Picture, width: number, height: number, theme: Theme): Box {
