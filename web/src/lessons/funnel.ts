@@ -5,7 +5,7 @@ import type { Run } from "../engine";
 import { readable } from "./quantity";
 import { halfWidth, mean } from "./student";
 
-const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [560, 300, 62, 12, 12, 36];
+const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [400, 300, 62, 8, 10, 36];
 const MOST_RUNS = 60;
 
 /** Picture of goodput over the number of runs. */
@@ -72,9 +72,9 @@ function series(values: number[], place: number, top: number): SVGElement[] {
   const made: SVGElement[] = [];
   const means: string[] = [];
   values.forEach((value, k) => {
-    const so_far = values.slice(0, k + 1);
-    const centre = mean(so_far);
-    const half = halfWidth(so_far);
+    const known = values.slice(0, k + 1);
+    const centre = mean(known);
+    const half = halfWidth(known);
     const across = x(k + 1) + 2 * place - 1;
     means.push(`${across},${y(centre, top)}`);
     if (!Number.isNaN(half)) {

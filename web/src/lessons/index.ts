@@ -15,6 +15,9 @@ export function createLessons(app: App): Panel {
 /** Name that the state has for the list of lessons. */
 const LIST = "list";
 
+/** Pictures of the page without a lesson. */
+const USUAL = ["cwnd", "sequence", "throughput", "queue"];
+
 /** Panel with the list of lessons, or an open one. */
 class Lessons implements Panel {
   readonly element: HTMLElement;
@@ -89,7 +92,11 @@ class Lessons implements Panel {
     this.element.hidden = name === undefined;
     document.documentElement.toggleAttribute("data-lesson", name !== undefined);
     document.documentElement.removeAttribute("data-controls");
-    if (name === undefined) return;
+    document.documentElement.removeAttribute("data-without-packets");
+    if (name === undefined) {
+      this.#app.show(USUAL);
+      return;
+    }
     const lesson = lessons.find((other) => other.name === name);
     this.#before.disabled = !lesson || lesson === lessons[0];
     this.#after.disabled = lesson === lessons.at(-1);
@@ -104,6 +111,8 @@ class Lessons implements Panel {
     this.#view = new LessonView(this.#app, lesson, () => this.#progress.add(lesson.name));
     fill(this.#body, this.#view.element);
     this.element.scrollTop = 0;
+    const packets = lesson.views.includes("packets");
+    document.documentElement.toggleAttribute("data-without-packets", !packets);
     this.#app.show(lesson.views.filter((view) => view !== "runs" && view !== "packets"));
     if (!state.toml.includes(`name = "lesson-${lesson.name}"`)) this.#view.start();
     this.#view.setRuns(this.#app.runs());
