@@ -64,13 +64,13 @@ class Running:
         None in the first.
         """
         before: dict[str, Any] | None = None
-        while (now := self._look()) is not None:
+        while (now := self.look()) is not None:
             _rates(now, before)
             yield now
             before = now
             time.sleep(every_s)
 
-    def _look(self) -> dict[str, Any] | None:
+    def look(self) -> dict[str, Any] | None:
         """Return the value of `stats`, or None at the end of the emulation."""
         for _ in range(_LOOKS):
             try:

@@ -10,7 +10,7 @@ from farlink import _farlink, files, resultfile
 from farlink.checks import text_of, whole
 from farlink.errors import ScenarioError
 
-__all__ = ["Source", "changes", "ends", "find", "override_text", "profiles", "split"]
+__all__ = ["Source", "changes", "ends", "find", "override_text", "profiles", "split", "toml_text"]
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def override_text(value: object) -> str:
         If TOML has nothing like it.
     """
     try:
-        return value if isinstance(value, str) else _toml(value)
+        return value if isinstance(value, str) else toml_text(value)
     except ScenarioError:
         raise
     except RecursionError:
@@ -253,7 +253,14 @@ def _saved(document: dict[str, Any], path: Path) -> Source:
     return Source(name, first, str(path), texts, document["runs"], path.parent)
 
 
-def _toml(value: object) -> str:
+def toml_text(value: object) -> str:
+    """Return a value as TOML writes it, in one line.
+
+    Raises
+    ------
+    ScenarioError
+        If TOML has nothing like it.
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -261,10 +268,10 @@ def _toml(value: object) -> str:
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, Mapping):
-        items = (f"{json.dumps(str(key))} = {_toml(item)}" for key, item in value.items())
+        items = (f"{json.dumps(str(key))} = {toml_text(item)}" for key, item in value.items())
         return "{ " + ", ".join(items) + " }"
     if isinstance(value, Sequence):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
+        return "[" + ", ".join(toml_text(item) for item in value) + "]"
     raise ScenarioError(
         f"an override of type {type(value).__name__}; use a string, number or table"
     )

@@ -28,6 +28,7 @@ _HAND_ON, _TOOLS = "Cite and hand on", "Channels, lists and pages"
 
 COMMANDS = {
     "run": Command(_SIMULATE, "run", "farlink run geo-lossy --tcp sack,hybla --runs 5"),
+    "live": Command(_SIMULATE, "live", "farlink live geo-lossy --tcp sack,hybla"),
     "sweep": Command(_SIMULATE, "sweep", "farlink sweep examples/geo-buffers.toml"),
     "diff": Command(
         _SIMULATE, "diff", "farlink diff geo-lossy geo-lossy --set-b tcp.initial_window=30"

@@ -6,14 +6,16 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from farlink import emulation, files, pictures
+from farlink import emulation, files, pictures, source
 from farlink.cli import options, text
+from farlink.cli.live import check_port
 from farlink.cli.options import declare
 from farlink.errors import ScenarioError
 from farlink.kernel import KernelTrace
@@ -25,6 +27,10 @@ _Host = Annotated[
     str | None,
     declare("--in", "Host of the program; by default the destination of the first flow.", "HOST"),
 ]
+_Live = Annotated[
+    bool, declare("--live", "Serve a page that shows the links and TCPs, and changes the links.")
+]
+_LivePort = Annotated[int, declare("--live-port", "Port of that page; 0 is a free one.", "N")]
 _At = Annotated[
     list[str], declare("--at", "Program to start first, in another host.", "'HOST: COMMAND'")
 ]
@@ -113,6 +119,8 @@ def emulate(
     ] = False,
     json_file: options.JsonFile = None,
     strict: Annotated[bool, declare("--strict", "Fail if the engine fell behind.")] = False,
+    live: _Live = False,
+    live_port: _LivePort = 0,
     quiet: Annotated[bool, declare("--quiet", "No table.")] = False,
 ) -> None:
     """Run a program whose packets cross the links of a scenario in real time (Linux, root)."""
@@ -133,10 +141,11 @@ def emulate(
         raise ScenarioError("--plots draws what --trace DIR writes; write both")
     asked: emulation.Options = {**settings, "seconds": seconds, "sample": trace is not None}
     try:
-        if transfer:
-            done = emulation.transfer(scenario, transfer, **asked)
-        else:
-            done = emulation.emulate(scenario, command or None, **asked)
+        with _page(scenario, settings, on=live, port=live_port):
+            if transfer:
+                done = emulation.transfer(scenario, transfer, **asked)
+            else:
+                done = emulation.emulate(scenario, command or None, **asked)
     except (emulation.Interrupted, emulation.Terminated) as ended:
         # Report the traffic up to the signal, too.
         done = ended.done
@@ -151,6 +160,26 @@ def emulate(
     end(done, strict=strict)
 
 
+@contextmanager
+def _page(scenario: str, settings: emulation.Options, *, on: bool, port: int) -> Iterator[None]:
+    """Serve the live page until the end of the block, if asked for, and print its address."""
+    if port and not on:
+        raise ScenarioError("--live-port has no effect without --live")
+    if not on:
+        yield
+        return
+    from farlink.browser import address, process
+
+    check_port("--live-port", port)
+    overrides = source.changes(settings["overrides"], settings["seed"])
+    kernel = settings["tcp"]
+    known = kernel in source.profiles()["linux"]["tcp"]
+    state = address.experiment(scenario, [f"linux-{kernel}"] if known else None, overrides)
+    with process.served(state, port) as where:
+        text.progress_line(f"farlink: the live page is at {where}")
+        yield
+
+
 def _draw(seen: "KernelTrace", name: str, pcap: Path | None, directory: Path) -> None:
     """Draw the kernel traces; with captures, also the sequence numbers of the largest flow."""
     from farlink.plot.style import save
@@ -163,11 +192,17 @@ def _draw(seen: "KernelTrace", name: str, pcap: Path | None, directory: Path) ->
 
 
 @_with_options
-def shell(settings: emulation.Options, scenario: options.Scenario) -> None:
+def shell(
+    settings: emulation.Options,
+    scenario: options.Scenario,
+    live: _Live = False,
+    live_port: _LivePort = 0,
+) -> None:
     """Open a shell in a host of a scenario (Linux, root); the network ends with it."""
     for name, value in _PROMPT.items():
         os.environ.setdefault(name, value)
-    done = emulation.emulate(scenario, [os.environ.get("SHELL", "/bin/sh")], **settings)
+    with _page(scenario, settings, on=live, port=live_port):
+        done = emulation.emulate(scenario, [os.environ.get("SHELL", "/bin/sh")], **settings)
     show(done, json_file=None, quiet=False)
     end(done, strict=False)
 

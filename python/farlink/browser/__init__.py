@@ -1,0 +1,1 @@
+"""Page for the browser: its installed files, its server on loopback, and the notebook widget."""

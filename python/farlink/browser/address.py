@@ -1,0 +1,82 @@
+"""Scenarios as part of the page's address: `#s=` and compressed JSON (web/src/share)."""
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from farlink import source
+from farlink.errors import ScenarioError
+
+__all__ = ["experiment", "fragment", "read", "toml"]
+
+
+def experiment(
+    scenario: "str | Mapping[str, object]",
+    tcp: Sequence[str] | None = None,
+    overrides: Sequence[tuple[str, str]] = (),
+) -> dict[str, Any]:
+    """Return the state of a page that shows a scenario: `toml`, `tcps`, and `set` if not empty.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario, a TCP or an override is wrong.
+    """
+    given = source.find(scenario)
+    resolved = given.resolve(tcp, list(overrides))
+    text = toml(json.loads(given.text)) if given.text.lstrip().startswith("{") else given.text
+    state: dict[str, Any] = {"toml": text, "tcps": list(resolved)}
+    if overrides:
+        state["set"] = [list(change) for change in overrides]
+    return state
+
+
+def fragment(state: Mapping[str, Any]) -> str:
+    """Return the fragment of an address, with its leading `#`, that has a state."""
+    text = json.dumps(state, separators=(",", ":"), ensure_ascii=False)
+    press = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    data = press.compress(text.encode()) + press.flush()
+    return "#s=" + base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def read(text: str) -> dict[str, Any]:
+    """Return the state that a fragment has.
+
+    Raises
+    ------
+    ScenarioError
+        If the fragment is none of `fragment`.
+    """
+    try:
+        data = text.removeprefix("#s=")
+        pressed = base64.urlsafe_b64decode(data + "=" * (-len(data) % 4))
+        state: dict[str, Any] = json.loads(zlib.decompress(pressed, -zlib.MAX_WBITS))
+    except (ValueError, zlib.error) as error:
+        raise ScenarioError(f"the address has no experiment: {error}") from error
+    return state
+
+
+def toml(tree: Mapping[str, Any]) -> str:
+    """Return a scenario that is a mapping as the text of a TOML file; None values are left out."""
+    plain, tables = [], []
+    for key, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            tables.append(f"\n[{_key(key)}]\n{_lines(value)}")
+        elif isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
+            tables += [f"\n[[{_key(key)}]]\n{_lines(row)}" for row in value]
+        elif value is not None:
+            plain.append(f"{_key(key)} = {source.toml_text(value)}\n")
+    return "".join([*plain, *tables]).lstrip("\n")
+
+
+def _lines(table: Mapping[str, Any]) -> str:
+    rows = ((key, value) for key, value in table.items() if value is not None)
+    return "".join(f"{_key(key)} = {source.toml_text(value)}\n" for key, value in rows)
+
+
+def _key(name: object) -> str:
+    text = str(name)
+    bare = text.replace("_", "").replace("-", "")
+    return text if bare.isascii() and bare.isalnum() else json.dumps(text)

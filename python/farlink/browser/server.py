@@ -1,0 +1,200 @@
+"""Server of the page on loopback: static files, and a socket on the same port."""
+
+import asyncio
+import hmac
+import logging
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.datastructures import Headers
+from websockets.http11 import Request, Response
+
+from farlink.browser import files
+from farlink.errors import ScenarioError
+from farlink.files import reason
+
+__all__ = ["ADDRESS", "SOCKET", "Site", "serving"]
+
+ADDRESS = "127.0.0.1"
+"""Address that the server listens on: this machine alone."""
+
+SOCKET = "socket"
+"""Path of the socket, below the token."""
+
+_HOSTS = (ADDRESS, "localhost")
+"""Names of this machine that a request may have in its Host header."""
+
+_SLOWEST_S = 10.0
+"""Time for a request, and for the end of the server."""
+
+_LONGEST_MESSAGE = 1 << 16
+"""Largest message of a client in bytes."""
+
+_POLICY = (
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; "
+    "img-src 'self' data: blob:; connect-src 'self'; worker-src 'self' blob:; font-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": _POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Connection": "close",
+}
+"""Headers of every answer but that of a socket."""
+
+_HEAD = re.compile(rb"<head\b[^>]*>", re.IGNORECASE)
+
+_LOG = logging.getLogger("farlink.browser")
+# Broken requests are the clients' affair, and a terminal belongs to the user's program.
+_LOG.addHandler(logging.NullHandler())
+_LOG.propagate = False
+
+Handler = Callable[[ServerConnection], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Site:
+    """Contents of a server.
+
+    Attributes
+    ----------
+    folder
+        Files of the page.
+    fragment
+        Fragment to which the first address leads, with its `#`; empty for none.
+    token
+        Secret that every path begins with; None if the page is open to this machine.
+    socket
+        Handler of the socket; None if there is none.
+    """
+
+    folder: Path
+    fragment: str = ""
+    token: str | None = None
+    socket: Handler | None = None
+    _files: dict[str, Path] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Paths are looked up among the files that exist, so no path leads out of the folder.
+        object.__setattr__(self, "_files", files.listed(self.folder))
+
+    def path(self) -> str:
+        """Return the path of the first page."""
+        return "/" if self.token is None else f"/{self.token}/"
+
+    def answer(self, request: Request, port: int) -> Response | None:
+        """Return the answer to a request; None opens the socket."""
+        if not _is_one_of(request, "Host", [f"{host}:{port}" for host in _HOSTS]):
+            return _refused(HTTPStatus.FORBIDDEN, "this server answers on its own address only")
+        parts = unquote(urlsplit(request.path).path).removeprefix("/").split("/")
+        if self.token is not None:
+            given, *parts = parts
+            if not hmac.compare_digest(given.encode(errors="replace"), self.token.encode()):
+                return _refused(
+                    HTTPStatus.FORBIDDEN, "the address needs the token that was printed"
+                )
+            if not parts:
+                return _moved(self.path())
+        name = "/".join(parts)
+        if name == SOCKET and self.socket is not None:
+            origins = [f"http://{host}:{port}" for host in _HOSTS]
+            if not _is_one_of(request, "Origin", origins):
+                return _refused(HTTPStatus.FORBIDDEN, "the socket is for pages of this server")
+            return None
+        if not name and self.fragment:
+            return _moved(f"{self.path()}index.html{self.fragment}")
+        return self._file(name or "index.html")
+
+    def _file(self, name: str) -> Response:
+        path = self._files.get(name)
+        if path is None:
+            return _refused(HTTPStatus.NOT_FOUND, "there is no such file")
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            return _refused(HTTPStatus.INTERNAL_SERVER_ERROR, f"cannot read it: {reason(error)}")
+        if name == "index.html" and self.socket is not None:
+            meta = f'<meta name="farlink-live" content="{SOCKET}">'.encode()
+            data = _HEAD.sub(lambda head: head[0] + meta, data, count=1)
+        return _response(
+            HTTPStatus.OK, data, files.TYPES.get(path.suffix, "application/octet-stream")
+        )
+
+
+def _is_one_of(request: Request, header: str, allowed: list[str]) -> bool:
+    """Return whether a request has a header exactly once, with an allowed value."""
+    return [value.lower() for value in request.headers.get_all(header)] in [[a] for a in allowed]
+
+
+def _refused(status: HTTPStatus, message: str) -> Response:
+    return _response(status, f"{message}\n".encode(), "text/plain; charset=utf-8")
+
+
+def _moved(location: str) -> Response:
+    answer = _response(HTTPStatus.FOUND, b"", "text/plain; charset=utf-8")
+    answer.headers["Location"] = location
+    return answer
+
+
+def _response(status: HTTPStatus, body: bytes, media: str) -> Response:
+    headers = Headers(_HEADERS)
+    headers["Content-Type"] = media
+    headers["Content-Length"] = str(len(body))
+    return Response(status.value, status.phrase, headers, body)
+
+
+@asynccontextmanager
+async def serving(site: Site, port: int = 0) -> AsyncIterator[str]:
+    """Serve a site until the end of the block, and yield its address; port 0 is a free one.
+
+    Raises
+    ------
+    ScenarioError
+        If the port cannot be had.
+    """
+    taken: list[int] = []
+
+    def answer(_: ServerConnection, request: Request) -> Response | None:
+        return site.answer(request, taken[0])
+
+    async def no_socket(_: ServerConnection) -> None:
+        """Do nothing: no request gets this far."""
+
+    try:
+        server: Server = await serve(
+            site.socket or no_socket,
+            ADDRESS,
+            port,
+            process_request=answer,
+            server_header=None,
+            compression=None,
+            open_timeout=_SLOWEST_S,
+            close_timeout=1.0,
+            max_size=_LONGEST_MESSAGE,
+            logger=_LOG,
+            start_serving=False,
+        )
+    except OSError as error:
+        raise ScenarioError(
+            f"port {port} cannot be had: {reason(error)}; leave --port out"
+        ) from None
+    taken.append(server.sockets[0].getsockname()[1])
+    await server.start_serving()
+    try:
+        yield f"http://{ADDRESS}:{taken[0]}{site.path()}"
+    finally:
+        server.close()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(server.wait_closed(), _SLOWEST_S)

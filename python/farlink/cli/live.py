@@ -1,0 +1,57 @@
+"""The command `farlink live`: the page with a scenario in a browser, from this machine's files."""
+
+import asyncio
+import signal
+import sys
+import webbrowser
+from contextlib import suppress
+from typing import Annotated
+
+from farlink.browser import address, files
+from farlink.browser.server import Site, serving
+from farlink.cli import options, text
+from farlink.cli.options import declare
+from farlink.errors import ScenarioError
+
+__all__ = ["check_port", "live"]
+
+
+def live(
+    scenario: Annotated[
+        str | None, options.scenario("Name of the library, or .toml file; by default the first.")
+    ] = None,
+    tcp: Annotated[list[str], options.tcp("TCPs to compare.", "A,B,C")] = [],
+    changes: options.Changes = [],
+    port: Annotated[int, declare("--port", "Port on this machine; 0 is a free one.", "N")] = 0,
+    no_browser: Annotated[
+        bool, declare("--no-browser", "Print the address, and open no browser.")
+    ] = False,
+) -> None:
+    """Open a scenario in the browser, and change it there; Ctrl-C ends the server."""
+    check_port("--port", port)
+    folder = files.check("live")
+    if scenario is None and (tcp or changes):
+        raise ScenarioError("--tcp and --set need a scenario; write its name before them")
+    fragment = ""
+    if scenario is not None:
+        state = address.experiment(scenario, text.names(tcp), text.assignments(changes))
+        fragment = address.fragment(state)
+    asyncio.run(_serve(Site(folder, fragment), port, opens=not no_browser))
+
+
+def check_port(option: str, port: int) -> None:
+    """Raise `ScenarioError` if a number is no port."""
+    if not 0 <= port < 1 << 16:
+        raise ScenarioError(f"{option} is {port}; write 1 to 65535, or 0 for a free one")
+
+
+async def _serve(site: Site, port: int, *, opens: bool) -> None:
+    stop = asyncio.Event()
+    with suppress(NotImplementedError):  # Windows raises KeyboardInterrupt instead
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, stop.set)
+    async with serving(site, port) as where:
+        text.line(f"The page is at {where} (Ctrl-C ends this server)")
+        sys.stdout.flush()
+        if opens and not await asyncio.to_thread(webbrowser.open, where):
+            text.progress_line("farlink: no browser can be started here; open the address above")
+        await stop.wait()
