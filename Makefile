@@ -46,7 +46,7 @@ WHEELS := $(VENV)-wheels/.tools
 RUST_SOURCES := $(shell find crates scenarios -type f -not -path '*/tests/*' -not -path '*/benches/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs build build-pgo engine-wasm check-wasm wheels wheels-trial validate test test-rust test-python test-emulator test-long lint fmt deny mutants mutants-python bench bench-against bench-peers bench-emu lock clean check-machine check-python
+.PHONY: help demo docs build build-pgo web test-web engine-wasm check-wasm check-node wheels wheels-trial validate test test-rust test-python test-emulator test-long lint fmt deny mutants mutants-python bench bench-against bench-peers bench-emu lock clean check-machine check-python
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,8 +88,30 @@ build-pgo: $(TOOLS) ## The same, optimised by what typical runs do (minutes; nee
 	RUSTFLAGS='-Cprofile-use=$(CURDIR)/$(PROFILES)/typical.profdata' $(RUN) maturin develop --release --target-dir $(PROFILES)/built
 	@touch $(EXTENSION)
 
-# The engine for the browser. A toolchain of Debian has the target in the package rustc-web.
+# The page for the browser, as static files that the wheel carries; `make engine-wasm` makes its engine.
 ENGINE_WASM := web/public/engine.wasm.gz
+WEB := python/farlink/web/index.html
+WEB_TOOLS := web/node_modules/.package-lock.json
+WEB_SOURCES := $(shell find web -type f -not -path 'web/node_modules/*' -not -path 'web/tests/*' -not -name '*.gz')
+web: $(WEB) ## Build the page for the browser into python/farlink/web (needs Node and wasm32)
+$(WEB): $(WEB_SOURCES) $(ENGINE_WASM) $(WEB_TOOLS)
+	cd web && $(NICE) npm run --silent build
+	@touch $@
+
+test-web: $(WEB) ## The tests of the page: lints, types, functions, and the page in Chromium
+	cd web && $(NICE) npm run --silent lint && $(NICE) npm run --silent types
+	cd web && $(NICE) npm run --silent unit && npm run --silent browser
+
+$(WEB_TOOLS): web/package-lock.json web/package.json | check-node
+	cd web && npm ci --silent
+	@touch $@
+
+check-node:
+	@node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2>/dev/null \
+		&& npm --version >/dev/null 2>&1 || { echo "the web page needs Node 20.19 or newer with npm, and this is" \
+		"$$(node --version 2>/dev/null || echo missing). Everything else works without" >&2; exit 2; }
+
+# The engine for the browser. A toolchain of Debian has the target in the package rustc-web.
 engine-wasm: $(ENGINE_WASM) ## Build the engine of the web page into web/public
 $(ENGINE_WASM): $(RUST_SOURCES) Cargo.toml Cargo.lock | check-wasm
 	$(CARGO) build $(LOCKED) --profile web -p farlink-web --target wasm32-unknown-unknown

@@ -1,13 +1,14 @@
 """Installed files of the page, which `make web` builds into `farlink/web`."""
 
+import os
 from pathlib import Path
 
 from farlink.errors import ScenarioError
 
 __all__ = ["FOLDER", "TYPES", "check", "find", "listed"]
 
-FOLDER = Path(__file__).parents[1] / "web"
-"""Folder of the built page."""
+FOLDER = Path(os.environ.get("FARLINK_WEB") or Path(__file__).parents[1] / "web")
+"""Folder of the built page; the variable FARLINK_WEB names another."""
 
 TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -47,8 +48,8 @@ def check(what: str, name: str = "index.html", folder: Path | None = None) -> Pa
 
 def listed(folder: Path) -> dict[str, Path]:
     """Return the files of a folder by their paths below it; links are left out."""
-    found = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
-    names = {path.relative_to(folder).as_posix(): path for path in found}
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
+    names = {path.relative_to(folder).as_posix(): path for path in paths}
     return {name: path for name, path in names.items() if name not in _NOT_SERVED}
 
 

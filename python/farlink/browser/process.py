@@ -86,7 +86,7 @@ async def _serve(asked: Mapping[str, Any]) -> None:
 
 
 def _of(pid: int) -> control.Running | None:
-    return next((found for found in control.running() if found.pid == pid), None)
+    return next((entry for entry in control.running() if entry.pid == pid), None)
 
 
 async def _until_input_ends(stop: asyncio.Event) -> None:

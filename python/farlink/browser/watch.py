@@ -22,6 +22,9 @@ T = TypeVar("T")
 EVERY_S = 0.1
 """Interval of samples."""
 
+_STATE_EVERY = 10
+"""Number of samples after which the links' settings are asked for."""
+
 _KEPT = 600
 """Number of samples that a new client gets, a minute of them."""
 
@@ -35,7 +38,7 @@ _PATIENCE_S = 20.0
 
 _BETWEEN_LOOKS_S = 0.05
 
-_CHANGES = {"set": {"changes"}, "channel": {"on", "link", "direction"}}
+_CHANGES = {"set": ("changes",), "channel": ("on", "link", "direction")}
 """Keys of the requests of a client, besides `id` and `do`."""
 
 
@@ -71,12 +74,22 @@ class Watch:
                     break
                 self._count += 1
                 self._samples.append((self._count, sample(now)))
+                if self._count % _STATE_EVERY == 0:
+                    await self._look_at_state(self._emulation)
                 self._notify()
                 with suppress(TimeoutError):
                     await asyncio.wait_for(stop.wait(), max(due - time.monotonic(), 0.0))
         finally:
             self._over = True
             self._notify()
+
+    async def _look_at_state(self, emulation: Running) -> None:
+        """Notice changes of the links that `farlink ctl set` made."""
+        with suppress(FarlinkError):  # the emulation is ending
+            state = await self._ask(emulation.show)
+            if state != self._state:
+                self._state = state
+                self._states += 1
 
     async def left(self, seconds: float) -> None:
         """Wait until no client is connected, at most for some seconds."""
@@ -164,11 +177,9 @@ class Watch:
         """Execute the requests of a client in turn, and send an answer to each."""
         with suppress(ConnectionClosed):
             async for message in client:
-                number, error = None, None
+                number, error = _number(message), None
                 try:
-                    request = _request(message)
-                    number = request.pop("id")
-                    await self._change(request)
+                    await self._change(_request(message))
                 except FarlinkError as refused:
                     error = str(refused)
                 await self._send(client, {"type": "answer", "id": number, "error": error})
@@ -187,6 +198,14 @@ class Watch:
         self._notify()
 
 
+def _number(message: str | bytes) -> int | None:
+    """Return the number of a request, which its answer has too."""
+    with suppress(ValueError, TypeError, KeyError):
+        number = json.loads(message)["id"]
+        return number if isinstance(number, int) else None
+    return None
+
+
 def _request(message: str | bytes) -> dict[str, Any]:
     """Return a client's request.
 
@@ -201,12 +220,10 @@ def _request(message: str | bytes) -> dict[str, Any]:
         raise ScenarioError("a request is a line of JSON") from None
     if not isinstance(request, dict) or request.get("do") not in _CHANGES:
         raise ScenarioError(f"a request has the key do: {' or '.join(_CHANGES)}")
-    number = request.get("id")
-    if not isinstance(number, int) or isinstance(number, bool):
-        raise ScenarioError("a request has the key id: a whole number")
-    if request.keys() - {"id", "do"} - _CHANGES[request["do"]]:
-        raise ScenarioError(f"{request['do']} has the keys {', '.join(_CHANGES[request['do']])}")
-    return {**request, **_checked(request)}
+    known = _CHANGES[request["do"]]
+    if request.keys() - {"id", "do", *known}:
+        raise ScenarioError(f"{request['do']} has the keys {', '.join(known)}")
+    return {"do": request["do"], **_checked(request)}
 
 
 def _checked(request: Mapping[str, Any]) -> dict[str, Any]:
