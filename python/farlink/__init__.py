@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from farlink import studies as studies
     from farlink.advice import Advice, advise
     from farlink.api import load, presets, profiles, run, scenarios, schema, trajectory, variants
+    from farlink.browser.notebook import live
     from farlink.captures import Capture, capture
     from farlink.channels import ChannelSample, channel
     from farlink.emulation import Emulated, emulate
@@ -72,6 +73,7 @@ __all__ = [
     "diff",
     "emulate",
     "fit",
+    "live",
     "load",
     "presets",
     "profiles",
@@ -111,6 +113,7 @@ _LATER = {
     "capture": "farlink.captures",
     "ChannelSample": "farlink.channels",
     "channel": "farlink.channels",
+    "live": "farlink.browser.notebook",
     "Fit": "farlink.estimate",
     "fit": "farlink.estimate",
     "Rain": "farlink.rainfade",

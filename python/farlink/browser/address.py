@@ -4,16 +4,19 @@ import base64
 import json
 import zlib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from farlink import source
 from farlink.errors import ScenarioError
 
+_VERSION = 1
+
 __all__ = ["experiment", "fragment", "read", "toml"]
 
 
 def experiment(
-    scenario: "str | Mapping[str, object]",
+    scenario: str | Path | Mapping[str, object],
     tcp: Sequence[str] | None = None,
     overrides: Sequence[tuple[str, str]] = (),
 ) -> dict[str, Any]:
@@ -35,7 +38,7 @@ def experiment(
 
 def fragment(state: Mapping[str, Any]) -> str:
     """Return the fragment of an address, with its leading `#`, that has a state."""
-    text = json.dumps(state, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps({"v": _VERSION, **state}, separators=(",", ":"), ensure_ascii=False)
     press = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     data = press.compress(text.encode()) + press.flush()
     return "#s=" + base64.urlsafe_b64encode(data).decode().rstrip("=")
@@ -53,7 +56,8 @@ def read(text: str) -> dict[str, Any]:
         data = text.removeprefix("#s=")
         pressed = base64.urlsafe_b64decode(data + "=" * (-len(data) % 4))
         state: dict[str, Any] = json.loads(zlib.decompress(pressed, -zlib.MAX_WBITS))
-    except (ValueError, zlib.error) as error:
+        del state["v"]
+    except (ValueError, KeyError, zlib.error) as error:
         raise ScenarioError(f"the address has no experiment: {error}") from error
     return state
 

@@ -36,7 +36,8 @@ def live(
     if scenario is not None:
         state = address.experiment(scenario, text.names(tcp), text.assignments(changes))
         fragment = address.fragment(state)
-    asyncio.run(_serve(Site(folder, fragment), port, opens=not no_browser))
+    received = asyncio.run(_serve(Site(folder, fragment), port, opens=not no_browser))
+    raise typer.Exit(0 if received == signal.SIGINT else 128 + received)
 
 
 def check_port(option: str, port: int) -> None:
@@ -45,13 +46,21 @@ def check_port(option: str, port: int) -> None:
         raise ScenarioError(f"{option} is {port}; write 1 to 65535, or 0 for a free one")
 
 
-async def _serve(site: Site, port: int, *, opens: bool) -> None:
-    stop = asyncio.Event()
-    with suppress(NotImplementedError):  # Windows raises KeyboardInterrupt instead
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, stop.set)
+async def _serve(site: Site, port: int, *, opens: bool) -> int:
+    """Serve until a signal, and return its number."""
+    loop = asyncio.get_running_loop()
+    received: asyncio.Future[int] = loop.create_future()
+
+    def stop(number: int) -> None:
+        if not received.done():
+            received.set_result(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):  # Windows raises KeyboardInterrupt instead
+            loop.add_signal_handler(number, stop, number)
     async with serving(site, port) as where:
         text.line(f"The page is at {where} (Ctrl-C ends this server)")
         sys.stdout.flush()
         if opens and not await asyncio.to_thread(webbrowser.open, where):
             text.progress_line("farlink: no browser can be started here; open the address above")
-        await stop.wait()
+        return await received

@@ -1,0 +1,93 @@
+"""Page in a notebook: a widget (anywidget) whose state Python reads and sets."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from farlink import extras, source
+from farlink.browser import address, files
+
+if TYPE_CHECKING:
+    from anywidget import AnyWidget
+
+__all__ = ["live"]
+
+_ENGINE = "engine.wasm.gz"
+
+
+def live(
+    scenario: str | Path | Mapping[str, object],
+    tcp: str | Sequence[str] | None = None,
+    *,
+    overrides: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    height: int = 720,
+) -> "AnyWidget":
+    """Show a scenario as a page in a notebook (Jupyter, marimo); the engine runs in the browser.
+
+    The widget has these traits, each readable and settable, and `observe` reports changes:
+
+    - `toml`: text of the scenario;
+    - `tcps`: names of the TCPs;
+    - `time`: place of the time cursor in seconds;
+    - `measures`: results of the newest runs by TCP, each as `flows`, `links` and `run` with
+      their metrics; empty while there are none. The page writes it.
+    - `error`: message about a wrong scenario, or an empty text. The page writes it.
+
+    Parameters
+    ----------
+    scenario
+        As for `run`.
+    tcp
+        TCPs to compare, by default the scenario's own.
+    overrides
+        Values by path, as for `run`.
+    seed
+        As for `run`.
+    height
+        Height in pixels.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario is wrong, the page was not built, or anywidget is not installed (extra
+        `notebook`).
+    """
+    names = [tcp] if isinstance(tcp, str) else tcp
+    state = address.experiment(scenario, names, source.changes(overrides, seed))
+    return _widget_class()(
+        toml=state["toml"],
+        tcps=state["tcps"],
+        changes=state.get("set", []),
+        height=height,
+        engine=files.find(_ENGINE).read_bytes(),
+    )
+
+
+def _widget_class() -> "type[AnyWidget]":
+    """Return the class of the widget, which needs the packages of the extra `notebook`."""
+    try:
+        import anywidget
+        import traitlets
+    except ImportError:
+        raise extras.lacking("fl.live", "notebook") from None
+
+    class Live(anywidget.AnyWidget):
+        """Page of a scenario in a notebook (`fl.live`)."""
+
+        _esm = files.find("widget.js").read_text("utf-8")
+        _css = files.find("widget.css").read_text("utf-8")
+        toml = traitlets.Unicode().tag(sync=True)
+        tcps = traitlets.List(traitlets.Unicode()).tag(sync=True)
+        changes = traitlets.List(traitlets.List(traitlets.Unicode())).tag(sync=True)
+        time = traitlets.Float(0.0).tag(sync=True)
+        measures = traitlets.Dict().tag(sync=True)
+        error = traitlets.Unicode().tag(sync=True)
+        height = traitlets.Int(720).tag(sync=True)
+        engine = traitlets.Bytes().tag(sync=True)
+
+        def __repr__(self) -> str:
+            """Return the names of the TCPs."""
+            return f"<farlink page: {', '.join(self.tcps)}>"
+
+    return Live
