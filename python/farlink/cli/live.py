@@ -7,6 +7,8 @@ import webbrowser
 from contextlib import suppress
 from typing import Annotated
 
+import typer
+
 from farlink.browser import address, files
 from farlink.browser.server import Site, serving
 from farlink.cli import options, text
