@@ -138,3 +138,13 @@ def test_a_figure_in_a_text_is_good_to_its_last_digit(
 ) -> None:
     errors = lessons.number_and_tolerance(text)
     assert all(math.isclose(a, b) for a, b in zip(errors, (number, tolerance), strict=True))
+
+
+def test_the_documents_list_every_lesson() -> None:
+    page = (ROOT / "docs" / "lessons.md").read_text(encoding="utf-8")
+    for path in FILES:
+        lesson = lessons.read(path)
+        title, minutes = lesson.head["title"], lesson.head["minutes"]
+        number = int(path.stem.split("-")[0])
+        row = f"| {number}. {title} | `#lesson={lesson.name}` | {minutes} |"
+        assert row in page, row

@@ -1,7 +1,5 @@
 import { expect, type Page, test } from "@playwright/test";
-import type { Control } from "../../src/lessons/lesson";
-import { numberIn } from "../../src/lessons/quantity";
-import { lessons } from "./lesson-files";
+import { lessons, move } from "./lesson-files";
 
 let page: Page;
 
@@ -12,18 +10,6 @@ test.beforeAll(async ({ browser, baseURL }) => {
 
 test.afterAll(() => page.close());
 
-/** Moves a control of the page as a person does: to a position of its slider, or an entry of its list. */
-async function move(control: Control, value: string): Promise<void> {
-  const input = page.locator(`[data-path="${control.path}"]`);
-  const place = control.values?.indexOf(value) ?? -1;
-  if (control.names) {
-    await input.selectOption({ index: place });
-    return;
-  }
-  const unit = control.number ? "" : control.unit;
-  await input.fill(String(control.values ? place : numberIn(value, unit)));
-}
-
 for (const lesson of lessons) {
   test(`lesson ${lesson.number}, ${lesson.name}, is answered with its controls`, async () => {
     await page.goto(`#lesson=${lesson.name}`);
@@ -33,6 +19,7 @@ for (const lesson of lessons) {
     await expect(page.locator(".lesson-reply")).toHaveText(/^Not yet/);
     for (const [path, value] of Object.entries(lesson.solution)) {
       await move(
+        page,
         lesson.controls.find((control) => control.path === path)!,
         value,
       );
