@@ -45,6 +45,7 @@ for (const look of process.env.FARLINK_SHOTS ? LOOKS : []) {
   test(`pictures: ${look.name}`, async () => {
     test.setTimeout(120_000);
     await page.setViewportSize({ width: look.width, height: look.height });
+    await page.goto("");
     await page.evaluate(
       ([theme, projector]) => {
         localStorage.setItem("farlink-look", JSON.stringify({ theme, projector }));
