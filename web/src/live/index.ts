@@ -1,8 +1,12 @@
 import { h } from "../app/dom";
 import type { App, Panel } from "../app/panel";
+import "./live.css";
+import { LivePanel } from "./panel";
 
-/** Makes the panel of the live link. */
-export function createLiveLink(_app: App): Panel {
+/** Makes the panel of a running emulation, if its server sent the page; otherwise a hidden one. */
+export function createLiveLink(app: App): Panel {
+  const meta = document.querySelector<HTMLMetaElement>('meta[name="farlink-live"]');
+  if (meta) return new LivePanel(app, meta.content);
   return {
     element: h("div", { hidden: true }),
     setRuns: () => undefined,
