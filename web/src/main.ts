@@ -2,4 +2,4 @@ import { mount } from "./app/mount";
 import { openPageEngine } from "./app/open";
 
 const root = document.getElementById("app");
-if (root) void mount(root, openPageEngine()).then((app) => Object.assign(window, { farlink: app }));
+if (root) void mount(root, openPageEngine());

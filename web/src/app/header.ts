@@ -137,6 +137,10 @@ export function menu(name: string, ...children: HTMLElement[]): HTMLElement {
     element.open = false;
     element.querySelector("summary")?.focus();
   });
+  // A chosen item closes its menu; boxes and lists of a menu leave it open.
+  element.addEventListener("click", (event) => {
+    if (event.target instanceof HTMLButtonElement) element.open = false;
+  });
   document.addEventListener("pointerdown", (event) => {
     if (event.target instanceof Node && !element.contains(event.target)) element.open = false;
   });
