@@ -173,6 +173,9 @@ function showText(text: string): void {
   field.select();
 }
 
+/** Time for which a sentence stays (ms). */
+const NOTICE = 6000;
+
 /** Line about the newest runs, with the buttons that belong to it. */
 export class StatusBar {
   readonly #text = h("span", { class: "status-text" });
@@ -188,6 +191,7 @@ export class StatusBar {
   readonly element: HTMLElement;
   #slow: ReturnType<typeof setTimeout> | undefined;
   #said: ReturnType<typeof setTimeout> | undefined;
+  #noticed = 0;
 
   constructor(app: Laboratory) {
     this.#stop = button("Stop", "Stop the runs", () => app.stop());
@@ -211,7 +215,9 @@ export class StatusBar {
         this.#slow = undefined;
         this.#bar.hidden = this.#stop.hidden = true;
         const line = status.line === undefined ? "" : `line ${status.line}: `;
-        setText(this.#text, `${line}${status.text}`);
+        // What is wrong with an address stays above the runs that are shown in its place.
+        const noticed = status.kind === "idle" && performance.now() < this.#noticed;
+        if (!noticed) setText(this.#text, `${line}${status.text}`);
         if (status.kind !== "idle") this.say(`${line}${status.text}`);
       } else {
         this.#bar.value = status.share ?? 0;
@@ -225,8 +231,9 @@ export class StatusBar {
     });
   }
 
-  /** Shows and announces a sentence. */
+  /** Shows and announces a sentence, which stays for some seconds. */
   tell(text: string): void {
+    this.#noticed = performance.now() + NOTICE;
     setText(this.#text, text);
     this.say(text);
   }

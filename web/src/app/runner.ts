@@ -15,7 +15,7 @@ export const SEQUENCE = ["segments", "sacks", "drops"];
 
 /** Bound on the events of a run: some seconds of work. The status bar offers ten times as many. */
 const MOST_EVENTS = 20_000_000;
-const MOST_BYTES = 1_500_000_000;
+const MOST_BYTES = 800_000_000;
 /** Time (ms) for which a run may finish although a newer one waits: a drag shows pictures meanwhile. */
 const PATIENCE = 90;
 
@@ -150,6 +150,8 @@ export function statusOf(error: unknown): Status {
       ...(error.key === undefined ? {} : { key: error.key }),
     };
   }
-  if (error instanceof TooLongError) return { kind: "stopped", text: error.message };
+  if (error instanceof TooLongError) {
+    return { kind: "stopped", text: `${error.message}. Shorten it, or export it for farlink run.` };
+  }
   return { kind: "error", text: error instanceof Error ? error.message : String(error) };
 }
