@@ -16,13 +16,13 @@ use super::tree::Step;
 use super::units::{Rate, Size, Time};
 
 table! {
-    /// An agent at a router: it sees every packet that crosses the router.
+    /// An agent at a router. Every packet that crosses the router passes the agent.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct AgentSpec for kind: AgentName {
         /// Router of the agent.
         at: String;
-        /// Name of the link at that router that the agent serves; losses behind this link are those
-        /// of the medium.
+        /// Name of the link at that router that the agent serves. The agent takes losses behind
+        /// this link for losses of the medium.
         wireless: String;
         /// Kind of the agent.
         kind: AgentName;
@@ -31,33 +31,34 @@ table! {
         enabled?: bool = true;
         /// Instants at which the agent is switched: off if it is on, on if it is off.
         switch_at?: Vec<Time>;
-        /// Fate of the agent's state of a host of `[[handoffs]]` that leaves its link; the default
-        /// is "lose".
+        /// Fate of the agent's state of a host of `[[handoffs]]` when the host leaves the agent's
+        /// link; the default is "lose".
         handoff?: AgentHandoff;
-        /// Rate at which that state is transferred to another agent; by default the transfer takes
+        /// Rate at which the state is transferred to another agent; by default the transfer takes
         /// no time.
         transfer_rate?: Rate, in Rate(1)..=Rate(1_000_000_000_000);
         /// Additional delay of the transfer.
         transfer_delay?: Time, in Time(Interval::ZERO)..=Time(LONGEST_DELAY);
-        /// Most connections with state in the agent at once; the packets of others pass unread.
+        /// Most connections with state in the agent at once. Packets of further connections pass
+        /// unread.
         connections?: u32 = Limits::default().connections as u32, in 1..=1_000_000;
         /// Time without packets after which the agent removes a connection's state.
         idle?: Time = Time(Limits::default().idle), in SHORTEST..=Time(LONGEST_RUN);
         /// Event at which the agent sends partial acknowledgments.
         protocol?: AckpProtocol = AckpProtocol::Full, of [Ackp];
-        /// Only senders whose SYN has the option get partial acknowledgments; by default
-        /// with `protocol = "full"`.
+        /// Send partial acknowledgments only to senders whose SYN has the option. The default is
+        /// true with `protocol = "full"`, otherwise false.
         negotiate?: bool, of [Ackp];
-        /// Send a partial acknowledgment at each expiry of the timer, instead of once for the same
-        /// data; with `protocol = "full"`.
+        /// Send a partial acknowledgment at each expiry of the timer, and not only at the first
+        /// expiry for the same data. Only with `protocol = "full"`.
         repeat?: bool = false, of [Ackp];
-        /// Most packets of a connection in the agent's cache; at least the window. Berkeley's snoop
-        /// of 1995 kept 100.
+        /// Most packets of a connection in the agent's cache. It should be at least the window.
+        /// Berkeley's snoop of 1995 had 100.
         cache?: u32 = SNOOP.cache as u32, in 1..=100_000, of [Snoop, Ackp, Ebsn, SeqCache];
-        /// Most bytes of packets of all connections in the cache; further packets pass without a
-        /// copy.
+        /// Most bytes of all connections' packets in the cache. If the cache is full, further
+        /// packets pass without a copy.
         memory?: Size = Size(64 << 20), in Size(1)..=Size(1 << 40), of [Snoop, Ackp, Ebsn];
-        /// Shortest time after which the agent declares a packet lost.
+        /// Least time after which the agent declares a packet lost.
         tick?: Time = Time(SNOOP.tick), in SHORTEST..=Time(LONGEST_DELAY),
             of [Snoop, Ackp, Ebsn, SeqCache];
         /// Smoothed round-trip time of the wireless side before the first sample.
@@ -66,54 +67,54 @@ table! {
         /// Initial variation of the round-trip time.
         rttvar?: Time = Time(SNOOP.rttvar), in SHORTEST..=Time(LONGEST_DELAY),
             of [Snoop, Ackp, Ebsn, SeqCache];
-        /// Local retransmissions after which the agent gives up a packet, and forwards duplicate
-        /// ACKs for it.
+        /// Number of local retransmissions of a packet after which the agent gives up the packet
+        /// and forwards duplicate ACKs for it.
         tries?: u32, in 1..=1000,
             of [Snoop = 10, Ackp = 10, Ebsn = 10, SeqCache = 10, Spoof = 15];
-        /// Send retransmissions ahead of all packets that wait for the wireless link. Not on a link
+        /// Send retransmissions before all packets that wait for the wireless link. Not on a link
         /// with a protocol, cross traffic or header compression.
         ahead?: bool = true, of [Snoop, Ackp, Ebsn];
         /// Treatment of selective acknowledgments.
         sack?: SackName = SackName::Pass, of [Snoop, Ackp, Ebsn];
-        /// At a duplicate ACK with SACK blocks, retransmit everything missing below the highest
+        /// At a duplicate ACK with SACK blocks, retransmit all missing data below the highest
         /// block.
         sack_repair?: bool = false, of [Snoop, Ackp, Ebsn];
-        /// Send negative acknowledgments to the mobile host for data that it loses on the wireless
-        /// link; its TCP needs `nack = true`.
+        /// Send negative acknowledgments to the mobile host for its data that is lost on the
+        /// wireless link; the host's TCP needs `nack = true`.
         uploads?: bool = false, of [Snoop];
-        /// Data segments from the start of a connection without any acknowledgment, after which
-        /// acknowledgments are assumed to take another path. The agent then forwards the connection
-        /// unread until it sees an acknowledgment.
+        /// Number of data segments from the start of a connection without any acknowledgment, after
+        /// which the agent assumes that acknowledgments take another path. The agent then forwards
+        /// the connection unread until an acknowledgment arrives.
         blind_after?: u32 = Limits::default().blind_after,
             of [Eln, Snoop, Ackp, Ebsn, EbsnPlain, SeqCache];
-        /// TCP of the half on the side of the other links: keys that differ from those of the
-        /// scenario's `tcp`.
+        /// TCP of the half on the side of the other links: the keys that differ from the scenario's
+        /// `tcp`.
         wired_tcp?: TcpSpec, of [Split, Pep, Pepsal];
         /// TCP of the half on the side of the wireless link.
         wireless_tcp?: TcpSpec, of [Split];
-        /// TCP of the half on the side of the satellite, the link that `wireless` names. The
-        /// default variant is "hybla", or the default TCP of a profile without Hybla.
+        /// TCP of the half on the side of the satellite link that `wireless` names. The default
+        /// variant is "hybla", or the profile's default if the profile has no Hybla.
         satellite_tcp?: TcpSpec, of [Pep, Pepsal];
         /// Time at which the agent answers the SYN of an end.
         open?: OpenName = OpenName::Early, of [Split, Pep, Pepsal];
-        /// Most bytes of a direction that are forwarded and not acknowledged. Beyond them, a split
-        /// connection reads no more data, and its receive window closes; spoofing acknowledges no
-        /// more.
+        /// Most forwarded and unacknowledged bytes of a direction. At this limit a split connection
+        /// reads no more data, so its receive window closes, and "spoof" acknowledges no more data.
         buffer?: Size, in Size(1)..=Size(1 << 30),
             of [Split = Size(64 << 10), Pep = Size(1 << 20), Pepsal = Size(4 << 20),
                 Spoof = Size(64 << 10)];
-        /// Time for which bytes wait for more, to fill a segment of the other half; with 0 they are
-        /// sent as they arrive.
+        /// Time for which bytes wait for further bytes that fill a segment of the other half; with
+        /// 0 they are sent as they arrive.
         linger?: Time, in Time(Interval::ZERO)..=Time(LONGEST_DELAY),
             of [Split = Time(Interval::ZERO), Pep = Time(Interval::from_millis(200)),
                 Pepsal = Time(Interval::ZERO)];
-        /// Delay of a packet from the link to the agent, and again from the agent to the next link.
+        /// Delay of a packet from the link to the agent, and the same delay again from the agent to
+        /// the next link.
         stack_delay?: Time = Time(Interval::ZERO),
             in Time(Interval::ZERO)..=Time(LONGEST_DELAY), of [Split, Pep, Pepsal];
     }
 }
 
-/// Defaults of agents that handle losses behind them.
+/// Default parameters of agents of the snoop family.
 const SNOOP: SnoopConfig = SnoopConfig::DEFAULT;
 
 /// Event at which an agent sends partial acknowledgments.
@@ -132,9 +133,10 @@ pub enum AckpProtocol {
 pub enum SackName {
     /// Blocks pass unchanged.
     Pass,
-    /// Cover holes under local repair, so that the sender does not see them.
+    /// Blocks that cover holes under local repair are hidden, so the sender does not react to the
+    /// holes.
     Mask,
-    /// Remove the option from SYNs, so that the ends do not use SACK.
+    /// The option is removed from SYNs, so the ends do not use SACK.
     Off,
 }
 
@@ -149,25 +151,26 @@ pub enum AgentName {
     Snoop,
     /// Snoop with partial acknowledgments to the sender (west1997, 3).
     Ackp,
-    /// Snoop that sends the sender notices of a bad state when its timer expires (west1997, 3.0).
+    /// Snoop that also sends the sender notices of a bad state at each expiry of the local timer
+    /// (west1997, 3.0).
     Ebsn,
-    /// Sends notices of a bad state without a cache, when the protocol of the wireless link sends a
-    /// packet again.
+    /// Sends the sender notices of a bad state at each retransmission by the wireless link's
+    /// protocol. Has no cache.
     #[serde(rename = "ebsn-plain")]
     EbsnPlain,
-    /// Keeps sequence numbers of data, and lets the sender retransmit losses of the wireless link
+    /// Records sequence numbers of data. The sender itself retransmits losses of the wireless link,
     /// without congestion measures (west1997, 7.0).
     SeqCache,
-    /// Ends the connection on each side, and forwards the data: I-TCP (west1997, 2.5).
+    /// Ends the connection on each side and forwards the data: I-TCP (west1997, 2.5).
     Split,
-    /// Split connections as a performance-enhancing proxy before a satellite: a proxy at each end
-    /// of the link, any TCP between them, and full segments (vatne2006, 2).
+    /// Split connections with a performance-enhancing proxy at each end of a satellite link, any
+    /// TCP between the proxies, and full segments (vatne2006, 2).
     Pep,
     /// Split connections like PEPsal: one agent, Hybla on the satellite link, and large buffers
     /// (Caini, Firrincieli, Lacamera 2006).
     Pepsal,
-    /// Acknowledges data in the far end's name and retransmits it if it is lost, from the gateway
-    /// before a satellite (vatne2006, 2).
+    /// Acknowledges data in the name of the far end, and retransmits the data if it is lost, from
+    /// the gateway before a satellite (vatne2006, 2).
     Spoof,
 }
 
@@ -177,24 +180,24 @@ pub enum AgentName {
 pub enum OpenName {
     /// At once, by the agent.
     Early,
-    /// After the other end has answered, with the other end's sequence number.
+    /// After the other end has answered, with that end's sequence number.
     Through,
 }
 
 /// Agent with indices in place of names.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ExpandedAgent {
-    /// Node that it is at.
+    /// Node of the agent.
     pub at: usize,
-    /// Index of its link in the list of links.
+    /// Index of the agent's wireless link.
     pub wireless: usize,
     /// Kind of the agent, with its keys.
     pub spec: AgentSpec,
-    /// TCPs of the agent's two halves, if it splits connections: first the one on the wireless
-    /// side.
+    /// TCPs of the two halves of an agent that splits connections, the wireless side first;
+    /// otherwise `None`.
     pub tcp: Option<[Config; 2]>,
-    /// Agents to which the state of a host may be transferred: index of the link, index of the
-    /// agent.
+    /// Agents to which the state of a host may be transferred, as pairs (index of the link, index
+    /// of the agent).
     pub peers: Vec<(usize, usize)>,
 }
 
@@ -206,7 +209,7 @@ impl AgentName {
 }
 
 impl AgentSpec {
-    /// Returns the TCPs of the halves of an agent that splits connections.
+    /// Returns the TCPs of the two halves if the agent splits connections.
     fn halves(&self, scenario: &TcpSpec) -> Result<Option<[Config; 2]>, Problem> {
         if !self.kind.splits() {
             return Ok(None);
@@ -217,8 +220,8 @@ impl AgentSpec {
         };
         let mut far = far.unwrap_or_default();
         if self.kind != AgentName::Split && far.variant.is_none() {
-            // A profile without Hybla has its default TCP: no name was written that could be
-            // refused.
+            // A profile without Hybla gets its default TCP instead of an error, because the user
+            // wrote no variant that could be refused.
             let profile = if far.profile.is_some() {
                 &far
             } else {
@@ -244,7 +247,7 @@ impl AgentSpec {
         }
     }
 
-    /// Returns the settings of an agent that handles losses behind it.
+    /// Returns the parameters of an agent of the snoop family.
     pub fn snoop(&self) -> SnoopConfig {
         let full = self.protocol() == AckpProtocol::Full;
         let negotiate = self.negotiate.unwrap_or(full);
@@ -288,7 +291,7 @@ impl AgentSpec {
         self.switch_at.iter().flatten().map(|at| at.0)
     }
 
-    /// Checks the link that the agent needs, and keys that have no effect beside others.
+    /// Checks that the link has what the agent needs, and refuses keys without an effect.
     fn check_link(&self, link: &ExpandedLink) -> Result<(), Problem> {
         if self.kind == AgentName::EbsnPlain && link.arq.is_none() {
             let message = "= \"ebsn-plain\" needs a link that sends again; write [links.arq] there, or \
@@ -331,8 +334,7 @@ impl AgentSpec {
         Ok(())
     }
 
-    /// Resolves the agent at node number `at` of the nodes `names`. Paths in errors begin with the
-    /// key.
+    /// Resolves the agent at node `at` of the list `nodes`. Paths in errors begin with the key.
     pub(super) fn resolve(
         &self,
         at: usize,
@@ -394,7 +396,7 @@ impl AgentSpec {
     }
 }
 
-/// Variant of the half on the satellite's side if no variant is written.
+/// Default variant of the half on the satellite's side.
 const SATELLITE: &str = "hybla";
 
 fn half(written: &TcpSpec, scenario: &TcpSpec) -> Result<Config, Problem> {
@@ -417,11 +419,12 @@ fn half(written: &TcpSpec, scenario: &TcpSpec) -> Result<Config, Problem> {
     Ok(config)
 }
 
-/// Requirement on a sender: the test, the message if it fails, and the key to write.
-type Wanted = (fn(&Config) -> bool, &'static str, &'static str);
+/// Requirement of an agent on the senders: the test of a sender, the message if no sender passes,
+/// and the key to write.
+type AgentNeed = (fn(&Config) -> bool, &'static str, &'static str);
 
-/// Returns the requirement of an agent on senders, if it has one.
-fn wanted(agent: &AgentSpec) -> Option<Wanted> {
+/// Returns the agent's requirement on senders, if any.
+fn wanted(agent: &AgentSpec) -> Option<AgentNeed> {
     Some(match agent.kind {
         AgentName::Eln | AgentName::SeqCache => (
             |sender| sender.notices.eln != config::Eln::Off,
@@ -447,15 +450,16 @@ fn wanted(agent: &AgentSpec) -> Option<Wanted> {
     })
 }
 
-/// Notice that a sender needs, and the kinds of agents that send it.
-type Awaited = (
+/// Requirement of a sender on the agents: the test of the sender, the message, the test of an agent,
+/// and the key to write.
+type SenderNeed = (
     fn(&Config) -> bool,
     &'static str,
     fn(&AgentSpec) -> bool,
     &'static str,
 );
 
-const AWAITED: [Awaited; 4] = [
+const SENDER_NEEDS: [SenderNeed; 4] = [
     (
         |sender| sender.notices.eln == config::Eln::Agent,
         "eln = \"agent\", and no agent that marks",
@@ -482,8 +486,8 @@ const AWAITED: [Awaited; 4] = [
     ),
 ];
 
-/// Checks that the senders can work with the agents, and that senders which need notices have an
-/// agent that sends them.
+/// Checks that senders support the agents, and that each sender that needs notices has an agent
+/// that sends them.
 pub(super) fn check<'a>(
     agents: &[ExpandedAgent],
     flows: impl Iterator<Item = (usize, &'a ExpandedFlow)> + Clone,
@@ -504,11 +508,11 @@ pub(super) fn check<'a>(
             return Err(Problem::new(path, message));
         }
     }
-    for (awaits, message, is_sent_by, hint) in AWAITED {
+    for (needs, message, is_sent_by, hint) in SENDER_NEEDS {
         if agents.iter().any(|agent| is_sent_by(&agent.spec)) {
             continue;
         }
-        if let Some((entry, _)) = over_tcp.clone().find(|(_, flow)| awaits(&flow.sender)) {
+        if let Some((entry, _)) = over_tcp.clone().find(|(_, flow)| needs(&flow.sender)) {
             let path = [Step::from("flows"), Step::from(entry)];
             let message = format!("has {message}; write [[agents]] with {hint}");
             return Err(Problem::new(path, message));

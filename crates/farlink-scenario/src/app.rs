@@ -1,4 +1,4 @@
-//! Applications of flows: the keys of each application, checked.
+//! Applications of flows, built from their checked keys.
 
 use farlink_tcp::time::Interval;
 use serde_json::json;
@@ -6,31 +6,31 @@ use serde_json::json;
 use super::checks::{LONGEST_RUN, ZERO, fault};
 use super::decode::Problem;
 use super::distribution::TimeDistribution;
-use super::flow::{AppName, Connections, FlowSpec, MOST_BYTES};
+use super::flow::{AppName, Connections, FlowSpec, MAX_BYTES};
 use super::table::within;
 use super::traffic::{self, ConversationSpec, Protocol, UdpSpec, WebSpec, XtpSpec, missing};
 use super::units::{Size, Time};
 use farlink_channel::distribution::Distribution;
 
-/// Most data in a packet of XTP: the longest datagram minus the header and the extra fields of the
-/// first packet.
-const XTP_MOST_DATA: Size = Size(65_507 - 56);
+/// Most data in an XTP packet: the longest datagram minus the header and the additional fields of
+/// the first packet.
+const XTP_MAX_DATA: Size = Size(65_507 - 56);
 
 /// Application of a flow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum App {
-    /// A file, and another one in the other direction at the same time.
+    /// A file, and at the same time another file in the opposite direction.
     File {
         /// Bytes from `from` to `to`.
         size: u64,
         /// Bytes from `to` to `from`.
         reverse: u64,
     },
-    /// As much as goes through.
+    /// As much data as possible.
     Bulk,
     /// Pages.
     Http(HttpSpec),
-    /// Repeated file.
+    /// The same file, repeatedly.
     Repeat(RepeatSpec),
     /// Messages at a constant rate.
     Stream(StreamSpec),
@@ -38,16 +38,16 @@ pub enum App {
     Web(WebSpec),
     /// Conversations.
     Conversation(ConversationSpec),
-    /// Datagrams: no TCP.
+    /// UDP datagrams.
     Udp(UdpSpec),
-    /// A file over an XTP-like transport, in datagrams: no TCP.
+    /// A file over an XTP-like transport, in UDP datagrams.
     Xtp(XtpSpec),
 }
 
-/// Pages, each with a main object and objects in it.
+/// Pages, each with a main object and inline objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HttpSpec {
-    /// Number of pages; None until `duration` is over.
+    /// Number of pages; `None` for as many as `duration` allows.
     pub pages: Option<u64>,
     /// Time from the request of one page to the request of the next.
     pub page_interval: Interval,
@@ -55,53 +55,53 @@ pub struct HttpSpec {
     pub think_time: Interval,
     /// Bytes of a request.
     pub request: u64,
-    /// Bytes of the main object, which is requested first.
+    /// Bytes of the main object of a page, which is requested first.
     pub main_object: u64,
-    /// Number of objects that are requested when the main object has arrived.
+    /// Number of objects that a page requests after its main object.
     pub inline_objects: u32,
-    /// Bytes of each.
+    /// Bytes of an inline object.
     pub inline_object: u64,
-    /// Connections of the pages.
+    /// Use of connections by the pages.
     pub connections: Connections,
-    /// Whether all inline objects are requested at once.
+    /// Set if all inline objects are requested at once.
     pub pipelining: bool,
 }
 
 /// Files one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RepeatSpec {
-    /// Number of files; None until `duration` is over.
+    /// Number of files; `None` for as many as `duration` allows.
     pub files: Option<u64>,
     /// Time from one SYN to the next.
     pub interval: Interval,
-    /// Bytes of each.
+    /// Bytes of a file.
     pub size: u64,
 }
 
-/// Messages one after the other on one connection.
+/// Messages at a constant rate on one connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamSpec {
-    /// Number of messages; None until the flow is stopped.
+    /// Number of messages; `None` for as many as `duration` allows.
     pub messages: Option<u64>,
-    /// Bytes of each.
+    /// Bytes of a message.
     pub size: u64,
-    /// Bits per second.
+    /// Rate of the data in bit/s.
     pub rate: u64,
 }
 
 impl AppName {
-    /// Returns whether the application sends datagrams, and so has no TCP.
+    /// Returns whether the application sends UDP datagrams and therefore uses no TCP.
     pub(super) fn is_udp(self) -> bool {
         matches!(self, Self::Cbr | Self::Onoff | Self::Xtp)
     }
 
-    /// As it is written.
+    /// Returns the name in scenarios.
     pub(super) fn name(self) -> String {
         json!(self).as_str().unwrap_or_default().to_owned()
     }
 }
 
-/// Keys of a flow, with the checks that applications need.
+/// Keys of a flow that are checked by several applications.
 struct Keys<'a> {
     flow: &'a FlowSpec,
     /// Name of the application.
@@ -109,7 +109,7 @@ struct Keys<'a> {
 }
 
 impl Keys<'_> {
-    /// Returns a number of repetitions; None for as many as fit in `duration`.
+    /// Checks a number of repetitions, which may be absent only if the flow has a duration.
     fn number(&self, key: &str, number: Option<u64>) -> Result<Option<u64>, Problem> {
         if number.is_none() && self.flow.duration.is_none() {
             let message = format!("has no {key:?}; write for example {key} = 10, or a duration");
@@ -118,11 +118,11 @@ impl Keys<'_> {
         Ok(number)
     }
 
-    /// Returns the bytes of a file of fixed size.
+    /// Returns the bytes of a file of constant size.
     fn size(&self) -> Result<u64, Problem> {
         let size = self.flow.size.ok_or_else(|| missing("size"))?;
         let size = size.just("size", &self.name)?;
-        within("size", &size, &(Size(1)..=MOST_BYTES), "").map(|()| size.0)
+        within("size", &size, &(Size(1)..=MAX_BYTES), "").map(|()| size.0)
     }
 
     fn rate(&self) -> Result<u64, Problem> {
@@ -189,7 +189,7 @@ impl Keys<'_> {
     fn xtp(&self) -> Result<XtpSpec, Problem> {
         let (size, rate) = (self.size()?, self.rate()?);
         let (packet, window) = (self.flow.packet(), self.flow.window());
-        within("packet", &packet, &(Size(1)..=XTP_MOST_DATA), "")?;
+        within("packet", &packet, &(Size(1)..=XTP_MAX_DATA), "")?;
         if window < packet {
             let message = format!("= \"{window}\" has no room for a packet of \"{packet}\"");
             return Err(fault("window", message));
@@ -220,7 +220,7 @@ impl Keys<'_> {
     }
 }
 
-/// The application of a flow.
+/// Returns the application of a flow.
 pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
     if flow.app.is_udp() {
         traffic::no_tcp(flow)?;
@@ -258,7 +258,7 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
     })
 }
 
-/// Reads the times of sending and of silence; the time of sending is above 0.
+/// Checks the distributions of on-times and off-times. A constant on-time must be above 0 s.
 fn on_and_off(
     on: &Distribution,
     off: &Distribution,

@@ -14,59 +14,61 @@ use super::table::table;
 use super::units::{Probability, Size, Time};
 
 const SHORTEST_PERIOD: Time = Time(Interval::from_millis(1));
-/// Default bytes of a header or a supervisory frame.
+/// Default length of a header or a supervisory frame in bytes.
 const HEADER: Size = Size(6);
 const KIBIBYTE: Size = Size(1024);
 
 table! {
-    /// A link protocol at both ends of a link, which numbers frames, acknowledges them and sends
-    /// them again. Each packet is a frame of its own. The defaults are those of Wong 1998, section
-    /// 4.4.2, where it gives a value.
+    /// A link protocol at both ends of a link: it numbers, acknowledges and retransmits frames.
+    /// Each packet is one frame. The defaults are the values of Wong 1998, section 4.4.2, where
+    /// that section gives one.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct ArqSpec for protocol: ArqName {
         /// Protocol.
         protocol: ArqName;
-        /// Medium access of a frame; without it frames leave at once, one after the other.
+        /// Medium access of a frame; by default frames are sent at once, one after the other.
         mac?: MacSpec;
-        /// Bytes of a frame beyond its packet. `overhead` of the direction is added to every frame.
+        /// Bytes of a frame in addition to its packet. The `overhead` of the direction is added to
+        /// every frame.
         header?: Size = HEADER, in Size(0)..=KIBIBYTE;
-        /// Bytes of RR, REJ, SREJ, SABME and UA.
+        /// Bytes of the supervisory frames RR, REJ, SREJ, SABME and UA.
         supervisory?: Size = HEADER, in Size(1)..=KIBIBYTE, of [Lapb, Mdlp];
-        /// Bytes of a status frame. The default is 6 and a bit for each frame of the window and for
-        /// N(R), in whole bytes: 8 for a window of 15.
+        /// Bytes of a status frame. The default is 6 bytes plus one bit for each frame of the
+        /// window and for N(R), rounded up: 8 bytes for a window of 15.
         status?: Size, in Size(1)..=KIBIBYTE, of [Rlp];
         /// Modulus of the sequence numbers: 8 or 128.
         modulus?: u32 = LapbConfig::default().modulus.into(), in 8..=128, of [Lapb, Mdlp, Rlp];
-        /// Most unacknowledged frames. At most the modulus less one, and less than half the
-        /// modulus for "mdlp" and "rlp".
+        /// Most unacknowledged frames: at most the modulus minus one, and for "mdlp" and "rlp" less
+        /// than half the modulus.
         window?: u32 = LapbConfig::default().window.into(), in 1..=127, of [Lapb, Mdlp, Rlp];
         /// Deliver packets in the order in which they were sent, as LAPB always does.
         in_sequence?: bool = true, of [Mdlp, Rlp];
-        /// Time to retransmission, from the event of `retry_from`.
+        /// Time to the retransmission, from the event of `retry_from`.
         t1?: Time = Time(LapbConfig::default().t1), in SHORTEST..=HOUR, of [Lapb];
         /// Longest delay of an acknowledgment.
         t2?: Time = Time(LapbConfig::default().t2), in ZERO..=HOUR, of [Lapb];
-        /// Poll with the first frame after T1 (ITU-T X.25, 2.4.5.9).
+        /// Send a poll with the first frame after T1 expires (ITU-T X.25, 2.4.5.9).
         poll?: bool = LapbConfig::default().poll, of [Lapb];
         /// Time to the poll, from the event of `retry_from`.
         t200?: Time = Time(MdlpConfig::default().t200), in SHORTEST..=HOUR, of [Mdlp];
         /// Longest delay of an acknowledgment.
         t205?: Time = Time(MdlpConfig::default().t205), in ZERO..=HOUR, of [Mdlp];
-        /// Repeat an SREJ if the frame of a later SREJ arrives first.
+        /// Repeat an SREJ if a frame arrives first that a later SREJ requested.
         srej_repeat?: bool = MdlpConfig::default().srej_repeat, of [Mdlp];
-        /// Event from which `t1` or `t200` runs.
+        /// Event that starts the timer `t1` or `t200`.
         retry_from?: RetryFromName = RetryFromName::LastFrame, of [Lapb, Mdlp];
-        /// Number of time-outs in a row after which the link is re-established; by default never.
+        /// Number of consecutive time-outs after which the link is re-established; by default the
+        /// link is never re-established.
         n2?: u32, in 1..=1000, or "leave it out", of [Lapb, Mdlp];
-        /// Keep the queue when the link is re-established, and give up only the frames that the
-        /// receiver misses (Wong 1998, 5.1.1).
+        /// When the link is re-established, keep the queue, and give up only the frames that the
+        /// receiver has not received (Wong 1998, 5.1.1).
         best_effort?: bool = false, of [Lapb, Mdlp], needs n2;
         /// Time from one status frame to the next.
         status_period?: Time = Time(RlpConfig::default().status_period), in SHORTEST_PERIOD..=HOUR, of [Rlp];
         /// Least time from the end of a frame to its retransmission.
         min_interval?: Time = Time(RlpConfig::default().min_interval), in ZERO..=HOUR, of [Rlp];
-        /// Time for which the receiver waits for a missing frame (Wong 1998, 5.1.2); by default
-        /// without a limit.
+        /// Longest time for which the receiver waits for a missing frame (Wong 1998, 5.1.2); by
+        /// default without a limit.
         max_recovery_delay?: Time, in ZERO..=HOUR, of [Rlp];
     }
 }
@@ -77,22 +79,22 @@ table! {
 pub enum ArqName {
     /// No recovery: each frame is sent once, over the MAC.
     None,
-    /// Go-back-N (ITU-T X.25).
+    /// Go-back-N: LAPB (ITU-T X.25).
     Lapb,
-    /// Selective reject (CDPD).
+    /// Selective reject: MDLP (CDPD).
     Mdlp,
-    /// Selective retransmission on the periodic status of the receiver.
+    /// Selective retransmission after the periodic status frames of the receiver.
     Rlp,
 }
 
-/// Starts of the retransmission timer.
+/// Events that start the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RetryFromName {
     /// End of the last I frame (Wong 1998, 3.2.3.1).
     LastFrame,
-    /// End of the first I frame that is not acknowledged, and each acknowledgment that leaves other
-    /// frames open (ITU-T Q.921, 5.6).
+    /// End of the first unacknowledged I frame, and each acknowledgment that leaves frames
+    /// unacknowledged (ITU-T Q.921, 5.6).
     FirstFrame,
 }
 
@@ -102,32 +104,33 @@ table! {
     pub struct MacSpec for access: AccessName {
         /// Distribution of the time that a frame waits for the medium.
         access: AccessName;
-        /// Access time, or its mean. Required.
+        /// Access time or its mean. Required.
         delay?: Time, in ZERO..=HOUR, of [Constant, Exponential];
         /// Directions in which frames wait.
         #[serde(default)]
         direction: Directions;
-        /// Load of all other stations: in frames per frame time for "csma-ca", per slot for
-        /// "aloha". The channel is free with probability e^-load.
+        /// Load of all other stations together: in frames per frame time for "csma-ca", in frames
+        /// per slot for "aloha". The channel is free with the probability e^-load.
         load?: f64, in 0.0..=100.0, of [CsmaCa, Aloha];
-        /// Number of other stations that share `load`; the channel is then free with probability (1
-        /// - load / stations)^stations. The default is infinitely many.
+        /// Number of other stations that share `load`. The channel is then free with the
+        /// probability (1 - load / stations)^stations. The default is infinitely many.
         stations?: u32, in 1..=1_000_000, of [CsmaCa, Aloha];
-        /// Probability that the channel is busy each time that it is sensed, instead of
-        /// `load`.
+        /// Probability that the channel is busy, drawn each time that the station senses it.
+        /// Replaces `load`.
         busy?: Probability, of [CsmaCa];
-        /// Length of a symbol; the default is that of 2450 MHz. A period of backoff has 20 symbols,
-        /// sensing 8, turnaround 12 (IEEE 802.15.4-2006, table 86).
+        /// Duration of a symbol; the default is that of the 2450 MHz band. A backoff period has 20
+        /// symbols, sensing 8, turnaround 12 (IEEE 802.15.4-2006, table 86).
         symbol?: Time = Time(Interval::from_micros(16)), in MICROSECOND..=HOUR, of [CsmaCa];
         /// macMinBE.
         min_be?: u32 = 3, in 0..=8, of [CsmaCa];
         /// macMaxBE, at least `min_be`. The default is 5, or `min_be` if that is more.
         max_be?: u32, in 0..=8, of [CsmaCa];
-        /// macMaxCSMABackoffs: the frame is given up if the channel is busy once more than this.
+        /// macMaxCSMABackoffs: number of further tries after the first busy channel. If the channel
+        /// is then still busy, the frame is given up.
         max_backoffs?: u32 = 4, in 0..=5, of [CsmaCa];
         /// Length of a slot. A longer frame takes several slots.
         slot?: Time, in MICROSECOND..=HOUR, of [Aloha];
-        /// Number of slots from which the next try is drawn after a collision.
+        /// Number of slots from which the slot of the next try is drawn after a collision.
         backoff?: u32 = 8, in 1..=65_536, of [Aloha];
         /// Number of times that a frame is sent before it is given up.
         attempts?: u32 = 16, in 1..=1000, of [Aloha];
@@ -138,16 +141,16 @@ table! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AccessName {
-    /// No time.
+    /// No delay.
     None,
-    /// Always the same time.
+    /// The same delay for every frame.
     Constant,
-    /// Exponential, each frame alone.
+    /// Exponential, drawn for each frame.
     Exponential,
-    /// Unslotted CSMA/CA (IEEE 802.15.4): backoff, and sense the channel.
+    /// Unslotted CSMA/CA (IEEE 802.15.4): backoff, then sensing of the channel.
     #[serde(rename = "csma-ca")]
     CsmaCa,
-    /// Slotted ALOHA: sends in the next slot, and again after a collision.
+    /// Slotted ALOHA: the frame is sent in the next slot, and again after a collision.
     Aloha,
 }
 
@@ -155,7 +158,7 @@ pub enum AccessName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Directions {
-    /// Down and up.
+    /// Both directions.
     #[default]
     Both,
     /// From the first node to the second.
@@ -164,12 +167,12 @@ pub enum Directions {
     Up,
 }
 
-/// Parameters from which a link protocol is built.
+/// Link protocol with its medium access.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ArqLink {
     /// Protocol and lengths of its frames.
     pub config: ArqConfig,
-    /// Access delay down and up.
+    /// Access delay of the directions down and up.
     pub access: [Access; 2],
 }
 
@@ -200,7 +203,7 @@ impl ArqSpec {
         Size(HEADER.0 + (u64::from(self.window()) + 1).div_ceil(8))
     }
 
-    /// Writes all defaults into the keys.
+    /// Writes out all defaults.
     pub(super) fn spell_out(&mut self) {
         self.fill();
         if self.protocol == ArqName::Rlp {

@@ -11,19 +11,19 @@ use super::table::table;
 use super::units::{Rate, Size};
 
 table! {
-    /// A kind of cross traffic: conversations that begin as a Poisson process and each send a
-    /// number of bytes. They use the transmitter and room in the queue, do not slow down when the
-    /// queue is full, and skip the channel. Give either `load` or `arrivals`.
+    /// A kind of cross traffic: conversations that begin as a Poisson process, each with a number
+    /// of bytes. They take time of the transmitter and room in the queue, do not slow down when the
+    /// queue is full, and skip the channel. Requires either `load` or `arrivals`.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct BackgroundSpec {
         /// Mean offered load in IP bits per second.
         load?: Rate, in Rate(1)..=Rate(1_000_000_000_000);
-        /// Conversations that begin per second.
+        /// Number of conversations that begin per second.
         arrivals?: f64, in 1e-9..=1e9;
-        /// IP bytes of a packet; the last packet of a conversation has the rest.
+        /// IP bytes of a packet; the last packet of a conversation is shorter if bytes remain.
         #[serde(default = "full")]
         packet: Size, in Size(21)..=Size(65_536);
-        /// Mean IP bytes of a conversation. By default each conversation is one packet, so that
+        /// Mean IP bytes of a conversation. By default each conversation is one packet, so the
         /// packets are a Poisson process.
         size?: Size, in Size(21)..=Size(1 << 40);
         /// Distribution of the bytes of a conversation; the default is "constant". Needs `size`.
@@ -31,8 +31,8 @@ table! {
         /// Shape of `size_law`. For "pareto" it is above 1; for "log-normal" it is the standard
         /// deviation of the natural logarithm.
         size_shape?: f64;
-        /// Mean rate at which a conversation sends, in IP bits per second. Needs `size`, and is
-        /// required with it.
+        /// Mean rate of a conversation, in IP bits per second. Required with `size`, and not
+        /// allowed without it.
         rate?: Rate;
         /// Distribution of the time from packet to packet in a conversation; the default is
         /// "constant". Needs `size`.
@@ -54,13 +54,13 @@ pub enum BackgroundDistribution {
     Constant,
     /// Exponential.
     Exponential,
-    /// The logarithm is normal.
+    /// The logarithm has a normal distribution.
     LogNormal,
     /// P(X > x) = (m / x)^shape above a minimum m.
     Pareto,
 }
 
-/// Returns a distribution with its shape; `keys` are the keys of the distribution and of the shape.
+/// Builds a distribution with its shape. `keys` are the names of both keys, for errors.
 fn distribution(
     name: Option<BackgroundDistribution>,
     shape: Option<f64>,
@@ -103,7 +103,7 @@ fn distribution(
 }
 
 impl BackgroundSpec {
-    /// The source that it describes.
+    /// Builds the source of this cross traffic.
     fn source(&self) -> Result<Source, Problem> {
         self.check_keys()?;
         let size_law = distribution(self.size_law, self.size_shape, ["size_law", "size_shape"])?;
@@ -132,7 +132,7 @@ impl BackgroundSpec {
                 if let Some((key, _)) = given.iter().find(|(_, given)| *given) {
                     return Err(fault(key, "would be ignored; it needs size"));
                 }
-                // A conversation of one packet has no time between packets.
+                // A conversation of one packet has no time between packets, so any rate will do.
                 (self.packet.0, 1_000_000_000)
             }
         };
@@ -167,7 +167,7 @@ impl BackgroundSpec {
     }
 }
 
-/// Checks the sources of a direction; paths begin with `background`.
+/// Checks the sources of a direction. Paths in errors begin with `background`.
 pub(super) fn check(specs: &[BackgroundSpec]) -> Result<(), Problem> {
     for (i, spec) in specs.iter().enumerate() {
         let here = |problem: Problem| problem.within(i).within("background");
@@ -176,8 +176,7 @@ pub(super) fn check(specs: &[BackgroundSpec]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Builds the cross traffic of a direction called `name`; each source has a random stream of its
-/// own.
+/// Builds the cross traffic of the direction `name`, each source with its own random stream.
 pub fn build(specs: &[BackgroundSpec], streams: &Streams, name: &str) -> Option<Background> {
     let sources = specs.iter().enumerate().filter_map(|(i, spec)| {
         let stream = streams.stream(&format!("{name}/background/{i}"));
@@ -194,7 +193,7 @@ mod tests {
                         \"1 ms\", background = SOURCES }\n[[flows]]\nfrom = \"a\"\nto = \
                         \"b\"\nsize = \"1 kB\"\n";
 
-    /// Sources, and the message after `x.toml:3: links[0].down.background[0]`.
+    /// Sources, and the end of the message after `x.toml:3: links[0].down.background[0]`.
     const FAULTS: &[(&str, &str)] = &[
         (
             "[{}]",
@@ -245,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_comes_back() {
+    fn background_survives_a_round_trip() {
         let sources = "[{ load = \"30 Mbit/s\", packet = \"552 B\" }, { arrivals = 42.3, size = \
                        \"100 kB\", size_law = \"pareto\", size_shape = 1.2, rate = \"1.5 Mbit/s\", \
                        spacing_law = \"exponential\" }]";

@@ -8,8 +8,8 @@ use super::spec::{DirectionTable, LinkSpec};
 use super::tree::Step;
 use super::units::{Rate, Time};
 
-/// Returns the limit in bytes if it was written in bandwidth-delay products: rate x round trip x
-/// share, rounded up.
+/// Returns the limit in bytes if `limit` is in bandwidth-delay products (rate x round trip x share,
+/// rounded up), otherwise `limit`.
 pub(super) fn in_bytes(limit: QueueSpec, rate: Rate, round_trip: Interval) -> QueueSpec {
     let QueueSpec::Bdp { share, rtt } = limit else {
         return limit;
@@ -22,7 +22,7 @@ pub(super) fn in_bytes(limit: QueueSpec, rate: Rate, round_trip: Interval) -> Qu
     QueueSpec::Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
 }
 
-/// Checks a limit in bandwidth-delay products; paths begin with `key`.
+/// Checks a limit in bandwidth-delay products. Paths in errors begin with `key`.
 pub(super) fn check(
     key: &str,
     limit: QueueSpec,
@@ -49,7 +49,7 @@ pub(super) fn check(
 }
 
 /// Writes the queue limits of a link in bytes. A rate trace counts with its mean rate, as in the
-/// engine.
+/// simulator.
 pub(super) fn spell_out(link: &mut LinkSpec) {
     let delay = |table: &Option<DirectionTable>| {
         table
@@ -88,7 +88,7 @@ mod tests {
         // 12 Mbit/s for 400 ms are 600 kB; 3 Mbit/s for 600 ms are 225 kB.
         assert_eq!(link.down.queue, QueueSpec::Bytes(720_000));
         assert_eq!(link.up.queue, QueueSpec::Bytes(450_000));
-        // A saved scenario has the limit in bytes, and loads to the same scenario.
+        // A saved scenario has the limit in bytes and loads to the same scenario.
         let json = scenario.to_json();
         assert!(json.contains("\"queue\":{\"bytes\":\"720 kB\"}"), "{json}");
         assert_eq!(load(&json, "saved", &[]).unwrap(), scenario);

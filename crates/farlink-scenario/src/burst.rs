@@ -1,4 +1,4 @@
-//! Mean length of a burst: packets or a time.
+//! Mean length of a burst: a number of packets, or a time.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error as _};
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::units::{Scalar, Time};
 
-/// Number of packets, or a time with its unit.
+/// Mean length of a burst: a number of packets, or a time with its unit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Burst {
-    /// Number of packets, whatever the time between them.
+    /// Number of packets, independent of the time between them.
     Packets(f64),
-    /// So long, however many packets.
+    /// Duration, independent of the number of packets.
     Time(Time),
 }
 

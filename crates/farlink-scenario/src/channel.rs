@@ -1,5 +1,5 @@
-//! Stages of a channel, their order and their checks. Stages with a file of their own are in
-//! `process`.
+//! Groups of stages of a channel: their order, their checks, and the stages without a file of their
+//! own. The other stages are in `process`.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ use super::table::table;
 use super::trace::{DelayTraceSpec, LossTraceSpec};
 use super::units::{Probability, Time};
 
-/// Groups of stages of a channel, in the order written.
+/// Groups of stages of a channel, in the order in the scenario.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Channel(pub Vec<ChannelSpec>);
 
@@ -72,45 +72,45 @@ impl JsonSchema for Channel {
 }
 
 table! {
-    /// Stages of a channel in the standard order. Each key in a group adds a stage.
+    /// Stages of a channel in the standard order. Each key of the table adds a stage.
     #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
     pub struct ChannelSpec {
         /// Losses in bursts (Gilbert 1960, Elliott 1963), per packet or in time.
         gilbert?: GilbertSpec;
-        /// Probability that a packet is lost, whatever its length.
+        /// Probability that a packet is lost, independent of its length.
         loss?: Probability;
-        /// Bit error rate: a packet of n bytes, overhead included, is lost when
-        /// more than `correctable_bits` of its 8n bits are in error.
+        /// Bit error rate. A packet of n bytes, with `overhead`, is lost if more than
+        /// `correctable_bits` of its 8n bits are wrong.
         ber?: Probability;
-        /// Number of bit errors per packet that are corrected. Needs `ber`.
+        /// Number of bit errors that are corrected in each packet. Needs `ber`.
         correctable_bits?: u32;
-        /// Clear sky and rain of a satellite link, per packet (Leung 1998).
+        /// States "clear sky" and "rain" of a satellite link, changing per packet (Leung 1998).
         satellite?: SatelliteSpec;
         /// Handoffs and fades of a mobile, in time (Leung 1998).
         mobile?: MobileSpec;
         /// Periods of congestion, in time (Wong 1998).
         congestion?: CongestionSpec;
-        /// Errors at random distances in bytes, which damage a checksum (West and Vaidya 1997).
+        /// Errors at random distances in bytes, which make a checksum wrong (West and Vaidya 1997).
         byte_errors?: ByteErrorsSpec;
         /// Fades of a Rayleigh channel, in time or per packet.
         rayleigh?: RayleighSpec;
-        /// A radio of IEEE 802.15.4: loss by distance and length.
+        /// A radio of IEEE 802.15.4, whose loss depends on distance and packet length.
         radio?: RadioSpec;
         /// Probability of loss from a trace.
         loss_trace?: LossTraceSpec;
-        /// Outages: times at which nothing passes.
+        /// Outages: times at which no packet passes.
         outage?: OutageSpec;
-        /// Losses at given places.
+        /// Loss of the packets with given numbers.
         scripted_loss?: ScriptedLossSpec;
         /// Probability that a packet arrives with changed bits.
         corrupt?: Probability;
         /// Probability that a packet arrives twice.
         duplicate?: Probability;
-        /// Packets held back so that later ones overtake them.
+        /// Packets that are held so that later packets overtake them.
         reorder?: ReorderSpec;
         /// Random extra delay.
         jitter?: JitterSpec;
-        /// Delay of the Internet on the path (Leung 1998).
+        /// Delay of the Internet part of the path (Leung 1998).
         internet_delay?: InternetDelaySpec;
         /// Extra delay from a trace.
         delay_trace?: DelayTraceSpec;
@@ -122,13 +122,13 @@ table! {
 }
 
 table! {
-    /// Burst losses: either `loss` and `burst`, or `p` and `r` with `h` and `k`.
+    /// Burst losses, by `loss` and `burst`, or by `p` and `r` with optional `h` and `k`.
     #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
     pub struct GilbertSpec {
         /// Mean loss, as a probability below 1.
         loss?: Probability;
-        /// Mean length of a burst. A number of packets (1 or more) is a chain that moves per
-        /// packet; a time is a chain that moves in time, whatever is sent.
+        /// Mean length of a burst. A number of packets (1 or more) makes a chain that changes per
+        /// packet. A time makes a chain that changes in time, independent of the traffic.
         burst?: Burst;
         /// Probability of a change from the good to the bad state, per packet.
         p?: Probability;
@@ -142,12 +142,12 @@ table! {
 }
 
 table! {
-    /// Reordering.
+    /// Reordering of packets.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct ReorderSpec {
-        /// Probability that a packet is held back.
+        /// Probability that a packet is held.
         probability: Probability;
-        /// Delay of a reordered packet.
+        /// Time for which a packet is held.
         delay: Time, in ZERO..=HOUR;
     }
 }
@@ -158,11 +158,11 @@ table! {
     pub struct JitterSpec {
         /// Distribution of the extra delay.
         distribution: Distribution;
-        /// Mean delay; for "normal" the mean before values below 0 are drawn again.
+        /// Mean of the extra delay. For "normal" the mean before values below 0 s are drawn again.
         mean: Time, in ZERO..=HOUR;
-        /// For "uniform" half the width, at most the mean. For "normal" the standard deviation.
+        /// For "uniform" half the width, at most the mean; for "normal" the standard deviation.
         spread?: Time, in ZERO..=HOUR;
-        /// Keep packets in order: a packet waits for those sent before it.
+        /// Keep packets in order: a packet waits for earlier packets.
         #[serde(default = "crate::defaults::on")]
         keep_order: bool;
     }
@@ -180,15 +180,15 @@ pub enum Distribution {
     Exponential,
 }
 
-/// A key of [`ChannelSpec`] and the process that is written there, if any.
+/// A key of [`ChannelSpec`], and its process if the scenario has the key.
 type Entry<'a> = (&'static str, Option<&'a dyn ProcessSpec>);
 
-/// Makes the entry of a key.
+/// Builds the entry of a key.
 fn entry<'a, T: ProcessSpec>(key: &'static str, spec: Option<&'a T>) -> Entry<'a> {
     (key, spec.map(|spec| spec as &dyn ProcessSpec))
 }
 
-/// Adds a stage for each process that is written.
+/// Adds the stage of each process that the scenario has.
 fn add(
     entries: &[Entry<'_>],
     place: &Place<'_>,
@@ -200,7 +200,7 @@ fn add(
     Ok(())
 }
 
-/// Returns whether a process is shared and differs from that of the opposite direction.
+/// Returns whether a process is shared and differs from the process of the opposite direction.
 fn differs<T: Copy + PartialEq>(here: Option<T>, there: Option<T>, shared: fn(T) -> bool) -> bool {
     here.is_some_and(shared) && here != there
 }
@@ -234,7 +234,7 @@ impl ChannelSpec {
     /// Adds the processes that lose or damage packets.
     ///
     /// # Errors
-    /// Values that do not go together with those of the link.
+    /// Values that are invalid together with those of the link.
     pub fn losses(&self, place: &Place<'_>, stages: &mut Vec<Stage>) -> Result<(), ChannelError> {
         add(&self.loss_entries(), place, stages)
     }
@@ -242,7 +242,7 @@ impl ChannelSpec {
     /// Adds the processes that delay packets.
     ///
     /// # Errors
-    /// Values that do not go together with those of the link.
+    /// Values that are invalid together with those of the link.
     pub fn delays(&self, place: &Place<'_>, stages: &mut Vec<Stage>) -> Result<(), ChannelError> {
         add(&self.delay_entries(), place, stages)
     }
@@ -257,8 +257,8 @@ impl ChannelSpec {
         Ok(())
     }
 
-    /// Returns the key of the first process with `shared = true` that differs from the process
-    /// under that key in `other`, the table of the opposite direction.
+    /// Returns the key of the first process with `shared = true` that differs from the process with
+    /// the same key in `other`, the table of the opposite direction.
     fn not_shared(&self, other: Option<&Self>) -> Option<&'static str> {
         let none = Self::default();
         let other = other.unwrap_or(&none);
@@ -295,7 +295,7 @@ pub(super) fn check_shared(down: &[ChannelSpec], up: &[ChannelSpec]) -> Result<(
     Ok(())
 }
 
-/// Puts the path of table `i` before a problem; a single table has no number.
+/// Puts the path of table `i` before the path of a problem. A single table has no number.
 fn in_table(problem: Problem, i: usize, tables: &[ChannelSpec]) -> Problem {
     let problem = if tables.len() > 1 {
         problem.within(i)
@@ -305,7 +305,7 @@ fn in_table(problem: Problem, i: usize, tables: &[ChannelSpec]) -> Problem {
     problem.within("channel")
 }
 
-/// Checks each table of stages; paths begin with `channel`.
+/// Checks each table of stages. Paths in errors begin with `channel`.
 pub(super) fn check(stages: &[ChannelSpec]) -> Result<(), Problem> {
     for (i, stage) in stages.iter().enumerate() {
         one(stage).map_err(|problem| in_table(problem, i, stages))?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use farlink_wire::rfc1144::{Config, MOST_SLOTS, USUAL_SLOTS};
+use farlink_wire::rfc1144::{Config, DEFAULT_SLOTS, MAX_SLOTS};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -13,7 +13,7 @@ use super::decode::Problem;
 
 const FORMS: &str = "\"rfc1144\" or { method = \"rfc1144\", slots = 16 }";
 
-/// Header compression of a link: its method, or a table.
+/// Header compression of a link: the name of its method, or a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CompressionSpec(CompressionTable);
 
@@ -26,21 +26,21 @@ struct CompressionTable {
     /// Number of connections whose headers each end stores, 1 to 256.
     #[serde(default = "usual_slots")]
     slots: u32,
-    /// Omit the byte with the connection number in a packet of the same connection as the previous
-    /// packet (Comp-Slot-Id of RFC 1332).
+    /// Omit the byte with the connection number in a packet if the previous packet had the same
+    /// connection (Comp-Slot-Id of RFC 1332).
     #[serde(default = "crate::defaults::on")]
     compress_slot: bool,
 }
 
 fn usual_slots() -> u32 {
-    USUAL_SLOTS.into()
+    DEFAULT_SLOTS.into()
 }
 
 /// Methods of header compression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CompressionName {
-    /// Differences to the previous header (Jacobson 1990, RFC 1144).
+    /// Differences from the previous header (Jacobson 1990, RFC 1144).
     Rfc1144,
 }
 
@@ -54,9 +54,9 @@ impl CompressionSpec {
         } = self.0;
         let number = u16::try_from(slots)
             .ok()
-            .filter(|number| (1..=MOST_SLOTS).contains(number));
+            .filter(|number| (1..=MAX_SLOTS).contains(number));
         let slots = number.ok_or_else(|| {
-            let message = format!("{slots} is out of range; write 1 to {MOST_SLOTS}");
+            let message = format!("{slots} is out of range; write 1 to {MAX_SLOTS}");
             out_of_range(["slots".into()], &message)
         })?;
         Ok(Config {

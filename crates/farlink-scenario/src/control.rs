@@ -1,8 +1,7 @@
 //! `[tcp.control.NAME]`: parameters of congestion-control algorithms.
 //!
-//! The parameters come from the descriptions of the algorithms. Names and ranges are always
-//! checked; the parameters of an algorithm take effect once a flow or a `--tcp` uses that
-//! algorithm.
+//! The parameters are described where the algorithms are. Names and ranges are always checked, but
+//! the parameters of an algorithm only take effect if a flow or a `--tcp` uses the algorithm.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +16,13 @@ use super::tree::Step;
 use super::units::Scalar;
 use super::value;
 
-/// Parameters as they are written, by algorithm.
+/// Parameters in the scenario, by algorithm.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ControlSpec(BTreeMap<String, BTreeMap<String, Scalar>>);
 
 impl ControlSpec {
-    /// Lays these parameters over those of `base`.
+    /// Returns these parameters over those of `base`.
     pub(super) fn over(&self, base: &Self) -> Self {
         let mut merged = base.0.clone();
         for (algorithm, parameters) in &self.0 {
@@ -33,7 +32,7 @@ impl ControlSpec {
         Self(merged)
     }
 
-    /// Everything that is written is known and within range.
+    /// Checks that all parameters are known and within range.
     pub(super) fn check(&self) -> Result<(), Problem> {
         for (name, parameters) in &self.0 {
             let Some(algorithm) = congestion::lookup(name) else {
@@ -49,7 +48,7 @@ impl ControlSpec {
         Ok(())
     }
 
-    /// `base` with what is written for its algorithm.
+    /// Returns `base` with the parameters for its algorithm.
     pub(super) fn lay_over(&self, base: Control) -> Result<Control, Problem> {
         let mut control = base;
         let name = control.algorithm().name;
@@ -59,7 +58,7 @@ impl ControlSpec {
         Ok(control)
     }
 
-    /// Every parameter of an algorithm in use.
+    /// Returns all parameters of an algorithm in use, or `None` if it has none.
     pub(super) fn of(control: &Control) -> Option<Self> {
         let all: BTreeMap<_, _> = control
             .settings()
@@ -70,7 +69,7 @@ impl ControlSpec {
     }
 }
 
-/// The algorithm that `congestion = "name"` asks for.
+/// Looks up the algorithm named by `congestion`.
 pub(super) fn named(name: &str) -> Result<&'static Algorithm, Problem> {
     congestion::lookup(name).ok_or_else(|| {
         let message = format!("= {name:?} is not a congestion control; {}", near(name));
@@ -103,7 +102,7 @@ fn apply(control: &mut Control, parameters: &BTreeMap<String, Scalar>) -> Result
     Ok(())
 }
 
-/// Reads a setting, where true and false may stand for the last word and for "off".
+/// Reads a setting. In a choice with "off", false stands for "off" and true for the last word.
 fn read(written: &Scalar, range: Range) -> Result<Setting, String> {
     match (range, written) {
         (Range::Choice([.., last]), Scalar::Bool(true)) if has_off(range.words()) => {

@@ -1,6 +1,6 @@
 //! Decodes the tree of a scenario into the types of the schema.
 //!
-//! A serde deserializer that keeps the path to each value, and turns serde's errors into plain
+//! A serde deserializer that records the path to each value, and turns serde's errors into plain
 //! sentences.
 
 use std::fmt;
@@ -14,18 +14,18 @@ use serde::forward_to_deserialize_any;
 use super::tree::{Node, Step, Value, show};
 use super::units::Scalar;
 
-/// A fault at a place in the scenario.
+/// A fault with its place in the scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Problem {
     /// Steps of the path to the value, outermost first.
     pub(super) path: Vec<Step>,
-    what: What,
+    fault: Fault,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum What {
+enum Fault {
     /// Message that completes a sentence beginning with the path: "= 3 is not a text".
-    Says(String),
+    Message(String),
     /// The last step of the path is not a key.
     UnknownKey(&'static [&'static str]),
 }
@@ -35,7 +35,7 @@ impl Problem {
     pub(super) fn new(path: impl IntoIterator<Item = Step>, message: impl Into<String>) -> Self {
         Self {
             path: path.into_iter().collect(),
-            what: What::Says(message.into()),
+            fault: Fault::Message(message.into()),
         }
     }
 
@@ -48,22 +48,23 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.what, self.path.split_last()) {
-            (What::Says(message), None) => write!(f, "the scenario {message}"),
-            (What::Says(message), Some(_)) => write!(f, "{} {message}", show(&self.path)),
-            (What::UnknownKey(known), Some((Step::Key(key), around))) => {
+        match (&self.fault, self.path.split_last()) {
+            (Fault::Message(message), None) => write!(f, "the scenario {message}"),
+            (Fault::Message(message), Some(_)) => write!(f, "{} {message}", show(&self.path)),
+            (Fault::UnknownKey(known), Some((Step::Key(key), around))) => {
                 write!(f, "unknown key {key:?}")?;
                 if !around.is_empty() {
                     write!(f, " in {}", show(around))?;
                 }
                 write!(f, "; {}", suggestion(key, known, "keys"))
             }
-            (What::UnknownKey(_), _) => f.write_str("unknown key"),
+            (Fault::UnknownKey(_), _) => f.write_str("unknown key"),
         }
     }
 }
 
-/// Returns "did you mean ..." if a known name is near the word, else the list of known names.
+/// Returns "did you mean ..." if a known name is similar to the word, otherwise the list of known
+/// names.
 pub(super) fn suggestion<S: AsRef<str>>(word: &str, known: &[S], plural: &str) -> String {
     // The TCP "westwood+" is the congestion control "westwood_plus".
     let spelled = |name: &str| name.replace('+', "_plus");
@@ -126,7 +127,7 @@ impl de::Error for Problem {
     fn unknown_field(name: &str, known: &'static [&'static str]) -> Self {
         Self {
             path: vec![name.into()],
-            what: What::UnknownKey(known),
+            fault: Fault::UnknownKey(known),
         }
     }
 
@@ -158,7 +159,7 @@ pub(super) fn example(key: &str) -> &'static str {
 }
 
 fn mismatch(measured: &Unexpected<'_>, wanted: &str) -> String {
-    // The range of the type is stated for whole numbers only.
+    // The error states a range only for whole numbers.
     let wanted = match (wanted, measured) {
         ("u32" | "u64", Unexpected::Signed(_)) => "a whole number that is not negative".to_owned(),
         ("u32" | "u64", Unexpected::Unsigned(_)) => "a smaller number".to_owned(),
@@ -236,7 +237,8 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor: V,
     ) -> Result<V::Value, Problem> {
         match &self.value {
-            // serde would accept a list as the fields in order, without keys.
+            // By default serde accepts a list as the fields of a struct in order; a scenario must
+            // name each key.
             Value::List(_) => Err(Problem::new([], "is a list; write a table")),
             Value::Scalar(s) => Err(Problem::new([], format!("= {s} is wrong; write a table"))),
             Value::Table(_) => self.deserialize_any(visitor),

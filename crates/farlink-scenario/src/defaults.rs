@@ -1,4 +1,4 @@
-//! Defaults that serde reads by the path of a function.
+//! Default values that serde calls by the path of a function.
 
 use super::units::Size;
 

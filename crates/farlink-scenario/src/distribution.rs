@@ -1,4 +1,4 @@
-//! Times and sizes that may be random: one value, or a table with a distribution.
+//! Times and sizes that may be random: a single value, or a table with a distribution.
 
 use std::fmt;
 
@@ -21,9 +21,9 @@ pub enum DistributionName {
     /// Exponential. Needs `mean`.
     Exponential,
     /// P(X > x) = (min / x)^shape. Needs `shape`, and `mean` or `min`. With `max` the distribution
-    /// is conditional on X <= max; without it a `mean` needs a shape above 1.
+    /// is conditional on X <= max. Without `max`, a `mean` needs a shape above 1.
     Pareto,
-    /// The logarithm is normal with standard deviation `sigma`. Needs `mean` and
+    /// The logarithm has a normal distribution with standard deviation `sigma`. Needs `mean` and
     /// `sigma`.
     LogNormal,
 }
@@ -68,20 +68,20 @@ table! {
     }
 }
 
-/// Declares a type for a value or a distribution of it.
+/// Declares a type of a constant value or a distribution of values.
 macro_rules! drawn {
     ($(#[$doc:meta])* $name:ident, $title:literal, $value:ident, $table:ident, $number:expr, $example:literal) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Debug)]
         pub enum $name {
-            /// Always this.
+            /// Constant value.
             Just($value),
-            /// Drawn.
+            /// Random values.
             Drawn($table),
         }
 
         impl $name {
-            /// Returns the one value, for an application that takes no distribution.
+            /// Returns the constant value, for an application that takes no distribution.
             pub(super) fn just(self, key: &str, app: &str) -> Result<$value, Problem> {
                 match self {
                     Self::Just(value) => Ok(value),
@@ -96,7 +96,7 @@ macro_rules! drawn {
                 }
             }
 
-            /// Returns the checked distribution, in nanoseconds or bytes.
+            /// Returns the checked distribution, of nanoseconds or bytes.
             pub(super) fn distribution(&self, key: &str) -> Result<Distribution, Problem> {
                 match self {
                     Self::Just(value) => Ok(Distribution::Constant($number(value))),
@@ -132,7 +132,8 @@ macro_rules! drawn {
                     fn visit_str<E: serde::de::Error>(self, v: &str) -> Result<$name, E> {
                         $value::deserialize(v.into_deserializer()).map($name::Just)
                     }
-                    // A number is refused with the message for a value without a unit.
+                    // A number without a unit is refused by the type of the value, whose message
+                    // explains it.
                     fn visit_i64<E: serde::de::Error>(self, v: i64) -> Result<$name, E> {
                         $value::deserialize(v.into_deserializer()).map($name::Just)
                     }
@@ -237,7 +238,8 @@ fn table_distribution(
     })
 }
 
-/// Returns a Pareto distribution from its mean or least value, bounded if a largest value is given.
+/// Builds a Pareto distribution from its mean or its least value. With a largest value it is
+/// bounded.
 fn pareto(
     [mean, min, max]: [Option<f64>; 3],
     shape: f64,

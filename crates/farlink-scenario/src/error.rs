@@ -1,13 +1,13 @@
-//! The error of a scenario.
+//! Errors in scenarios.
 
 use super::decode::Problem;
 use super::tree::{At, Step};
 
-/// Error in a scenario, in one line: where, what, and what to write instead.
+/// Error in a scenario, in one line: the place, the fault, and what to write instead.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{place}{text}")]
 pub struct ScenarioError {
-    /// `geo.toml:14: `, or nothing.
+    /// File and line such as `geo.toml:14: `, or empty.
     place: String,
     text: String,
     line: Option<usize>,
@@ -65,16 +65,16 @@ impl ScenarioError {
         }
     }
 
-    /// Returns the error without a place, for a value that was not read from text.
+    /// Builds an error without a place, for a value that was not read from a text.
     pub(super) fn bare(problem: &Problem) -> Self {
         Self::of("", &At::Nowhere, problem)
     }
 }
 
-/// Longest quoted value, word and message, in characters.
+/// Maximum length of a quoted value, a word and a message, in characters.
 const LONGEST: [usize; 3] = [120, 300, 2000];
 
-/// Returns a sentence with its long values cut, because a value can be a whole file.
+/// Shortens long values in a message, because a value can be a whole file.
 fn brief(text: &str) -> String {
     let [value, word, all] = LONGEST;
     let text = quoted(text, |value_of| cut(value_of, value, 60, 40));
@@ -85,7 +85,7 @@ fn brief(text: &str) -> String {
     cut(&words.join(" "), all, 1000, 600)
 }
 
-/// Returns the first and last characters of a text that has more than `most`.
+/// Returns the first and the last characters of a text longer than `most`, otherwise the text.
 fn cut(text: &str, most: usize, first: usize, last: usize) -> String {
     let count = text.chars().count();
     if count <= most {
@@ -96,7 +96,7 @@ fn cut(text: &str, most: usize, first: usize, last: usize) -> String {
     format!("{head}...{tail}")
 }
 
-/// Changes the text between quotation marks; a quotation mark behind a backslash belongs to the
+/// Changes each text between quotation marks. A quotation mark after a backslash is part of the
 /// text.
 fn quoted(text: &str, change: impl Fn(&str) -> String) -> String {
     let mut out = String::new();

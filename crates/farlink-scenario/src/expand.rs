@@ -1,5 +1,5 @@
-//! Expands a scenario into numbered nodes, single links and single flows with complete TCP
-//! configurations. Checks every rule that concerns more than one value.
+//! Expansion of a scenario into numbered nodes, single links, and single flows with complete TCP
+//! configurations. Rules about more than one value are checked here.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -28,10 +28,10 @@ use super::spec::{DirectionTable, LinkSpec, Scenario};
 use super::tree::Step;
 use super::units::{Rate, Size, Time};
 
-/// Most nodes, links or flows that a scenario may have.
-const MOST: u32 = 1_000_000;
+/// Maximum number of nodes, links or flows of a scenario.
+const MAX_COUNT: u32 = 1_000_000;
 
-/// Builds a path from steps of either kind.
+/// Builds a path from keys and indices.
 macro_rules! path {
     ($($step:expr),*) => { [$(Step::from($step)),*] };
 }
@@ -154,7 +154,7 @@ fn run_time(scenario: &Scenario) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Checks a name, because names become parts of file names and column values.
+/// Checks a name, because names become parts of file names and values of columns.
 fn good_name(name: &str, key: &str) -> Result<(), Problem> {
     let plain = name.replace("{}", "");
     let good = |c: char| c.is_alphanumeric() || "._-+".contains(c);
@@ -168,17 +168,17 @@ fn good_name(name: &str, key: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Checks the counts of a list before anything is built from it.
+/// Checks the counts of a list before any element is built.
 fn counted(list: &str, counts: impl Iterator<Item = u32>) -> Result<(), Problem> {
     let mut total = 0;
     for (i, count) in counts.enumerate() {
         let before = total;
         total += u64::from(count);
-        let message = if !(1..=MOST).contains(&count) {
-            format!("{count} is out of range; write 1 to {MOST}")
-        } else if total > MOST.into() {
+        let message = if !(1..=MAX_COUNT).contains(&count) {
+            format!("{count} is out of range; write 1 to {MAX_COUNT}")
+        } else if total > MAX_COUNT.into() {
             format!(
-                "{count} makes {total} {list} in all with the {before} before; write at most {MOST} in all"
+                "{count} makes {total} {list} in all with the {before} before; write at most {MAX_COUNT} in all"
             )
         } else {
             continue;
@@ -190,7 +190,7 @@ fn counted(list: &str, counts: impl Iterator<Item = u32>) -> Result<(), Problem>
     Ok(())
 }
 
-/// Nodes in the order in which they first occur.
+/// Nodes, numbered in the order of their first occurrence.
 #[derive(Default)]
 struct Nodes {
     names: Vec<String>,
@@ -207,11 +207,11 @@ impl Nodes {
         number
     }
 
-    /// Returns the number of a node by name, or a problem at `key`.
+    /// Returns the number of a node, or a problem at `key` if no node has this name.
     fn find(&self, name: &str, key: &str) -> Result<usize, Problem> {
         self.numbers.get(name).copied().ok_or_else(|| {
             let hint = suggestion(name, &self.names, "nodes");
-            // A list of a thousand numbered nodes would not help.
+            // A list of a thousand numbered nodes does not help the reader.
             let hint = if hint.len() > 200 {
                 "nodes are named in links"
             } else {
@@ -221,7 +221,7 @@ impl Nodes {
         })
     }
 
-    /// Returns the node of each number for a name with `{}`.
+    /// Returns the nodes of all numbers for a name with `{}`, otherwise the node of this name.
     fn find_all(&self, pattern: &str, key: &str) -> Result<Vec<usize>, Problem> {
         if !pattern.contains("{}") {
             return Ok(vec![self.find(pattern, key)?]);
@@ -419,9 +419,10 @@ fn one_direction(
     }
     for (key, limit) in [("queue", table.queue), ("mark", table.mark)] {
         match limit {
-            QueueSpec::Packets(n) if n == 0 || n > MOST => {
-                let message =
-                    format!("{n} is out of range; write 1 to {MOST}, or {key} = \"unlimited\"");
+            QueueSpec::Packets(n) if n == 0 || n > MAX_COUNT => {
+                let message = format!(
+                    "{n} is out of range; write 1 to {MAX_COUNT}, or {key} = \"unlimited\""
+                );
                 return Err(out_of_range(path![key, "packets"], &message));
             }
             QueueSpec::Bytes(n) if n == 0 || n > 1 << 40 => {
@@ -454,7 +455,7 @@ fn one_direction(
     })
 }
 
-/// The links as a graph.
+/// Graph of nodes and links.
 struct Net {
     /// Neighbours of each node, in the order of the links.
     neighbours: Vec<Vec<usize>>,
@@ -470,8 +471,8 @@ impl Net {
         Self { neighbours }
     }
 
-    /// Returns the neighbour of each node on the way to `to`; None for `to` itself and without a
-    /// way.
+    /// Returns the next node on the shortest path from each node to `to`; `None` for `to` itself
+    /// and for nodes without a path.
     fn next_hops(&self, to: usize) -> Vec<Option<usize>> {
         let mut distance = vec![usize::MAX; self.neighbours.len()];
         distance[to] = 0;
@@ -494,7 +495,7 @@ impl Net {
             .collect()
     }
 
-    /// Returns a number for each node; nodes that a path joins have the same number.
+    /// Returns a number for each node. Nodes that are connected by a path have the same number.
     fn islands(&self) -> Vec<usize> {
         let mut island = vec![usize::MAX; self.neighbours.len()];
         for first in 0..island.len() {
@@ -549,7 +550,7 @@ fn routes(scenario: &Scenario, nodes: &Nodes, net: &Net) -> Result<Routes, Probl
     Ok(out)
 }
 
-/// Flows with the number of their entry.
+/// Flows, each with the index of its entry in the scenario.
 type Flows = Vec<(usize, ExpandedFlow)>;
 
 fn flows(scenario: &Scenario, nodes: &Nodes) -> Result<Flows, Problem> {
@@ -565,7 +566,7 @@ fn flows(scenario: &Scenario, nodes: &Nodes) -> Result<Flows, Problem> {
         .map_err(|problem| problem.within("tcp"))?;
     let mut out: Flows = Vec::new();
     let mut names: HashMap<String, usize> = HashMap::new();
-    // Number of flows to which each key of [tcp] has no meaning.
+    // Number of flows for which each key of [tcp] has no effect.
     let mut idle: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut over_tcp = 0;
     for (i, flow) in scenario.flows.iter().enumerate() {
@@ -598,8 +599,8 @@ fn flows(scenario: &Scenario, nodes: &Nodes) -> Result<Flows, Problem> {
     }
 }
 
-/// A scenario without TCP may still name a variant, as sweeps over TCPs do, but no other key of
-/// TCP.
+/// Refuses keys of `[tcp]` in a scenario without TCP. A variant and a profile are allowed, because
+/// sweeps over TCPs set them.
 fn no_tcp_at_all(scenario: &Scenario) -> Result<(), Problem> {
     let mut tcp = scenario.tcp.clone();
     tcp.variant = None;
@@ -611,11 +612,11 @@ fn no_tcp_at_all(scenario: &Scenario) -> Result<(), Problem> {
     Err(Problem::new(path!["tcp"], message))
 }
 
-/// Returns the TCP of a flow. Paths of problems lead to the place where the key is written.
+/// Returns the TCP of a flow. The path of a problem is the place of the key in the scenario.
 fn flow_tcp(scenario: &Scenario, flow: &FlowSpec, i: usize) -> Result<Config, Problem> {
     let here = |problem: Problem| problem.within("tcp").within(i).within("flows");
     if flow.app.is_udp() {
-        // A key of the flow itself is refused with the other keys of the flow.
+        // TCP keys of such a flow are refused with its other keys.
         return scenario
             .tcp
             .resolve()
@@ -631,7 +632,7 @@ fn flow_tcp(scenario: &Scenario, flow: &FlowSpec, i: usize) -> Result<Config, Pr
         }
     })?;
     let idle = match flow.tcp.variant {
-        // Such keys may have a meaning for another TCP that is put over the scenario.
+        // These keys may have an effect on another TCP that an override chooses.
         None => Vec::new(),
         Some(_) => flow.tcp.idle(&config),
     };
@@ -718,7 +719,7 @@ fn opener(flow: &FlowSpec) -> Opener {
     }
 }
 
-/// Checks that every flow has a way, and its acknowledgments a way back.
+/// Checks that a path exists for each flow, and a path back for its acknowledgments.
 fn reachable(flows: &Flows, nodes: &Nodes, net: &Net, routes: &Routes) -> Result<(), Problem> {
     let islands = net.islands();
     let fixed: HashMap<(usize, usize), usize> = routes

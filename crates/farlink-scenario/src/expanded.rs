@@ -1,4 +1,5 @@
-//! Expanded scenario: numbered nodes, single links, single flows with whole TCP configurations.
+//! Expanded scenario: numbered nodes, single links, and single flows with complete TCP
+//! configurations.
 
 use super::agent::ExpandedAgent;
 use super::app::App;
@@ -17,24 +18,24 @@ use farlink_wire::fragment::Mtu;
 use farlink_wire::rfc1144;
 use std::sync::Arc;
 
-/// A scenario with every count and `{}` spelled out.
+/// A scenario with every count and `{}` expanded.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Expanded {
     /// Seed of every random stream.
     pub seed: u64,
-    /// End of the run; None for a run that ends when every flow has ended.
+    /// End of the run; `None` for a run that ends when every flow has ended.
     pub duration: Option<Interval>,
-    /// Simulated time at which a run without another end is stopped.
+    /// Simulated time at which a run without `duration` is stopped.
     pub max_duration: Interval,
-    /// Names of the nodes; indices of nodes refer to this list.
+    /// Names of the nodes. Indices of nodes refer to this list.
     pub nodes: Vec<String>,
-    /// Links, in the order written.
+    /// Links, in the order in the scenario.
     pub links: Vec<ExpandedLink>,
     /// Static routes as (at, to, via).
     pub routes: Vec<(usize, usize, usize)>,
-    /// Agents, in the order written.
+    /// Agents, in the order in the scenario.
     pub agents: Vec<ExpandedAgent>,
-    /// Hosts that move, in the order written.
+    /// Hosts that move, in the order in the scenario.
     pub handoffs: Vec<ExpandedHandoff>,
     /// Flows, in the order written.
     pub flows: Vec<ExpandedFlow>,
@@ -45,17 +46,17 @@ pub struct Expanded {
 pub struct ExpandedLink {
     /// Name, unique among the links.
     pub name: String,
-    /// Node that `down` leaves.
+    /// Node at the start of the direction down.
     pub a: usize,
-    /// Node that `up` leaves.
+    /// Node at the start of the direction up.
     pub b: usize,
-    /// From `a` to `b`.
+    /// Direction from `a` to `b`.
     pub down: DirectionSpec,
-    /// From `b` to `a`.
+    /// Direction from `b` to `a`.
     pub up: DirectionSpec,
-    /// Whether both directions share one medium.
+    /// Set if both directions share one medium.
     pub half_duplex: bool,
-    /// Protocol at both ends.
+    /// Link protocol at both ends.
     pub arq: Option<ArqLink>,
     /// Header compression of both directions.
     pub header_compression: Option<rfc1144::Config>,
@@ -64,29 +65,29 @@ pub struct ExpandedLink {
 /// Direction of a link.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DirectionSpec {
-    /// Rate of the transmitter in bit/s; the mean rate of a trace.
+    /// Rate of the transmitter in bit/s, or the mean rate of its trace.
     pub rate: u64,
-    /// Rates over time, instead of `rate`.
+    /// Rate over time, which replaces `rate`.
     pub rate_trace: Option<RatePlan>,
     /// One-way propagation delay.
     pub delay: Interval,
     /// Framing per packet in bytes.
     pub overhead: u32,
-    /// Time that the transmitter takes for each packet in addition to its bits.
+    /// Time that the transmitter needs for each packet in addition to its bits.
     pub service_time: Interval,
     /// Block code over each packet.
     pub fec: Option<BlockCode>,
-    /// Limit of the packets that wait for the transmitter.
+    /// Limit of packets that wait for the transmitter.
     pub queue: QueueSpec,
     /// Queue length above which ECN-capable packets are marked.
     pub mark: QueueSpec,
-    /// Whether packets of low priority have a class of their own.
+    /// Set if packets of low priority have a class of their own.
     pub priorities: bool,
-    /// MTU, and what happens to longer packets.
+    /// MTU, and the rule by which longer packets are cut.
     pub mtu: Option<Mtu>,
-    /// Stages in the order of passage; within one table the standard order.
+    /// Stages in the order in which packets pass them.
     pub channel: Vec<ChannelSpec>,
-    /// Other traffic.
+    /// Cross traffic.
     pub background: Vec<BackgroundSpec>,
     /// Jitter of the host at the end of this direction.
     pub host_jitter: Option<HostJitter>,
@@ -97,7 +98,7 @@ pub struct DirectionSpec {
 pub struct HostJitter {
     /// Name of the host.
     pub host: String,
-    /// Distribution of the delay, and whether packets keep their order.
+    /// Distribution of the delay, and whether packets stay in order.
     pub jitter: JitterSpec,
 }
 
@@ -120,11 +121,12 @@ pub struct ExpandedFlow {
     pub opens: Opener,
     /// IP version of the flow's packets.
     pub ip: IpVersion,
-    /// Whether routers may not fragment the flow's packets.
+    /// Set if routers may not fragment the flow's packets.
     pub dont_fragment: bool,
     /// Time for which hosts keep the fragments of an incomplete packet.
     pub reassembly_timeout: Interval,
-    /// TCP at `from`; all flows of one entry share it. Datagrams use neither TCP.
+    /// TCP at `from`, shared by all flows of one entry. Flows of datagrams use neither this nor
+    /// `receiver`.
     pub sender: Arc<Config>,
     /// TCP at `to`.
     pub receiver: Arc<Config>,

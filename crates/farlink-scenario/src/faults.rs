@@ -1,8 +1,8 @@
-//! Invalid scenarios, each with its exact message.
+//! Invalid scenarios, each with the exact message.
 
 use super::tests::{GOOD, fault};
 
-/// Text in the valid scenario, its replacement, and the message.
+/// Part of the valid scenario, its replacement, and the resulting message.
 const FAULTS: &[(&str, &str, &str)] = &[
     ("seed = 7", "seed = = 7", "geo.toml:2: "),
     (
@@ -51,7 +51,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "max_duration = \"900000 h\"",
         "geo.toml:2: max_duration = \"900000 h\" is out of range; write at most \"87600 h\"",
     ),
-    // Units and ranges of links.
+    // Units and ranges of the keys of links.
     (
         "rate = \"2048 kbit/s\"",
         "rate = 2048",
@@ -268,7 +268,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "geo.toml:28: flows[0] has routes that go round in a circle: packets from \"server\" for \
          \"client\" come back to \"server\"",
     ),
-    // One medium.
+    // Shared medium.
     (
         "between = [\"gateway\", \"client\"]",
         "between = [\"gateway\", \"client\"]\nhalf_duplex = 1",
@@ -651,7 +651,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Channel of the direction down, and the message after its path.
+/// Channel of the direction down, and the end of the message after its path.
 const CHANNEL_FAULTS: &[(&str, &str)] = &[
     (
         "{ loss = 2 }",
@@ -745,7 +745,7 @@ fn bad_input_has_an_exact_message() {
         let message = &message.replace("{VARIANTS}", &variants.join(", "));
         assert!(GOOD.contains(good), "{good:?} is not in the good scenario");
         let got = fault(&GOOD.replacen(good, bad, 1), &[]);
-        // The words of a syntax error come from the parser.
+        // The parser chooses the words of a syntax error.
         let parser = message.ends_with(": ") || message.ends_with("duplicate key");
         if got != *message && !(parser && got.starts_with(message)) {
             wrong.push(format!(

@@ -15,17 +15,17 @@ table! {
     /// number of symbols per block.
     #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct FecSpec {
-        /// "rs(n,k)", a Reed-Solomon code: "rs(255,223)". Instead of `n` and `k`.
+        /// A Reed-Solomon code as "rs(n,k)", for example "rs(255,223)". Replaces `n` and `k`.
         code?: String;
-        /// Symbols of a block, up to 65535.
+        /// Number of symbols of a block, up to 65535.
         n?: u32;
-        /// Data symbols of a block; the code rate is k / n.
+        /// Number of data symbols of a block; the code rate is k / n.
         k?: u32;
-        /// Bits of a symbol, 1 to 16; 1 is a binary code.
+        /// Number of bits of a symbol, 1 to 16; 1 is a binary code.
         #[serde(default = "byte")]
         symbol_bits: u32;
-        /// Wrong symbols that each block corrects, at most (n - k) / 2, which is the default.
-        /// Required for symbols of 1 bit.
+        /// Number of wrong symbols that the code corrects in each block, at most (n - k) / 2, which
+        /// is the default. Required for symbols of 1 bit.
         correctable?: u32;
     }
 }
@@ -37,7 +37,8 @@ fn byte() -> u32 {
 const FORMS: &str = "write { code = \"rs(255,223)\" } or { n = 2047, k = 1923, symbol_bits = 1, \
                      correctable = 11 }";
 
-/// Returns the code of a direction, checked against its channel; paths begin with `fec`.
+/// Returns the code of a direction, checked against the direction's channel. Paths in errors begin
+/// with `fec`.
 pub(super) fn resolve(
     spec: Option<&FecSpec>,
     channel: &[ChannelSpec],
@@ -108,7 +109,7 @@ impl FecSpec {
 }
 
 /// Checks that the channel has bit errors for the code to correct, and no stage that loses packets
-/// otherwise.
+/// in another way.
 fn meets(channel: &[ChannelSpec]) -> Result<(), Problem> {
     let mut bits = false;
     for (i, table) in channel.iter().enumerate() {
@@ -173,7 +174,7 @@ mod tests {
         let again = load(&scenario.to_json(), "x.json", &[]).unwrap();
         assert_eq!(again, scenario);
         let expanded = scenario.expand().unwrap();
-        // `up` equals `down` if it is not written.
+        // If `up` is absent, `up` equals `down`.
         assert_eq!(expanded.links[0].up.fec, expanded.links[0].down.fec);
         expanded.links[0].down.fec.unwrap()
     }
@@ -195,7 +196,7 @@ mod tests {
         );
     }
 
-    /// Rest of the direction, and the message after `x.toml:3: links[0].down.`.
+    /// Rest of the direction, and the end of the message after `x.toml:3: links[0].down.`.
     const FAULTS: &[(&str, &str)] = &[
         (
             "channel = { ber = 1e-5 }, fec = {}",
@@ -272,7 +273,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_a_code_cannot_do_is_refused() {
+    fn channels_without_bit_errors_exclude_a_code() {
         for (direction, message) in FAULTS {
             let error = read(direction).unwrap_err();
             let wanted = format!("x.toml:3: links[0].down.{message}");

@@ -1,13 +1,14 @@
-//! Files that a scenario names; their texts replace their names.
+//! Files that a scenario names. Their contents replace their names.
 
 use super::decode::Problem;
 use super::tree::{At, Node, Step, Value};
 use super::units::Scalar;
 
-/// Function that reads the file of a name, or returns the reason why not: "no such file".
+/// Function that returns the text of a file by name, or the reason of a failure such as "no such
+/// file".
 pub type Reader<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
 
-/// Puts the text of each file that a trace names in place of its name.
+/// Replaces the name of each trace's file by its text.
 pub(super) fn inline(tree: &mut Node, read: &mut Reader<'_>) -> Result<(), Problem> {
     let Some(links) = tree.get_mut("links") else {
         return Ok(());
@@ -25,7 +26,7 @@ pub(super) fn inline(tree: &mut Node, read: &mut Reader<'_>) -> Result<(), Probl
 }
 
 fn in_direction(direction: &mut Node, read: &mut Reader<'_>) -> Result<(), Problem> {
-    // A trace that an override sets also replaces the rate of the scenario.
+    // An override that sets a trace also replaces the scenario's rate.
     let set = |node: Option<&Node>| matches!(node.map(|n| &n.at), Some(At::Set(_)));
     let given = direction.get("rate_trace");
     if (set(given) || set(given.and_then(|t| t.get("file")))) && !set(direction.get("rate")) {
@@ -62,7 +63,7 @@ fn one(trace: &mut Node, read: &mut Reader<'_>) -> Result<(), Problem> {
         return Ok(());
     };
     let at = file.at.clone();
-    // Values that are no text are refused when the trace is decoded.
+    // A name that is not a text is refused when the trace is decoded.
     let Value::Scalar(Scalar::Text(name)) = &file.value else {
         return Ok(());
     };

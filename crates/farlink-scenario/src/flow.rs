@@ -1,4 +1,4 @@
-//! Flows as written, with the keys of every application.
+//! Flows in a scenario, with the keys of every application.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,95 +12,96 @@ use super::tcp::TcpSpec;
 use super::units::{Rate, Size, Time};
 use farlink_tcp::{Interval, IpVersion};
 
-/// Largest number of bytes of one request.
-pub(super) const MOST_BYTES: Size = Size(1 << 50);
-/// Most pages, files or objects.
-const MOST: u64 = 1_000_000;
-/// Largest rate of a source in bit/s.
-const MOST_RATE: Rate = Rate(1_000_000_000_000);
+/// Maximum number of bytes of one request.
+pub(super) const MAX_BYTES: Size = Size(1 << 50);
+/// Maximum number of pages, files or objects.
+const MAX_COUNT: u64 = 1_000_000;
+/// Maximum rate of a source in bit/s.
+const MAX_RATE: Rate = Rate(1_000_000_000_000);
 
 table! {
-    /// An application's data over TCP connections or in UDP datagrams, or several such flows.
+    /// An application's data over TCP connections or in UDP datagrams. With `count`, several such
+    /// flows.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct FlowSpec for app: AppName {
-        /// Name in results; by default "flow", or "flow0", "flow1", ... With `count` above 1, `{}`
-        /// in the name is replaced by the number of the flow; a name without `{}` gets ".0", ".1",
-        /// ...
+        /// Name in results; by default "flow", or "flow0", "flow1", ... With `count` above 1, the
+        /// number of the flow replaces `{}` in the name; a name without `{}` gets ".0", ".1", ...
         name?: String;
-        /// Node that sends the data. `{}` is replaced by the number of the flow, modulo the number
-        /// of such nodes.
+        /// Node that sends the data. The number of the flow, modulo the number of such nodes,
+        /// replaces `{}`.
         from: String;
-        /// Node that receives the data. `{}` as in `from`.
+        /// Node that receives the data, with `{}` as in `from`.
         to: String;
         /// Application.
         #[serde(default)]
         app: AppName;
         /// Length of a file, 1 B to 1 PiB. Required for "file", "repeat", "stream", "xtp" and
-        /// "web". "web", "smtp", "nntp" and "ftp" also take a distribution; by default the items of
-        /// the last three are as long as in tcplib.
+        /// "web". "web", "smtp", "nntp" and "ftp" also take a distribution; the default of the last
+        /// three is that of tcplib.
         size?: SizeDistribution, of [File, Repeat, Stream, Web, Smtp, Nntp, Ftp, Xtp];
-        /// Bytes that are sent in the other direction at the same time.
-        reverse?: Size = Size(0), in Size(0)..=MOST_BYTES, of [File];
-        /// Duration from `start` on; data in flight at its end is cut off. Required for "bulk".
+        /// Bytes of a file that is sent in the other direction at the same time.
+        reverse?: Size = Size(0), in Size(0)..=MAX_BYTES, of [File];
+        /// Duration from `start`; data in flight at its end is discarded. Required for "bulk".
         duration?: Time, in SHORTEST..=Time(LONGEST_RUN), of [Bulk, Http, Repeat, Stream, Web, Telnet, Rlogin, Smtp, Nntp, Ftp, Cbr, Onoff];
         /// Number of files. Required without `duration`.
-        files?: u64, in 1..=MOST, of [Repeat, Web];
+        files?: u64, in 1..=MAX_COUNT, of [Repeat, Web];
         /// Number of messages. Required without `duration`.
-        messages?: u64, in 1..=MOST, of [Stream];
-        /// Time from one SYN to the next. A file that takes longer delays the next.
+        messages?: u64, in 1..=MAX_COUNT, of [Stream];
+        /// Time from one SYN to the next. If a file takes longer, the next SYN follows its end.
         interval?: Time = ZERO, in ZERO..=Time(LONGEST_RUN), of [Repeat];
         /// Number of pages. Required without `duration`.
-        pages?: u64, in 1..=MOST, of [Http];
-        /// Time from the start of one page to the start of the next. A page that takes
-        /// longer delays the next.
+        pages?: u64, in 1..=MAX_COUNT, of [Http];
+        /// Time from the start of one page to the start of the next. If a page takes longer, the
+        /// next page follows its end.
         page_interval?: Time = Time(Interval::from_secs(30)), in ZERO..=Time(LONGEST_RUN), of [Http];
-        /// Least time from the end of a page to the start of the next. For "web" the time
-        /// from the end of a file to the next request, which may be drawn; by default as in
-        /// Barford and Crovella 1998.
+        /// Least time from the end of a page to the start of the next. For "web", time from the end
+        /// of a file to the next request, which may be random; the default is that of Barford and
+        /// Crovella 1998.
         think_time?: TimeDistribution, of [Http = TimeDistribution::Just(ZERO), Web = pauses()];
         /// Length of a request for an object.
-        request?: Size = Size(300), in Size(1)..=MOST_BYTES, of [Http, Web];
-        /// Length of the main object, which a page requests first.
-        main_object?: Size = Size(10_710), in Size(1)..=MOST_BYTES, of [Http];
-        /// Number of objects that a page requests after the main object.
-        inline_objects?: u32 = 15, in 0..=MOST as u32, of [Http];
-        /// Length of each.
-        inline_object?: Size = Size(7_758), in Size(1)..=MOST_BYTES, of [Http];
-        /// Connections of pages or files.
+        request?: Size = Size(300), in Size(1)..=MAX_BYTES, of [Http, Web];
+        /// Length of the main object, which is requested first.
+        main_object?: Size = Size(10_710), in Size(1)..=MAX_BYTES, of [Http];
+        /// Number of inline objects of a page, requested after the main object.
+        inline_objects?: u32 = 15, in 0..=MAX_COUNT as u32, of [Http];
+        /// Length of each inline object.
+        inline_object?: Size = Size(7_758), in Size(1)..=MAX_BYTES, of [Http];
+        /// Use of connections by pages or files.
         connections?: Connections = Connections::PerPage, of [Http, Web];
-        /// Request the inline objects all at once; otherwise one after the other.
+        /// Request all inline objects at once; otherwise one after the other.
         pipelining?: bool = true, of [Http];
         /// Number of conversations. Required without `duration`.
-        conversations?: u64, in 1..=MOST, of [Telnet, Rlogin, Smtp, Nntp, Ftp];
+        conversations?: u64, in 1..=MAX_COUNT, of [Telnet, Rlogin, Smtp, Nntp, Ftp];
         /// Time from the arrival of one conversation to the next. Exponential times make a Poisson
-        /// process. A conversation waits for the end of the previous one.
+        /// process. A conversation waits for the end of the previous conversation.
         arrivals?: TimeDistribution = TimeDistribution::Just(ZERO), of [Telnet, Rlogin, Smtp, Nntp, Ftp];
-        /// Time for which a user types; by default that of tcplib.
+        /// Time for which a user types; the default is that of tcplib.
         typing?: TimeDistribution, of [Telnet, Rlogin];
-        /// Time from one keystroke to the next; by default that of tcplib.
+        /// Time from one keystroke to the next; the default is that of tcplib.
         keystrokes?: TimeDistribution, of [Telnet, Rlogin];
-        /// Number of items of a conversation; by default that of tcplib.
-        items?: u64, in 1..=MOST, of [Nntp, Ftp];
-        /// Commands with their replies before each item: HELO, MAIL, RCPT and DATA (RFC 821,
-        /// 3.1); IHAVE (RFC 977, 3.4); PORT (RFC 959, 4.1.2).
+        /// Number of items of a conversation; the default is that of tcplib.
+        items?: u64, in 1..=MAX_COUNT, of [Nntp, Ftp];
+        /// Number of commands, each with a reply, before each item: HELO, MAIL, RCPT and DATA (RFC
+        /// 821, 3.1); IHAVE (RFC 977, 3.4); PORT (RFC 959, 4.1.2).
         turns?: u32, in 0..=1000, of [Smtp = 4, Nntp = 1, Ftp = 1];
         /// Rate of the data in datagrams or messages, without headers, while the source is on.
         /// Required.
-        rate?: Rate, in Rate(1)..=MOST_RATE, of [Stream, Cbr, Onoff, Xtp];
-        /// Data in a datagram (RFC 768 and RFC 791: 65,535 bytes minus headers; "xtp": minus 56
-        /// bytes of its own).
+        rate?: Rate, in Rate(1)..=MAX_RATE, of [Stream, Cbr, Onoff, Xtp];
+        /// Bytes of data in a datagram. The maximum is 65,535 bytes minus headers (RFC 768 and RFC
+        /// 791), for "xtp" minus another 56 bytes.
         packet?: Size = Size(1000), in Size(1)..=Size(65_507), of [Cbr, Onoff, Xtp];
-        /// Data that may be sent at once; each burst is sent at `rate`. The default is `packet`.
-        burst?: Size, in Size(1)..=MOST_BYTES, of [Xtp];
-        /// Data that the receiver buffers beyond the data received in order; at least a packet.
-        window?: Size = Size(1_048_576), in Size(1)..=MOST_BYTES, of [Xtp];
-        /// Packets of data from one request for a status report to the next.
-        sreq_every?: u32 = 16, in 1..=MOST as u32, of [Xtp];
+        /// Bytes that may be sent at once; bursts follow each other at `rate`. The default is
+        /// `packet`.
+        burst?: Size, in Size(1)..=MAX_BYTES, of [Xtp];
+        /// Bytes that the receiver buffers beyond the data received in order; at least `packet`.
+        window?: Size = Size(1_048_576), in Size(1)..=MAX_BYTES, of [Xtp];
+        /// Number of data packets from one request for a status report to the next.
+        sreq_every?: u32 = 16, in 1..=MAX_COUNT as u32, of [Xtp];
         /// Number of datagrams. Required without `duration`.
         datagrams?: u64, in 1..=1_000_000_000_000, of [Cbr, Onoff];
-        /// Time for which the source is on; it begins with such a time. Required.
+        /// Time for which the source sends; the flow begins with such a time. Required.
         on?: TimeDistribution, of [Onoff];
-        /// Time for which the source is off after it was on. Required.
+        /// Time for which the source is silent after it has sent. Required.
         off?: TimeDistribution, of [Onoff];
         /// Time of the first SYN, or of the first datagram.
         #[serde(default = "at_once")]
@@ -113,31 +114,31 @@ table! {
         /// Number of such flows, numbered from 0.
         #[serde(default = "crate::defaults::one")]
         count: u32;
-        /// Time between the starts of consecutive flows.
+        /// Time from the start of one flow to the start of the next.
         #[serde(default = "at_once")]
         stagger: Time;
         /// IP version of the flow's packets; by default the scenario's.
         ip?: IpName;
-        /// Forbid routers to fragment this flow's packets (DF). Packets that are too long are
-        /// dropped; a TCP then learns the path MTU (RFC 1191), and datagrams are lost. Otherwise
-        /// routers fragment them. With `ip = "v6"` routers never fragment, and a sender of
-        /// datagrams learns the path MTU too and fragments them itself.
+        /// Forbid routers to fragment this flow's packets (DF). Routers drop packets that are too
+        /// long; a TCP then learns the path MTU (RFC 1191), and datagrams are lost. Otherwise
+        /// routers fragment. With `ip = "v6"` routers never fragment; a sender of datagrams also
+        /// learns the path MTU, and fragments datagrams itself.
         #[serde(default = "crate::defaults::on", skip_serializing_if = "crate::defaults::is_on")]
         #[schemars(extend("default" = true))]
         dont_fragment: bool;
-        /// Time for which a host keeps the fragments of an incomplete packet from its first
-        /// fragment on, 1 ms to 1 h. The default is "15 s" (RFC 791; RFC 1122 has 60 s to 120 s),
-        /// with `ip = "v6"` "60 s" (RFC 8200, 4.5). For flows with `dont_fragment = false`, and for
-        /// datagrams of IPv6.
+        /// Time for which a host keeps the fragments of an incomplete packet after the first
+        /// fragment arrives, 1 ms to 1 h. The default is "15 s" (RFC 791; RFC 1122 has 60 s to 120
+        /// s), with `ip = "v6"` "60 s" (RFC 8200, 4.5). For flows with `dont_fragment = false`, and
+        /// for datagrams over IPv6.
         reassembly_timeout?: Time;
-        /// TCP of this flow, laid over the scenario's. Not for "cbr", "onoff" and "xtp",
-        /// which send UDP.
+        /// TCP keys of this flow, which replace those of the scenario. Not for "cbr", "onoff" and
+        /// "xtp", which send UDP.
         #[serde(default, skip_serializing_if = "TcpSpec::is_empty")]
         tcp: TcpSpec;
     }
 }
 
-/// Returns the pauses of Barford and Crovella 1998.
+/// Returns the pause times of Barford and Crovella 1998.
 fn pauses() -> TimeDistribution {
     TimeDistribution::Drawn(TimeDistributionTable {
         distribution: DistributionName::Pareto,
@@ -162,28 +163,28 @@ pub enum AppName {
     File,
     /// As much data as can be sent in `duration`.
     Bulk,
-    /// Pages over HTTP/1.1, from the server `from` to the client `to`.
+    /// Pages over HTTP/1.1 from the server `from` to the client `to`.
     Http,
-    /// Files of `size`, one after the other, each on a connection of its own.
+    /// Files of `size`, one after the other, each over its own connection.
     Repeat,
-    /// Messages of `size` at a constant `rate` over one connection, whether or not earlier ones
-    /// have arrived.
+    /// Messages of `size` at a constant `rate` over one connection. A message does not wait for the
+    /// arrival of earlier messages.
     Stream,
-    /// Requests for files of random sizes with pauses, from the server `from` to the client `to`.
+    /// Files of random sizes with pauses, requested by the client `to` from the server `from`.
     Web,
-    /// The user `to` types, the host `from` answers each keystroke (tcplib).
+    /// Keystrokes of the user `to`, each answered by the host `from` (tcplib).
     Telnet,
-    /// Telnet with the parameters that tcplib has for rlogin.
+    /// Telnet with tcplib's parameters for rlogin.
     Rlogin,
-    /// Mail from `from` to `to`, one message a conversation (tcplib).
+    /// Mail from `from` to `to`, one message per conversation (tcplib).
     Smtp,
     /// News from `from` to `to`, article by article (tcplib).
     Nntp,
-    /// Files that the client `to` fetches from `from` (tcplib).
+    /// Files that the client `to` requests from the server `from` (tcplib).
     Ftp,
     /// UDP datagrams at a constant bit rate.
     Cbr,
-    /// UDP datagrams at a constant bit rate while the source is on.
+    /// UDP datagrams at a constant bit rate, with on-times and off-times.
     Onoff,
     /// `size` bytes over an XTP-like transport, at `rate`.
     Xtp,
@@ -193,14 +194,14 @@ pub enum AppName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Connections {
-    /// A new connection for each page or file; the server closes it at the end.
+    /// A new connection for each page or file, which the server closes at the end.
     #[default]
     PerPage,
-    /// Single connection for all.
+    /// One connection for all pages or files.
     Persistent,
 }
 
-/// End of a flow that opens the connection.
+/// End of a flow that opens its connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Opener {

@@ -1,5 +1,4 @@
-//! Keys about fragments: `mtu` and `fragments` of a direction, `reassembly_timeout`
-//! of a flow.
+//! Keys of fragmentation: `mtu` and `fragments` of a direction, `reassembly_timeout` of a flow.
 
 use super::checks::out_of_range;
 use super::decode::Problem;
@@ -9,15 +8,15 @@ use super::units::{Size, Time};
 use farlink_tcp::{Interval, IpVersion};
 use farlink_wire::fragment::Mtu;
 
-/// Least MTU of any link (RFC 791, 3.2).
-const LEAST_MTU: Size = Size(68);
-const MOST_MTU: Size = Size(65_535);
-/// RFC 791, 3.2.
+/// Minimum MTU of any link (RFC 791, 3.2).
+const MIN_MTU: Size = Size(68);
+const MAX_MTU: Size = Size(65_535);
+/// Default reassembly time-out (RFC 791, 3.2).
 const TIMEOUT: Interval = Interval::from_secs(15);
-/// RFC 8200, 4.5.
+/// Default reassembly time-out of IPv6 (RFC 8200, 4.5).
 const TIMEOUT_V6: Interval = Interval::from_secs(60);
-const LEAST_TIMEOUT: Interval = Interval::from_millis(1);
-const MOST_TIMEOUT: Interval = Interval::from_secs(3600);
+const MIN_TIMEOUT: Interval = Interval::from_millis(1);
+const MAX_TIMEOUT: Interval = Interval::from_secs(3600);
 
 pub(super) fn mtu(table: &DirectionTable) -> Result<Option<Mtu>, Problem> {
     let Some(mtu) = table.mtu else {
@@ -29,7 +28,7 @@ pub(super) fn mtu(table: &DirectionTable) -> Result<Option<Mtu>, Problem> {
             None => Ok(None),
         };
     };
-    if mtu < LEAST_MTU || mtu > MOST_MTU {
+    if mtu < MIN_MTU || mtu > MAX_MTU {
         let message = format!("\"{mtu}\" is out of range; write \"68 B\" to \"65535 B\"");
         return Err(out_of_range(["mtu".into()], &message));
     }
@@ -46,7 +45,7 @@ pub(super) fn mtu(table: &DirectionTable) -> Result<Option<Mtu>, Problem> {
 pub(super) fn reassembly_timeout(flow: &FlowSpec, ip: IpVersion) -> Result<Interval, Problem> {
     let is_cut = match ip {
         IpVersion::V4 => !flow.dont_fragment,
-        // By their sender.
+        // The sender of datagrams fragments them.
         IpVersion::V6 => flow.app.is_udp(),
     };
     let Some(time) = flow.reassembly_timeout else {
@@ -62,11 +61,11 @@ pub(super) fn reassembly_timeout(flow: &FlowSpec, ip: IpVersion) -> Result<Inter
         };
         return Err(Problem::new(["reassembly_timeout".into()], message));
     }
-    if time.0 < LEAST_TIMEOUT || time.0 > MOST_TIMEOUT {
+    if time.0 < MIN_TIMEOUT || time.0 > MAX_TIMEOUT {
         let message = format!(
             "\"{time}\" is out of range; write \"{}\" to \"{}\"",
-            Time(LEAST_TIMEOUT),
-            Time(MOST_TIMEOUT)
+            Time(MIN_TIMEOUT),
+            Time(MAX_TIMEOUT)
         );
         return Err(out_of_range(["reassembly_timeout".into()], &message));
     }

@@ -14,31 +14,32 @@ use super::tree::Step;
 use super::units::{Length, Time};
 
 table! {
-    /// A host that moves. It uses one of its links at a time.
+    /// A host that moves between links and uses one link at a time.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct HandoffSpec {
-        /// The host.
+        /// Name of the host.
         host: String;
-        /// Names of the host's links, each to another station. The host begins at the first link.
+        /// Names of the host's links, each to another station. The host starts at the first link.
         links: Vec<String>;
-        /// Instants at which the host changes to the next link of `links`, and from the last link
-        /// to the first.
+        /// Times at which the host changes to the next link of `links`; after the last link the
+        /// first follows.
         at?: Vec<Time>;
-        /// Mobility of the host, instead of `at`. The host begins at the nearest station, and
-        /// changes to the link of a station that becomes nearer. `moves` has no meaning.
+        /// Mobility of the host, instead of `at`. The host starts at the nearest station, and
+        /// changes to the link of another station when that station becomes nearer. The key `moves`
+        /// has no effect here.
         mobility?: MobilitySpec;
-        /// Positions of the stations of `links`: metres from the left and the lower border of the
-        /// area, a pair for each station.
+        /// Positions of the stations of `links`: for each station, metres from the left and from
+        /// the lower border of the area.
         stations?: Vec<[Length; 2]>, needs mobility;
-        /// Distance by which another station must be nearer.
+        /// Distance by which another station must be nearer before the host changes to it.
         hysteresis?: Length = Length(0), needs mobility;
-        /// Interval at which the host looks for the nearest station.
+        /// Time from one search for the nearest station to the next.
         interval?: Time = Time(Interval::from_millis(100)),
             in Time(Interval::from_millis(1))..=HOUR, needs mobility;
-        /// Time without a link between two links.
+        /// Time between two links during which the host has no link.
         gap?: Time = ZERO, in ZERO..=HOUR;
-        /// Fate of packets that wait for the link that the host leaves, that reach its station
-        /// later, or that the host sends without a link. Packets on the air are lost.
+        /// Fate of packets that wait for the link that the host leaves, that reach the old station
+        /// later, or that the host sends during the gap. Packets in transmission are lost.
         queued?: QueuedName = QueuedName::Lose;
     }
 }
@@ -47,9 +48,9 @@ table! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum QueuedName {
-    /// Packets are lost, with the cause `handoff`.
+    /// Packets are lost; their cause is `handoff`.
     Lose,
-    /// Packets are kept, and forwarded when the host has reached the next station.
+    /// Packets are stored, and forwarded when the host has reached the next station.
     Forward,
 }
 
@@ -57,10 +58,10 @@ pub enum QueuedName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentHandoff {
-    /// The state is lost. Connections that need it are reset.
+    /// The state is lost, and connections that need it are reset.
     Lose,
-    /// The state goes to the agent at the next station, which has it after `transfer_delay` plus
-    /// the time of its bytes at `transfer_rate`.
+    /// The state goes to the agent at the next station, after `transfer_delay` plus the time of its
+    /// bytes at `transfer_rate`.
     Transfer,
     /// The agent keeps the state until the host returns.
     Keep,
@@ -69,18 +70,18 @@ pub enum AgentHandoff {
 /// Host that moves, with indices in place of names.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ExpandedHandoff {
-    /// The host.
+    /// Index of the host.
     pub host: usize,
-    /// Links in their order.
+    /// Links of the host, in their order.
     pub links: Vec<usize>,
-    /// Stations at the other ends of the links.
+    /// Stations at the far ends of the links.
     pub stations: Vec<usize>,
-    /// Times of the moves, and the other keys as written.
+    /// Times of the moves, and the other keys of the scenario.
     pub spec: HandoffSpec,
 }
 
 impl ExpandedHandoff {
-    /// Returns the moving host and the positions of the stations, if `mobility` is set.
+    /// Returns the moving host and the positions of the stations if `mobility` is set.
     pub fn walk(&self, stream: Stream) -> Option<(Walker, Vec<Point>)> {
         let walker = self.spec.mobility.as_ref()?.walker(stream);
         let places = self.spec.stations.iter().flatten();
@@ -98,7 +99,7 @@ pub(super) struct Place<'a> {
     pub(super) name: &'a str,
     pub(super) a: usize,
     pub(super) b: usize,
-    /// Key of a link that a host cannot leave because of it.
+    /// Key of the link that prevents a host from leaving it, if any.
     pub(super) keeps: Option<&'static str>,
 }
 
@@ -268,7 +269,7 @@ to = "mobile"
 size = "1 MB"
 "#;
 
-    /// Text, its replacement, and the message after the place.
+    /// Part of the scenario, its replacement, and the end of the message after the file's name.
     const FAULTS: &[(&str, &str, &str)] = &[
         (
             "host = \"mobile\"",
@@ -395,7 +396,7 @@ size = "1 MB"
     ];
 
     #[test]
-    fn what_cannot_be_is_said() {
+    fn invalid_handoffs_are_refused_with_a_reason() {
         let mut wrong = Vec::new();
         for (good, bad, message) in FAULTS {
             assert!(WALK.contains(good), "{good:?}");

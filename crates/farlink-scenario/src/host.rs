@@ -1,4 +1,4 @@
-//! `[[hosts]]`: properties of single hosts.
+//! `[[hosts]]`: properties of hosts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,33 +10,32 @@ use super::table::table;
 use super::units::Time;
 
 table! {
-    /// A host with a delay of the packets that it receives.
+    /// A host that delays the packets that it receives.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct HostSpec {
-        /// Node at which a flow begins or ends. `{}` stands for every existing number.
+        /// Node at the start or the end of a flow. `{}` stands for all numbers of such nodes.
         name: String;
-        /// Time from the arrival of a packet to its processing by the host: interrupts, the
-        /// scheduler, a busy processor.
+        /// Time from the arrival of a packet to its processing by the host, caused by interrupts,
+        /// the scheduler or a busy processor.
         jitter: HostJitterSpec;
     }
 }
 
 table! {
-    /// Random delay of each packet at the receiving host. A packet waits for earlier packets of the
-    /// same link.
+    /// Random delay of each received packet. A packet waits for earlier packets of the same link.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct HostJitterSpec {
         /// Distribution of the delay.
         distribution: Distribution;
-        /// Mean delay; for "normal" the mean before values below 0 are drawn again.
+        /// Mean of the delay. For "normal" the mean before values below 0 s are drawn again.
         mean: Time, in ZERO..=HOUR;
-        /// For "uniform" half the width, at most the mean. For "normal" the standard deviation.
+        /// For "uniform" half the width, at most the mean; for "normal" the standard deviation.
         spread?: Time, in ZERO..=HOUR;
     }
 }
 
 impl HostJitterSpec {
-    /// Checks the keys. Packets keep their order.
+    /// Checks the keys and returns the jitter, which keeps packets in order.
     pub(super) fn resolve(&self) -> Result<JitterSpec, Problem> {
         self.check_keys()?;
         let jitter = JitterSpec {

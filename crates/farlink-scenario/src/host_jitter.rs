@@ -1,4 +1,4 @@
-//! Jitter of hosts (`[[hosts]]`), set on each link direction that ends at the host.
+//! Jitter of hosts (`[[hosts]]`), set on each direction of a link that ends at the host.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use super::expanded::{ExpandedFlow, ExpandedLink, HostJitter};
 use super::host::HostSpec;
 use super::tree::Step;
 
-/// Sets the jitter of each link direction that ends at a host of `[[hosts]]`.
+/// Sets the jitter of each direction that ends at a host of `[[hosts]]`.
 pub(super) fn jitters<'a>(
     hosts: &[HostSpec],
     names: &[String],

@@ -1,5 +1,5 @@
-//! IP version of flows: the key `ip` of the scenario and of a flow, and the keys that exclude IPv6
-//! or need it.
+//! IP version of flows: the key `ip` of the scenario and of a flow, and keys that exclude or need
+//! IPv6.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ impl Scenario {
         flow.ip.unwrap_or(self.ip).into()
     }
 
-    /// Returns the TCP of a flow: its own keys over the scenario's. Unless `mss` is written,
+    /// Returns the TCP of a flow: the flow's keys over the scenario's. Unless `mss` is set,
     /// segments are shorter by the additional length of an IPv6 header.
     pub(super) fn tcp_of(&self, flow: &FlowSpec) -> TcpSpec {
         let tcp = flow.tcp.over(&self.tcp);
@@ -28,7 +28,7 @@ impl Scenario {
         tcp.with_shorter_segments(more)
     }
 
-    /// Returns the path of the IP version of entry `i` of `flows`.
+    /// Returns the path of the key that gives the IP version of entry `i` of `flows`.
     fn ip_written(&self, i: usize) -> Vec<Step> {
         match self.flows[i].ip {
             Some(_) => vec!["flows".into(), i.into(), "ip".into()],
@@ -37,7 +37,7 @@ impl Scenario {
     }
 }
 
-/// Refuses keys that have no meaning with this IP version.
+/// Refuses keys without an effect in this IP version.
 pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     let is_v6 = |flow: &FlowSpec| scenario.ip_of(flow) == IpVersion::V6;
     if !scenario.ip.is_v4()
@@ -77,12 +77,12 @@ pub(super) struct Paths<'a> {
     /// Static routes as (at, to, via).
     pub(super) routes: &'a [(usize, usize, usize)],
     pub(super) handoffs: &'a [ExpandedHandoff],
-    /// Returns the neighbour of each node on the way to a node.
+    /// Returns, for a destination, the next node on the path from each node.
     pub(super) next_hops: &'a dyn Fn(usize) -> Vec<Option<usize>>,
 }
 
-/// Checks that every link on a flow's path takes IPv6 packets of 1280 bytes (RFC 8200, 5), because
-/// a sender may not send shorter ones.
+/// Checks that every link on the path of a flow over IPv6 takes packets of 1280 bytes, because a
+/// sender may not send shorter fragments (RFC 8200, 5).
 pub(super) fn check_paths(
     scenario: &Scenario,
     flows: &[(usize, ExpandedFlow)],
@@ -124,7 +124,7 @@ pub(super) fn check_paths(
                 hops.push((at, next));
                 at = next;
             }
-            // A host that moves uses its other links too.
+            // A host that moves also uses its other links.
             for handoff in paths.handoffs {
                 let moves = [from, to].contains(&handoff.host);
                 for &link in handoff.links.iter().filter(|_| moves) {
@@ -167,7 +167,7 @@ mod tests {
     const V6: (&str, &str) = ("seed = 7", "seed = 7\nip = \"v6\"");
 
     #[test]
-    fn what_does_not_go_with_ipv6_is_one_line() {
+    fn keys_that_exclude_ipv6_are_refused_in_one_line() {
         let of_flow = |keys: &str| format!("opens = \"receiver\"\n{keys}");
         let of_link = |keys: &str| format!("delay = \"250 ms\"\n{keys}\nqueue");
         let cases = [
@@ -231,9 +231,9 @@ mod tests {
         }
     }
 
-    /// 1500 bytes minus 40 and 20; a written `mss` stays.
+    /// The MSS is 1500 bytes minus headers of 40 and 20 bytes. A configured `mss` is unchanged.
     #[test]
-    fn segments_are_shorter_by_what_the_header_is_longer() {
+    fn segments_are_shorter_by_the_longer_header() {
         let of = |pairs: &[(&str, &str)]| {
             let scenario = load(&changed(pairs), "geo.toml", &[]).unwrap();
             let flow = scenario.expand().unwrap().flows.remove(0);

@@ -1,9 +1,8 @@
-//! The scenario language: from text to a path, flows and TCPs.
+//! The scenario language: from text to links, flows and TCPs.
 //!
-//! [`load`] reads TOML or JSON, fills in presets, applies overrides and checks
-//! everything, so that what comes out can be built. [`Scenario::to_json`]
-//! writes it back with every default spelled out; that text loads to the same
-//! scenario. [`Scenario::expand`] numbers nodes and spells out counts.
+//! [`load`] reads TOML or JSON, fills in presets, applies overrides, and checks everything, so the
+//! result can be built. [`Scenario::to_json`] writes a scenario with every default; that text loads
+//! to the same scenario. [`Scenario::expand`] numbers nodes and expands counts.
 
 #![forbid(unsafe_code)]
 
@@ -90,15 +89,14 @@ pub use units::{
     Factor, Frequency, Length, Probability, Rate, Scalar, Size, SizeLimit, Speed, SymbolRate, Time,
 };
 
-/// Reads a scenario, fills in what it leaves open and checks it.
+/// Reads and checks a scenario, and fills in defaults that depend on other keys.
 ///
-/// `text` is JSON if it begins with a brace, else TOML. `origin` is the name
-/// of the file in error messages. `overrides` are (path, value) as in
-/// `("links.0.down.delay", "300ms")`.
+/// `text` is JSON if it begins with a brace, otherwise TOML. `origin` is the file's name in error
+/// messages. `overrides` are pairs (path, value) such as `("links.0.down.delay", "300ms")`.
 ///
 /// # Errors
-/// Bad syntax, an unknown or ignored key, a value without its unit or out of
-/// range, a flow without a path: anything that could not be built.
+/// Wrong syntax, an unknown key or one without effect, a value without a unit or out of range, a
+/// flow without a path.
 pub fn load(
     text: &str,
     origin: &str,
@@ -108,11 +106,11 @@ pub fn load(
     load_with(text, origin, overrides, &mut none)
 }
 
-/// As [`load`], with the texts of the files that the scenario names, which become
-/// part of it. `read` is asked for each file once for each place that names it.
+/// As [`load`], and replaces the names of files by their texts. `read` is called once for each
+/// place that names a file.
 ///
 /// # Errors
-/// As [`load`], and what `read` says.
+/// As [`load`], and errors of `read`.
 pub fn load_with(
     text: &str,
     origin: &str,
@@ -126,8 +124,8 @@ pub fn load_with(
         Node::from_toml(text)
     };
     let mut tree = parsed.map_err(|(at, fault)| ScenarioError::new(origin, &at, &fault))?;
-    // An override of `up`, if `up` is absent, changes the copy of `down`, after all other overrides
-    // were applied.
+    // If `up` is absent, an override of `up` changes the copy of `down`. All other overrides must
+    // be applied before, because they may change `down`.
     let (up, rest): (Vec<_>, Vec<_>) = overrides
         .iter()
         .partition(|(path, _)| path.contains(".up."));
@@ -153,8 +151,8 @@ pub fn schema() -> String {
 }
 
 impl Scenario {
-    /// Returns the scenario with every default written out, as JSON that [`load`] reads. `tcp` has
-    /// the chosen keys, which overrides can change; `resolved_tcp` has the whole TCP of each entry
+    /// Returns the scenario with every default as JSON that [`load`] reads. `tcp` has only the keys
+    /// in the scenario, which overrides can change. `resolved_tcp` has all TCP keys of each entry
     /// of `flows`.
     pub fn to_json(&self) -> String {
         let mut whole = self.clone();
@@ -162,16 +160,16 @@ impl Scenario {
         serde_json::to_string(&whole).unwrap_or_default()
     }
 
-    /// Numbers the nodes and spells out counts and TCP configurations.
+    /// Numbers the nodes, and expands counts and TCP configurations.
     ///
     /// # Errors
-    /// The same as [`load`], if the scenario was changed since.
+    /// The same as [`load`], if the scenario was changed after it was loaded.
     pub fn expand(&self) -> Result<Expanded, ScenarioError> {
         expand::expand(self).map_err(|problem| ScenarioError::bare(&problem))
     }
 
-    /// Returns the keys of `[tcp]` that have no meaning to any flow, with the key or value that
-    /// each needs.
+    /// Returns the keys of `[tcp]` that have no effect in any flow, each with the key or value that
+    /// it needs.
     fn idle_keys(&self) -> Result<Vec<(&'static str, &'static str)>, Problem> {
         let mut idle: Option<Vec<_>> = None;
         for flow in self.flows.iter().filter(|flow| !flow.app.is_udp()) {
@@ -185,7 +183,7 @@ impl Scenario {
         Ok(idle.unwrap_or_default())
     }
 
-    /// Returns every key of the TCP of each entry of `flows`, nothing for UDP.
+    /// Returns every TCP key of each entry of `flows`; for UDP no keys.
     fn whole_tcp(&self) -> Result<Vec<TcpSpec>, Problem> {
         let whole = |flow: &FlowSpec| {
             if flow.app.is_udp() {
@@ -199,7 +197,7 @@ impl Scenario {
     /// Writes out defaults that depend on other keys.
     fn fill(&mut self) {
         for flow in self.flows.iter_mut().filter(|flow| !flow.app.is_udp()) {
-            // A flow with another profile has that profile's default variant.
+            // A flow with a profile of its own has that profile's default variant.
             if flow.tcp.profile.is_some() && flow.tcp.variant.is_none() {
                 let whole = flow.tcp.over(&self.tcp);
                 flow.tcp.variant = Some(whole.variant_name().to_owned());
@@ -209,7 +207,7 @@ impl Scenario {
         self.tcp.profile = Some(self.tcp.profile().name);
         for link in &mut self.links {
             link.name = Some(link.name_or_default());
-            // The values of the preset are written out by now.
+            // The values of the preset are now keys of the link.
             link.preset = None;
             if link.up.is_none() {
                 link.up.clone_from(&link.down);
@@ -228,9 +226,8 @@ impl Scenario {
         }
     }
 
-    /// Compares what a resolved scenario says of its TCPs with what the rest
-    /// of it gives: a changed table of variants must not change an old result
-    /// unseen.
+    /// Compares the TCPs of a resolved scenario with those that its other keys give, because a
+    /// changed table of variants must not silently change an old result.
     fn compare(&self, text: &[TcpSpec]) -> Result<(), Problem> {
         const HELP: &str = "if the change is meant, remove resolved_tcp";
         let given = self.whole_tcp()?;
@@ -256,9 +253,9 @@ impl Scenario {
     }
 }
 
-/// Refuses keys that mean nothing to the TCP that they are written for. A TCP that was
-/// put over the scenario, now or when it was resolved, may leave some of its keys idle,
-/// since the same scenario is run with others; what is written beside it may not be.
+/// Refuses TCP keys without an effect. If the user or a sweep puts another TCP over the scenario,
+/// now or when the scenario was resolved, keys of the scenario may lose their effect. Keys that are
+/// set together with that TCP may not.
 fn refuse_idle(
     scenario: &Scenario,
     resolved: bool,

@@ -6,7 +6,7 @@ macro_rules! scenarios {
     };
 }
 
-/// Returns name and TOML text of each scenario of the library.
+/// Returns the name and the TOML text of each scenario of the library.
 pub fn library() -> &'static [(&'static str, &'static str)] {
     scenarios![
         "geo-omueti2007",

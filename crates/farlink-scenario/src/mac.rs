@@ -1,4 +1,4 @@
-//! Medium access in a scenario: the keys that each kind of access needs or accepts.
+//! Medium access in a scenario: the keys that each kind of access needs or allows.
 
 use farlink_channel::rng;
 use farlink_link::mac::{Access, Aloha, CsmaCa, Others};
@@ -25,7 +25,7 @@ impl MacSpec {
         })
     }
 
-    /// Writes all defaults into the keys.
+    /// Writes out all defaults.
     pub(super) fn spell_out(&mut self) {
         self.fill();
         if self.access == AccessName::CsmaCa {
@@ -37,7 +37,7 @@ impl MacSpec {
         self.max_be.unwrap_or(self.min_be().max(5))
     }
 
-    /// Returns the probability that all other stations are silent, from `load` and `stations`.
+    /// Returns the probability that no other station sends, from `load` and `stations`.
     fn others(&self, without: &str) -> Result<rng::Probability, Problem> {
         let Some(load) = self.load else {
             return Err(Problem::new([], without));

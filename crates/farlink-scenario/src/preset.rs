@@ -1,4 +1,4 @@
-//! Link presets: named links with a source, in `scenarios/presets.toml`.
+//! Link presets: named links with their source, in `scenarios/presets.toml`.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use super::units::Scalar;
 
 const TEXT: &str = include_str!("../../../scenarios/presets.toml");
 
-/// Length of the packets in which a queue limit in packets is converted to bytes.
+/// Length of the packets by which a queue limit in packets is converted to bytes.
 const FULL_PACKET: u64 = 1500;
 
 /// The file of presets.
@@ -31,7 +31,7 @@ struct File {
 struct Preset {
     name: String,
     description: String,
-    /// Source of the values, and which values are not from it.
+    /// Source of the values, and the values that are not from this source.
     source: String,
     /// Year of the source.
     date: String,
@@ -47,29 +47,29 @@ struct Preset {
 struct Listed<'a> {
     #[serde(flatten)]
     preset: &'a Preset,
-    /// Down, in seconds.
+    /// Propagation delay of the direction down in seconds.
     one_way_delay_s: f64,
-    /// Both delays, in seconds.
+    /// Propagation delay of both directions together in seconds.
     rtt_s: f64,
-    /// Bandwidth-delay product down: rate times round-trip time, in bytes.
+    /// Bandwidth-delay product of the direction down, in bytes: rate times round-trip time.
     bdp_bytes: u64,
-    /// Limit of the queue down; null if unlimited.
+    /// Queue limit of the direction down in bytes; null if unlimited.
     buffer_bytes: Option<u64>,
-    /// Buffer over the bandwidth-delay product.
+    /// Queue limit divided by the bandwidth-delay product.
     buffer_bdp: Option<f64>,
 }
 
 /// Returns the presets as a JSON list: name, description, source, date and both directions. Derived
-/// from them are the one-way delay (s), the round-trip time (s), the bandwidth-delay product
-/// (bytes) and the buffer (bytes, and in bandwidth-delay products), the last three for the
-/// direction down. A queue that counts packets is taken with 1500 bytes each.
+/// values of the direction down are the one-way delay (s), the round-trip time (s), the
+/// bandwidth-delay product (bytes), and the queue limit (bytes, and in bandwidth-delay products). A
+/// limit in packets counts 1500 bytes per packet.
 pub fn presets_json() -> String {
     let presets = all();
     let listed: Vec<_> = presets.iter().map(list).collect();
     serde_json::to_string(&listed).unwrap_or_default()
 }
 
-/// Writes the values of its preset under each link that names one.
+/// Fills each link that names a preset with the preset's values.
 pub(super) fn apply(tree: &mut Node) -> Result<(), Problem> {
     let Some(links) = tree.get_mut("links") else {
         return Ok(());
@@ -80,7 +80,7 @@ pub(super) fn apply(tree: &mut Node) -> Result<(), Problem> {
     }
     let known = nodes();
     for (i, link) in links.iter_mut().enumerate() {
-        // A value that is no text is refused when the link is decoded.
+        // A name that is not a text is refused when the link is decoded.
         if let Some(name) = link.get_text("preset").map(str::to_owned) {
             let filled = fill(link, &name, &known);
             let wrong =
@@ -91,8 +91,8 @@ pub(super) fn apply(tree: &mut Node) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Fills the keys that a link leaves open with those of the preset `name`. An error is a message
-/// about the key `preset`.
+/// Adds the keys of the preset `name` that the link does not have. An error is a message about the
+/// key `preset`.
 fn fill(link: &mut Node, name: &str, known: &[Node]) -> Result<(), String> {
     let named = |node: &&Node| node.get_text("name") == Some(name);
     let Some(preset) = known.iter().find(named) else {
@@ -130,7 +130,7 @@ fn fill(link: &mut Node, name: &str, known: &[Node]) -> Result<(), String> {
     Ok(())
 }
 
-/// A table with one key.
+/// Returns a table with one key.
 fn only(key: &str, node: Node) -> Node {
     let at = node.at.clone();
     let entry = Entry {
@@ -144,7 +144,7 @@ fn only(key: &str, node: Node) -> Node {
     }
 }
 
-/// Returns the values with their position in the text set to `at`.
+/// Returns a copy of the values whose place is `at`.
 fn moved(node: &Node, at: &At) -> Node {
     let value = match &node.value {
         Value::Scalar(scalar) => Value::Scalar(scalar.clone()),
@@ -166,7 +166,7 @@ fn moved(node: &Node, at: &At) -> Node {
     }
 }
 
-/// Returns the entries of the file, which is part of the program.
+/// Returns the presets of the file, which is compiled into the program.
 fn nodes() -> Vec<Node> {
     let tree = Node::from_toml(TEXT).unwrap_or_else(|_| Node::empty(At::Nowhere));
     match tree.get("preset").map(|node| &node.value) {

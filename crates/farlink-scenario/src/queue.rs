@@ -1,4 +1,4 @@
-//! Limit of a queue, as written.
+//! Limit of a queue in a scenario.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use super::units::{Factor, Size, Time};
 /// `{ bdp = 1.2 }`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum QueueSpec {
-    /// Nothing is ever dropped.
+    /// No packet is ever dropped.
     #[default]
     Unlimited,
     /// Limit of waiting packets.
@@ -24,7 +24,7 @@ pub enum QueueSpec {
     Bdp {
         /// Number of products.
         share: Factor,
-        /// Round trip of the product; else the link's own.
+        /// Round-trip time of the product; by default that of the link.
         rtt: Option<Time>,
     },
 }
@@ -38,17 +38,17 @@ impl QueueSpec {
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct QueueTable {
-    /// Packets that may wait, 1 to 1000000.
+    /// Number of packets that may wait, 1 to 1000000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     packets: Option<u32>,
-    /// Bytes of IP packets that may wait, up to 1 TiB.
+    /// Number of bytes of IP packets that may wait, up to 1 TiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bytes: Option<Size>,
     /// Limit in bandwidth-delay products: rate of this direction times the delays of both
-    /// directions of this link. Results show bytes.
+    /// directions of this link. Results have the limit in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bdp: Option<Factor>,
-    /// Round trip that `bdp` is of, for a path longer than the link.
+    /// Round-trip time of the product `bdp`, for a path longer than the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rtt: Option<Time>,
 }

@@ -1,7 +1,7 @@
-//! The tables of `docs/scenario.md`, made from the schema.
+//! The tables of `docs/scenario.md`, generated from the schema.
 //!
-//! The test fails when the file is not current; with `UPDATE_DOCS=1` in the
-//! environment it writes the file instead.
+//! The test fails if the file is not current. With `UPDATE_DOCS=1` in the environment the test
+//! writes the file instead.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -17,7 +17,7 @@ use super::{tcp, value};
 const BEGIN: &str = "<!-- begin: made from the schema by the tests of farlink-scenario -->\n";
 const END: &str = "<!-- end -->\n";
 
-/// Heading, type in the schema and what stands above the table.
+/// Heading, type in the schema, and text above the table.
 const SECTIONS: &[(&str, &str, &str)] = &[
     ("Top level", "", ""),
     ("`[tcp]`", "TcpSpec", TCP),
@@ -139,7 +139,7 @@ fn tables() -> String {
     out
 }
 
-/// Properties in the order of the type; JSON objects have lost it.
+/// Returns the properties in the order of the type, because a JSON object has no order.
 fn in_order(name: &str, table: &Json) -> Vec<(String, Json)> {
     let properties = table["properties"].as_object().unwrap();
     if name == "TcpSpec" {
@@ -166,7 +166,7 @@ fn in_order(name: &str, table: &Json) -> Vec<(String, Json)> {
     out
 }
 
-/// The texts of the crate, in which the keys stand in order.
+/// Returns the source texts of the crate, which have the keys in order.
 fn sources() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut out = Vec::new();
@@ -189,8 +189,8 @@ fn plain_default(property: &Json) -> String {
     }
 }
 
-/// The value that a row gives a key: `sack`, or the first that has it, with a timer
-/// that has it if need be.
+/// Returns the default of a TCP key: that of `sack`, or of the first variant that has the key. If
+/// no variant has it, a timer with the key is tried.
 fn tcp_default(name: &str) -> String {
     let Some(key) = key::lookup(name) else {
         let shown = match name {
@@ -238,7 +238,7 @@ fn one_line(text: &str) -> String {
         .replace('|', "\\|")
 }
 
-/// Returns the values that may stand right of the equals sign, and the meanings of the choices.
+/// Returns the allowed values of a key, and the meanings of its choices.
 fn kind(schema: &Json, property: &Json) -> (String, Vec<(String, String)>) {
     if let Some(title) = property["title"].as_str() {
         return (title.to_owned(), Vec::new());

@@ -1,4 +1,5 @@
-//! Hosts that move and agents: whether they go together, and where what agents keep may go.
+//! Checks of hosts that move together with agents, and the agents between which state may be
+//! transferred.
 
 use super::agent::{AgentName, ExpandedAgent};
 use super::checks::{fault, ignored};
@@ -6,8 +7,8 @@ use super::decode::Problem;
 use super::handoff::{AgentHandoff, ExpandedHandoff};
 use super::tree::Step;
 
-/// Checks that hosts that move and agents go together. Each agent gets the list of agents to which
-/// its state may go.
+/// Checks that moving hosts and agents are compatible. Sets for each agent the list of agents to
+/// which its state may be transferred.
 pub(super) fn check(
     handoffs: &[ExpandedHandoff],
     agents: &mut [ExpandedAgent],
@@ -50,7 +51,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Other agents that what this one keeps may go to, each with its link.
+/// Returns the agents to which the state of this agent may be transferred, each with its link.
 fn peers(
     handoffs: &[ExpandedHandoff],
     agents: &[ExpandedAgent],

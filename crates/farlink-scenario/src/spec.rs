@@ -1,8 +1,7 @@
-//! The schema: what a scenario may say.
+//! The schema of scenarios.
 //!
-//! The one description of the language: the decoder, the JSON Schema and the
-//! reference in `docs/scenario.md` are all derived from these types and their
-//! comments.
+//! The decoder, the JSON Schema and the reference in `docs/scenario.md` are generated from these
+//! types and their comments.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,42 +23,42 @@ use super::units::{Rate, Size, Time};
 use farlink_tcp::Interval;
 
 table! {
-    /// A path, the flows over it and the TCP they use.
+    /// Links, the flows over them, and the TCP that the flows use.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct Scenario {
         /// Short name, used in results.
         name?: String;
         /// Purpose of the scenario.
         description?: String;
-        /// Source of its values.
+        /// Source of the scenario's values.
         source?: String;
-        /// Seed of every random stream. The same scenario and seed give the same
-        /// bits.
+        /// Seed of every random stream. The same scenario and seed give results that are equal bit
+        /// by bit.
         #[serde(default = "first_seed")]
         seed: u64;
-        /// Simulated time at which the run stops. Without it the run ends when
-        /// every flow is done.
+        /// Simulated time at which the run stops. By default the run ends when every flow has
+        /// ended.
         duration?: Time;
-        /// Simulated time at which a run that does not end is stopped; the metric `unfinished` says how
-        /// many flows were not done.
+        /// Simulated time at which a run without `duration` is stopped; the metric `unfinished` is
+        /// then the number of flows that have not ended.
         #[serde(default = "day")]
         max_duration: Time;
-        /// Version of IP of every flow that does not say its own. "v6" has headers of 40 bytes, so
-        /// that segments have 20 bytes less unless `mss` is written; no router cuts a packet, and
-        /// every link of the path takes 1280 B at least.
+        /// IP version of every flow without a version of its own. With "v6" headers have 40 bytes,
+        /// so segments are 20 bytes shorter unless `mss` is set; routers never fragment, and every
+        /// link on the path must take packets of 1280 B.
         #[serde(default, skip_serializing_if = "IpName::is_v4")]
         #[schemars(extend("default" = "v4"))]
         ip: IpName;
-        /// TCP of every flow, laid over the row of its variant.
+        /// TCP of every flow: keys that replace those of its variant.
         #[serde(default, skip_serializing_if = "TcpSpec::is_empty")]
         tcp: TcpSpec;
-        /// Links between nodes. A node exists by being named here.
+        /// Links between nodes. A node exists if a link names it.
         links: Vec<LinkSpec>;
-        /// Static routes. Without one a packet takes the path with the fewest
-        /// links, ties going to the link that is written first.
+        /// Static routes. Without a route, packets take the path with the fewest links; among equal
+        /// paths, the one whose link is written first.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         routes: Vec<RouteSpec>;
-        /// Agents at routers. A packet meets those of one router in the order written.
+        /// Agents at routers. A packet passes the agents of one router in the order written.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         agents: Vec<AgentSpec>;
         /// Hosts that move from link to link.
@@ -70,8 +69,8 @@ table! {
         hosts: Vec<HostSpec>;
         /// Transfers from one node to another.
         flows: Vec<FlowSpec>;
-        /// Written into a resolved scenario: the whole TCP of each entry of `flows`. On input it is
-        /// compared with the rest of the scenario.
+        /// Only in a resolved scenario: the complete TCP of each entry of `flows`. When such a
+        /// scenario is read, these values are compared with those that its other keys give.
         resolved_tcp?: Vec<TcpSpec>;
     }
 }
@@ -85,92 +84,93 @@ fn day() -> Time {
 }
 
 table! {
-    /// A link, with a transmitter, a queue, a channel and a delay each way.
+    /// A link, with a transmitter, a queue, a channel and a delay in each direction.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct LinkSpec {
-        /// Name in results; by default the two nodes with a hyphen. With `count`,
-        /// `{}` in it is the number of the link.
+        /// Name in results; by default the names of the two nodes with a hyphen. With `count`, the
+        /// number of the link replaces `{}`.
         name?: String;
-        /// The two nodes. `down` goes from the first to the second. With `count`,
-        /// `{}` in a name is the number of the link.
+        /// The two nodes. `down` is the direction from the first to the second. With `count`, the
+        /// number of the link replaces `{}` in a name.
         between: [String; 2];
-        /// Preset that gives all keys that are not written here. A written `queue`, `fec`,
-        /// `channel` or `background` replaces the whole one of the preset.
+        /// Preset for all keys that are absent here. If `queue`, `fec`, `channel` or `background`
+        /// is present, it replaces that of the preset as a whole.
         preset?: String;
-        /// Source of the values; with a preset, its source.
+        /// Source of the values; with a preset, by default the preset's source.
         source?: String;
-        /// Number of such links, numbered from 0 where `{}` stands.
+        /// Number of such links, numbered from 0. The number replaces `{}`.
         #[serde(default = "crate::defaults::one")]
         count: u32;
-        /// From the first node to the second.
+        /// Direction from the first node to the second.
         down?: DirectionTable;
-        /// From the second node to the first. Without it, as `down`.
+        /// Direction from the second node to the first; by default equal to `down`.
         up?: DirectionTable;
-        /// Both directions share one medium, as a radio that cannot send and receive at once. While
-        /// one sends the other waits; when both have something to send they alternate by packet, or
-        /// by frame of `arq`. Not together with `rate_trace` or `background`.
+        /// Let both directions share one medium, as with a radio that cannot send and receive at
+        /// once. While one direction sends, the other waits. If both have packets to send, they
+        /// alternate by packet, or by frame of `arq`. Not with `rate_trace` or `background`.
         #[serde(default, skip_serializing_if = "is_off")]
         #[schemars(extend("default" = false))]
         half_duplex: bool;
-        /// Link protocol at both ends; without it each packet is sent once.
+        /// Link protocol at both ends; by default each packet is sent once.
         arq?: ArqSpec;
-        /// Compression of TCP/IP headers in both directions, in front of the queue;
-        /// without it headers go as they are.
+        /// Compression of TCP/IP headers in both directions, before the queue; by default headers
+        /// are not compressed.
         header_compression?: CompressionSpec;
     }
 }
 
 table! {
-    /// One direction of a link, as written.
+    /// One direction of a link.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct DirectionTable {
-        /// Rate of the transmitter, 1 bit/s to 1000 Gbit/s. Required unless a
-        /// preset or `rate_trace` gives it.
+        /// Rate of the transmitter, 1 bit/s to 1000 Gbit/s. Required unless a preset or
+        /// `rate_trace` gives it.
         rate?: Rate;
-        /// Rate of the transmitter over time, instead of `rate`: a trace, or a rate
-        /// such as "12 Mbit/s" for its evenly spaced packet-delivery trace.
+        /// Rate of the transmitter over time, instead of `rate`: a trace, or a constant rate such
+        /// as "12 Mbit/s", which is then a packet-delivery trace with evenly spaced packets.
         rate_trace?: RateTraceSpec;
         /// One-way propagation delay, 0 s to 1 h. Required unless a preset gives it.
         delay?: Time;
-        /// Framing that each packet has on the wire beyond its IP length.
+        /// Bytes of framing that each packet has on the wire in addition to its IP length.
         #[serde(default = "crate::defaults::nothing")]
         overhead: Size;
-        /// Time of each packet at the transmitter beyond its bits, 0 s to 1 h: a slow driver,
-        /// access to a medium. Not with `arq`, whose `mac` has it, nor with `rate_trace`.
+        /// Time that the transmitter needs for each packet in addition to its bits, 0 s to 1 h, for
+        /// example for a slow driver or access to a medium. Not with `arq`, which has `mac` for
+        /// this, nor with `rate_trace`.
         #[serde(default = "no_time", skip_serializing_if = "is_no_time")]
         #[schemars(extend("default" = "0 s"))]
         service_time: Time;
-        /// Block code over each packet with its framing, or each frame of `arq`,
-        /// against the bit errors of `channel`. Its check symbols take time at `rate`.
+        /// Block code over each packet with its framing, or over each frame of `arq`, against the
+        /// bit errors of `channel`. Its check symbols take time at `rate`.
         fec?: FecSpec;
-        /// Limit of the packets that wait for the transmitter, without the packet being sent.
-        /// Packets beyond it are dropped at the tail.
-        /// More than 4,000,000 packets in an unlimited queue end the run.
+        /// Limit of the packets that wait for the transmitter, without the packet in transmission.
+        /// Packets beyond the limit are dropped at the tail. If an unlimited queue exceeds
+        /// 4,000,000 packets, the run ends.
         #[serde(default)]
         queue: QueueSpec;
-        /// Threshold above which ECN-capable packets are marked: those that would be dropped if
-        /// this were the limit of the queue. It is no RED. Other packets are never marked; `queue`
-        /// still drops. "unlimited" marks none. Needs `ecn = true` of the TCPs.
+        /// Threshold of the queue above which ECN-capable packets are marked: those packets that
+        /// would be dropped if this were the limit (this is not RED). Other packets are never
+        /// marked, and `queue` still drops. "unlimited" marks none. Needs `ecn = true` in the TCPs.
         #[serde(default, skip_serializing_if = "QueueSpec::is_unlimited")]
         mark: QueueSpec;
-        /// Send packets of low priority (the dummy segments of `peach`) only when nothing else
-        /// waits, and drop them from a full queue for other packets. Without, they compete as any
-        /// packet.
+        /// Send packets of low priority (the dummy segments of `peach`) only if no other packets
+        /// wait, and drop them from a full queue in favour of other packets. With false, they are
+        /// treated as any packet.
         #[serde(default = "crate::defaults::on", skip_serializing_if = "crate::defaults::is_on")]
         #[schemars(extend("default" = true))]
         priorities: bool;
-        /// Longest IP packet that the link takes, header included, 68 B to 65535 B; without it any.
-        /// Longer packets are cut into fragments. With the flow's `dont_fragment` they are dropped
-        /// (cause too_big), and their sender is notified.
+        /// Maximum length of an IP packet on the link, with its header, 68 B to 65535 B; by default
+        /// without a limit. Longer packets are cut into fragments. If the flow has `dont_fragment`,
+        /// they are dropped instead (cause too_big), and the sender is notified.
         mtu?: Size;
-        /// Rule by which packets longer than `mtu` are cut; "rfc791" without it.
+        /// Rule by which packets longer than `mtu` are cut; the default is "rfc791".
         fragments?: Fragments;
-        /// Processes that a packet may meet on its way. One table holds stages in the standard
-        /// order, which is that of its keys below; a list of tables holds stages in the order
+        /// Processes that change packets on their way. In one table, stages have the standard
+        /// order, that of its keys below. In a list of tables, groups of stages have the order
         /// written.
         #[serde(default)]
         channel: Channel;
-        /// Cross traffic that takes the transmitter and room in the queue.
+        /// Cross traffic that uses the transmitter and takes room in the queue.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         background: Vec<BackgroundSpec>;
     }
@@ -190,26 +190,26 @@ fn is_off(value: &bool) -> bool {
     !*value
 }
 
-/// Rule by which packets are cut.
+/// Rule by which packets are cut into fragments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Fragments {
-    /// In multiples of 8 bytes but for the last (RFC 791).
+    /// All fragments but the last have a multiple of 8 bytes (RFC 791).
     Rfc791,
-    /// To the byte, as in wong1998, 3.3; no header could say that, so such packets
-    /// can be neither captured nor emulated.
+    /// Fragments have any number of bytes, as in wong1998, 3.3. IP headers cannot express this, so
+    /// such packets can be neither captured nor emulated.
     Wong1998,
 }
 
 table! {
-    /// A static route: at this node, packets for that one leave by this neighbour.
+    /// A static route: packets for one node leave another node by a given neighbour.
     #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct RouteSpec {
-        /// Node that forwards.
+        /// Node that forwards the packets.
         at: String;
-        /// Node that packets are for.
+        /// Destination of the packets.
         to: String;
-        /// Neighbour of `at` that they are handed to.
+        /// Neighbour of `at` to which the packets are sent.
         via: String;
     }
 }

@@ -1,5 +1,5 @@
-//! Tables of keys: the structs that a scenario's tables become, with what each key may
-//! be, what it is without being written, and what it means something to.
+//! The macro `table`, which declares a scenario's tables of keys: the allowed values of each key,
+//! its default, and where it has an effect.
 
 use std::ops::RangeInclusive;
 
@@ -10,34 +10,35 @@ use serde_json::{Value as Json, json};
 use super::checks::{fault, ignored};
 use super::decode::Problem;
 
-/// Declares a table of keys: a struct with what serde and the schema need. An entry is
+/// Declares a table of keys: a struct with all that serde and the schema need. A key that is
+/// required or has a default by serde has an entry
 ///
 /// ```text
-/// /// What it is.
+/// /// Meaning of the key.
 /// key: Type, in low..=high;
 /// ```
 ///
-/// for a key that has to be there, or has a default by serde, and
+/// An optional key, which becomes an `Option`, has an entry
 ///
 /// ```text
-/// /// What it is.
+/// /// Meaning of the key.
 /// key?: Type = default, in low..=high, of [Kind, Other = default], needs other_key;
 /// ```
 ///
-/// for one that may be left out, which is an `Option`. All that follows the type may be
-/// left out, in this order:
+/// All parts after the type may be absent. Their order is:
 ///
-/// - A key with a default has a method of its name, which gives what is written or the
+/// - `= default`: the key has a method of its name that returns the value in the scenario or the
 ///   default.
-/// - `in` is the range of its values, with the `unit` of a plain number behind it, and what
-///   may be done instead: `or "leave it out"` where that means something of its own.
-/// - In a table `for key: Kind`, whose kind is what that key says, `of` names the kinds
-///   that the key means something to, with a default of their own if they have one.
-/// - `needs` is another key, without which this one would be ignored.
-/// - `like` is how a key is written that the kinds of `of` cannot be without.
+/// - `in`: range of the values. It may be followed by the `unit` of a plain number, and by an
+///   alternative such as `or "leave it out"`.
+/// - `of`: in a table `for key: Kind`, the kinds in which this key has an effect, each with its own
+///   default if needed.
+/// - `needs`: another key without which this key has no effect.
+/// - `like`: example of a key that the kinds in `of` require.
 ///
-/// `check_keys` refuses what is against that, `fill` (of a table `for` kinds) writes the
-/// defaults out, and the schema and the reference say it, so that a comment need not.
+/// `check_keys` refuses what violates the entries, and `fill` (only of a table `for` kinds) writes
+/// the defaults into the keys. The schema and the reference state the entries, so that comments
+/// need not.
 macro_rules! table {
     ($(#[$meta:meta])* pub struct $name:ident $(for $by:ident: $kind:ident)? { $($body:tt)* }) => {
         $crate::table::table! { @next [$(#[$meta])*] $name [$($by $kind)?] [] [] [] $($body)* }
@@ -90,7 +91,7 @@ macro_rules! table {
         [$($range:expr, $unit:expr)?] $of:tt [$($needs:ident)?] [$($like:literal)?]))*] [$(($must:ident [$held:ty] [$bounds:expr, $measure:expr]))*]) => {
         #[allow(dead_code, unused_variables, unreachable_pub)] // a table need not use all of this
         impl $name {
-            /// Adds to the schema of each key what its entry says.
+            /// Adds the facts of each entry to the schema of its key.
             fn note(table: &mut schemars::Schema) {
                 $(if let Some(schema) = $crate::table::property(table, stringify!($key)) {
                     $(let default: $type = $default;
@@ -105,7 +106,7 @@ macro_rules! table {
                 })*
             }
 
-            /// Refuses what is written against an entry.
+            /// Refuses keys and values that violate their entries.
             pub(crate) fn check_keys(&self) -> Result<(), $crate::decode::Problem> {
                 $($crate::table::table! { @misplaced self $key $by $of [$($like)?] })*
                 $($(if self.$key.is_some() && self.$needs.is_none() {
@@ -119,7 +120,7 @@ macro_rules! table {
             }
 
             $($(
-                /// Returns the written value, or the default.
+                /// Returns the value in the scenario, or the default.
                 pub fn $key(&self) -> $type {
                     self.$key.clone().unwrap_or_else(|| $default)
                 }
@@ -151,7 +152,7 @@ macro_rules! table {
     (@fill $name:ident [$by:ident $kind:ident] [$(($key:ident [$($default:expr)?] $of:tt [$($needs:ident)?]))*]) => {
         #[allow(dead_code)] // a table need not have a default
         impl $name {
-            /// Writes out what is left to its default.
+            /// Writes the defaults of absent keys.
             pub(crate) fn fill(&mut self) {
                 $(if true $(&& self.$needs.is_some())? {
                     $crate::table::table! { @default self $key $by $kind [$($default)?] $of }
@@ -179,7 +180,7 @@ macro_rules! table {
 
 pub(crate) use table;
 
-/// Refuses a key that is of other kinds than the one that `by` says.
+/// Refuses a key that belongs to other kinds than `kind`, the value of the key `by`.
 pub(crate) fn placed<K: PartialEq + Serialize>(
     key: &str,
     by: &str,
@@ -192,7 +193,7 @@ pub(crate) fn placed<K: PartialEq + Serialize>(
     Err(ignored(key, &format!("{by} = {}", listed(of, "or"))))
 }
 
-/// Refuses to be without a key, which is written as in the example.
+/// Builds the problem of an absent key; `example` is an example of its value.
 pub(crate) fn left_out(key: &str, example: &str) -> Problem {
     Problem::new(
         [],
@@ -217,7 +218,7 @@ pub(crate) fn within<T: PartialOrd + Serialize>(
     ))
 }
 
-/// As it is written.
+/// Returns a value as a scenario has it.
 fn show<T: Serialize>(value: &T) -> String {
     match json!(value).as_f64() {
         Some(x) if x != 0.0 && !(1e-4..1e6).contains(&x.abs()) && json!(value).is_f64() => {
@@ -237,7 +238,7 @@ fn bounds<T: Serialize>(range: &RangeInclusive<T>) -> String {
     }
 }
 
-/// `"a"`, `"a" or "b"`, `"a", "b" or "c"`.
+/// Formats a list: `"a"`, `"a" or "b"`, `"a", "b" or "c"`, with `joint` in place of "or".
 fn listed<T: Serialize>(all: &[T], joint: &str) -> String {
     let names: Vec<_> = all.iter().map(show).collect();
     match names.as_slice() {
@@ -246,25 +247,25 @@ fn listed<T: Serialize>(all: &[T], joint: &str) -> String {
     }
 }
 
-/// The schema of a key.
+/// Returns the schema of a key.
 pub(crate) fn property<'a>(table: &'a mut Schema, key: &str) -> Option<&'a mut Schema> {
     let property = table.get_mut("properties")?.get_mut(key)?;
     property.try_into().ok()
 }
 
-/// Adds a sentence to what a schema says.
+/// Adds a sentence to the description of a schema.
 pub(crate) fn say(schema: &mut Schema, sentence: &str) {
     let text = schema.get("description").and_then(Json::as_str);
     let text = text.map_or(sentence.to_owned(), |text| format!("{text} {sentence}"));
     schema.insert("description".to_owned(), text.into());
 }
 
-/// The default of a key.
+/// Sets the default of a key.
 pub(crate) fn default<T: Serialize>(schema: &mut Schema, value: &T) {
     schema.insert("default".to_owned(), json!(value));
 }
 
-/// The range of a key: bounds of numbers, and a sentence.
+/// Adds the range of a key: bounds if it is a number, and a sentence.
 pub(crate) fn range<T: Serialize>(schema: &mut Schema, range: &RangeInclusive<T>, unit: &str) {
     for (bound, value) in [("minimum", range.start()), ("maximum", range.end())] {
         let value = json!(value);
@@ -279,7 +280,7 @@ pub(crate) fn range<T: Serialize>(schema: &mut Schema, range: &RangeInclusive<T>
     say(schema, &format!("{sentence}{unit}."));
 }
 
-/// The defaults that kinds have of their own; those with the same are named together.
+/// Adds the defaults of the kinds. Kinds with the same default share a sentence.
 pub(crate) fn own_defaults<T: Serialize>(schema: &mut Schema, own: &[(Json, &dyn Fn() -> T)]) {
     let mut defaults: Vec<(String, Vec<&Json>)> = Vec::new();
     for (kind, default) in own {
@@ -295,7 +296,7 @@ pub(crate) fn own_defaults<T: Serialize>(schema: &mut Schema, own: &[(Json, &dyn
     }
 }
 
-/// The kinds that a key is of.
+/// Adds the kinds in which a key has an effect.
 pub(crate) fn of<K: Serialize>(schema: &mut Schema, kinds: &[K]) {
     say(schema, &format!("For {}.", listed(kinds, "and")));
 }
@@ -344,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_refuses_what_is_against_it() {
+    fn values_that_violate_an_entry_are_refused() {
         for (text, message) in [
             (
                 r#""kind": "bird", "grams": 1.0, "limbs": 8, "name": "b", "red": false"#,
@@ -411,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_says_what_entries_say() {
+    fn the_schema_states_the_entries() {
         let schema = schemars::schema_for!(Sample).to_value();
         let text = |key: &str| schema["properties"][key]["description"].clone();
         assert_eq!(text("grams"), "Mass of the animal. 0.5 to 10 (g).");

@@ -1,8 +1,8 @@
-//! The TCP of a flow: keys laid over a row of the table of variants.
+//! The TCP of a flow: keys over a variant of the table of variants.
 //!
-//! What there is comes from the table of keys ([`farlink_tcp::key`]). Beside it stand
-//! what is chosen by name from tables of their own: the row, the profile in whose
-//! manner it is, and the congestion control with its parameters.
+//! The parameters come from the table of keys ([`farlink_tcp::key`]). In addition, three keys
+//! choose from tables of their own: the variant, the profile, and the congestion control with its
+//! parameters.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,11 +24,10 @@ use super::tcp_together;
 use super::units::Scalar;
 use super::value;
 
-/// Parameters of a TCP. A key that is not written keeps the value of the variant's
-/// row.
+/// Parameters of a TCP. A key that is absent has the value of the variant.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TcpSpec {
-    /// Row of the table of variants, such as "reno" or "cubic".
+    /// Name of a variant of the table of variants, such as "reno" or "cubic".
     pub variant: Option<String>,
     /// Name of a profile.
     pub profile: Option<&'static str>,
@@ -36,11 +35,11 @@ pub struct TcpSpec {
     pub congestion: Option<String>,
     /// Parameters of algorithms.
     pub control: Option<ControlSpec>,
-    /// Keys that are written, by their place in the table.
+    /// Values of keys, by the index of the key in the table.
     keys: BTreeMap<usize, Value>,
 }
 
-/// Keys that choose from tables of their own, with what they are.
+/// Keys that choose from tables of their own, with their descriptions.
 pub(super) const CHOICES: [(&str, &str); 4] = [
     (
         "variant",
@@ -72,7 +71,7 @@ pub(super) fn meaning(key: &Key) -> String {
 }
 
 impl TcpSpec {
-    /// Lays these keys over those of `base`.
+    /// Returns these keys over those of `base`.
     #[must_use]
     pub fn over(&self, base: &Self) -> Self {
         let mut keys = base.keys.clone();
@@ -90,7 +89,8 @@ impl TcpSpec {
         }
     }
 
-    /// Returns the keys with segments shorter by this many bytes, unless their length is written.
+    /// Returns the keys with segments shorter by `bytes`. If the segment length is set, the keys
+    /// are unchanged.
     pub(super) fn with_shorter_segments(mut self, bytes: u32) -> Self {
         let place = key::all().position(|key| key.name == "mss");
         if bytes > 0
@@ -103,13 +103,13 @@ impl TcpSpec {
         self
     }
 
-    /// Keys of the table that are written, in its order.
+    /// Iterates over the keys that are set, in the order of the table.
     fn written(&self) -> impl Iterator<Item = (&'static Key, Value)> {
         let of = |(i, key)| self.keys.get(&i).map(|&value| (key, value));
         key::all().enumerate().filter_map(of)
     }
 
-    /// Returns whether a key of this name is written.
+    /// Returns whether the key `key` is set.
     pub(super) fn has(&self, key: &str) -> bool {
         match key {
             "variant" => self.variant.is_some(),
@@ -120,12 +120,12 @@ impl TcpSpec {
         }
     }
 
-    /// Returns whether no key is written.
+    /// Returns whether no key is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The first key whose value differs from that in `given`, and what to say of it.
+    /// Returns the first key whose value differs from that in `given`, with a message.
     pub(super) fn difference(&self, given: &Self) -> Option<(String, String)> {
         let whole = |spec: &Self| serde_json::to_value(spec).unwrap_or_default();
         let (text, given) = (whole(self), whole(given));
@@ -142,17 +142,18 @@ impl TcpSpec {
         Some((key.to_owned(), message))
     }
 
-    /// Returns all parameters: the row of the variant with these keys over it.
+    /// Returns all parameters: those of the variant, with these keys over them.
     ///
     /// # Errors
-    /// An unknown variant, a value out of its range, or values that do not go
-    /// together; in one line that names the key.
+    /// An unknown variant, a value out of its range, or values that exclude each other. The message
+    /// is one line that names the key.
     pub fn to_config(&self) -> Result<Config, ScenarioError> {
         self.resolve()
             .map_err(|problem| ScenarioError::bare(&problem.within("tcp")))
     }
 
-    /// Every key written, so that a resolved scenario says what was simulated.
+    /// Returns keys with every parameter of `config`, so a resolved scenario states what was
+    /// simulated.
     pub fn from_config(variant: &str, config: &Config) -> Self {
         let keys = key::all().enumerate();
         Self {
@@ -166,7 +167,7 @@ impl TcpSpec {
         }
     }
 
-    /// Every key of the TCP that this is.
+    /// Returns every key of this TCP.
     pub(super) fn whole(&self) -> Result<Self, Problem> {
         Ok(Self {
             profile: Some(self.profile().name),
@@ -174,7 +175,7 @@ impl TcpSpec {
         })
     }
 
-    /// As [`Self::to_config`], with the key at fault as the path.
+    /// As [`Self::to_config`], but paths in errors begin with the key.
     pub(super) fn resolve(&self) -> Result<Config, Problem> {
         let base = self.base()?;
         let mut config = base.clone();
@@ -183,7 +184,7 @@ impl TcpSpec {
             key.set(&mut config, value);
         }
         key::normalize(&mut config);
-        tcp_together::without_what_it_needs(self, &mut config);
+        tcp_together::remove_unusable_defaults(self, &mut config);
         tcp_together::consistent(self, &base, &config)?;
         Ok(config)
     }
@@ -202,30 +203,30 @@ impl TcpSpec {
         }
     }
 
-    /// Parameters of algorithms that no flow may use are known and within range.
+    /// Checks that the parameters of all algorithms, used or not, are known and within range.
     pub(super) fn check(&self) -> Result<(), Problem> {
         self.control.as_ref().map_or(Ok(()), ControlSpec::check)
     }
 
-    /// The profile, that of the rows as they are if none is written.
+    /// Returns the profile; by default that of the unchanged variants.
     pub(super) fn profile(&self) -> &'static Profile {
         let written = self.profile.and_then(profile::lookup);
         written.unwrap_or(&profile::RFC)
     }
 
-    /// Name of the variant, the usual one of the profile if none is written.
+    /// Returns the name of the variant; by default that of the profile.
     pub fn variant_name(&self) -> &str {
         self.variant.as_deref().unwrap_or(self.profile().usual)
     }
 
-    /// The row of the variant in the manner of the profile.
+    /// Returns the variant in the form of the profile.
     fn base(&self) -> Result<Config, Problem> {
         let (name, profile) = (self.variant_name(), self.profile());
         let row = profile.config(name);
         row.ok_or_else(|| Problem::new(["variant".into()], self.unknown(name)))
     }
 
-    /// Returns the message for a name that the profile has no TCP of.
+    /// Returns the message for a name that is no TCP of the profile.
     fn unknown(&self, name: &str) -> String {
         if let Some((other, tcp)) = profile::split(name) {
             return format!(
@@ -249,8 +250,8 @@ impl TcpSpec {
         format!("= {name:?} is not a TCP; {hint}")
     }
 
-    /// Keys that are written and have no effect in this configuration, with
-    /// what they need. Those that another TCP has a use for are in [`Self::idle`].
+    /// Returns the keys that are set but have no effect in this configuration, with what they need.
+    /// Keys that have an effect in another TCP are in [`Self::idle`] instead.
     pub(super) fn ignored(&self, config: &Config) -> Vec<(&'static str, &'static str)> {
         let counts = |key: &Key| key.idle.as_ref().is_none_or(|idle| (idle.counts)(config));
         let lacks = |key: &'static Key| {
@@ -262,9 +263,9 @@ impl TcpSpec {
             .collect()
     }
 
-    /// Keys that are written and that this recovery and this congestion control have
-    /// no use for, with what they need. Others have: a scenario that is run with
-    /// several TCPs may hold them.
+    /// Returns the keys that are set but have no effect in this recovery and congestion control,
+    /// with what they need. They are allowed in a scenario that runs with several TCPs, because
+    /// they have an effect in others.
     pub(super) fn idle(&self, config: &Config) -> Vec<(&'static str, &'static str)> {
         let without = |key: &'static Key| key.idle.as_ref().filter(|idle| !(idle.counts)(config));
         self.written()
@@ -298,7 +299,7 @@ impl<'de> Deserialize<'de> for TcpSpec {
     }
 }
 
-/// Names of all keys.
+/// Returns the names of all keys.
 pub(super) fn names() -> &'static [&'static str] {
     static NAMES: OnceLock<Vec<&'static str>> = OnceLock::new();
     NAMES.get_or_init(|| {
@@ -336,7 +337,7 @@ impl<'de> Visitor<'de> for Written {
     }
 }
 
-/// The name of a profile that there is.
+/// The name of an existing profile.
 struct ProfileName(&'static str);
 
 impl<'de> Deserialize<'de> for ProfileName {

@@ -1,9 +1,8 @@
-//! The facts of `docs/tcp/`, made from the table of variants: a block in the
-//! page of each row, and the list of all.
+//! The facts of `docs/tcp/`, generated from the table of variants: a block in the page of each
+//! variant, and the list of all variants.
 //!
-//! The tests fail when a page is missing or not current; with `UPDATE_DOCS=1` in
-//! the environment they write the blocks instead. A page is written by people;
-//! only what stands between the marks is made here.
+//! The tests fail if a page is missing or not current. With `UPDATE_DOCS=1` in the environment they
+//! write the blocks instead. Only the text between the marks is generated; authors write the rest.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -25,7 +24,7 @@ fn pages() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tcp")
 }
 
-/// Every key of a row's TCP, as a scenario says it.
+/// Returns every key of the variant's TCP, as in a scenario.
 fn keys(row: &Variant) -> Map<String, Value> {
     shown(row.name, &(row.config)())
 }
@@ -37,7 +36,7 @@ fn shown(name: &str, config: &Config) -> Map<String, Value> {
     }
 }
 
-/// Name, source, status, the point on each axis, parameters and picture.
+/// Returns name, source, status, the choice on each axis, parameters and figure.
 fn facts(row: &Variant) -> String {
     let config = (row.config)();
     let keys = keys(row);
@@ -99,8 +98,8 @@ fn facts(row: &Variant) -> String {
     out
 }
 
-/// Keys of `[tcp]` in which a row is not like `sack`, parameters of the
-/// congestion control aside.
+/// Returns the keys of `[tcp]` in which a variant differs from `sack`, without the parameters of
+/// the congestion control.
 fn differences(row: &Variant, own: &Map<String, Value>) -> String {
     let Some(sack) = variant::lookup("sack").filter(|sack| sack.name != row.name) else {
         return String::new();
@@ -133,7 +132,7 @@ fn receiver(keys: &Map<String, Value>) -> String {
     parts.join(", ")
 }
 
-/// A value as a word of prose.
+/// Formats a value for prose.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -159,7 +158,7 @@ fn list() -> String {
     out
 }
 
-/// Values of the profiles, each with where it is from.
+/// Returns the values of the profiles, each with its source.
 fn profiles() -> String {
     let mut out = String::new();
     for profile in PROFILES.iter().filter(|p| !p.values.is_empty()) {
@@ -188,7 +187,7 @@ fn profiles() -> String {
     out
 }
 
-/// A value of a profile as a scenario writes it.
+/// Formats a value of a profile as in a scenario.
 fn value_of(profile: &Profile, value: &farlink_tcp::profile::Value) -> String {
     let written = if value.parameter().is_some() {
         serde_json::to_value(value::write(value.value)).unwrap()
@@ -199,20 +198,20 @@ fn value_of(profile: &Profile, value: &farlink_tcp::profile::Value) -> String {
     format!("`{written}`")
 }
 
-/// The page with `block` between its marks; `None` if it has none.
+/// Returns the page with `block` between its marks; `None` if it has no marks.
 fn with_block(page: &str, block: &str) -> Option<String> {
     let (head, rest) = page.split_once(BEGIN)?;
     let (_, tail) = rest.split_once(END)?;
     Some(format!("{head}{BEGIN}{block}{END}{tail}"))
 }
 
-/// The page with marks below its heading.
+/// Returns the page with marks after its heading.
 fn with_marks(page: &str) -> String {
     let (heading, rest) = page.split_once('\n').unwrap_or((page, ""));
     format!("{heading}\n\n{BEGIN}{END}{rest}")
 }
 
-/// Pages that are not of a row: the list, and options that many rows have.
+/// Pages that belong to no variant: the list, and options of many variants.
 const OTHER_PAGES: &[&str] = &[
     "README",
     "undo",
@@ -227,7 +226,7 @@ const OTHER_PAGES: &[&str] = &[
     "profiles-matrix",
 ];
 
-/// Returns the fault of the page `file`, after writing the page if `update` asks for it.
+/// Returns the fault of the page `file`. If `update` is set, writes the page instead.
 fn fault(file: &str, block: &str, update: bool) -> Option<String> {
     let path = pages().join(file);
     let Ok(page) = fs::read_to_string(&path) else {
@@ -284,8 +283,8 @@ fn every_page_is_of_a_row_and_its_links_lead_somewhere() {
     }
 }
 
-/// A value is set by the entry that is named after it: alone over a TCP that has it
-/// otherwise, it gives what the whole profile shows.
+/// A value of a profile sets the key after which it is named: over a TCP with another value, it
+/// gives the value of the whole profile.
 #[test]
 fn every_value_of_a_profile_sets_its_key() {
     let mut contrary = (variant::lookup("tahoe").unwrap().config)();
@@ -317,7 +316,7 @@ fn every_value_of_a_profile_sets_its_key() {
 }
 
 #[test]
-fn a_key_stands_once_in_a_profile() {
+fn a_profile_has_each_key_once() {
     for profile in PROFILES {
         for (i, value) in profile.values.iter().enumerate() {
             let again = profile.values.iter().rposition(|v| v.key == value.key);
@@ -327,7 +326,7 @@ fn a_key_stands_once_in_a_profile() {
 }
 
 #[test]
-fn a_block_replaces_what_was_between_the_marks() {
+fn a_block_replaces_the_text_between_its_marks() {
     let page = format!("# x\n{BEGIN}old\n{END}text\n");
     let fresh = with_block(&page, "new\n").unwrap();
     assert_eq!(fresh, format!("# x\n{BEGIN}new\n{END}text\n"));

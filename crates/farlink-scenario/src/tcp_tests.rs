@@ -1,5 +1,5 @@
-//! Every parameter has a key, keys lay over one another, and values that fight are
-//! refused.
+//! Tests of the keys of TCP: every parameter has a key, keys replace others, and conflicting values
+//! are refused.
 
 use farlink_tcp::config::{
     AssumeLoss, Backoff, ByteCounting, Careful, DelayedAck, DummyReply, Eln, FastOpen,
@@ -14,12 +14,12 @@ use farlink_tcp::Interval;
 use farlink_tcp::congestion::{Peach, Reno, Setting};
 use farlink_tcp::variant;
 
-/// Reads these lines of `[tcp]`.
+/// Parses lines of `[tcp]`.
 fn spec(toml: &str) -> TcpSpec {
     TcpSpec::deserialize(&Node::from_toml(toml).unwrap()).unwrap()
 }
 
-/// A TCP for each choice of each axis, so that every key is written once.
+/// Returns a TCP for each choice of each axis, so every key occurs.
 fn corners() -> Vec<Config> {
     let mut all: Vec<Config> = variant::VARIANTS.iter().map(|row| (row.config)()).collect();
     for algorithm in [
@@ -268,7 +268,7 @@ fn keys_of_a_flow_win() {
 }
 
 #[test]
-fn values_that_fight_are_refused() {
+fn conflicting_values_are_refused() {
     for (tcp, message) in [
         (
             "sack = false",
@@ -326,7 +326,7 @@ fn values_that_fight_are_refused() {
 }
 
 #[test]
-fn keys_without_what_they_need_would_be_ignored() {
+fn keys_without_effect_are_refused() {
     let ignored = |tcp: &str| {
         let spec = spec(tcp);
         spec.ignored(&spec.to_config().unwrap())
@@ -379,7 +379,7 @@ fn keys_of_a_window_wait_for_a_tcp_that_has_one() {
         error_of("variant = \"rfc793\"\ninitial_window = 4", &[]),
         refused
     );
-    // For other TCPs that the scenario is run with it means something.
+    // The key has an effect in other TCPs with which the scenario runs.
     assert_eq!(error_of("initial_window = 4", &[rfc793]), "fine");
     let beside = error_of("", &[rfc793, ("tcp.initial_window", "4")]);
     assert!(beside.ends_with(&refused["s.toml:3: ".len()..]), "{beside}");
@@ -430,7 +430,7 @@ fn keys_of_a_window_wait_for_a_tcp_that_has_one() {
     let half = "variant = \"vegas\"\nrecovery = \"sack\"\nsack = true\nprr = true\n\
                 [tcp.control.vegas]\nloss_cut = \"reno\"";
     assert_eq!(error_of(half, &[]), "fine");
-    // A scenario that is run with several TCPs may say how those reduce that do.
+    // A scenario that runs with several TCPs may set the reduction of those that reduce.
     for keys in ["prr = true", "prr = true\nprr_bound = \"conservative\""] {
         assert_eq!(error_of(keys, &[("tcp.variant", "bbr")]), "fine");
     }
@@ -487,7 +487,7 @@ const STUDY: &str = "variant = \"reno\"\ntimer = \"jacobson\"\nrto_tick = \"0 s\
                      \"delayed\"\ncwnd_limit = \"receive-window\"";
 
 #[test]
-fn the_timer_of_the_study_is_what_it_prints() {
+fn the_timer_of_the_study_has_its_printed_values() {
     assert_eq!(error_of(STUDY, &[]), "fine");
     let text = STUDY.to_owned() + "\nrto_initial = \"5 s\"";
     assert_eq!(error_of(&text, &[]), "fine");

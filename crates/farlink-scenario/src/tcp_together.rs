@@ -1,4 +1,4 @@
-//! Values of a TCP that only make sense together.
+//! Checks of values of a TCP that depend on each other.
 
 use farlink_tcp::Interval;
 use farlink_tcp::config::{
@@ -17,12 +17,11 @@ fn fault(key: &str, message: impl Into<String>) -> Result<(), Problem> {
     Err(Problem::new([key.into()], message))
 }
 
-/// Takes from a profile what other keys leave without its input, and lets the first
-/// time-out follow from the start of the estimator; what is written stays, and is
-/// refused.
-pub(super) fn without_what_it_needs(written: &TcpSpec, config: &mut Config) {
+/// Removes defaults whose input another key has removed, and computes the first time-out from the
+/// initial state of the estimator. Keys in the scenario stay, so a later check can refuse them.
+pub(super) fn remove_unusable_defaults(written: &TcpSpec, config: &mut Config) {
     if written.has("receive_window") && !written.has("receive_window_max") {
-        // As SO_RCVBUF does, which ends autotuning.
+        // As with SO_RCVBUF, a fixed buffer disables autotuning.
         config.receiver.buffer_max = None;
     }
     if config.receiver.buffer_max.is_none() && !written.has("gradual_window") {
@@ -44,7 +43,7 @@ pub(super) fn without_what_it_needs(written: &TcpSpec, config: &mut Config) {
     }
 }
 
-/// The time-out that a mean and a deviation from before the first sample give.
+/// Returns the time-out that follows from an initial mean and deviation, before the first sample.
 fn first_timeout(rto: &RtoConfig) -> Option<Interval> {
     rto.start?;
     let unbounded = RtoConfig {
@@ -55,8 +54,8 @@ fn first_timeout(rto: &RtoConfig) -> Option<Interval> {
     Some(RttEstimator::new(unbounded).rto())
 }
 
-/// Refuses values that do not go together. The fault is told of the key that is
-/// written, if only one of the two is. `base` is the row.
+/// Refuses values that exclude each other. The error names the key in the scenario if only one of
+/// the two is there. `base` is the variant.
 pub(super) fn consistent(written: &TcpSpec, base: &Config, config: &Config) -> Result<(), Problem> {
     start(written, base, config)?;
     timeouts(written, &config.rto)?;
@@ -72,7 +71,7 @@ pub(super) fn consistent(written: &TcpSpec, base: &Config, config: &Config) -> R
     undo(config)
 }
 
-/// An estimator begins with a mean and a deviation, or with neither.
+/// Checks that an estimator has an initial mean and deviation, or neither.
 fn start(written: &TcpSpec, base: &Config, config: &Config) -> Result<(), Problem> {
     let jacobson = matches!(config.rto.algorithm, RtoAlgorithm::Jacobson { .. });
     let (srtt, deviation) = ("rto_srtt_initial", "rto_dev_initial");

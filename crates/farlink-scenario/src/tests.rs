@@ -1,5 +1,5 @@
-//! The language as a whole: overrides, presets, counts, and that what is written
-//! back loads to the same.
+//! Tests of the whole language: overrides, presets and counts; a written scenario loads to the same
+//! scenario.
 
 use proptest::prelude::*;
 
@@ -186,7 +186,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_as_long_as_a_file_is_not_echoed_whole() {
+fn long_values_are_shortened_in_messages() {
     for value in ["x".repeat(100_000), "a b ".repeat(25_000)] {
         let report = load(GOOD, "f.toml", &[("seed".to_owned(), value)])
             .unwrap_err()
@@ -349,7 +349,7 @@ fn a_key_of_tcp_may_serve_one_flow_only() {
 }
 
 #[test]
-fn static_routes_take_the_longer_way() {
+fn a_static_route_may_take_the_longer_path() {
     let text = GOOD.replace(
         "[[flows]]",
         "[[links]]\nbetween = [\"server\", \"moon\"]\npreset = \"lan\"\n[[links]]\nbetween = \
@@ -382,10 +382,10 @@ fn the_schema_describes_every_key() {
     assert!(keys > 100, "only {keys} keys");
 }
 
-/// A key that stands in the way of another is taken away by `default`, and a link that
-/// has no name is called by its nodes.
+/// The override `default` removes a key that excludes another key. A link without a name can be
+/// named by its nodes.
 #[test]
-fn an_override_takes_a_key_away_and_finds_a_link_by_its_nodes() {
+fn an_override_removes_a_key_and_finds_a_link_by_its_nodes() {
     let text = GOOD.replace("[tcp]", "[tcp]\nack_every = 3");
     let text = if text.contains("[tcp]") {
         text
@@ -425,7 +425,8 @@ fn an_override_takes_a_key_away_and_finds_a_link_by_its_nodes() {
     );
 }
 
-/// Nobody wrote the TCP of a proxy's satellite half: no profile of the ends refuses it.
+/// The TCP of a proxy's satellite half is not in the scenario, so no profile of the ends refuses
+/// it.
 #[test]
 fn a_proxy_without_a_tcp_of_its_own_takes_one_of_the_profile_of_the_ends() {
     for (profile, tcp) in [("rfc", "hybla"), ("linux", "hybla"), ("freebsd", "cubic")] {

@@ -1,7 +1,7 @@
 //! Traces in a scenario: rate, delay and loss over time, from the text of a file.
 //!
-//! Nothing here reads a file. Whoever loads the scenario does, and its text
-//! becomes part of the resolved scenario, so that a run stays a function of it.
+//! This module reads no files. The caller that loads the scenario does, and the file's text becomes
+//! part of the resolved scenario, so a run is a function of its scenario alone.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,14 +22,14 @@ use super::table::table;
 use super::tree::Step;
 use super::units::{Probability, Rate, Scalar, SymbolRate, Time};
 
-/// Highest rate in a trace.
-const MOST: u64 = 1_000_000_000_000;
+/// Maximum rate in a trace, in bit/s.
+const MAX_RATE: u64 = 1_000_000_000_000;
 
-/// Rate of a transmitter over time: a rate such as "12 Mbit/s" for the evenly
-/// spaced packet-delivery trace of it, or a table.
+/// Rate of a transmitter over time: a constant rate such as "12 Mbit/s", which is then a
+/// packet-delivery trace with evenly spaced packets, or a table.
 #[derive(Clone, PartialEq, Debug)]
 pub enum RateTraceSpec {
-    /// Opportunities of 1500 bytes at the whole milliseconds of a constant rate.
+    /// Opportunities of 1500 bytes at whole milliseconds, as evenly spaced as the rate allows.
     Even(Rate),
     /// A trace.
     Table(RateTraceTable),
@@ -39,59 +39,56 @@ table! {
     /// A trace of rates: a packet-delivery trace or a CSV file.
     #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
     pub struct RateTraceTable {
-        /// File with the trace, beside the scenario: a packet-delivery trace of
-        /// Mahimahi (a line for each opportunity of 1500 bytes, with its
-        /// millisecond) or CSV with the columns `time` and `rate`, or with
-        /// `symbol_rate` `time` and `esno`.
+        /// File with the trace, in the scenario's folder: a packet-delivery trace of Mahimahi (one
+        /// line per opportunity of 1500 bytes, with its millisecond), or CSV with the columns
+        /// `time` and `rate`. With `symbol_rate`, CSV with the columns `time` and `esno`.
         file?: String;
-        /// The trace itself, instead of a file. A resolved scenario has it.
+        /// Text of the trace, instead of a file. A resolved scenario has this key.
         data?: String;
-        /// Written into a resolved scenario: the file that `data` comes from.
+        /// Only in a resolved scenario: name of the file from which `data` was read.
         from?: String;
-        /// Symbol rate of a DVB-S2 carrier that adapts its coding: a trace of Es/N0
-        /// in dB becomes the rate of the most efficient modulation and code that it
-        /// allows (EN 302 307-1, Table 13, normal frames without pilots), and 0 below
-        /// all of them.
+        /// Symbol rate of a DVB-S2 carrier with adaptive coding. At each Es/N0 (dB) of the trace,
+        /// the rate is that of the most efficient modulation and code that this Es/N0 allows (EN
+        /// 302 307-1, Table 13, normal frames without pilots); 0 if it allows none.
         symbol_rate?: SymbolRate;
-        /// Margin of Es/N0 above the ideal threshold, in dB, 0 to 20; 0 without it. Needs
+        /// Margin of Es/N0 above the ideal threshold, in dB, 0 to 20; the default is 0. Needs
         /// `symbol_rate`.
         margin?: f64;
-        /// Repeat a CSV trace from the time of its last row; otherwise the last row holds. A
-        /// packet-delivery trace always repeats.
+        /// Repeat a CSV trace from the time of its last row; otherwise its last row holds forever.
+        /// A packet-delivery trace always repeats.
         repeat?: bool;
-        /// Position of time 0 in the trace.
+        /// Position in the trace at which a run starts.
         offset?: Time;
-        /// Start each run at a random place of a repeating trace. The traces of one direction move
-        /// together.
+        /// Start each run at a random position of a repeating trace. The traces of one direction
+        /// start at the same share of their lengths.
         #[serde(default)]
         random_offset: bool;
     }
 }
 
 table! {
-    /// Extra delay over time, beyond `delay` of the link.
+    /// Extra delay over time, in addition to the link's `delay`.
     #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
     pub struct DelayTraceSpec {
-        /// File with the trace, beside the scenario: CSV with the columns `time` and
-        /// `delay`.
+        /// File with the trace, in the scenario's folder: CSV with the columns `time` and `delay`.
         file?: String;
-        /// The trace itself, instead of a file. A resolved scenario has it.
+        /// Text of the trace, instead of a file. A resolved scenario has this key.
         data?: String;
-        /// Written into a resolved scenario: the file that `data` comes from.
+        /// Only in a resolved scenario: name of the file from which `data` was read.
         from?: String;
-        /// Straight lines between the rows instead of steps.
+        /// Interpolate linearly between rows; otherwise a row holds until the next.
         #[serde(default)]
         interpolate: bool;
-        /// Keep packets in order: a packet waits for those sent before it.
+        /// Keep packets in order: a packet waits for earlier packets.
         #[serde(default = "crate::defaults::on")]
         keep_order: bool;
-        /// Repeat the trace from the time of its last row; otherwise the last row holds.
+        /// Repeat the trace from the time of its last row; otherwise its last row holds forever.
         #[serde(default)]
         repeat: bool;
-        /// Position of time 0 in the trace.
+        /// Position in the trace at which a run starts.
         offset?: Time;
-        /// Start each run at a random place of a repeating trace. The traces of one direction move
-        /// together.
+        /// Start each run at a random position of a repeating trace. The traces of one direction
+        /// start at the same share of their lengths.
         #[serde(default)]
         random_offset: bool;
     }
@@ -101,20 +98,19 @@ table! {
     /// Probability of loss over time, independent from packet to packet.
     #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
     pub struct LossTraceSpec {
-        /// File with the trace, beside the scenario: CSV with the columns `time` and
-        /// `loss`.
+        /// File with the trace, in the scenario's folder: CSV with the columns `time` and `loss`.
         file?: String;
-        /// The trace itself, instead of a file. A resolved scenario has it.
+        /// Text of the trace, instead of a file. A resolved scenario has this key.
         data?: String;
-        /// Written into a resolved scenario: the file that `data` comes from.
+        /// Only in a resolved scenario: name of the file from which `data` was read.
         from?: String;
-        /// Repeat the trace from the time of its last row; otherwise the last row holds.
+        /// Repeat the trace from the time of its last row; otherwise its last row holds forever.
         #[serde(default)]
         repeat: bool;
-        /// Position of time 0 in the trace.
+        /// Position in the trace at which a run starts.
         offset?: Time;
-        /// Start each run at a random place of a repeating trace. The traces of one direction move
-        /// together.
+        /// Start each run at a random position of a repeating trace. The traces of one direction
+        /// start at the same share of their lengths.
         #[serde(default)]
         random_offset: bool;
     }
@@ -164,26 +160,27 @@ impl JsonSchema for RateTraceSpec {
     }
 }
 
-/// Part of a trace with which a run begins.
+/// Start of a run in a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Start {
     offset: Interval,
-    /// Added to the offset times a random number; zero for none.
+    /// Interval by whose random share the offset is increased; zero for a fixed start.
     random: Interval,
 }
 
 impl Start {
-    /// Returns the position of time 0 in the trace, for a run that drew `share` in [0, 1).
+    /// Returns the position of time 0 in the trace, for a run with the random number `share` in [0,
+    /// 1).
     pub fn at(self, share: f64) -> Interval {
         let random = self.random.as_nanos() as f64 * share;
         self.offset + Interval::from_nanos(random as u64)
     }
 }
 
-/// A transmitter's rate over time, read and checked.
+/// Rate of a transmitter over time, read and checked.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RatePlan {
-    /// The rates.
+    /// Rates.
     pub trace: Arc<RateTrace>,
     /// Position in the trace at which a run begins.
     pub start: Start,
@@ -193,11 +190,11 @@ impl RateTraceSpec {
     /// Reads the trace.
     pub(super) fn plan(&self) -> Result<RatePlan, Problem> {
         let table = match self {
-            Self::Even(Rate(rate)) if *rate == 0 || *rate > MOST => {
+            Self::Even(Rate(rate)) if *rate == 0 || *rate > MAX_RATE => {
                 let message = format!(
                     "= \"{}\" is out of range; write \"1 bit/s\" to \"{}\"",
                     Rate(*rate),
-                    Rate(MOST)
+                    Rate(MAX_RATE)
                 );
                 return Err(Problem::new([], message));
             }
@@ -252,7 +249,7 @@ impl RateTraceSpec {
 }
 
 impl RateTraceTable {
-    /// Checks what says how Es/N0 becomes a rate.
+    /// Checks the keys by which Es/N0 becomes a rate.
     fn coding(&self, csv: bool) -> Result<(), Problem> {
         let fault = |key: &str, message: String| Err(Problem::new([Step::from(key)], message));
         let Some(symbols) = self.symbol_rate else {
@@ -261,8 +258,8 @@ impl RateTraceTable {
                 None => Ok(()),
             };
         };
-        if symbols.0 == 0 || symbols.0 > MOST / 10 {
-            let most = SymbolRate(MOST / 10);
+        if symbols.0 == 0 || symbols.0 > MAX_RATE / 10 {
+            let most = SymbolRate(MAX_RATE / 10);
             let message = format!("= \"{symbols}\" is out of range; write \"1 Bd\" to \"{most}\"");
             return fault("symbol_rate", message);
         }
@@ -370,13 +367,13 @@ fn start(
     })
 }
 
-/// Returns whether a trace is CSV: a packet-delivery trace has numbers alone.
+/// Returns whether a trace is CSV; a packet-delivery trace consists of numbers alone.
 fn is_csv(text: &str) -> bool {
     let first = rows(text).next().map_or("", |(_, line)| line);
     first.contains(|c: char| !c.is_ascii_digit())
 }
 
-/// Lines that say something, with their numbers from 1.
+/// Iterates over lines with content, numbered from 1.
 fn rows(text: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..)
         .zip(text.trim_start_matches('\u{feff}').lines())
@@ -384,7 +381,7 @@ fn rows(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// The text of a trace, and what it is called.
+/// Text of a trace, and its name in messages.
 struct Text<'a> {
     name: &'a str,
     text: &'a str,
@@ -438,7 +435,7 @@ impl<'a> Text<'a> {
             .collect()
     }
 
-    /// The columns `time` and `wanted` of a CSV text.
+    /// Returns the columns `time` and `wanted` of a CSV text.
     fn columns<T>(
         &self,
         wanted: &str,
@@ -487,7 +484,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Name and unit of a column: `rate (Mbit/s)`, `rate [Mbit/s]`, `rate_Mbit/s`.
+/// Splits the head of a column into name and unit: `rate (Mbit/s)`, `rate [Mbit/s]`, `rate_Mbit/s`.
 fn column(head: &str) -> (&str, &str) {
     let head = head.trim().trim_matches('"');
     let end = head
@@ -497,8 +494,8 @@ fn column(head: &str) -> (&str, &str) {
     (&head[..end], unit)
 }
 
-/// A quantity with the unit of its column, or its own; to the nearest of what
-/// there is a whole number of.
+/// Parses a quantity with the unit of its column or its own unit, rounded to a whole number of the
+/// base unit.
 fn quantity<Q: FromStr<Err = String>>(
     cell: &str,
     unit: &str,
@@ -514,7 +511,7 @@ fn quantity<Q: FromStr<Err = String>>(
     match exact {
         Ok(value) => Ok(whole(value)),
         Err(fault) if number < 0.0 || !number.is_finite() => Err(fault),
-        // More digits than can be held, as measurements have.
+        // The number has more digits than an exact value can have, as measurements do.
         Err(_) => {
             let worth = whole(format!("1 {unit}").parse()?) as f64;
             Ok((number * worth).round() as u64)
@@ -528,13 +525,13 @@ fn time(cell: &str, unit: &str) -> Result<Interval, String> {
 
 fn rate(cell: &str, unit: &str) -> Result<u64, String> {
     let rate = quantity::<Rate>(cell, unit, |rate| rate.0)?;
-    if rate > MOST {
-        return Err(format!("= {cell:?} is above \"{}\"", Rate(MOST)));
+    if rate > MAX_RATE {
+        return Err(format!("= {cell:?} is above \"{}\"", Rate(MAX_RATE)));
     }
     Ok(rate)
 }
 
-/// A ratio in decibels, of either sign.
+/// Parses a ratio in decibels, positive or negative.
 fn decibels(cell: &str, unit: &str) -> Result<f64, String> {
     let number = cell.trim_end_matches("dB").trim().parse::<f64>();
     match number {
@@ -576,7 +573,7 @@ mod tests {
         let RateTrace::Steps { timeline, rates } = &*plan.trace else {
             panic!("a CSV trace")
         };
-        // 1.5 bit/s is rounded; time counts from the first row.
+        // A rate of 1.5 bit/s is rounded. Time counts from the first row.
         assert_eq!(*rates, [1_500_000, 2]);
         assert_eq!(timeline.length(), Interval::from_millis(500));
         let cells = "time,rate\n0 s,1 Mbit/s\n10 ms,512 kbit/s\n";
@@ -600,7 +597,8 @@ mod tests {
         let RateTrace::Steps { rates: found, .. } = &*plan.trace else {
             panic!("a CSV trace")
         };
-        // 16APSK 2/3, none, 8PSK 3/5 and 16APSK 3/4: 9.97, 5.5 + 1 and 10.21 + 1 dB.
+        // The modulations are 16APSK 2/3, none, 8PSK 3/5 and 16APSK 3/4, at 9.97, 5.5 + 1 and 10.21
+        // + 1 dB.
         assert_eq!(*found, [79_116_030, 0, 53_399_730, 89_001_840]);
         let refused = |table: RateTraceTable| rates(table).unwrap_err();
         assert_eq!(
@@ -652,7 +650,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_trace_is_said_with_its_line() {
+    fn messages_about_a_trace_have_its_line() {
         let with = |change: fn(&mut RateTraceTable), data: &str| {
             let mut table = table(data);
             change(&mut table);

@@ -1,5 +1,5 @@
-//! Specifications of flows beside files and pages: datagrams, conversations, files of the web; and
-//! the checks of their keys.
+//! Applications other than files and pages: datagrams, conversations and web files, with checks of
+//! their keys.
 
 use farlink_tcp::time::Interval;
 
@@ -13,85 +13,85 @@ use serde_json::json;
 /// Datagrams over UDP.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct UdpSpec {
-    /// Bits of data per second while the source is on.
+    /// Rate of the data in bit/s while the source is on.
     pub rate: u64,
-    /// Bytes of data in each.
+    /// Bytes of data in a datagram.
     pub packet: u32,
-    /// Alternating on-times and off-times of the source, in nanoseconds; without it always on.
+    /// On-times and off-times of the source, in nanoseconds; `None` if the source is always on.
     pub on_off: Option<(Distribution, Distribution)>,
-    /// Number of datagrams; without it until `duration` is over.
+    /// Number of datagrams; `None` for as many as `duration` allows.
     pub datagrams: Option<u64>,
-    /// From the start of the flow.
+    /// Duration from the start of the flow.
     pub duration: Option<Interval>,
 }
 
 /// A file over an XTP-like transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct XtpSpec {
-    /// Bytes of it.
+    /// Bytes of the file.
     pub size: u64,
-    /// Bits of data per second.
+    /// Rate of the data in bit/s.
     pub rate: u64,
     /// Bytes that may be sent at once.
     pub burst: u64,
     /// Bytes of data in a packet.
     pub packet: u32,
-    /// Bytes that the receiver takes beyond what is complete.
+    /// Bytes that the receiver buffers beyond the data received in order.
     pub window: u64,
-    /// Packets of data from one request for a status report to the next.
+    /// Number of data packets from one request for a status report to the next.
     pub sreq_every: u32,
 }
 
-/// The protocol of a conversation.
+/// Protocol of a conversation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protocol {
-    /// A user types, the host answers each keystroke.
+    /// A user types, and the host answers each keystroke.
     Telnet,
-    /// Mail is pushed, one message a conversation.
+    /// Mail is sent, one message per conversation.
     Smtp,
-    /// News is pushed, article by article.
+    /// News is sent, article by article.
     Nntp,
-    /// Files are fetched.
+    /// Files are requested.
     Ftp,
 }
 
-/// Conversations, each over a connection of its own.
+/// Conversations, each over its own connection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ConversationSpec {
-    /// Name of the protocol.
+    /// Protocol of the conversations.
     pub protocol: Protocol,
-    /// Number of conversations; without it until `duration` is over.
+    /// Number of conversations; `None` for as many as `duration` allows.
     pub conversations: Option<u64>,
-    /// From one conversation's arrival to the next one's, in nanoseconds.
+    /// Time from the arrival of one conversation to the next, in nanoseconds.
     pub arrivals: Distribution,
-    /// Time for which a user types, in nanoseconds; without it that of tcplib.
+    /// Time for which a user types, in nanoseconds; `None` for that of tcplib.
     pub typing: Option<Distribution>,
-    /// Between keystrokes, in nanoseconds; without it that of tcplib.
+    /// Time between keystrokes, in nanoseconds; `None` for that of tcplib.
     pub keystrokes: Option<Distribution>,
-    /// Bytes of an item; without it those of tcplib.
+    /// Bytes of an item; `None` for those of tcplib.
     pub size: Option<Distribution>,
-    /// Items of a conversation; without it those of tcplib.
+    /// Number of items of a conversation; `None` for that of tcplib.
     pub items: Option<u64>,
-    /// Commands with their replies before each item.
+    /// Number of commands, each with a reply, before each item.
     pub turns: u32,
 }
 
-/// Files of drawn sizes with pauses of drawn lengths.
+/// Files of random sizes with random pauses.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WebSpec {
-    /// Number of files; without it until `duration` is over.
+    /// Number of files; `None` for as many as `duration` allows.
     pub files: Option<u64>,
     /// Bytes of a file.
     pub size: Distribution,
-    /// From a file's being there to the next request, in nanoseconds.
+    /// Time from the arrival of a file to the next request, in nanoseconds.
     pub think_time: Distribution,
     /// Bytes of a request.
     pub request: u64,
-    /// Connections of the files.
+    /// Use of connections by the files.
     pub connections: Connections,
 }
 
-/// Keys of TCP on a flow of datagrams.
+/// Refuses TCP keys on a flow of datagrams.
 pub(super) fn no_tcp(flow: &FlowSpec) -> Result<(), Problem> {
     let message = |what: &str| {
         format!(
@@ -108,7 +108,7 @@ pub(super) fn no_tcp(flow: &FlowSpec) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Checks that the end that opens the connections is one that can.
+/// Checks that the end that opens the connections can open them.
 pub(super) fn check_opener(flow: &FlowSpec) -> Result<(), Problem> {
     let (opener, why, write) = match flow.app {
         AppName::Http | AppName::Web | AppName::Telnet | AppName::Rlogin | AppName::Ftp => {
@@ -131,7 +131,7 @@ pub(super) fn check_opener(flow: &FlowSpec) -> Result<(), Problem> {
     }
 }
 
-/// A key that is missing, with an example of it.
+/// Builds the problem of an absent key, with an example.
 pub(super) fn missing(key: &str) -> Problem {
     Problem::new([], format!("has no {key:?}{}", example(key)))
 }

@@ -1,7 +1,7 @@
-//! A scenario as it was written: values that know where they stand.
+//! Values of a scenario with the places where they were written.
 //!
-//! TOML text, JSON text, presets and overrides all become this one tree, so
-//! that a fault found later, in whatever form, can name its file and line.
+//! TOML text, JSON text, presets and overrides all become this tree, so the message of a later
+//! fault can name the file and the line.
 
 use std::fmt::{self, Write as _};
 use std::rc::Rc;
@@ -11,16 +11,16 @@ use toml_edit::{Document, Item, TableLike};
 
 use super::units::Scalar;
 
-/// Place at which a value was written.
+/// Place where a value was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum At {
-    /// Nothing is known, as in a Python dictionary.
+    /// Unknown, as for a Python dictionary.
     Nowhere,
-    /// A line of the file, from 1.
+    /// A line of the file, counted from 1.
     Line(usize),
-    /// An override, as it was given.
+    /// An override, with its text.
     Set(Rc<str>),
-    /// A preset, by name.
+    /// A preset, by its name.
     Preset(Rc<str>),
 }
 
@@ -43,7 +43,7 @@ impl From<usize> for Step {
     }
 }
 
-/// `links[0].down`
+/// Formats a path, such as `links[0].down`.
 pub(super) fn show(path: &[Step]) -> String {
     let mut out = String::new();
     for step in path {
@@ -61,17 +61,17 @@ pub(super) fn show(path: &[Step]) -> String {
     out
 }
 
-/// Most steps of the path of an override; more would only make tables within tables.
+/// Maximum number of steps of an override's path, because longer paths only create nested tables.
 const DEEPEST: usize = 64;
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) at: At,
     pub(super) value: Value,
 }
 
-/// Value at a path.
+/// A scalar, a list or a table.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     Scalar(Scalar),
@@ -79,7 +79,7 @@ pub(super) enum Value {
     Table(Vec<Entry>),
 }
 
-/// A key of a table.
+/// A key of a table, with its value.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) key: String,
@@ -89,7 +89,7 @@ pub(super) struct Entry {
 }
 
 impl Node {
-    /// A table without keys.
+    /// Returns a table without keys.
     pub(super) fn empty(at: At) -> Self {
         Self {
             at,
@@ -97,7 +97,7 @@ impl Node {
         }
     }
 
-    /// From TOML text, or the line and the fault.
+    /// Parses TOML. An error has the line and the fault.
     pub(super) fn from_toml(text: &str) -> Result<Self, (At, String)> {
         let lines = Lines::of(text);
         let document = Document::parse(text).map_err(|fault| {
@@ -112,17 +112,17 @@ impl Node {
         }))
     }
 
-    /// From JSON text, or the line and the fault.
+    /// Parses JSON. An error has the line and the fault.
     pub(super) fn from_json(text: &str) -> Result<Self, (At, String)> {
         serde_json::from_str(text).map_err(|fault| {
             let message = fault.to_string();
-            // The position is told by the location, not in the sentence.
+            // The place has the position, so the message need not repeat it.
             let message = message.split(" at line ").next().unwrap_or_default();
             (At::Line(fault.line()), fault_line(message))
         })
     }
 
-    /// The value of a key, if this is a table that has it.
+    /// Returns the value of a key; `None` if this is not a table, or has no such key.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         let Value::Table(entries) = &self.value else {
             return None;
@@ -133,7 +133,7 @@ impl Node {
             .map(|entry| &entry.node)
     }
 
-    /// Same, to change it.
+    /// As [`Self::get`], for changes.
     pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
         let Value::Table(entries) = &mut self.value else {
             return None;
@@ -144,7 +144,7 @@ impl Node {
             .map(|entry| &mut entry.node)
     }
 
-    /// The text of a key, if it is one.
+    /// Returns the text of a key; `None` if the value is not a text.
     pub(super) fn get_text(&self, key: &str) -> Option<&str> {
         match &self.get(key)?.value {
             Value::Scalar(Scalar::Text(text)) => Some(text),
@@ -152,7 +152,7 @@ impl Node {
         }
     }
 
-    /// The elements of a list; none for anything else.
+    /// Returns the elements of a list; none for other values.
     pub(super) fn elements_mut(&mut self) -> &mut [Self] {
         match &mut self.value {
             Value::List(nodes) => nodes,
@@ -160,7 +160,7 @@ impl Node {
         }
     }
 
-    /// The place of the value at `path`, or of the nearest one around it.
+    /// Returns the place of the value at `path`, or of the deepest existing value that encloses it.
     pub(super) fn locate(&self, path: &[Step]) -> At {
         let mut at = self.at.clone();
         let mut node = self;
@@ -182,8 +182,8 @@ impl Node {
         at
     }
 
-    /// Adds what `base` has and this has not, table by table, and tells how
-    /// many values were added. Keys in `whole` are taken or left as a whole.
+    /// Adds the values of `base` that are absent here, table by table, and returns their number.
+    /// Keys in `whole` are added only as a whole.
     pub(super) fn fill_from(&mut self, base: &Self, whole: &[&str]) -> usize {
         let (Value::Table(mine), Value::Table(theirs)) = (&mut self.value, &base.value) else {
             return 0;
@@ -204,10 +204,9 @@ impl Node {
         added
     }
 
-    /// Puts a value at a path such as `links.0.down.delay` or
-    /// `links[0].down.delay`; an element of a list may also be named by its
-    /// `name`, a link without one by its nodes with a hyphen. Tables that do not
-    /// exist are made. The value `default` takes the key away.
+    /// Sets the value at a path such as `links.0.down.delay` or `links[0].down.delay`. An element
+    /// of a list can also be named by its `name`, and a link without a name by its nodes with a
+    /// hyphen. Tables that do not exist are created. The value `default` removes the key.
     pub(super) fn set(&mut self, path: &str, value: &str) -> Result<(), String> {
         let at = At::Set(format!("{path}={value}").into());
         let path = path.replace('[', ".").replace(']', "");
@@ -222,7 +221,7 @@ impl Node {
             ));
         }
         if value.trim() == "default" {
-            return self.take_away(&steps);
+            return self.unset(&steps);
         }
         let mut node = self;
         let mut walked = String::new();
@@ -237,8 +236,8 @@ impl Node {
         Ok(())
     }
 
-    /// Takes the key at a path away, so that what it is without holds.
-    fn take_away(&mut self, steps: &[&str]) -> Result<(), String> {
+    /// Removes the key at a path, so its default applies.
+    fn unset(&mut self, steps: &[&str]) -> Result<(), String> {
         let missing = || {
             format!(
                 "there is no {} to take away: it is what it is by default",
@@ -260,14 +259,14 @@ impl Node {
         Ok(())
     }
 
-    /// Takes a key out of a table.
+    /// Removes a key from a table.
     pub(super) fn remove(&mut self, key: &str) {
         if let Value::Table(entries) = &mut self.value {
             entries.retain(|entry| entry.key != key);
         }
     }
 
-    /// Puts a text into a table, said to stand at `at`.
+    /// Adds a text to a table, with the place `at`.
     pub(super) fn put(&mut self, key: &str, at: &At, text: String) {
         if let Value::Table(entries) = &mut self.value {
             entries.push(Entry {
@@ -281,7 +280,7 @@ impl Node {
         }
     }
 
-    /// Writes out the `up` of each link that leaves it to its `down`.
+    /// Adds a copy of `down` as `up` to each link without `up`.
     pub(super) fn mirror_links(&mut self) {
         let Some(links) = self.get_mut("links") else {
             return;
@@ -333,7 +332,7 @@ impl Node {
                     });
                     entries.len() - 1
                 });
-                // What stands below comes from the override now.
+                // The value below comes from the override.
                 entries[index].at = at.clone();
                 Ok(&mut entries[index].node)
             }
@@ -342,8 +341,7 @@ impl Node {
     }
 }
 
-/// The element of a list that is meant: by its number, by its `name`, or by what a
-/// link without one is called.
+/// Finds an element of a list by its number, by its `name`, or by the default name of a link.
 fn element(nodes: &[Node], step: &str) -> Option<usize> {
     let called = |node: &Node| match node.get_text("name") {
         Some(name) => name == step,
@@ -370,7 +368,7 @@ impl<'de> Deserialize<'de> for Node {
     }
 }
 
-/// A JSON value; `null` is none.
+/// A JSON value; `None` for `null`.
 struct Json(Option<Node>);
 
 impl<'de> Deserialize<'de> for Json {
@@ -516,7 +514,7 @@ fn from_value(value: &toml_edit::Value, around: &At, line: &dyn Fn(usize) -> At)
     Node { at, value }
 }
 
-/// The value of an override: TOML if it is any, else text as it stands.
+/// Parses the value of an override: TOML if it is valid, otherwise a text.
 fn parse_value(text: &str, at: &At) -> Node {
     let text = text.trim();
     if let Ok(document) = Document::parse(format!("value = {text}"))
@@ -536,7 +534,8 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Formats a parser's error in one line, and its bound on recursion in plain words.
+/// Returns the error of a parser in one line. An error about its limit of recursion becomes a plain
+/// sentence.
 fn fault_line(text: &str) -> String {
     if text.contains("recurs") {
         return "tables or lists are nested too deep to be read".to_owned();
@@ -544,8 +543,8 @@ fn fault_line(text: &str) -> String {
     one_line(text)
 }
 
-/// Finds the line that is nested too deep, where the parser does not say: that with most signs of
-/// it.
+/// Finds the line that is nested too deep if the parser does not report it: the line with the most
+/// brackets and dots.
 fn deepest_line(text: &str) -> At {
     let depth = |line: &str| line.matches(['.', '[', '{']).count();
     let lines = (1..).zip(text.lines());
@@ -584,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn values_know_their_lines() {
+    fn values_have_their_lines() {
         let tree = Node::from_toml(TEXT).unwrap();
         for (steps, line) in [
             (&["seed"][..], 1),
@@ -636,7 +635,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nested_too_deep_has_a_line_and_overflows_no_stack() {
+    fn deep_nesting_has_a_line_and_overflows_no_stack() {
         let key = format!("a = 1.5\nb = 2\n{}c = 1\n", "d.".repeat(100_000));
         let header = format!("\n\n[{}c]\n", "d.".repeat(100_000));
         let list = format!("\n\na = {}", "[".repeat(100_000));

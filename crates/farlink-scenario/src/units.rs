@@ -1,8 +1,8 @@
-//! Quantities as they are written in a scenario: a decimal number and a unit.
+//! Quantities in a scenario: a decimal number and a unit.
 //!
-//! A quantity is a whole number of its base unit (bit/s, bytes, nanoseconds),
-//! found by exact decimal arithmetic. What cannot be held exactly, has no unit
-//! or is negative is refused with a sentence that says what to write.
+//! A quantity is a whole number of its base unit (bit/s, bytes, nanoseconds), computed by exact
+//! decimal arithmetic. A value that is not exact, has no unit or is negative is refused, with a
+//! message that states what to write.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error as _, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// A value that is neither a table nor a list, as it was written.
+/// A value that is neither a table nor a list.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Scalar {
     /// `true` or `false`.
@@ -21,7 +21,7 @@ pub enum Scalar {
     Integer(i128),
     /// A number with a fraction or an exponent.
     Float(f64),
-    /// Text in quotes.
+    /// Text in quotation marks.
     Text(String),
 }
 
@@ -78,20 +78,20 @@ impl<'de> Deserialize<'de> for Scalar {
     }
 }
 
-/// Name of a kind of quantity, and its units.
+/// Name of a kind of quantity, with its units.
 struct Dimension {
     noun: &'static str,
-    /// The unit put behind a number without one, to show how it is written.
+    /// Unit that a message adds to a number without one, as an example.
     usual: &'static str,
-    /// Units with what they are worth in the base unit; the base unit first.
+    /// Units, each with its value in the base unit. The base unit is first.
     units: &'static [(&'static str, u64)],
-    /// Number of `units` that are shown and written; the rest are other spellings.
+    /// Number of units that are used in output. The other units are alternative spellings.
     shown: usize,
-    /// The unit of nothing.
+    /// Unit of the value zero in output.
     zero: &'static str,
-    /// Unit of which there is a whole number.
+    /// Unit of which the value must be a whole number.
     whole: &'static str,
-    /// Set if one decimal is written where it makes the number shorter.
+    /// Set if output may have one decimal if this makes the number shorter.
     tenths: bool,
 }
 
@@ -209,7 +209,7 @@ const FREQUENCY: Dimension = Dimension {
 };
 
 impl Dimension {
-    /// The value in the base unit, or a sentence about `written`.
+    /// Returns the value in the base unit, or a message about `written`.
     fn read(&self, written: &Scalar) -> Result<u64, String> {
         let text = match written {
             Scalar::Text(text) => text.trim(),
@@ -261,7 +261,7 @@ impl Dimension {
 
     fn unitless(&self, written: &Scalar, number: &str) -> String {
         let number = number.trim_start_matches('-');
-        // Nobody writes 12e6 and means a million kbit/s times twelve.
+        // A large number such as 12e6 is likely to be in bit/s or Hz, so the example has that unit.
         let whole = number.parse::<u64>().ok().filter(|n| *n >= 100_000);
         let example = match whole {
             Some(n) if matches!(self.noun, "rate" | "frequency") => self.write(n),
@@ -278,8 +278,8 @@ impl Dimension {
         )
     }
 
-    /// Shortest exact text: the largest unit that leaves a whole number, or,
-    /// for the powers of ten, one decimal.
+    /// Returns the shortest exact text: the largest unit with a whole number, or for units that are
+    /// powers of ten, with one decimal.
     fn write(&self, value: u64) -> String {
         if value == 0 {
             return format!("0 {}", self.zero);
@@ -314,7 +314,8 @@ enum Inexact {
     TooLarge,
 }
 
-/// Digits of a decimal number without its point, and how many stood behind it.
+/// Returns the digits of a decimal number without the point, and the number of digits after the
+/// point.
 fn decimal(text: &str) -> Option<(u128, u32)> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let fraction = fraction.trim_end_matches('0');
@@ -328,7 +329,7 @@ fn decimal(text: &str) -> Option<(u128, u32)> {
     Some((digits, fraction.len() as u32))
 }
 
-/// `digits / 10^scale * worth` if it is a whole number that fits.
+/// Returns `digits / 10^scale * worth` if it is a whole number that fits.
 fn exact(digits: u128, scale: u32, worth: u64) -> Result<u64, Inexact> {
     let product = digits.checked_mul(worth.into()).ok_or(Inexact::TooLarge)?;
     let divisor = 10u128.pow(scale);
@@ -338,7 +339,7 @@ fn exact(digits: u128, scale: u32, worth: u64) -> Result<u64, Inexact> {
     u64::try_from(product / divisor).map_err(|_| Inexact::TooLarge)
 }
 
-/// Makes a unit type of a dimension: text in files, a whole number inside.
+/// Declares a quantity: text in files, a whole number in memory.
 macro_rules! quantity {
     ($(#[$doc:meta])* $name:ident($inner:ty), $dimension:expr, $wrap:expr, $unwrap:expr) => {
         $(#[$doc])*
@@ -346,11 +347,11 @@ macro_rules! quantity {
         pub struct $name(pub $inner);
 
         impl $name {
-            /// Reads what was written, or says what to write instead.
+            /// Parses a quantity.
             ///
             /// # Errors
-            /// No unit, an unknown one, a negative value, or one that is not a
-            /// whole number of the base unit.
+            /// A value without a unit, with an unknown unit, negative, or not a whole number of the
+            /// base unit. The message states what to write.
             pub fn read(written: &Scalar) -> Result<Self, String> {
                 $dimension.read(written).map(|n| Self($wrap(n)))
             }
@@ -444,21 +445,21 @@ quantity!(
 );
 
 impl Speed {
-    /// In metres per second.
+    /// Returns the speed in metres per second.
     pub fn metres_per_second(self) -> f64 {
         self.0 as f64 / 3.6e6
     }
 }
 
 impl Length {
-    /// In metres.
+    /// Returns the length in metres.
     pub fn metres(self) -> f64 {
         self.0 as f64 / 1e3
     }
 }
 
 impl Frequency {
-    /// In hertz.
+    /// Returns the frequency in hertz.
     pub fn hertz(self) -> f64 {
         self.0 as f64
     }
@@ -498,22 +499,21 @@ impl JsonSchema for SizeLimit {
     }
 }
 
-/// A probability from 0 to 1, written as a number or as a percentage.
+/// A probability from 0 to 1, written as a number or a percentage.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Probability(pub f64);
 
 impl Probability {
-    /// Reads a number from 0 to 1 or a text such as "2.5 %".
+    /// Parses a number from 0 to 1 or a text such as "2.5 %".
     ///
     /// # Errors
-    /// Anything else, with what to write instead.
+    /// Any other value. The message states what to write.
     pub fn read(written: &Scalar) -> Result<Self, String> {
         let value = match written {
             Scalar::Float(x) => Some(*x),
             Scalar::Integer(n) => Some(*n as f64),
             Scalar::Text(text) => match text.trim().strip_suffix('%') {
-                // The decimal point is moved in the text, so that 2.5 % is the
-                // same number as 0.025.
+                // Moves the decimal point in the text, so 2.5 % is the same number as 0.025.
                 Some(percent) => decimal(percent.trim())
                     .and_then(|(digits, scale)| format!("{digits}e-{}", scale + 2).parse().ok()),
                 None => text.trim().parse().ok(),
@@ -559,10 +559,10 @@ impl JsonSchema for Probability {
 pub struct Factor(pub Ratio);
 
 impl Factor {
-    /// Reads a number with up to six decimals.
+    /// Parses a number with up to six decimals.
     ///
     /// # Errors
-    /// Anything else, with what to write instead.
+    /// Any other value. The message states what to write.
     pub fn read(written: &Scalar) -> Result<Self, String> {
         let text = match written {
             Scalar::Integer(_) | Scalar::Float(_) => written.to_string(),

@@ -1,5 +1,4 @@
-//! Values of the tables of keys as they are written in a scenario: with their units,
-//! and with what to write instead of one that is wrong.
+//! Values of the tables of keys in a scenario, with their units and with messages for wrong values.
 
 use farlink_tcp::Interval;
 use farlink_tcp::key::{Kind, Value, Word};
@@ -11,10 +10,10 @@ use serde_json::json;
 use super::decode::suggestion;
 use super::units::{Factor, Scalar, Size, Time};
 
-/// Reads a written value that the kind allows.
+/// Parses a value of this kind.
 ///
 /// # Errors
-/// A sentence that completes one which begins with the key.
+/// A message that completes a sentence beginning with the key.
 pub(super) fn read(written: &Scalar, kind: Kind) -> Result<Value, String> {
     let wrong = || Err(format!("= {written} is wrong; write {}", wanted(kind)));
     let outside = || {
@@ -76,7 +75,7 @@ pub(super) fn read(written: &Scalar, kind: Kind) -> Result<Value, String> {
     }
 }
 
-/// As it is written.
+/// Returns a value as in a scenario.
 pub(super) fn write(value: Value) -> Scalar {
     match value {
         Value::Number(x) => Scalar::Float(x),
@@ -130,7 +129,7 @@ fn range(kind: Kind) -> String {
     }
 }
 
-/// `"a"`, `"a" or "b"`, `"a", "b" or "c"`.
+/// Formats a list of words: `"a"`, `"a" or "b"`, `"a", "b" or "c"`.
 fn either(words: &[Word]) -> String {
     let names: Vec<_> = words.iter().map(|word| format!("{:?}", word.0)).collect();
     match names.as_slice() {
@@ -139,7 +138,7 @@ fn either(words: &[Word]) -> String {
     }
 }
 
-/// The schema of what may be written.
+/// Returns the schema of the values of a kind.
 pub(super) fn schema(kind: Kind, generator: &mut SchemaGenerator) -> Schema {
     match kind {
         Kind::Flag => bool::json_schema(generator),
@@ -168,7 +167,7 @@ pub(super) fn schema(kind: Kind, generator: &mut SchemaGenerator) -> Schema {
     }
 }
 
-/// Words, with their meanings where they have any.
+/// Returns the schema of words, with their meanings if they have any.
 fn one_of(words: &[Word]) -> Schema {
     if words.iter().any(|word| word.1.is_empty()) {
         let names: Vec<_> = words.iter().map(|word| word.0).collect();

@@ -24,7 +24,7 @@ pub use rewrite::rewrite;
 /// flipped bit in its segment, so that its TCP checksum fails.
 ///
 /// # Errors
-/// If the packet or its options are longer than the headers can say.
+/// If the datagram is longer than 65,535 bytes, or its options are longer than 40 bytes.
 pub fn encode(packet: &Packet, addresses: Addresses) -> Result<Vec<u8>, WireError> {
     let mut out = Vec::with_capacity(packet.ip_len() as usize);
     encode_prefix(packet, addresses, u32::MAX, &mut out)?;
@@ -59,8 +59,8 @@ pub fn encode_prefix(
                 tcp[12] |= DUMMY;
             }
             let sum = ip::write_header(packet, addresses, IpNumber::TCP, out)?;
-            // Zeros do not change a ones' complement sum, so that a body of which only the length
-            // is known needs no bytes.
+            // Zeros do not change a ones' complement sum, so a body without contents needs no
+            // bytes.
             let body = segment.body.bytes().unwrap_or_default();
             let checksum = sum.add_slice(body).add_slice(&tcp).ones_complement();
             tcp[16..18].copy_from_slice(&checksum.to_ne_bytes());
@@ -80,8 +80,7 @@ pub fn encode_prefix(
                 checksum: 0,
             };
             let sum = sum.add_slice(body).add_slice(&udp.to_bytes());
-            // A checksum field of 0 means "no checksum" (RFC 768), so that a sum of 0 is sent as
-            // 0xffff.
+            // A checksum field of 0 means "no checksum" (RFC 768), so a sum of 0 is sent as 0xffff.
             udp.checksum = match sum.ones_complement().to_be() {
                 0 => 0xffff,
                 sum => sum,
@@ -104,7 +103,7 @@ pub fn encode_prefix(
     Ok(())
 }
 
-/// Encodes a fragment: a part of the datagram's bytes behind a header of its own.
+/// Encodes a fragment: a part of the datagram's bytes after a header of its own.
 fn encode_fragment(
     packet: &Packet,
     piece: Piece,
@@ -129,8 +128,7 @@ fn encode_fragment(
     Ok(())
 }
 
-/// Sets the fields of a whole TCP packet from these IPv4 and TCP headers, except ports and
-/// addresses.
+/// Sets the fields of a whole TCP packet from these IPv4 and TCP headers. Ports and addresses stay.
 pub fn write_headers(packet: &mut Packet, header: &[u8]) {
     let Payload::Tcp(segment) = &mut packet.payload else {
         return;
@@ -154,7 +152,7 @@ pub fn write_headers(packet: &mut Packet, header: &[u8]) {
     }
 }
 
-/// Reserved bit of the data-offset octet that marks dummy segments and their ACKs: the highest of
+/// Reserved bit next to the data offset that marks dummy segments and their ACKs: the highest of
 /// the four reserved bits (RFC 9293, 3.1).
 const DUMMY: u8 = 0x08;
 
@@ -182,11 +180,11 @@ fn tcp_header(segment: &Segment) -> Result<TcpHeader, WireError> {
     Ok(header)
 }
 
-/// Decodes a packet. Checksums and lengths are verified. Bytes after the datagram (frame padding),
-/// unknown options, and IP options and extensions are skipped.
+/// Decodes a packet, and verifies checksums and lengths. Bytes after the datagram (frame padding),
+/// unknown TCP options, IP options and IPv6 extensions are skipped.
 ///
 /// # Errors
-/// If the bytes are no whole IP datagram with a TCP segment, or were changed.
+/// If the bytes are no whole IP datagram with a TCP segment, or a checksum is wrong.
 pub fn decode(bytes: &[u8]) -> Result<(IpFields, Segment), WireError> {
     match read(bytes, Body::of_bytes)? {
         (fields, segment, true) => Ok((fields, segment)),
@@ -205,16 +203,16 @@ pub fn decode_headers(bytes: &[u8]) -> Result<(IpFields, Segment), WireError> {
     }
 }
 
-/// Decodes the headers of a packet with a wrong TCP checksum. Fields may be damaged. `None` if the
-/// checksum is right, or if there is no readable TCP header.
+/// Decodes the headers of a packet with a wrong TCP checksum, whose fields may be damaged. `None`
+/// if the checksum is right, or if there is no readable TCP header.
 pub fn decode_damaged(bytes: &[u8]) -> Option<(IpFields, Segment)> {
     read(bytes, Body::of_bytes)
         .ok()
         .and_then(|(fields, segment, whole)| (!whole).then_some((fields, segment)))
 }
 
-/// Reads the segment of a packet. `body` builds its body from the data. Also returns whether the
-/// TCP checksum is right.
+/// Reads the segment of a packet, with a body that `body` builds from the data. Also returns
+/// whether the TCP checksum is right.
 fn read(
     bytes: &[u8],
     body: impl FnOnce(&[u8]) -> Body,

@@ -4,16 +4,16 @@ use etherparse::checksum::Sum16BitWords;
 
 /// Bytes of an IPv4 header without options.
 pub const IPV4_HEADER_LEN: u32 = 20;
-/// Bytes of the header that makes a packet of IPv6 a fragment (RFC 8200, 4.5).
+/// Bytes of the IPv6 fragment header (RFC 8200, 4.5).
 pub const FRAGMENT_HEADER_LEN: u32 = 8;
 
-/// Longest packet that a link takes, and the rule by which longer packets are cut.
+/// MTU of a link, and the rule by which longer packets are cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mtu {
-    /// Most bytes of an IP packet.
+    /// Maximum length of an IP packet in bytes.
     pub bytes: u32,
-    /// Unit in bytes of the lengths of all fragments but the last: 8 (RFC 791). The arithmetic of
-    /// wong1998, 3.3, uses 1, which an IPv4 header cannot express.
+    /// Unit in bytes of the lengths of all fragments but the last: 8 (RFC 791), or 1 as in the
+    /// arithmetic of wong1998, 3.3, which an IPv4 header cannot express.
     pub unit: u32,
 }
 
@@ -22,25 +22,25 @@ pub struct Mtu {
 pub struct Piece {
     /// Offset of the part in the payload, in bytes.
     pub offset: u16,
-    /// Length in bytes. The end of the fragment fits into the length field of a datagram.
+    /// Length in bytes. Offset plus length is at most 65,535.
     pub len: u16,
     /// Set if more fragments follow.
     pub more: bool,
 }
 
 impl Piece {
-    /// Returns the offset behind the last byte.
+    /// Returns the offset after the last byte.
     const fn end(self) -> u32 {
         self.offset as u32 + self.len as u32
     }
 }
 
 impl Mtu {
-    /// Cuts `whole` into parts for packets with a header of `header` bytes. Returns `whole` alone
+    /// Cuts `whole` into parts for packets with headers of `header` bytes, or returns `whole` alone
     /// if it fits. Each part but the last is as long as possible (RFC 791, 3.2).
     pub fn cut(self, whole: Piece, header: u32) -> impl Iterator<Item = Piece> {
         let room = self.bytes.saturating_sub(header);
-        // The least MTU, 68 bytes, holds a header of 60 bytes and one unit.
+        // The minimum MTU of 68 bytes has room for a header of 60 bytes and one unit.
         let step = (room / self.unit * self.unit).max(self.unit);
         let mut cut = 0;
         let mut over = false;
@@ -51,8 +51,8 @@ impl Mtu {
             }
             over = left <= room;
             let piece = Piece {
-                // A fragment may claim to end beyond 65,535 bytes. Its offset wraps here, and its
-                // receiver must reject it.
+                // A fragment may have an end beyond 65,535 bytes. Then the offset wraps here, and
+                // the receiver rejects the fragment.
                 offset: whole.offset.wrapping_add(cut as u16),
                 len: if over { left } else { step } as u16,
                 more: !over || whole.more,
@@ -62,8 +62,8 @@ impl Mtu {
         })
     }
 
-    /// Returns the number of packets that carry a packet of `ip_len` bytes with a 20-byte header
-    /// over the link.
+    /// Returns the number of fragments of a packet of `ip_len` bytes with a 20-byte header on the
+    /// link.
     pub fn packets(self, ip_len: u32) -> u32 {
         let whole = Piece {
             offset: 0,
@@ -74,18 +74,17 @@ impl Mtu {
     }
 }
 
-/// Result of adding a fragment to a datagram that is reassembled.
+/// Result of adding a fragment to an incomplete datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Added {
-    /// The fragment is new, and others are still missing.
+    /// The fragment is new, and other fragments are still missing.
     Waits,
     /// The fragment is new and completes the datagram.
     Complete,
     /// The fragment was received before.
     Duplicate,
-    /// Contradiction: the fragment overlaps another without being a copy, or the datagram would
-    /// have two ends. The whole datagram is discarded (RFC 5722, 4, for IPv6; hosts do the same for
-    /// IPv4).
+    /// The fragment overlaps another without being a copy, or gives the datagram a second end. The
+    /// whole datagram is discarded (RFC 5722, 4, for IPv6; hosts do the same for IPv4).
     Overlap,
 }
 
@@ -98,7 +97,7 @@ pub struct Reassembly {
 }
 
 impl Reassembly {
-    /// Number of received fragments.
+    /// Returns the number of received fragments.
     pub fn count(&self) -> usize {
         self.pieces.len()
     }
@@ -179,13 +178,13 @@ mod tests {
         assert_eq!(sizes(rfc791(576), 1500), [572, 572, 396]);
         assert_eq!(sizes(rfc791(576), 576), [576]);
         assert_eq!(sizes(rfc791(1500), 65_535).len(), 45); // 65,515 / 1480
-        // The last fragment may have any length, also one that is no multiple of 8.
+        // The last fragment may have any length, even one that is not a multiple of 8.
         assert_eq!(sizes(rfc791(575), 572 + 555 - 20), [572, 555]);
         assert_eq!(sizes(rfc791(68), 116), [68, 68]);
     }
 
-    /// A fragment that claims to end beyond the longest datagram is cut as any other. A former
-    /// version looked for its parts outside the datagram.
+    /// A fragment with an end beyond the longest datagram is cut like any other. An earlier version
+    /// looked for its parts outside of the datagram.
     #[test]
     fn fragment_ending_beyond_the_longest_datagram_is_cut() {
         let piece = Piece {
@@ -199,8 +198,9 @@ mod tests {
         assert_eq!(fields, expected);
     }
 
-    /// Wong 1998, 3.3: its rule cuts 532 bytes of TCP into five packets of up to 1024 bits; the
-    /// standard makes six. Its fragments sum to 5056 bits, and an acknowledgment is not cut.
+    /// The rule of Wong 1998, 3.3, cuts 532 bytes of TCP into five packets of up to 1024 bits, the
+    /// standard into six. The fragments by its rule have 5056 bits in total. An acknowledgment is
+    /// not cut.
     #[test]
     fn study_rule_gives_five_fragments_and_standard_six() {
         let study = Mtu {
@@ -241,8 +241,8 @@ mod tests {
     }
 
     proptest! {
-        /// In any order, with any duplicates, after cuts by two links, the datagram is complete
-        /// exactly when its last missing part arrives.
+        /// After cuts by two links, fragments may arrive in any order and several times. The
+        /// datagram is complete exactly when its last missing part arrives.
         #[test]
         fn fragments_reassemble_in_any_order(
             len in 1u16..9000,

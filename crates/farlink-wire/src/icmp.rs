@@ -1,5 +1,5 @@
-//! ICMP messages (RFC 792) of routers and hosts, as bytes: errors about datagrams that were not
-//! forwarded, and echo replies.
+//! ICMP messages (RFC 792) of routers and hosts, as bytes: errors about datagrams, and echo
+//! replies.
 
 use crate::codec::{self, Addresses};
 use crate::icmp6;
@@ -16,8 +16,8 @@ const UDP: u8 = 17;
 const LONGEST: usize = 576;
 /// Precedence of errors: internetwork control (RFC 1812, 4.3.2.5).
 const PRECEDENCE: u8 = 0xc0;
-/// ICMP type of the bad-state message: one for experiments (RFC 4727, 4), because the papers
-/// specify none.
+/// ICMP type of the bad-state message. The papers specify none, so it is a type for experiments
+/// (RFC 4727, 4).
 const EXPERIMENT: u8 = 253;
 /// Bytes of an ICMP header.
 const HEADER: usize = 8;
@@ -35,7 +35,7 @@ pub enum IcmpError {
     PortUnreachable,
     /// The datagram has DF and exceeds the next link's MTU, given in bytes (RFC 1191, 4).
     TooBig(u32),
-    /// The datagram's hops are used up (RFC 1812, 5.3.1).
+    /// The hop count of the datagram has reached zero (RFC 1812, 5.3.1).
     TimeExceeded,
 }
 
@@ -46,16 +46,16 @@ impl IcmpError {
             Self::NetUnreachable => (3, 0, 0),
             Self::ProtocolUnreachable => (3, 2, 0),
             Self::PortUnreachable => (3, 3, 0),
-            // The MTU field has 16 bits, as has the length of a datagram.
+            // The MTU field has 16 bits, as the length field of a datagram has.
             Self::TooBig(mtu) => (3, 4, mtu.min(u32::from(u16::MAX)) as u16),
             Self::TimeExceeded => (11, 0, 0),
         }
     }
 }
 
-/// Builds a node's message to the sender of a data packet that waits for a wireless link in a bad
-/// state (west1997, 3.0). It quotes the packet's IP header and the next 8 bytes, which have the
-/// ports and the sequence number.
+/// Builds the message of `node` to the sender of a data packet that waits for a wireless link in a
+/// bad state (west1997, 3.0). The message quotes the packet's IP header and the next 8 bytes, which
+/// contain the ports and the sequence number.
 pub fn bad_state(node: NodeId, about: &Packet) -> Option<Raw> {
     let encoded;
     let bytes = if let Payload::Raw(raw) = &about.payload {
@@ -74,12 +74,12 @@ pub fn bad_state(node: NodeId, about: &Packet) -> Option<Raw> {
     is_one(to).then(|| message_of(message, 0, codec::node_address(node), to))
 }
 
-/// Segment that a bad-state message names: sequence number, ports and far address.
+/// Segment quoted by a bad-state message: sequence number, ports and far address.
 pub type NamedSegment = (Seq, (u16, u16), IpAddr);
 
 impl Raw {
-    /// Returns the segment that a bad-state message names. `None` for any other message or a wrong
-    /// checksum.
+    /// Returns the segment that a bad-state message quotes. `None` for any other message, or if the
+    /// checksum is wrong.
     pub fn bad_state_segment(&self) -> Option<NamedSegment> {
         if self.is_ipv6() {
             return icmp6::bad_state_segment(self);
@@ -108,7 +108,7 @@ impl Raw {
         self.bytes()[9]
     }
 
-    /// Returns the bytes behind the IP header.
+    /// Returns the bytes after the IP header.
     fn inside(&self) -> &[u8] {
         &self.bytes()[usize::from(self.bytes()[0] & 15) * 4..]
     }
@@ -119,7 +119,7 @@ impl Raw {
         (field & 0x1fff, field & 0x2000 != 0)
     }
 
-    /// Builds a node's ICMP error to the sender of this packet, in the packet's IP version.
+    /// Builds an ICMP error of `node` to the sender of this packet, in the packet's IP version.
     ///
     /// `None` if the RFCs forbid an error.
     pub fn error_of(&self, node: NodeId, error: IcmpError) -> Option<Self> {
@@ -129,8 +129,8 @@ impl Raw {
         self.error(codec::node_address(node), error)
     }
 
-    /// Builds the error from address `from` to the sender, which quotes this datagram up to 576
-    /// bytes in all (RFC 1812, 4.3.2.3).
+    /// Builds the error from the address `from` to the sender. The message quotes this datagram,
+    /// and has at most 576 bytes (RFC 1812, 4.3.2.3).
     ///
     /// `None` where RFC 1812, 4.3.2.7, forbids an error: about an ICMP error, a fragment other than
     /// the first, or a datagram to or from a multicast or broadcast address.
@@ -150,8 +150,9 @@ impl Raw {
         Some(message_of(message, service, from, self.ends().0))
     }
 
-    /// Builds the reply to an echo request (RFC 792; RFC 1812, 4.3.3.6), from the requested
-    /// address. `None` for everything else, for a fragment and for a wrong checksum.
+    /// Builds the reply to an echo request (RFC 792; RFC 1812, 4.3.3.6), whose source is the
+    /// requested address. `None` for any other packet, for a fragment, and if the checksum is
+    /// wrong.
     pub fn echo_reply(&self) -> Option<Self> {
         if self.is_ipv6() {
             return icmp6::echo_reply(self);
@@ -167,8 +168,8 @@ impl Raw {
         is_one(to).then(|| message_of(message, service, from, to))
     }
 
-    /// Builds a router's answer to a datagram for itself: an echo reply, or an error if no service
-    /// takes the datagram.
+    /// Builds a router's answer to a datagram addressed to the router: an echo reply, or an error
+    /// because no service takes the datagram.
     pub fn answer_of_router(&self) -> Option<Self> {
         if self.is_ipv6() {
             return icmp6::answer_of_router(self);
@@ -197,12 +198,12 @@ fn is_many(address: Ipv4Addr) -> bool {
     address.is_multicast() || address.is_broadcast()
 }
 
-/// Returns whether a message can be sent to an address: the address must be that of a single host.
+/// Returns whether an address belongs to a single host, so a message can be sent to it.
 fn is_one(address: Ipv4Addr) -> bool {
     !is_many(address) && !address.is_loopback() && address.octets()[0] != 0
 }
 
-/// Builds a datagram with this ICMP message and writes the message's checksum.
+/// Builds a datagram with this ICMP message, and computes the message's checksum.
 fn message_of(mut message: Vec<u8>, service: u8, from: Ipv4Addr, to: Ipv4Addr) -> Raw {
     message[2..4].fill(0);
     let sum = !ones_complement_sum(&message);
@@ -242,7 +243,7 @@ mod tests {
         assert_eq!(answer.bytes()[8..10], [64, 1]);
     }
 
-    /// Type and code follow RFC 792 and RFC 1812; the datagram is quoted unchanged.
+    /// Type and code follow RFC 792 and RFC 1812. The datagram is quoted unchanged.
     #[test]
     fn error_quotes_the_packet() {
         let about = datagram(17, HOST, FAR, &[7; 100]);
@@ -286,10 +287,7 @@ mod tests {
         let none = |about: &Raw| about.error(ROUTER, IcmpError::TimeExceeded).is_none();
         let error = datagram(17, HOST, FAR, &[0; 8]).error(ROUTER, IcmpError::TimeExceeded);
         assert!(none(&error.unwrap()));
-        assert!(
-            none(&datagram(1, HOST, FAR, &[])),
-            "what kind it is is not there"
-        );
+        assert!(none(&datagram(1, HOST, FAR, &[])), "the type is missing");
         for (kind, answered) in [
             (0, true),
             (3, false),

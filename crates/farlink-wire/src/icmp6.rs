@@ -11,16 +11,16 @@ const UDP: u8 = 17;
 const ECHO_REQUEST: u8 = 128;
 const ECHO_REPLY: u8 = 129;
 const REDIRECT: u8 = 137;
-/// ICMPv6 type of the bad-state message: one for experiments (RFC 4443, 2.1), because the papers
-/// specify none.
+/// ICMPv6 type of the bad-state message. The papers specify none, so it is a type for experiments
+/// (RFC 4443, 2.1).
 const EXPERIMENT: u8 = 200;
 /// Longest ICMPv6 error in bytes: the minimum MTU (RFC 4443, 2.4 c).
 const LONGEST: usize = 1280;
-/// Bytes of the header of a message.
+/// Bytes of a message's header.
 const MESSAGE: usize = 8;
 
-/// Builds the error from address `from` to the sender of a packet, which quotes the packet up to
-/// 1280 bytes in all.
+/// Builds the error from the address `from` to the sender of a packet. The message quotes the
+/// packet, and has at most 1280 bytes.
 ///
 /// `None` where RFC 4443, 2.4 e, forbids an error: about an error, about a packet to a multicast
 /// address (except "packet too big"), or from a multicast or unspecified address.
@@ -29,7 +29,7 @@ pub(crate) fn error(about: &Raw, from: Ipv6Addr, error: IcmpError) -> Option<Raw
     let payload = ipv6::carried(packet);
     let (source, destination) = (ipv6::address(packet, 8), ipv6::address(packet, 24));
     let kind = packet.get(payload.at).copied();
-    // Only the first fragment shows the ICMPv6 type.
+    // Only the first fragment contains the ICMPv6 type.
     let an_error = payload.protocol == ICMPV6
         && (payload.is_later || kind.is_none_or(|kind| kind < ECHO_REQUEST || kind == REDIRECT));
     let to_many = destination.is_multicast() && !matches!(error, IcmpError::TooBig(_));
@@ -51,8 +51,8 @@ pub(crate) fn error(about: &Raw, from: Ipv6Addr, error: IcmpError) -> Option<Raw
     Some(message_of(message, from, source))
 }
 
-/// Builds the reply to an echo request, from the requested address. `None` for everything else, for
-/// a fragment and for a wrong checksum.
+/// Builds the reply to an echo request, whose source is the requested address. `None` for any other
+/// packet, for a fragment, and if the checksum is wrong.
 pub(crate) fn echo_reply(asked: &Raw) -> Option<Raw> {
     let packet = asked.bytes();
     let Carried {
@@ -72,7 +72,7 @@ pub(crate) fn echo_reply(asked: &Raw) -> Option<Raw> {
     Some(message_of(message, destination, source))
 }
 
-/// Builds the bad-state message from this address to the sender of a packet; see
+/// Builds the bad-state message from the address `from` to the sender of a packet; see
 /// [`crate::icmp::bad_state`].
 pub(crate) fn bad_state(from: Ipv6Addr, about: &[u8]) -> Option<Raw> {
     let quoted = about.get(..ipv6::carried(about).at + 8)?;
@@ -82,7 +82,7 @@ pub(crate) fn bad_state(from: Ipv6Addr, about: &[u8]) -> Option<Raw> {
     is_one(source).then(|| message_of(message, from, source))
 }
 
-/// Returns the segment that a bad-state message names. `None` for any other message.
+/// Returns the segment that a bad-state message quotes. `None` for any other message.
 pub(crate) fn bad_state_segment(message: &Raw) -> Option<NamedSegment> {
     let packet = message.bytes();
     let payload = ipv6::carried(packet);
@@ -101,7 +101,7 @@ pub(crate) fn bad_state_segment(message: &Raw) -> Option<NamedSegment> {
     Some((seq, ports, ipv6::address(quoted, 24).into()))
 }
 
-/// Builds a router's answer to a packet for itself.
+/// Builds a router's answer to a packet addressed to the router.
 pub(crate) fn answer_of_router(asked: &Raw) -> Option<Raw> {
     let payload = ipv6::carried(asked.bytes());
     let why = match payload.protocol {
@@ -114,13 +114,13 @@ pub(crate) fn answer_of_router(asked: &Raw) -> Option<Raw> {
     error(asked, ipv6::address(asked.bytes(), 24), why)
 }
 
-/// Returns whether a message can be sent to an address: the address must be that of a single node.
+/// Returns whether an address belongs to a single node, so a message can be sent to it.
 fn is_one(address: Ipv6Addr) -> bool {
     !address.is_multicast() && !address.is_unspecified() && !address.is_loopback()
 }
 
-/// Computes the checksum of a message with its pseudo-header (RFC 4443, 2.3); 0 if the message
-/// contains the right one.
+/// Computes the checksum of a message with its pseudo-header (RFC 4443, 2.3). The result is 0 if
+/// the message has the right checksum.
 fn checksum(from: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> u16 {
     let mut pseudo = [from.octets(), to.octets()].concat();
     pseudo.extend((message.len() as u32).to_be_bytes());
@@ -129,7 +129,7 @@ fn checksum(from: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> u16 {
     !ones_complement_sum(&sums.map(u16::to_be_bytes).concat())
 }
 
-/// Builds a packet with this message and writes the message's checksum.
+/// Builds a packet with this message, and computes the message's checksum.
 fn message_of(mut message: Vec<u8>, from: Ipv6Addr, to: Ipv6Addr) -> Raw {
     message[2..4].fill(0);
     let sum = checksum(from, to, &message);
@@ -206,7 +206,7 @@ mod tests {
         assert!(error(&Raw::new(nobody).unwrap(), far(), why).is_none());
     }
 
-    /// The message quotes the 48 bytes that identify the segment, and is valid only if it is whole.
+    /// The message quotes the 48 bytes that identify the segment. A changed message is invalid.
     #[test]
     fn bad_state_message_names_the_waiting_segment() {
         let tcp = [0x13, 0x89, 0x9c, 0x40, 1, 2, 3, 4, 0xff, 0xff];

@@ -1,4 +1,4 @@
-//! Identifiers of the parts of a network: indices into lists, with one type per kind of list.
+//! Identifiers of the parts of a network: indices into lists, with a type for each kind of list.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
@@ -50,7 +50,7 @@ id! {
 }
 
 impl FlowId {
-    /// Flow of a packet of a real program, which belongs to no flow of the scenario.
+    /// Flow of a packet of a real program, because such packets belong to no flow of the scenario.
     pub const NONE: Self = Self(u32::MAX);
 }
 
@@ -86,7 +86,7 @@ impl Direction {
 }
 
 impl LinkId {
-    /// No direction of any link.
+    /// Identifier of no direction.
     pub const NONE: Self = Self(u32::MAX);
 
     /// Builds the identifier of a direction of link number `link`.
@@ -126,7 +126,7 @@ pub struct ById<I, T> {
 }
 
 impl<I: Id, T> ById<I, T> {
-    /// Reserves room for `more` elements, so that appending them moves none.
+    /// Reserves room for `more` elements, so appending them moves no element.
     pub fn reserve(&mut self, more: usize) {
         self.items.reserve_exact(more);
     }

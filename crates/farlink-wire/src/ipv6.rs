@@ -1,4 +1,4 @@
-//! Reading of IPv6 headers (RFC 8200).
+//! Parsing of IPv6 headers (RFC 8200).
 
 use crate::packet::NotIp;
 use std::net::Ipv6Addr;
@@ -23,27 +23,27 @@ pub(crate) fn total_len(bytes: &[u8]) -> Result<usize, NotIp> {
     Ok(total)
 }
 
-/// Returns the address at offset `at` of a header: 8 for the source, 24 for the destination.
+/// Returns the address at offset `at` of a header: 8 is the source, 24 the destination.
 pub(crate) fn address(packet: &[u8], at: usize) -> Ipv6Addr {
     let bytes: [u8; 16] = packet[at..at + 16].try_into().unwrap_or_default();
     bytes.into()
 }
 
-/// Upper-layer protocol of a packet, behind its extension headers.
+/// Upper-layer protocol of a packet, after its extension headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Carried {
     /// Protocol number.
     pub(crate) protocol: u8,
     /// Offset of the upper-layer header.
     pub(crate) at: usize,
-    /// Offset of the protocol number.
+    /// Offset of the byte with the protocol number.
     pub(crate) named_at: usize,
-    /// `is_part` is set for any fragment, and `is_later` for a fragment that is not the first.
+    /// `is_part` is set for every fragment, `is_later` for every fragment but the first.
     pub(crate) is_part: bool,
     pub(crate) is_later: bool,
 }
 
-/// Skips the extension headers. A truncated extension counts as the upper-layer protocol.
+/// Skips the extension headers. A truncated extension header counts as the upper-layer protocol.
 pub(crate) fn carried(packet: &[u8]) -> Carried {
     let mut payload = Carried {
         protocol: packet[6],
@@ -94,7 +94,7 @@ mod tests {
     use crate::packet::{Ip, Packet, Payload, Raw};
     use farlink_tcp::Ecn;
 
-    /// Builds a packet with these extensions and a UDP header from port 9 to port 7.
+    /// Builds a packet with these extension headers and a UDP header from port 9 to port 7.
     fn packet(first: u8, extensions: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0x6b, 0x81, 0, 0, 0, 0, first, 64];
         bytes.extend([0xfd; 16]);
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(raw.bytes()[..8], [0x6b, 0xb1, 0, 0, 0, 12, 17, 3]);
     }
 
-    /// Byte strings of all lengths cause no panic, and truncated packets are reported.
+    /// Byte strings of any length cause no panic, and truncated packets are reported.
     #[test]
     fn truncated_packets_cause_no_panic() {
         for len in 0..80 {

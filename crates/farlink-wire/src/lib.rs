@@ -1,7 +1,6 @@
 //! Packets and their bytes: IPv4 and IPv6, fragments, ICMP, header compression, captures.
 //!
-//! The crate is the lowest of the four between TCP and the engine, and has no types for links or
-//! channels.
+//! The lowest of the crates between TCP and the simulator. It has no types for links or channels.
 #![forbid(unsafe_code)]
 
 mod codec;

@@ -15,7 +15,7 @@ pub const UDP_HEADER_LEN: u32 = 8;
 
 /// A packet in the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[repr(align(32))] // or some would lie in three lines of the cache
+#[repr(align(32))] // A smaller alignment would put some packets into three cache lines.
 pub struct Packet {
     /// Source node.
     pub src: NodeId,
@@ -25,17 +25,17 @@ pub struct Packet {
     pub flow: FlowId,
     /// Set if the packet travels from the flow's opener to its acceptor.
     pub from_opener: bool,
-    /// Identification field of the IP header, or of IPv6's fragment header.
+    /// Identification field of the IPv4 header, or of the IPv6 fragment header.
     pub ident: u16,
     /// Remaining hops.
     pub ttl: u8,
-    /// Set if bits were changed on the way, so that the checksum fails at the receiver.
+    /// Set if bits were changed on the way, so the checksum fails at the receiver.
     pub corrupt: bool,
     /// IP header.
     pub ip: Ip,
-    /// Part of the payload that a fragment carries; `None` for a whole packet.
+    /// Part of the payload in this fragment; `None` for a whole packet.
     pub piece: Option<Piece>,
-    /// Payload; for a fragment, the payload of the whole packet.
+    /// Payload. A fragment has the payload of the whole packet.
     pub payload: Payload,
 }
 
@@ -58,8 +58,9 @@ pub struct Head {
     pub ip: Ip,
 }
 
-/// IP header of a packet: its version, and whether routers may fragment. The discriminant is the
-/// header's length, plus one if no router may fragment, because every packet needs the length.
+/// IP header of a packet: its version, and whether routers may fragment the packet. The
+/// discriminant is the header's length, plus one if routers may not, because the length is needed
+/// for every packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum Ip {
@@ -110,14 +111,14 @@ impl Ip {
     }
 }
 
-/// Payload of a packet, with the ECN field of the IP header.
+/// Payload of a packet. It also has the ECN field of the IP header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// A TCP segment.
     Tcp(Segment),
     /// A UDP datagram.
     Udp(Datagram),
-    /// A packet of a real program, headers included.
+    /// A packet of a real program, with its headers.
     Raw(Raw),
 }
 
@@ -130,18 +131,18 @@ pub struct Datagram {
     pub dst_port: u16,
     /// ECN field of the datagram's IP header.
     pub ecn: Ecn,
-    /// Number of the datagram within its flow, kept by the simulator. A real program would send it
-    /// in the body.
+    /// Number of the datagram within its flow, used by the simulator. A real program would send the
+    /// number in the body.
     pub number: u64,
-    /// Time at which the program sent the datagram. A real program would send it in the body.
+    /// Time at which the program sent the datagram. A real program would send the time in the body.
     pub sent_at: Instant,
-    /// Data; with XTP the length of the whole XTP packet, without contents.
+    /// Data. With XTP it has the length of the whole XTP packet and no contents.
     pub body: Body,
     /// XTP packet that the datagram carries, if any.
     pub xtp: Option<Box<Pdu>>,
 }
 
-/// A whole IPv4 or IPv6 packet of a real program, as bytes.
+/// A whole IPv4 or IPv6 packet of a real program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Raw {
     bytes: Vec<u8>,
@@ -150,10 +151,10 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// Reads the packet at the start of `bytes` and drops the bytes after it.
+    /// Reads the packet at the start of `bytes`, and discards the bytes after the packet.
     ///
     /// # Errors
-    /// If they do not begin with a whole packet of IPv4 or IPv6.
+    /// If the bytes do not begin with a whole IPv4 or IPv6 packet.
     pub fn new(mut bytes: Vec<u8>) -> Result<Self, NotIp> {
         let &[first, _, high, low, ..] = bytes.as_slice() else {
             return Err(NotIp::Short);
@@ -187,7 +188,7 @@ impl Raw {
         Ok(raw)
     }
 
-    /// Bytes of the packet.
+    /// Returns the bytes of the packet.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -197,7 +198,7 @@ impl Raw {
         self.bytes
     }
 
-    /// Marks the payload's checksum as right, because the caller has just computed it.
+    /// Marks the payload's checksum as verified, because the caller has just computed it.
     pub fn checked(self) -> Self {
         Self {
             checked: true,
@@ -210,8 +211,8 @@ impl Raw {
         self.checked
     }
 
-    /// Returns the packet with the time that it waited before it entered the network; the packet is
-    /// late by this time from the start.
+    /// Sets the time that the packet waited before it entered the network. The packet is late by
+    /// this time from the start.
     pub fn after(self, waited: Interval) -> Self {
         Self { waited, ..self }
     }
@@ -226,7 +227,7 @@ impl Raw {
         self.bytes[0] >> 4 == 6
     }
 
-    /// Destination address.
+    /// Returns the destination address.
     pub fn destination(&self) -> IpAddr {
         if self.is_ipv6() {
             return ipv6::address(&self.bytes, 24).into();
@@ -235,7 +236,7 @@ impl Raw {
         Ipv4Addr::new(at(16), at(17), at(18), at(19)).into()
     }
 
-    /// Source address.
+    /// Returns the source address.
     pub fn source(&self) -> IpAddr {
         if self.is_ipv6() {
             return ipv6::address(&self.bytes, 8).into();
@@ -252,8 +253,8 @@ impl Raw {
         }
     }
 
-    /// Replaces the first `own` bytes, the IPv4 and TCP headers, with `header`. The payload's
-    /// checksum is then unverified.
+    /// Replaces the first `own` bytes, the IPv4 and TCP headers, by `header`. The payload's
+    /// checksum is unverified afterwards.
     pub fn set_headers(&mut self, own: usize, header: &[u8]) {
         if self.bytes[..own] != *header {
             self.bytes.splice(..own, header.iter().copied());
@@ -261,7 +262,7 @@ impl Raw {
         }
     }
 
-    /// Builds a packet from bytes that this program built with right checksums.
+    /// Builds a packet from bytes whose checksums this program has computed.
     pub fn made(bytes: Vec<u8>) -> Self {
         Self {
             bytes,
@@ -270,7 +271,7 @@ impl Raw {
         }
     }
 
-    /// Replaces the first `own` bytes, the IP and TCP headers, with `header`, and corrects lengths
+    /// Replaces the first `own` bytes, the IP and TCP headers, by `header`, and recomputes lengths
     /// and checksums. The TCP header begins at `at`.
     pub(crate) fn replace_headers(&mut self, (own, at): (usize, usize), header: &[u8]) {
         self.bytes.splice(..own, header.iter().copied());
@@ -297,7 +298,7 @@ impl Raw {
         self.checked = true;
     }
 
-    /// Remaining hops.
+    /// Returns the remaining hops.
     pub fn ttl(&self) -> u8 {
         self.bytes[if self.is_ipv6() { 7 } else { 8 }]
     }
@@ -320,8 +321,8 @@ impl Raw {
         Ip::new(IpVersion::V4, self.bytes[6] & 0x40 != 0)
     }
 
-    /// Cuts the packet into fragments for a link (RFC 791, 3.2). Options without the copied flag
-    /// stay in the first fragment; the others have padding in their place.
+    /// Cuts the packet into fragments for a link (RFC 791, 3.2). IP options without the copied flag
+    /// stay in the first fragment; the other fragments have padding instead.
     pub fn cut(&self, mtu: Mtu) -> Vec<Self> {
         let header = usize::from(self.bytes[0] & 15) * 4;
         let field = u16::from_be_bytes([self.bytes[6], self.bytes[7]]);
@@ -348,7 +349,8 @@ impl Raw {
             .collect()
     }
 
-    /// Returns the byte with class of service and ECN: type of service, or traffic class.
+    /// Returns the byte with class of service and ECN: the type of service of IPv4, or the traffic
+    /// class of IPv6.
     fn class(&self) -> u8 {
         if self.is_ipv6() {
             return self.bytes[0] << 4 | self.bytes[1] >> 4;
@@ -418,8 +420,8 @@ pub(crate) fn ones_complement_sum(bytes: &[u8]) -> u16 {
     sum as u16
 }
 
-/// Overwrites with padding the options that belong only to the first fragment, those without the
-/// copied flag (RFC 791, 3.1).
+/// Overwrites the options without the copied flag with padding, because they belong to the first
+/// fragment alone (RFC 791, 3.1).
 fn blank_options(mut options: &mut [u8]) {
     const END: u8 = 0;
     const NOP: u8 = 1;
@@ -431,7 +433,7 @@ fn blank_options(mut options: &mut [u8]) {
             _ => 0,
         };
         if written == 0 || written > options.len() {
-            return; // what no router can read stays
+            return; // Malformed options are not changed.
         }
         let (option, rest) = options.split_at_mut(written);
         if kind & COPIED == 0 {
@@ -441,7 +443,7 @@ fn blank_options(mut options: &mut [u8]) {
     }
 }
 
-/// Reason why bytes are no IPv4 or IPv6 packet.
+/// Reason why bytes are not an IPv4 or IPv6 packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NotIp {
     /// Fewer bytes than the fixed header.
@@ -450,10 +452,10 @@ pub enum NotIp {
     /// The version is neither 4 nor 6.
     #[error("IP version {0}")]
     Version(u8),
-    /// Length fields that contradict each other or the number of bytes.
+    /// Length fields contradict each other or the number of bytes.
     #[error("lengths that do not fit")]
     Length,
-    /// A header with a wrong checksum.
+    /// The checksum of the header is wrong.
     #[error("wrong header checksum")]
     Checksum,
 }
@@ -496,7 +498,7 @@ impl Packet {
         packet
     }
 
-    /// Sets the header and resets the packet to a whole, uncorrupted one.
+    /// Sets the header, and makes the packet whole and uncorrupted.
     #[inline]
     pub(crate) fn set_head(&mut self, head: Head) {
         let Head {
@@ -513,7 +515,8 @@ impl Packet {
         (self.corrupt, self.ip, self.piece) = (false, ip, None);
     }
 
-    /// Bytes of the IP datagram: IP header, TCP header with options or UDP header, data.
+    /// Returns the length of the IP datagram: IP header, TCP header with options or UDP header,
+    /// data.
     #[inline]
     pub fn ip_len(&self) -> u32 {
         match self.piece {
@@ -522,7 +525,7 @@ impl Packet {
         }
     }
 
-    /// Returns the length of the datagram to which a fragment belongs.
+    /// Returns the length of the whole datagram, also for a fragment.
     #[inline]
     pub fn whole_len(&self) -> u32 {
         match &self.payload {
@@ -535,7 +538,7 @@ impl Packet {
     }
 
     /// Returns whether the packet carries data. A dummy segment carries none. Of a packet's
-    /// fragments only the first counts, with the data of the whole packet.
+    /// fragments only the first counts, and it counts with the data of the whole packet.
     #[inline]
     pub fn has_data(&self) -> bool {
         if let Some(Piece { offset: 1.., .. }) = self.piece {
@@ -560,7 +563,7 @@ impl Packet {
         }
     }
 
-    /// Class of service in the IP header.
+    /// Returns the class of service in the IP header.
     #[inline]
     pub fn priority(&self) -> Priority {
         match &self.payload {
@@ -570,7 +573,7 @@ impl Packet {
         }
     }
 
-    /// ECN field of the packet's IP header.
+    /// Returns the ECN field of the packet's IP header.
     #[inline]
     pub fn ecn(&self) -> Ecn {
         match &self.payload {
@@ -590,7 +593,7 @@ impl Packet {
         }
     }
 
-    /// Source and destination port.
+    /// Returns source and destination port.
     #[inline]
     pub fn ports(&self) -> (u16, u16) {
         match &self.payload {
@@ -623,7 +626,7 @@ mod tests {
         codec::encode(&packet, codec::Addresses::of(&packet)).unwrap()
     }
 
-    /// Every hop reads or writes a packet, so that rare fields must be behind a pointer or outside
+    /// A packet is read or written at every hop, so rare fields must be behind a pointer or outside
     /// of the packet.
     #[test]
     fn packet_fits_two_cache_lines() {

@@ -1,14 +1,15 @@
-//! Packets in the network, each with a number by which queues, links and events refer to it.
+//! Packets in the network. Each has a number, by which queues, links and events refer to the
+//! packet.
 
 use crate::id::{ById, FlowId, NodeId, PacketId};
 use crate::packet::{Head, Packet, Payload};
 use farlink_tcp::{Priority, Segment};
 use std::ops::Index;
 
-/// Fields of a packet that every hop reads. Labels are stored apart from packets, because four
-/// labels fit into one cache line and a packet takes two.
+/// Fields of a packet that are read at every hop. They are stored apart from the packet, because
+/// four labels fit into one cache line and a packet needs two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(align(16))] // so that none is in two lines
+#[repr(align(16))] // No label is in two cache lines.
 pub struct Label {
     /// Destination node.
     pub dst: NodeId,
@@ -18,7 +19,7 @@ pub struct Label {
     pub flow: FlowId,
     /// Set if the packet travels from the flow's opener to its acceptor.
     pub from_opener: bool,
-    /// Set if the packet is a whole, unchanged segment of a flow, so that its host needs only the
+    /// Set if the packet is a whole, unchanged segment of a flow, so its host needs only the
     /// segment.
     pub plain: bool,
     /// Set if the packet carries data.
@@ -26,14 +27,14 @@ pub struct Label {
     class: Class,
 }
 
-/// Treatment of a packet by a queue, other than appending.
+/// Position of a packet in a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 enum Class {
     Normal,
     /// Low priority.
     Low,
-    /// Placed ahead of all packets in the next link's queue, if possible.
+    /// Ahead of all other packets in the queue of the next link, if possible.
     Ahead,
     LowAhead,
 }
@@ -95,7 +96,7 @@ impl Packets {
         id
     }
 
-    /// Returns the number that the next packet will have.
+    /// Returns the number of the next packet.
     #[inline]
     fn vacant(&mut self) -> PacketId {
         match self.free.last() {
@@ -113,7 +114,7 @@ impl Packets {
         id
     }
 
-    /// Returns the slot of the next packet, so that its segment is written in place. Moving
+    /// Returns the slot of the next packet, so its segment is written in place. Otherwise copying
     /// segments would be most of the cost of a hop.
     #[inline(always)] // called for each packet
     pub fn draft(&mut self) -> Draft<'_> {
@@ -130,7 +131,7 @@ impl Packets {
         }
     }
 
-    /// Releases a packet; its number will be reused.
+    /// Releases a packet. Its number will be reused.
     #[inline]
     pub fn release(&mut self, id: PacketId) {
         self.free.push(id);
@@ -145,14 +146,14 @@ impl Packets {
         };
     }
 
-    /// Returns whether a packet must go ahead of others at this link, and clears the request.
+    /// Returns whether a packet goes ahead of others at this link, and clears the request.
     #[inline]
     pub fn takes_ahead(&mut self, id: PacketId) -> bool {
         let class = &mut self.labels[id].class;
         let (ahead, after) = match *class {
             Class::Ahead => (true, Class::Normal),
             Class::LowAhead => (true, Class::Low),
-            as_it_is => (false, as_it_is),
+            class => (false, class),
         };
         *class = after;
         ahead
@@ -164,8 +165,8 @@ impl Packets {
         self.labels[id]
     }
 
-    /// Prefetches the top of the free list, the slot that is reused after that of the next released
-    /// packet.
+    /// Prefetches the slot at the top of the free list. The slot of the next released packet is
+    /// reused before it.
     #[inline]
     pub fn prefetch_draft(&self) {
         if let Some(&id) = self.free.last() {
@@ -180,7 +181,8 @@ impl Packets {
         farlink_prefetch::whole(&self.all[id]);
     }
 
-    /// Prefetches the options of the packet's segment, which the answer's options will overwrite.
+    /// Prefetches the options of the packet's segment, because the answer's options will overwrite
+    /// them.
     #[inline]
     pub fn prefetch_options(&self, id: PacketId) {
         if let Some(segment) = self.all[id].tcp() {
@@ -188,7 +190,7 @@ impl Packets {
         }
     }
 
-    /// Returns the packet for changes that do not affect its label; for others see
+    /// Returns the packet for changes that do not affect its label. Other changes need
     /// [`Self::rewrite`].
     #[inline]
     pub fn get_mut(&mut self, id: PacketId) -> &mut Packet {
@@ -201,7 +203,7 @@ impl Packets {
         self.labels[id].plain = false;
     }
 
-    /// Changes a packet in any way, and updates its label.
+    /// Changes a packet, and updates its label.
     pub fn rewrite<T>(&mut self, id: PacketId, change: impl FnOnce(&mut Packet) -> T) -> T {
         let done = change(&mut self.all[id]);
         self.labels[id] = Label::of(&self.all[id]);
@@ -220,7 +222,7 @@ impl Packets {
     }
 }
 
-/// A packet that is being written. Dropping it discards the packet.
+/// A packet that is being built. If it is dropped before [`Draft::send`], no packet is created.
 #[derive(Debug)]
 pub struct Draft<'a> {
     id: PacketId,
@@ -230,7 +232,8 @@ pub struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    /// Returns the segment slot, with unspecified content until it is written.
+    /// Returns the segment of the slot. Its content is that of an old packet until it is
+    /// overwritten.
     #[inline(always)] // called for each packet
     pub fn segment(&mut self) -> &mut Segment {
         match &mut self.packet.payload {
@@ -264,7 +267,7 @@ mod tests {
     use super::*;
     use farlink_tcp::Body;
 
-    /// Each hop reads a label; four labels fit into a cache line.
+    /// A label is read at every hop, and four labels fit into a cache line.
     #[test]
     fn label_takes_a_quarter_of_a_cache_line() {
         assert_eq!(size_of::<Label>(), 16);

@@ -1,15 +1,15 @@
 //! Captures as pcapng (IETF draft-ietf-opsawg-pcapng), in memory.
 //!
 //! A file has one capture point: a section header with the program's name and comments, one
-//! interface of raw IP with times in nanoseconds, and a block per packet. Written directly, three
-//! kinds of blocks need little code and no buffer per packet, and cannot fail.
+//! interface of raw IP with times in nanoseconds, and a block per packet. The encoder is our own,
+//! because three kinds of blocks need little code, no buffer per packet, and no error handling.
 
 use crate::codec::{self, Addresses, WireError};
 use crate::packet::Packet;
 use farlink_tcp::{Instant, Interval};
 
-/// Capture time of the start of the run: the second day of 1970, so that the time of day (UTC) in a
-/// capture is the time of the run. The first day would give the first SYN a time of 0, which
+/// Capture time of the start of the run: the second day of 1970, so the time of day (UTC) in a
+/// capture is the time in the run. On the first day the first SYN could have the time 0, which
 /// tcptrace takes for "none".
 pub const START: Interval = Interval::from_secs(86_400);
 
@@ -35,8 +35,8 @@ pub struct CapturePoint {
 }
 
 impl CapturePoint {
-    /// Starts a file. `name` is the interface's name, and the section header has `comment`. The
-    /// first `snaplen` bytes of each packet are kept; 0 keeps all.
+    /// Starts a file. `name` is the name of the interface, and `comment` is in the section header.
+    /// The first `snaplen` bytes of each packet are written; 0 means all.
     pub fn new(name: &str, comment: &str, snaplen: u32) -> Self {
         let mut out = Vec::with_capacity(4096);
         block(&mut out, SECTION_HEADER, |out| {
@@ -61,10 +61,10 @@ impl CapturePoint {
         Self { out, snaplen }
     }
 
-    /// Adds a packet seen at `time` of the run, which starts at [`START`].
+    /// Adds a packet captured at `time` of the run, which starts at [`START`].
     ///
     /// # Errors
-    /// If the packet has no bytes ([`codec::encode`]); the file stays as it was.
+    /// If the packet cannot be encoded ([`codec::encode`]); the file is then unchanged.
     pub fn packet(&mut self, time: Instant, packet: &Packet) -> Result<(), WireError> {
         let max = if self.snaplen == 0 {
             u32::MAX
@@ -90,7 +90,8 @@ impl CapturePoint {
         result
     }
 
-    /// Adds the bytes of a datagram seen at `time` of the run, with a comment unless it is empty.
+    /// Adds the bytes of a datagram captured at `time` of the run, with a comment unless `comment`
+    /// is empty.
     pub fn raw(&mut self, time: Instant, bytes: &[u8], comment: &str) {
         let max = if self.snaplen == 0 {
             usize::MAX
@@ -127,8 +128,8 @@ impl CapturePoint {
         std::mem::replace(&mut self.out, next)
     }
 
-    /// Puts bytes that could not be written back into the buffer. Nothing may have been added since
-    /// [`Self::drain`].
+    /// Puts bytes that the caller could not write back into the buffer. No packet may be added
+    /// between [`Self::drain`] and this call.
     pub fn put_back(&mut self, piece: Vec<u8>) {
         debug_assert!(self.out.is_empty());
         self.out = piece;
@@ -151,7 +152,8 @@ fn block(out: &mut Vec<u8>, kind: u32, content: impl FnOnce(&mut Vec<u8>)) {
     out[start + 4..start + 8].copy_from_slice(&len);
 }
 
-/// Appends a text as one or more options of the same code, as its length requires.
+/// Appends a text as one or more options of the same code, because an option has at most 65,535
+/// bytes.
 fn text(out: &mut Vec<u8>, code: u16, mut value: &str) {
     while !value.is_empty() {
         let mut end = value.len().min(usize::from(u16::MAX));
@@ -207,7 +209,7 @@ mod tests {
         }
     }
 
-    /// A block: its type and its content between the lengths.
+    /// Type and content of a block.
     type Block = (u32, Vec<u8>);
 
     fn u16_at(bytes: &[u8], at: usize) -> u16 {
@@ -284,7 +286,8 @@ mod tests {
         assert_eq!(content.len(), 20 + 1056);
     }
 
-    /// Packets keep their bytes, and a file read in pieces equals the file read at once.
+    /// Packets have the bytes that were added, and a file read in pieces equals the file read at
+    /// once.
     #[test]
     fn file_read_in_pieces_equals_the_whole_file() {
         let (mut whole, mut pieces) =

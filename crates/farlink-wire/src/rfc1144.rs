@@ -1,25 +1,25 @@
 //! TCP/IP header compression for slow links (Jacobson 1990, RFC 1144).
 //!
-//! A [`Compressor`] and a [`Decompressor`] store the last header of each of a number of
-//! connections. A compressed header contains the differences from the stored header, in 3 to 16
-//! bytes. After a loss the far end adds the differences to the wrong header. The TCP checksum,
-//! which is sent unchanged, then fails until a full header arrives.
+//! A [`Compressor`] and a [`Decompressor`] each store the last header of a number of connections. A
+//! compressed header consists of the differences from the stored header, in 3 to 16 bytes. After a
+//! loss the decompressor adds the differences to an outdated header. The TCP checksum, which is
+//! sent unchanged, then fails until a full header arrives.
 //!
 //! Headers are passed as bytes: IPv4 and TCP, with their options.
 
 use arrayvec::ArrayVec;
 use farlink_tcp::Flags;
 
-/// Largest number of stored connections, because the connection number has one byte.
-pub const MOST_SLOTS: u16 = 256;
+/// Maximum number of stored connections, because the connection number has one byte.
+pub const MAX_SLOTS: u16 = 256;
 /// Default number of stored connections (RFC 1144, 3.2.3).
-pub const USUAL_SLOTS: u16 = 16;
-/// Most bytes of both headers with options.
-pub const MOST_HEADER: usize = 120;
-/// Largest compressed header in bytes: 1 for the mask, 1 for the connection, 2 for the checksum,
-/// and 3 each for the identification and three other fields. All four other fields at once are a
-/// special case.
-pub const MOST_COMPRESSED: usize = 16;
+pub const DEFAULT_SLOTS: u16 = 16;
+/// Maximum length of the IP and TCP headers with options, in bytes.
+pub const MAX_HEADER: usize = 120;
+/// Maximum length of a compressed header in bytes: 1 for the mask, 1 for the connection, 2 for the
+/// checksum, and 3 each for the identification and three other fields. Changes of all four other
+/// fields are a special case.
+pub const MAX_COMPRESSED: usize = 16;
 
 /// The bits of the change mask (RFC 1144, 3.2.2).
 mod mask {
@@ -30,42 +30,42 @@ mod mask {
     pub(super) const ACK: u8 = 0x04;
     pub(super) const WINDOW: u8 = 0x02;
     pub(super) const URGENT: u8 = 0x01;
-    /// Flags of the special cases (RFC 1144, 3.2.2). A packet that gets them by chance is sent
-    /// uncompressed.
+    /// Flags of the special cases (RFC 1144, 3.2.2). A packet whose changes happen to give these
+    /// flags is sent uncompressed.
     pub(super) const SPECIALS: u8 = SEQ | ACK | WINDOW | URGENT;
-    /// Echoed interactive traffic: sequence and acknowledgment number both advanced by the previous
-    /// packet's data length.
+    /// Echoed interactive traffic: both sequence and acknowledgment number advanced by the data
+    /// length of the previous packet.
     pub(super) const INTERACTIVE: u8 = SEQ | WINDOW | URGENT;
-    /// One-way data: only the sequence number changed.
+    /// One-way data: only the sequence number advanced, by the data length of the previous packet.
     pub(super) const DATA: u8 = SPECIALS;
 }
 
 /// Parameters on which both ends agree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// Number of stored connections, 1 to [`MOST_SLOTS`].
+    /// Number of stored connections, 1 to [`MAX_SLOTS`].
     pub slots: u16,
-    /// Set if a packet of the same connection as the one before omits its connection number (the
-    /// Comp-Slot-Id of RFC 1332).
+    /// Set if a packet omits the connection number when the previous packet had the same connection
+    /// (Comp-Slot-Id of RFC 1332).
     pub compress_slot: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
         Self {
-            slots: USUAL_SLOTS,
+            slots: DEFAULT_SLOTS,
             compress_slot: true,
         }
     }
 }
 
 /// A compressed header.
-pub type Compressed = ArrayVec<u8, MOST_COMPRESSED>;
+pub type Compressed = ArrayVec<u8, MAX_COMPRESSED>;
 
 /// Form of a packet on the link.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// TYPE_IP: unchanged, and not stored by either end.
+    /// TYPE_IP: unchanged, and stored by neither end.
     Ip,
     /// UNCOMPRESSED_TCP: the connection number replaces the protocol field, and both ends store the
     /// header.
@@ -74,7 +74,8 @@ pub enum Form {
     Compressed(Compressed),
 }
 
-/// Plan for a packet. The compressor's state changes only in [`Compressor::sent`].
+/// Form in which a packet will be sent. The compressor's state changes only in
+/// [`Compressor::sent`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// Form of the packet on the link.
@@ -90,7 +91,7 @@ impl Plan {
     };
 }
 
-type Header = ArrayVec<u8, MOST_HEADER>;
+type Header = ArrayVec<u8, MAX_HEADER>;
 
 fn half(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
@@ -116,8 +117,8 @@ fn tcp_at(header: &[u8]) -> usize {
     usize::from(header[0] & 15) * 4
 }
 
-/// Returns the length of the IPv4 and TCP headers at the start of a datagram. `None` if they are
-/// other headers, of a fragment, or incomplete.
+/// Returns the length of the IPv4 and TCP headers at the start of a datagram. `None` if the headers
+/// are others, incomplete, or those of a fragment.
 pub fn header_len(datagram: &[u8]) -> Option<usize> {
     const TCP: u8 = 6;
     const SHORTEST: usize = 40;
@@ -134,9 +135,9 @@ pub fn header_len(datagram: &[u8]) -> Option<usize> {
         .then_some(tcp + offset)
 }
 
-/// Returns the ones' complement sum of pseudo-header and TCP header (RFC 9293, 3.1). If the sums of
-/// two headers before the same data are equal, both checksums are right or both are wrong. Zero is
-/// returned as all bits set.
+/// Returns the ones' complement sum of pseudo-header and TCP header (RFC 9293, 3.1). If two headers
+/// before the same data have the same sum, both checksums are right or both are wrong. A sum of
+/// zero is returned as all ones.
 pub fn header_sum(header: &[u8]) -> u16 {
     let tcp = tcp_at(header);
     let mut sum = u32::from(half(header, 2)) - tcp as u32;
@@ -166,7 +167,7 @@ fn decode(bytes: &mut impl Iterator<Item = u8>) -> Option<u16> {
     }
 }
 
-/// Returns whether both headers belong to one connection and direction.
+/// Returns whether both headers belong to the same direction of the same connection.
 pub fn same_connection(a: &[u8], b: &[u8]) -> bool {
     let (tcp_a, tcp_b) = (tcp_at(a), tcp_at(b));
     a[12..20] == b[12..20] && a[tcp_a..tcp_a + 4] == b[tcp_b..tcp_b + 4]
@@ -179,17 +180,17 @@ pub struct Compressor {
     slots: Vec<Header>,
     /// Connection numbers, most recently used first.
     order: Vec<u8>,
-    /// Connection number last sent to the far end.
+    /// Last connection number sent to the far end.
     last: Option<u8>,
 }
 
 impl Compressor {
-    /// Builds a compressor that has sent nothing.
+    /// Builds a compressor for a new line.
     ///
     /// # Panics
-    /// If there are no slots, or more than [`MOST_SLOTS`].
+    /// If there are no slots, or more than [`MAX_SLOTS`].
     pub fn new(config: Config) -> Self {
-        assert!((1..=MOST_SLOTS).contains(&config.slots), "1 to 256 slots");
+        assert!((1..=MAX_SLOTS).contains(&config.slots), "1 to 256 slots");
         Self {
             config,
             slots: vec![Header::new(); config.slots.into()],
@@ -199,7 +200,7 @@ impl Compressor {
         }
     }
 
-    /// Plans how to send a packet with these headers; [`header_len`] is the length of `header`.
+    /// Plans the form of a packet with these headers. `header` has the length [`header_len`].
     pub fn plan(&self, header: &[u8]) -> Plan {
         let tcp = tcp_at(header);
         let control = header[tcp + 13];
@@ -212,7 +213,7 @@ impl Compressor {
             !before.is_empty() && same_connection(before, header)
         });
         let Some(&slot) = known else {
-            // Reuses the number of the least recently used connection.
+            // The least recently used connection loses its number.
             let slot = self.order.last().copied().unwrap_or_default();
             return Plan {
                 form: Form::Uncompressed(slot),
@@ -226,7 +227,7 @@ impl Compressor {
         Plan { form, slot }
     }
 
-    /// Updates the state for a packet with these headers, sent next as planned.
+    /// Updates the state after a packet with these headers was sent in the planned form.
     pub fn sent(&mut self, header: &[u8], plan: &Plan) {
         if plan.form == Form::Ip {
             return;
@@ -241,7 +242,7 @@ impl Compressor {
     }
 }
 
-/// Returns whether two headers have the same fields among those that a compressed header omits.
+/// Returns whether two headers are equal in the fields that a compressed header omits.
 fn same_constants(before: &[u8], now: &[u8]) -> bool {
     let tcp = tcp_at(now);
     // Version and length, type of service; fragment word; time to live.
@@ -253,8 +254,8 @@ fn same_constants(before: &[u8], now: &[u8]) -> bool {
         && before[tcp + 20..] == now[tcp + 20..]
 }
 
-/// Returns the compressed header of a packet whose connection had header `before`, if differences
-/// can express it (RFC 1144, 3.2.3).
+/// Returns the compressed header of a packet if differences from `before`, the last header of its
+/// connection, can express it (RFC 1144, 3.2.3).
 fn changes(before: &[u8], now: &[u8], slot: Option<u8>) -> Option<Compressed> {
     let tcp = tcp_at(now);
     if !same_constants(before, now) {
@@ -263,14 +264,14 @@ fn changes(before: &[u8], now: &[u8], slot: Option<u8>) -> Option<Compressed> {
     let difference = |at| word(now, tcp + at).wrapping_sub(word(before, tcp + at));
     let (seq, ack) = (difference(4), difference(8));
     if seq > 0xffff || ack > 0xffff {
-        return None; // it went back, or far on
+        return None; // The difference does not fit into 16 bits.
     }
     let window = half(now, tcp + 14).wrapping_sub(half(before, tcp + 14));
     let urgent = half(now, tcp + 18);
-    let mut what = 0;
+    let mut fields = 0;
     let mut deltas = Compressed::new();
     if now[tcp + 13] & Flags::URG.0 != 0 {
-        what |= mask::URGENT;
+        fields |= mask::URGENT;
         encode(&mut deltas, urgent);
     } else if urgent != half(before, tcp + 18) {
         return None;
@@ -281,39 +282,39 @@ fn changes(before: &[u8], now: &[u8], slot: Option<u8>) -> Option<Compressed> {
         (mask::SEQ, seq as u16),
     ] {
         if delta != 0 {
-            what |= bit;
+            fields |= bit;
             encode(&mut deltas, delta);
         }
     }
     let data = u32::from(half(before, 2)) - before.len() as u32;
-    match what {
-        // A data packet right behind a pure ACK changes no field. Any other packet without a change
-        // is a retransmission, perhaps because the far end could not decompress the first copy.
+    match fields {
+        // The first data packet after a pure ACK changes no field. Any other packet without a
+        // change is a retransmission; the far end may have failed to decompress the first copy.
         0 if data == 0 && half(now, 2) != half(before, 2) => {}
         0 | mask::INTERACTIVE | mask::DATA => return None,
         _ => {
-            let went_on = (seq == data, ack == data);
-            if what == mask::SEQ | mask::ACK && went_on == (true, true) {
-                what = mask::INTERACTIVE;
+            let advanced = (seq == data, ack == data);
+            if fields == mask::SEQ | mask::ACK && advanced == (true, true) {
+                fields = mask::INTERACTIVE;
                 deltas.clear();
-            } else if what == mask::SEQ && went_on.0 {
-                what = mask::DATA;
+            } else if fields == mask::SEQ && advanced.0 {
+                fields = mask::DATA;
                 deltas.clear();
             }
         }
     }
     let ident = half(now, 4).wrapping_sub(half(before, 4));
     if ident != 1 {
-        what |= mask::IDENT;
+        fields |= mask::IDENT;
         encode(&mut deltas, ident);
     }
     if now[tcp + 13] & Flags::PSH.0 != 0 {
-        what |= mask::PUSH;
+        fields |= mask::PUSH;
     }
     let mut out = Compressed::new();
     match slot {
-        Some(slot) => out.extend([what | mask::CONNECTION, slot]),
-        None => out.push(what),
+        Some(slot) => out.extend([fields | mask::CONNECTION, slot]),
+        None => out.push(fields),
     }
     out.extend([now[tcp + 16], now[tcp + 17]]);
     out.extend(deltas);
@@ -323,10 +324,10 @@ fn changes(before: &[u8], now: &[u8], slot: Option<u8>) -> Option<Compressed> {
 /// Reason why a packet was discarded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Discarded {
-    /// The packet follows a damaged frame and has no connection number.
+    /// The packet follows a damaged frame, and has no connection number.
     #[error("after a damaged frame, without the number of a connection")]
     Tossed,
-    /// No header of the packet's connection is stored, or the bytes are no compressed header.
+    /// The connection has no stored header, or the bytes are no compressed header.
     #[error("of no known connection")]
     Unknown,
 }
@@ -340,7 +341,7 @@ pub struct Decompressor {
 }
 
 impl Decompressor {
-    /// Builds a decompressor that has received nothing.
+    /// Builds a decompressor for a new line.
     pub fn new(config: Config) -> Self {
         Self {
             slots: vec![Header::new(); config.slots.into()],
@@ -350,8 +351,8 @@ impl Decompressor {
         }
     }
 
-    /// Notes a damaged frame. Later packets without a connection number are discarded, because they
-    /// may belong to another connection (RFC 1144, 4.1).
+    /// Records a damaged frame. Later packets without a connection number are discarded, because
+    /// they may belong to another connection (RFC 1144, 4.1).
     pub fn error(&mut self) {
         self.toss = true;
     }
@@ -381,8 +382,8 @@ impl Decompressor {
     fn expand(&mut self, bytes: &[u8], data: u32) -> Result<(), Discarded> {
         let mut bytes = bytes.iter().copied();
         let mut next = || bytes.next().ok_or(Discarded::Unknown);
-        let what = next()?;
-        if what & mask::CONNECTION != 0 {
+        let fields = next()?;
+        if fields & mask::CONNECTION != 0 {
             let slot = next()?;
             let known = self.slots.get(usize::from(slot));
             if known.is_none_or(ArrayVec::is_empty) {
@@ -401,35 +402,39 @@ impl Decompressor {
         state[tcp + 16..tcp + 18].copy_from_slice(&checksum);
         let control = &mut state[tcp + 13];
         *control = *control & !(Flags::PSH.0 | Flags::URG.0)
-            | if what & mask::PUSH != 0 {
+            | if fields & mask::PUSH != 0 {
                 Flags::PSH.0
             } else {
                 0
             };
-        match what & mask::SPECIALS {
+        match fields & mask::SPECIALS {
             mask::INTERACTIVE => {
                 add_word(state, tcp + 8, before);
                 add_word(state, tcp + 4, before);
             }
             mask::DATA => add_word(state, tcp + 4, before),
             _ => {
-                if what & mask::URGENT != 0 {
+                if fields & mask::URGENT != 0 {
                     state[tcp + 13] |= Flags::URG.0;
                     put_half(state, tcp + 18, delta()?);
                 }
-                if what & mask::WINDOW != 0 {
+                if fields & mask::WINDOW != 0 {
                     let window = half(state, tcp + 14).wrapping_add(delta()?);
                     put_half(state, tcp + 14, window);
                 }
-                if what & mask::ACK != 0 {
+                if fields & mask::ACK != 0 {
                     add_word(state, tcp + 8, delta()?.into());
                 }
-                if what & mask::SEQ != 0 {
+                if fields & mask::SEQ != 0 {
                     add_word(state, tcp + 4, delta()?.into());
                 }
             }
         }
-        let ident = if what & mask::IDENT != 0 { delta()? } else { 1 };
+        let ident = if fields & mask::IDENT != 0 {
+            delta()?
+        } else {
+            1
+        };
         let ident = half(state, 4).wrapping_add(ident);
         put_half(state, 4, ident);
         let total = state.len() as u32 + data;

@@ -1,8 +1,8 @@
 //! Packets of an XTP-like transport, and their bytes in a capture.
 //!
 //! The layout is that of XTP 4.0 (XTP Forum, "Xpress Transport Protocol Specification", revision
-//! 4.0, 1995): a header of 32 bytes, and behind it data, or a control segment. They
-//! travel in UDP datagrams.
+//! 4.0, 1995): a header of 32 bytes, followed by data or by a control segment. The packets are sent
+//! in UDP datagrams.
 
 /// Bytes of the header that begins each packet.
 pub const HEADER_LEN: u32 = 32;
@@ -19,10 +19,10 @@ const VERSION: u8 = 1 << 5;
 const SREQ: u32 = 0x4000;
 const WCLOSE: u32 = 0x0800;
 const EOM: u32 = 0x0400;
-/// Set in the key of packets from the end that did not begin the association.
+/// Bit of the key that is set in packets from the end that did not open the association.
 const RETURN_KEY: u64 = 1 << 63;
 
-/// Range of received bytes: position of the first, and position after the last.
+/// Range of received bytes: position of the first byte, and position after the last byte.
 pub type Span = (u64, u64);
 
 /// XTP packet.
@@ -30,7 +30,7 @@ pub type Span = (u64, u64);
 pub struct Pdu {
     /// Number of the association.
     pub key: u64,
-    /// Requests a status report, whose `echo` is the value of `sync`.
+    /// Set if the packet requests a status report, whose `echo` will be the value of `sync`.
     pub sreq: bool,
     /// Number of the last request for a status report.
     pub sync: u32,
@@ -52,7 +52,8 @@ pub enum Content {
         /// Set if this is the last data of the stream.
         last: bool,
     },
-    /// Status of what the sending end has received. An end that sends data itself reports nothing.
+    /// Report of the bytes received by the end that sends the report. An end that sends data
+    /// reports none.
     Control(Status),
 }
 
@@ -67,21 +68,21 @@ impl Default for Content {
 pub struct Status {
     /// All bytes before this position have arrived.
     pub rseq: u64,
-    /// The sender may send up to this byte.
+    /// The sender may send all bytes before this position.
     pub alloc: u64,
-    /// Highest `sync` of the requests that have come.
+    /// Highest `sync` of the received requests.
     pub echo: u32,
-    /// Data received beyond `rseq`, in order, with a gap before each span.
+    /// Data received after `rseq`, in order, with a gap before each span.
     pub spans: Vec<Span>,
 }
 
 impl Pdu {
-    /// Bytes on the wire behind the header of UDP.
+    /// Returns the length in a UDP datagram, in bytes.
     pub fn wire_len(&self) -> u32 {
         HEADER_LEN + self.segment_len()
     }
 
-    /// Returns the field `dlen`: bytes behind the header.
+    /// Returns the field `dlen`: the number of bytes after the header.
     fn segment_len(&self) -> u32 {
         match &self.content {
             Content::Data { len, first, .. } => len + if *first { FIRST_LEN } else { 0 },
@@ -90,7 +91,7 @@ impl Pdu {
         }
     }
 
-    /// Returns the bytes without the data, which would follow as zeros.
+    /// Returns the bytes without the data, which are zeros.
     pub fn to_bytes(&self) -> Vec<u8> {
         let (kind, seq, options) = match &self.content {
             Content::Data {
@@ -116,7 +117,7 @@ impl Pdu {
         match &self.content {
             Content::Data { first: false, .. } => {}
             Content::Data { .. } => {
-                // Addresses of the IP domain, which the headers before this one have, too.
+                // Addresses of the IP domain, although the IP header has them too.
                 out.extend_from_slice(&[0, 16, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
                 out.extend_from_slice(&[0, 8, 4, 0, 0, 0, 0, 0]); // a reliable unicast stream
             }

@@ -513,7 +513,10 @@ mod tests {
             let rho = correlation(doppler, spacing.as_secs_f64());
             let sampled = margin.share() * margin.leaves_fade(rho) / spacing.as_secs_f64();
             let crossing = margin.crossing_rate(doppler);
-            assert!((sampled / crossing - 1.0).abs() < 0.01, "{sampled} {crossing}");
+            assert!(
+                (sampled / crossing - 1.0).abs() < 0.01,
+                "{sampled} {crossing}"
+            );
             assert_near(rate, sampled, error);
             let (time, spread) = over(&signals, share);
             assert_near(time, below(1.0 / margin.ratio(), 64.0), spread);

@@ -1,4 +1,4 @@
-//! `byte_errors`: errors placed in bytes.
+//! `byte_errors`: errors at random bytes.
 
 use farlink_channel::{ByteErrors, ChannelError, Process};
 use schemars::JsonSchema;
@@ -10,17 +10,17 @@ use super::super::units::Size;
 use super::place::{Place, ProcessSpec};
 
 table! {
-    /// Errors on single bytes of IP packets at exponential distances (West and
-    /// Vaidya 1997, section 4.3). One in the 20 bytes of the IP header has the packet
-    /// dropped at the end of the link (`drops_bit_error`); one behind it is found by
-    /// the receiver's TCP checksum (`drops_checksum`).
+    /// Errors in single bytes of IP packets at exponential distances (West and Vaidya 1997, section
+    /// 4.3). If the byte is one of the 20 bytes of the IP header, the packet is dropped at the end
+    /// of the link (`drops_bit_error`). Otherwise the receiver's TCP detects the error by its
+    /// checksum (`drops_checksum`).
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct ByteErrorsSpec {
-        /// Mean distance from one error to the next, in bytes of IP packets. "64
-        /// KiB" is a bit error rate of 1.9e-6.
+        /// Mean distance from one error to the next, in bytes of IP packets. "64 KiB" corresponds
+        /// to a bit error rate of 1.9e-6.
         distance: Size, in Size(1)..=Size(1 << 50);
-        /// Number of packets in a row that an error damages: the packet in which it falls, and the
-        /// following ones, each at a random byte.
+        /// Number of consecutive packets that an error damages: the packet with the error, and the
+        /// packets after it, each in a random byte.
         #[serde(default = "single")]
         burst: u32, in 1..=1_000_000;
     }

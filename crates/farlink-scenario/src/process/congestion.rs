@@ -12,31 +12,30 @@ use super::super::units::{Probability, Time};
 use super::place::{Place, ProcessSpec, probability};
 
 table! {
-    /// Periods of congestion on the path (Fritchman's two states as Wong 1998 uses them). The
-    /// lengths of both states are exponential in time: give `duration`, and one of `clear`, `share`
-    /// and `periods`.
+    /// Periods of congestion on the path: Fritchman's two states as in Wong 1998. Both states have
+    /// exponential durations. Requires `duration`, and one of `clear`, `share` and `periods`.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct CongestionSpec {
         /// Mean length of a congested period (1 / beta).
         duration: Time;
         /// Mean time from the end of a congested period to the start of the next (1 / alpha).
         clear?: Time;
-        /// Share of time that is congested.
+        /// Share of time in congested periods.
         share?: Probability;
-        /// Congested periods per second.
+        /// Number of congested periods per second.
         periods?: f64;
         /// Probability that a packet is lost in a congested period; 1 by default.
         loss?: Probability;
         /// Probability that a packet is lost in a clear period; 0 by default.
         loss_clear?: Probability;
-        /// Congest both directions of the link at the same times; otherwise each direction has its
-        /// own periods.
+        /// Give both directions of the link the same congested periods; otherwise each direction
+        /// has its own.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool;
     }
 }
 
-/// Longest mean time in a state.
+/// Maximum mean time in a state.
 const LONGEST: Interval = Interval::from_secs(1_000_000_000);
 
 impl CongestionSpec {

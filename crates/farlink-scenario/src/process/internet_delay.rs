@@ -1,4 +1,4 @@
-//! `internet_delay`: a constant plus an Erlang variate, raised from time to time.
+//! `internet_delay`: a constant plus an Erlang variate, with a state of raised delay.
 
 use farlink_channel::rng::Probability as Chance;
 use farlink_channel::{ChannelError, InternetDelay, Process, Raised};
@@ -12,28 +12,28 @@ use super::super::units::{Probability, Time};
 use super::place::{Place, ProcessSpec};
 
 table! {
-    /// Delay of the Internet on the path (Leung 1998, section 3.3.2; Wong 1998, section 3.2.4),
-    /// drawn for each packet and each direction.
+    /// Delay of the Internet part of the path (Leung 1998, section 3.3.2; Wong 1998, section
+    /// 3.2.4), drawn for each packet and each direction.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct InternetDelaySpec {
         /// Constant part of the delay.
         constant: Time, in ZERO..=HOUR;
-        /// Mean of the Erlang variate that is added.
+        /// Mean of the Erlang variate, which is added to the constant.
         mean: Time, in ZERO..=HOUR;
         /// Order of the Erlang variate; 1 is exponential.
         #[serde(default = "two")]
         order: u32, in 1..=100;
-        /// Share of packets that meet the state of raised delay, below 1. Needs `raised`.
+        /// Share of packets in the state of raised delay, below 1. Needs `raised`.
         raised_share?: Probability;
-        /// Mean number of packets in a row that meet the raised state. By default packets meet it
-        /// independently, which gives 1 / (1 - `raised_share`).
+        /// Mean number of consecutive packets in the raised state. By default packets are in the
+        /// raised state independently, which gives 1 / (1 - `raised_share`).
         raised_run?: f64, needs raised_share;
-        /// Erlang variates of the raised state, as `{ weight = 0.75, mean = "10 ms"
-        /// }`; each packet draws one of them by its weight. Needs `raised_share`.
+        /// Erlang variates of the raised state, for example `{ weight = 0.75, mean = "10 ms" }`.
+        /// Each packet draws one of them by its weight. Needs `raised_share`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         raised: Vec<RaisedSpec>;
-        /// Keep packets in order: a packet waits for those sent before it. Otherwise it may
-        /// overtake them.
+        /// Keep packets in order: a packet waits for earlier packets. Otherwise it may overtake
+        /// earlier packets.
         #[serde(default = "crate::defaults::on")]
         keep_order: bool;
     }
@@ -73,7 +73,7 @@ impl ProcessSpec for InternetDelaySpec {
             return Err(fault("raised_share", message));
         }
         if let Some(run) = self.raised_run {
-            // At least one packet is between two runs: S01 <= 1.
+            // At least one packet is between two runs, because S01 <= 1.
             let least = (share.0 / (1.0 - share.0)).max(1.0);
             if !(run >= least && run <= 1e9) {
                 let message = format!(

@@ -1,4 +1,4 @@
-//! `mobile`: handoffs and fades of a mobile.
+//! `mobile`: handoffs and fades of a mobile host.
 
 use farlink_channel::{
     ChannelError, FadeRule, Fading, Forwarding, Handoffs, Mobile, MobileStreams, Process, StateLoss,
@@ -14,36 +14,37 @@ use super::super::units::{Frequency, Length, Probability, Size, Speed, Time};
 use super::place::{Place, ProcessSpec, probability};
 
 table! {
-    /// A mobile that changes cells and fades (Leung 1998, section 3.2.1). Handoffs:
-    /// `cell_radius` and `handoff_region` with `speed`, or `handoff_interval` and
-    /// `handoff_duration`. Fades: `carrier` with `speed` and either `fade_margin` or
-    /// `crossing_rate` and `crossing_duration`; or `fade_interval` and
-    /// `fade_duration`. One of the two kinds may be absent.
+    /// A mobile host that changes cells and whose signal fades (Leung 1998, section 3.2.1).
+    /// Handoffs need `cell_radius` and `handoff_region` with `speed`, or `handoff_interval` and
+    /// `handoff_duration`. Fades need `carrier` with `speed` and either `fade_margin` or
+    /// `crossing_rate` and `crossing_duration`; or `fade_interval` and `fade_duration`. Either kind
+    /// may be absent.
     #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
     pub struct MobileSpec {
-        /// Speed of the mobile.
+        /// Speed of the mobile host.
         speed?: Speed;
         /// Radius of a cell.
         cell_radius?: Length;
-        /// Size of the region in which a handoff takes place.
+        /// Length of the region in which a handoff takes place.
         handoff_region?: Length;
-        /// Mean time from the end of a handoff to the next (1/a).
+        /// Mean time from the end of a handoff to the start of the next (1/a).
         handoff_interval?: Time;
         /// Mean duration of a handoff (1/b).
         handoff_duration?: Time;
         /// Fate of packets in a handoff; the default is "drop".
         handoff?: ForwardingName;
-        /// Most bytes on the wire that are kept for forwarding; by default without a limit.
+        /// Most bytes that are stored for forwarding, counted as on the wire; by default without a
+        /// limit.
         handoff_buffer?: Size;
         /// Carrier frequency.
         carrier?: Frequency;
-        /// Level below the rms of a Rayleigh envelope at which a fade begins.
+        /// Level below the rms value of a Rayleigh envelope at which a fade begins.
         fade_margin?: f64, in 0.0..=100.0, unit "dB";
         /// Normalised level-crossing rate n_R, instead of `fade_margin`.
         crossing_rate?: f64;
         /// Normalised fade duration t_R, instead of `fade_margin`.
         crossing_duration?: f64;
-        /// Mean time between fades (1/c).
+        /// Mean time from the end of a fade to the start of the next (1/c).
         fade_interval?: Time;
         /// Mean duration of a fade (1/d).
         fade_duration?: Time;
@@ -57,8 +58,8 @@ table! {
         loss_good?: Probability;
         /// Bit error rate outside of fades, instead of `loss_good`.
         ber_good?: Probability;
-        /// Put handoffs, and fades of the rules in time, at the same times in both directions of
-        /// the link; otherwise each direction has its own.
+        /// Give both directions of the link the same handoffs, and the same fades if the rule is in
+        /// time; otherwise each direction has its own.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool;
     }
@@ -70,20 +71,20 @@ table! {
 pub enum ForwardingName {
     /// Packets are lost (`drops_handoff`).
     Drop,
-    /// Packets are kept and sent in order, at the rate of the link, after the handoff.
+    /// Packets are stored, and sent in order at the rate of the link after the handoff.
     Forward,
 }
 
-/// Rules for fades.
+/// Rules by which a packet is in a fade.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FadeRuleName {
-    /// A chain that moves once per packet: a state ends with the probability that it ends within
-    /// the transmission time of the packet.
+    /// A chain that changes once per packet, with the probability that the state ends within the
+    /// packet's transmission time.
     PerPacket,
-    /// The state of the fading at the end of the packet's transmission.
+    /// A packet has the state at the end of its transmission.
     Instant,
-    /// A packet is in a fade if any part of its transmission is.
+    /// A packet is in a fade if any part of its transmission is in the fade.
     Overlap,
 }
 
@@ -92,12 +93,12 @@ const HANDOFFS: &str = "write cell_radius = \"2 km\", handoff_region = \"100 m\"
 const FADES: &str = "write carrier = \"850 MHz\", fade_margin = 30 and speed, or fade_interval = \
                      \"200 ms\" and fade_duration = \"5 ms\"";
 
-/// Bounds of every mean time.
+/// Bounds of all mean times.
 const SHORTEST: Interval = Interval::from_nanos(1000);
 const LONGEST: Interval = Interval::from_secs(1_000_000_000);
 
 impl MobileSpec {
-    /// Returns the mean time between handoffs and the mean duration of one, if there are handoffs.
+    /// Returns the mean time between handoffs and their mean duration; `None` without handoffs.
     fn handoffs(&self) -> Result<Option<[Interval; 2]>, Problem> {
         let motion = (self.cell_radius, self.handoff_region);
         let times = (self.handoff_interval, self.handoff_duration);
@@ -143,7 +144,7 @@ impl MobileSpec {
         }
     }
 
-    /// Returns the mean time between fades and the mean duration of one, if there are fades.
+    /// Returns the mean time between fades and their mean duration; `None` without fades.
     fn fades(&self) -> Result<Option<[Interval; 2]>, Problem> {
         let levels = [
             ("fade_margin", self.fade_margin),
@@ -197,8 +198,8 @@ impl MobileSpec {
             })
     }
 
-    /// Returns the rate of crossings of the fade level, in units of the Doppler frequency, and
-    /// their duration.
+    /// Returns the rate of crossings of the fade level, in units of the Doppler frequency, and the
+    /// duration of a fade.
     fn crossings(&self) -> Result<[f64; 2], Problem> {
         Ok(
             match [self.fade_margin, self.crossing_rate, self.crossing_duration] {
@@ -228,7 +229,7 @@ impl MobileSpec {
         )
     }
 
-    /// Speed in metres per second.
+    /// Returns the speed in metres per second.
     fn speed(&self, forms: &str) -> Result<f64, Problem> {
         let Some(speed) = self.speed else {
             return Err(Problem::new([], format!("has no \"speed\"; {forms}")));
@@ -241,7 +242,7 @@ impl MobileSpec {
         Ok(speed.metres_per_second())
     }
 
-    /// Checks the keys about the fate of packets in handoffs.
+    /// Checks the keys of forwarding during handoffs.
     fn check_forwarding(&self, has_handoffs: bool) -> Result<(), Problem> {
         let given = [
             ("handoff", self.handoff.is_some()),
@@ -265,7 +266,7 @@ impl MobileSpec {
         }
     }
 
-    /// Checks that there is one kind of loss within fades, and one outside of them.
+    /// Checks that one kind of loss is set for fades, and at most one for times without a fade.
     fn check_losses(&self) -> Result<(), Problem> {
         match (self.loss_bad, self.ber_bad) {
             (None, None) => Err(Problem::new(
@@ -280,7 +281,7 @@ impl MobileSpec {
         }
     }
 
-    /// Refuses losses, and a rule for fades, without fades.
+    /// Refuses losses and a rule of fades if there are no fades.
     fn refuse_losses(&self) -> Result<(), Problem> {
         if self.fade_rule.is_some() {
             return Err(fault("fade_rule", format!("would be ignored; {FADES}")));

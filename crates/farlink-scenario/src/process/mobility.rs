@@ -1,4 +1,4 @@
-//! `mobility`: movement of the nodes of a radio.
+//! `mobility`: movement of nodes.
 
 use farlink_channel::mobility::{Area, Model, Separation, Span, Turning, Walker};
 use farlink_channel::rng::Stream;
@@ -19,24 +19,24 @@ table! {
         model: MobilityName;
         /// Width and height of the area, 1 m to 1000 km.
         area: [Length; 2];
-        /// Ends that move: both, or one while the other stands in the middle of the area. The
-        /// default is "both".
+        /// Ends that move: both, or only the first while the second stays in the middle of the
+        /// area. The default is "both".
         moves?: MovesName;
         /// Least and greatest speed of a leg.
         speed?: [Speed; 2], of [RandomWaypoint, Vatne2006, RandomWalk, RandomDirection, RandomTrip],
             like "[\"0.5 m/s\", \"5 m/s\"]";
-        /// Least and greatest time of a pause; by default there is none.
+        /// Least and greatest duration of a pause; by default there is none.
         pause?: [Time; 2], of [RandomWaypoint, Vatne2006, RandomDirection, RandomTrip];
-        /// Length of a step.
+        /// Duration of a step.
         step?: Time, in Time(Interval::from_millis(1))..=Time(LONGEST_RUN),
             of [Vatne2006, GaussMarkov], like "\"1 s\"";
-        /// Least and greatest time of a leg; whole steps for "vatne2006", two equal times for
-        /// "random-walk".
+        /// Least and greatest duration of a leg: multiples of `step` for "vatne2006", two equal
+        /// times for "random-walk".
         leg?: [Time; 2], of [Vatne2006, RandomWalk], like "[\"5 s\", \"30 s\"]";
-        /// Standard deviation of the angle about the previous angle; by default every angle is
+        /// Standard deviation of the new angle about the previous angle; by default every angle is
         /// equally likely.
         turning?: f64, in 0.0..=100.0, unit "radians", of [Vatne2006];
-        /// Weight of the previous speed and angle: 0 for none, 1 for a straight line.
+        /// Weight of the previous speed and angle: 0 for no dependence, 1 for a straight line.
         memory?: f64, in 0.0..=1.0, of [GaussMarkov], like "0.75";
         /// Mean speed.
         mean_speed?: Speed, of [GaussMarkov], like "\"3 m/s\"";
@@ -51,18 +51,18 @@ table! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MobilityName {
-    /// Straight to a random place, a pause, and so on (Johnson and Maltz 1996).
+    /// Straight to a random place, then a pause, and so on (Johnson and Maltz 1996).
     RandomWaypoint,
-    /// The random waypoint of Vatne and Haugen (2006): speed, angle and number of steps are drawn,
-    /// and a leg that would leave the area is drawn again.
+    /// Random waypoint of Vatne and Haugen (2006): speed, angle and number of steps are drawn; a
+    /// leg that would leave the area is drawn again.
     Vatne2006,
-    /// A random angle and speed, for a fixed time or up to the border.
+    /// A random angle and speed, for a fixed time or until the border.
     RandomWalk,
-    /// A random angle, up to the border, and a pause there (Royer and others 2001).
+    /// A random angle until the border, then a pause (Royer and others 2001).
     RandomDirection,
-    /// Speed and angle that depend on the previous ones (Liang and Haas 1999).
+    /// Speed and angle that depend on the previous speed and angle (Liang and Haas 1999).
     GaussMarkov,
-    /// The random waypoint in its stationary state from the start (Le Boudec and Vojnovic 2005).
+    /// Random waypoint that starts in its stationary state (Le Boudec and Vojnovic 2005).
     RandomTrip,
 }
 
@@ -70,9 +70,9 @@ pub enum MobilityName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MovesName {
-    /// Both, each on its own.
+    /// Both nodes, independently.
     Both,
-    /// The first node moves; the other stands in the middle of the area.
+    /// Only the first node. The second stays in the middle of the area.
     One,
 }
 
@@ -114,7 +114,7 @@ impl MobilitySpec {
         self.check_steps()
     }
 
-    /// After a border the next leg must stay inside.
+    /// Checks that a leg that must stay inside fits into the area after a border.
     fn check_steps(&self) -> Result<(), Problem> {
         let (MobilityName::Vatne2006, Some(speed), Some(leg), Some(step)) =
             (self.model, self.speed, self.leg, self.step)
@@ -197,7 +197,7 @@ impl MobilitySpec {
         }
     }
 
-    /// Builds two nodes; `stream` returns the random stream of each.
+    /// Builds two nodes. `stream` returns the random stream of a node by name.
     pub(in super::super) fn build(&self, stream: impl Fn(&str) -> Stream) -> Separation {
         let area = self.rectangle();
         let walker = |name: &str| self.walker(stream(name));

@@ -1,4 +1,4 @@
-//! Processes of a channel with a file of their own: keys, checks and construction of each.
+//! Channel processes with a file of their own: keys, checks and construction.
 
 mod byte_errors;
 mod congestion;

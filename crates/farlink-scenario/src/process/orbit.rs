@@ -13,31 +13,32 @@ use super::super::units::{Length, Time};
 use super::place::{Place, ProcessSpec};
 
 table! {
-    /// Satellites on circular orbits that pass one after the other: delay beyond that
-    /// of the link, and handovers.
+    /// Satellites on circular orbits that pass one after the other. They add delay to that of the
+    /// link, and handovers.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct OrbitSpec {
-        /// Height over the ground.
+        /// Height above the ground.
         altitude: Length, in Length(100_000_000)..=Length(100_000_000_000);
         /// Elevation below which a satellite is not used.
         min_elevation: f64, in 0.0..=89.0, unit "degrees";
-        /// Elevation at the highest point of a pass; overhead by default.
+        /// Elevation at the highest point of a pass; the default is overhead.
         max_elevation?: f64 = 90.0, in 1.0..=90.0, unit "degrees";
-        /// Inclination of the orbits, from which the rotation of the Earth is subtracted: it
-        /// lengthens passes of satellites that fly eastwards. By default the Earth does not rotate.
+        /// Inclination of the orbits, from which the rotation of the Earth is computed. The
+        /// rotation lengthens passes of satellites that fly eastwards. By default the Earth does
+        /// not rotate.
         inclination?: f64, in 0.0..=180.0, unit "degrees";
-        /// Number of times that the distance is travelled; by default twice: up, and down to a
+        /// Number of times that a packet travels the distance. The default is 2: up, and down to a
         /// ground station near the user.
         hops?: u32 = 2, in 1..=10;
-        /// Time without transmission when the next satellite takes over; 0 by default.
+        /// Duration of the interruption when the next satellite takes over; 0 s by default.
         handover_time?: Time;
-        /// Fate of packets meanwhile.
+        /// Fate of packets during the interruption.
         handover?: InterruptionName = InterruptionName::Drop, needs handover_time;
     }
 }
 
 table! {
-    /// Change of the path at a fixed interval, as on today's LEO services: another delay, and an
+    /// Change of the path at a fixed interval, as in today's LEO services: another delay, and an
     /// interruption.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct ReconfigurationSpec {
@@ -47,27 +48,27 @@ table! {
         first?: Time = Time(Interval::from_secs(12));
         /// Least and greatest extra delay, drawn for each interval.
         delay: [Time; 2];
-        /// Time without transmission at a change; 0 by default.
+        /// Duration of the interruption at a change; 0 s by default.
         interruption_time?: Time;
-        /// Fate of packets meanwhile.
+        /// Fate of packets during the interruption.
         interruption?: InterruptionName = InterruptionName::Drop, needs interruption_time;
-        /// Keep packets in order when the delay falls: a packet waits for those sent before it.
+        /// Keep packets in order when the delay falls: a packet waits for earlier packets.
         #[serde(default = "crate::defaults::on")]
         keep_order: bool;
         /// Give both directions of the link the same delays; otherwise each direction draws its
-        /// own. Both change at the same times.
+        /// own. In either case both change at the same times.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool;
     }
 }
 
-/// Fate of packets while the link changes.
+/// Fate of packets during an interruption.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InterruptionName {
     /// Packets are lost.
     Drop,
-    /// Packets wait until the change is over.
+    /// Packets wait for the end of the interruption.
     Hold,
 }
 

@@ -1,4 +1,4 @@
-//! `radio`: IEEE 802.15.4 by distance and length.
+//! `radio`: IEEE 802.15.4, with loss by distance and packet length.
 
 use farlink_channel::mobility::Separation;
 use farlink_channel::radio::{Band, Budget, Modulation, Noise, PathLoss};
@@ -14,17 +14,17 @@ use super::mobility::MobilitySpec;
 use super::place::{Place, ProcessSpec};
 
 table! {
-    /// A radio of IEEE 802.15.4, after section 5.2 of Vatne and Haugen (2006): the
-    /// loss of each packet follows from its length and from the link budget at the
-    /// distance of the moment.
+    /// A radio of IEEE 802.15.4 as in section 5.2 of Vatne and Haugen (2006). The loss of a packet
+    /// follows from its length, and from the link budget at the current distance.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct RadioSpec {
-        /// Band, which gives carrier and bit rate; the link has its own `rate`.
+        /// Band, which sets the carrier frequency and the bit rate of the budget. The link has its
+        /// own `rate`.
         band: BandName;
-        /// Distance of the nodes; nearer than 1 m counts as 1 m.
+        /// Distance of the nodes; less than 1 m counts as 1 m.
         distance?: Length, in Length(0)..=Length(1_000_000_000);
-        /// Mobility of the nodes, instead of `distance`. Both directions see the same places if
-        /// they write the same.
+        /// Mobility of the nodes, instead of `distance`. If both directions have the same values,
+        /// they have the same positions.
         mobility?: MobilitySpec;
         /// Modulation.
         modulation?: ModulationName = ModulationName::Bpsk;
@@ -40,11 +40,11 @@ table! {
         noise_figure?: f64 = 0.0, in 0.0..=100.0, unit "dB";
         /// Path loss over distance.
         path_loss?: PathLossName = PathLossName::Friis;
-        /// Exponent of "log-distance"; needed there.
+        /// Exponent of "log-distance". Required there.
         exponent?: f64, in 1.0..=8.0;
         /// Noise density.
         noise?: NoiseName = NoiseName::Thermal;
-        /// Bit errors per packet that are corrected.
+        /// Number of bit errors that are corrected in each packet.
         correctable_bits?: u32 = 0;
     }
 }
@@ -69,7 +69,7 @@ pub enum BandName {
 pub enum ModulationName {
     /// Coherent BPSK.
     Bpsk,
-    /// O-QPSK with 16 quasi-orthogonal symbols, as IEEE 802.15.4 has it at 2.4 GHz.
+    /// O-QPSK with 16 quasi-orthogonal symbols, as in IEEE 802.15.4 at 2.4 GHz.
     OQpsk,
 }
 
@@ -77,11 +77,11 @@ pub enum ModulationName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FadingName {
-    /// Nothing.
+    /// No fading.
     None,
-    /// Rayleigh; bits err independently with the mean rate.
+    /// Rayleigh fading with independent bit errors at the mean rate.
     Bits,
-    /// Rayleigh, one draw for a whole packet.
+    /// Rayleigh fading, drawn once for each packet.
     Packets,
 }
 
@@ -91,13 +91,13 @@ pub enum PathLossName {
     /// Free space.
     #[serde(rename = "friis")]
     Friis,
-    /// Free space to 1 m, then with `exponent`.
+    /// Free space up to 1 m, then with `exponent`.
     #[serde(rename = "log-distance")]
     LogDistance,
-    /// Path loss of the coexistence annex of IEEE 802.15.4-2006, at 2.4 GHz.
+    /// Path loss of IEEE 802.15.4-2006, coexistence annex, at 2.4 GHz.
     #[serde(rename = "ieee802.15.4")]
     Ieee802154,
-    /// As printed by Vatne and Haugen (2006), upside down.
+    /// As printed by Vatne and Haugen (2006), whose fraction is upside down.
     #[serde(rename = "vatne2006-printed")]
     Vatne2006Printed,
 }
@@ -106,9 +106,9 @@ pub enum PathLossName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoiseName {
-    /// k T.
+    /// Thermal noise k T.
     Thermal,
-    /// Bit rate / 2 times k T, as Vatne and Haugen (2006) have it.
+    /// Bit rate / 2 times k T, as in Vatne and Haugen (2006).
     Vatne2006,
 }
 
@@ -142,7 +142,7 @@ impl RadioSpec {
         }
     }
 
-    /// The nodes, if they move. Where they are is no matter of the direction.
+    /// Returns the nodes if they move. Their positions are the same for both directions.
     pub fn nodes(&self, place: &Place<'_>) -> Option<Separation> {
         let mobility = self.mobility.as_ref()?;
         Some(mobility.build(|name| place.times(name, true)))

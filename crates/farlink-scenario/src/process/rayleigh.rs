@@ -13,38 +13,39 @@ use super::super::units::{Frequency, Probability, Speed, Time};
 use super::place::{Place, ProcessSpec, probability};
 
 table! {
-    /// Fades of a Rayleigh channel: `doppler`, or `speed` and `carrier`, with
-    /// `fade_margin` or `loss`. Or the chain itself: `alpha` and `beta`.
+    /// Fades of a Rayleigh channel. Requires `doppler`, or `speed` and `carrier`, with
+    /// `fade_margin` or `loss`. Otherwise `alpha` and `beta` give the chain directly.
     #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
     pub struct RayleighSpec {
-        /// Doppler frequency, in Hz, above 0 to 1e6.
+        /// Doppler frequency in Hz, above 0 and up to 1e6.
         doppler?: f64;
         /// Speed of the mobile, instead of `doppler`.
         speed?: Speed;
-        /// Carrier frequency, with `speed`.
+        /// Carrier frequency. Needs `speed`.
         carrier?: Frequency;
         /// Margin of the mean power above the threshold.
         fade_margin?: f64, in -10.0..=100.0, unit "dB";
-        /// Share of time in a fade, instead of `fade_margin`; above 0, below 1.
+        /// Share of time in a fade, above 0 and below 1; instead of `fade_margin`.
         loss?: Probability;
-        /// Model that is simulated; "markov" without it.
+        /// Model of the fading; the default is "markov".
         model?: RayleighModel;
-        /// Markov: length of a step, for which the transition probabilities are; of
-        /// the studies, the time that a packet takes.
+        /// Markov: duration of a step of the chain. In the studies, the transmission time of a
+        /// packet.
         step?: Time, in MICROSECOND..=HOUR;
-        /// Markov: when the chain moves; "time" without it.
+        /// Markov: event at which the chain moves; the default is "time".
         advance?: AdvanceName;
         /// Markov in time: a packet is lost if any step within this time after its departure is a
-        /// fade. Without it, the step of the departure decides.
+        /// fade. By default only the step at its departure counts.
         exposure?: Time, in ZERO..=HOUR;
-        /// Markov: probability of good to bad per step, instead of what gives it.
+        /// Markov: probability of a change from good to bad per step, instead of the Doppler
+        /// frequency and the margin.
         alpha?: Probability;
-        /// Markov: probability of bad to good per step, with `alpha`.
+        /// Markov: probability of a change from bad to good per step. Needs `alpha`.
         beta?: Probability;
         /// Jakes: number of sinusoids.
         sinusoids?: u32 = 64, in 8..=1024;
-        /// Put both directions of the link in a fade at the same times; else each has its own. Not
-        /// with `advance = "packet"`.
+        /// Give both directions of the link the same fades; otherwise each direction has its own.
+        /// Not with `advance = "packet"`.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool;
     }
@@ -54,19 +55,19 @@ table! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RayleighModel {
-    /// The first-order chain of Zorzi, Rao and Milstein (1995).
+    /// First-order chain of Zorzi, Rao and Milstein (1995).
     Markov,
     /// The signal itself, with the Doppler spectrum of Clarke and Jakes.
     Jakes,
 }
 
-/// Times at which the chain moves.
+/// Events at which the chain moves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AdvanceName {
-    /// Once every `step`.
+    /// Once per `step` of time.
     Time,
-    /// Once every packet.
+    /// Once per packet.
     Packet,
 }
 
@@ -177,7 +178,7 @@ impl ProcessSpec for RayleighSpec {
         }
         let packet = self.advance == Some(AdvanceName::Packet);
         match self.step {
-            // Steps of a chain given as such that moves per packet have no length.
+            // If alpha and beta are given and the chain moves per packet, a step has no duration.
             None if packet && matches!(source, Source::Chain(_)) => {}
             Some(_) if packet && matches!(source, Source::Chain(_)) => {
                 let message = "would be ignored beside alpha and advance = \"packet\"";

@@ -1,4 +1,4 @@
-//! `satellite`: clear sky and rain, per packet.
+//! `satellite`: clear sky and rain, changing per packet.
 
 use farlink_channel::{ChannelError, Process, Satellite};
 use schemars::JsonSchema;
@@ -11,22 +11,22 @@ use super::super::units::{Probability, Size};
 use super::place::{Place, ProcessSpec, probability};
 
 table! {
-    /// A satellite link in clear sky and rain (Leung 1998, section 3.1): either
+    /// A satellite link in clear sky and in rain (Leung 1998, section 3.1). Requires either
     /// `ber_rain`, or `loss` and `loss_size`.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct SatelliteSpec {
-        /// Probability of going from clear sky to rain, after each packet.
+        /// Probability of a change from clear sky to rain, after each packet.
         b: Probability;
-        /// Probability of going from rain to clear sky, after each packet.
+        /// Probability of a change from rain to clear sky, after each packet.
         g: Probability;
-        /// Bit error rate in clear sky; 0 without it. Nominal links have 1e-8 or less.
+        /// Bit error rate in clear sky; the default is 0. Nominal links have 1e-8 or less.
         ber_clear?: Probability;
         /// Bit error rate in rain. A modem loses synchronisation at about 1e-3.
         ber_rain?: Probability;
-        /// Mean loss of packets of `loss_size`, from which the bit error rate in
-        /// rain follows; less than b / (b + g) if clear sky loses nothing.
+        /// Mean loss of packets of `loss_size`, from which the bit error rate in rain is computed.
+        /// Below b / (b + g) if clear sky loses nothing.
         loss?: Probability;
-        /// Length of IP packets that `loss` is of.
+        /// Length of the IP packets to which `loss` refers.
         loss_size?: Size, in Size(1)..=Size(65_536);
     }
 }

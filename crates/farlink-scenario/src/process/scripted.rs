@@ -1,4 +1,4 @@
-//! `scripted_loss`: losses at places that are written down.
+//! `scripted_loss`: loss of packets with given numbers.
 
 use farlink_channel::{ChannelError, Process, Scripted};
 use schemars::JsonSchema;
@@ -10,20 +10,19 @@ use super::super::table::table;
 use super::super::units::Size;
 use super::place::{Place, ProcessSpec};
 
-/// Most numbers of one stage.
-const MOST: usize = 100_000;
+/// Maximum number of packet numbers of one stage.
+const MAX_NUMBERS: usize = 100_000;
 
 table! {
-    /// Losses at chosen places, for examples that follow a drawing.
+    /// Loss of chosen packets, for examples that reproduce a drawing.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct ScriptedLossSpec {
-        /// Numbers of what is lost, rising, counted from 1 among all that comes to
-        /// this stage: packets, fragments, or with `arq` frames of any kind.
-        /// Retransmissions count as any other. A number that is not reached in a run
-        /// loses nothing.
+        /// Numbers of the lost packets, rising, counted from 1 among everything that reaches this
+        /// stage: packets, fragments, or with `arq` frames of any kind. Retransmissions count too.
+        /// A number beyond the last packet has no effect.
         packets: Vec<u64>;
-        /// Smallest packet on the wire, `overhead` included, that is counted and may be lost: "100
-        /// B" leaves out ACKs and short frames of a protocol.
+        /// Shortest packet on the wire, with `overhead`, that is counted and may be lost. "100 B"
+        /// excludes ACKs and short frames of a protocol.
         #[serde(default = "crate::defaults::nothing")]
         min_size: Size;
     }
@@ -33,8 +32,8 @@ impl ProcessSpec for ScriptedLossSpec {
     fn check(&self) -> Result<(), Problem> {
         let message = if self.packets.is_empty() {
             "= [] loses nothing; write numbers, [3, 7]".to_owned()
-        } else if self.packets.len() > MOST {
-            format!("has more than {MOST} numbers; write fewer, or loss = 0.01")
+        } else if self.packets.len() > MAX_NUMBERS {
+            format!("has more than {MAX_NUMBERS} numbers; write fewer, or loss = 0.01")
         } else if self.packets[0] == 0 {
             "has a 0; the first packet is 1".to_owned()
         } else if let Some(&[a, b]) = self.packets.windows(2).find(|pair| pair[0] >= pair[1]) {

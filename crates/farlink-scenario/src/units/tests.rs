@@ -1,4 +1,4 @@
-//! Exact values, short spellings, and refusals.
+//! Tests of exact values, short texts and refusals.
 
 use proptest::prelude::*;
 
@@ -67,7 +67,7 @@ fn quantities_are_written_short() {
 }
 
 #[test]
-fn refusals_say_what_to_write() {
+fn refusals_state_what_to_write() {
     let cases: &[(Result<u64, String>, &str)] = &[
         (
             RATE.read(&Scalar::Integer(2048)),

@@ -3,19 +3,19 @@
 /// Reason why a packet cannot be encoded, or bytes cannot be decoded.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WireError {
-    /// The datagram would be longer than its length field can say.
+    /// The datagram is longer than its length field allows.
     #[error("a datagram of {0} bytes does not fit IP, whose length field ends at 65535")]
     TooLong(u32),
-    /// Addresses of another version than the packet.
+    /// The addresses are of another IP version than the packet.
     #[error("addresses of another version of IP than the packet's")]
     Addresses,
-    /// More options than a TCP header holds.
+    /// The options are longer than a TCP header allows.
     #[error("{0} bytes of options do not fit a TCP header, which ends at 40")]
     TooManyOptions(u32),
-    /// No IPv4 header.
+    /// The bytes begin with no IPv4 header.
     #[error("no IPv4 header: {0}")]
     Ipv4(String),
-    /// No IPv6 header.
+    /// The bytes begin with no IPv6 header.
     #[error("no IPv6 header: {0}")]
     Ipv6(String),
     /// The length field contradicts the header's length or the number of bytes.
@@ -28,10 +28,10 @@ pub enum WireError {
         /// Bytes available.
         available: usize,
     },
-    /// The IPv4 header was changed.
+    /// The checksum of the IPv4 header is wrong.
     #[error("wrong IPv4 header checksum")]
     Ipv4Checksum,
-    /// The fragment's offset is no multiple of 8, so that no header can express it.
+    /// The fragment's offset is not a multiple of 8, so a header cannot express it.
     #[error("a fragment at byte {0} of its datagram, which is no multiple of 8")]
     FragmentOffset(u32),
     /// The packet is a fragment.
@@ -40,10 +40,10 @@ pub enum WireError {
     /// The packet carries another protocol than TCP.
     #[error("protocol {0}, not TCP (6)")]
     NotTcp(u8),
-    /// No TCP header.
+    /// The datagram contains no TCP header.
     #[error("no TCP header: {0}")]
     Tcp(String),
-    /// The segment was changed.
+    /// The TCP checksum is wrong.
     #[error("wrong TCP checksum")]
     TcpChecksum,
     /// An option has an impossible length.
@@ -51,7 +51,7 @@ pub enum WireError {
     Option {
         /// Kind of the option.
         kind: u8,
-        /// Start, counted from the first byte of the options.
+        /// Offset of the option from the first byte of the options.
         at: usize,
     },
 }

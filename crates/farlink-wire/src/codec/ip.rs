@@ -1,5 +1,5 @@
-//! Headers of IP as bytes: IPv4 (RFC 791) and IPv6 (RFC 8200), with the pseudo-headers of
-//! what they carry.
+//! IP headers as bytes: IPv4 (RFC 791) and IPv6 (RFC 8200), with the pseudo-headers of their
+//! payloads.
 
 use super::address::{Addresses, IpFields};
 use super::error::WireError;
@@ -10,17 +10,17 @@ use etherparse::checksum::Sum16BitWords;
 use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice};
 use std::net::IpAddr;
 
-/// Most bytes of an IPv4 datagram: its length field has 16 bits.
+/// Maximum length of an IPv4 datagram, because its length field has 16 bits.
 pub const MAX_IPV4_LEN: u32 = 65_535;
 
-/// Most bytes that follow a header of IPv6: its length field has 16 bits.
+/// Maximum length of the payload after an IPv6 header, because its length field has 16 bits.
 const MAX_IPV6_PAYLOAD: u32 = 65_535;
 
-/// Appends the header of a whole packet that carries this protocol, and returns the sum of the
-/// pseudo-header.
+/// Appends the header of a whole packet with this protocol as its payload, and returns the sum of
+/// the pseudo-header.
 ///
-/// Returns an error and appends nothing if the packet is longer than the length field allows, or
-/// the addresses are of another version.
+/// Returns an error and appends nothing if the packet is longer than the length field allows, or if
+/// the addresses have another version.
 pub(super) fn write_header(
     packet: &Packet,
     addresses: Addresses,
@@ -84,7 +84,7 @@ fn pseudo_header(addresses: Addresses, protocol: u8, len: u32) -> Sum16BitWords 
 }
 
 /// Computes the flow label of one direction of a flow: FNV-1a over addresses, protocol and ports,
-/// folded to 20 bits. Never zero, which means no label (RFC 6437, 3).
+/// folded to 20 bits. The result is never zero, because zero means no label (RFC 6437, 3).
 fn flow_label(addresses: Addresses, protocol: u8, ports: (u16, u16)) -> u32 {
     const MASK: u32 = 0xf_ffff;
     let mut hash = 0x811c_9dc5_u32;
@@ -105,9 +105,9 @@ fn flow_label(addresses: Addresses, protocol: u8, ports: (u16, u16)) -> u32 {
     ((hash >> 20 ^ hash) & MASK).max(1)
 }
 
-/// Makes a fragment of the bytes of a whole packet (RFC 791, 3.2; RFC 8200, 4.5).
+/// Turns the bytes of a whole packet into those of a fragment (RFC 791, 3.2; RFC 8200, 4.5).
 ///
-/// If a fragment header cannot express the offset.
+/// Returns an error if a fragment header cannot express the offset.
 pub(super) fn cut_out(bytes: &mut Vec<u8>, packet: &Packet, piece: Piece) -> Result<(), WireError> {
     if !piece.offset.is_multiple_of(8) {
         return Err(WireError::FragmentOffset(piece.offset.into()));
@@ -131,7 +131,7 @@ pub(super) fn cut_out(bytes: &mut Vec<u8>, packet: &Packet, piece: Piece) -> Res
     Ok(())
 }
 
-/// Parsed IP header of a packet, and the bytes behind it.
+/// Parsed IP header of a packet, and the bytes after it.
 pub(super) struct Opened<'a> {
     pub(super) fields: IpFields,
     /// Type of service, or traffic class.
@@ -142,7 +142,7 @@ pub(super) struct Opened<'a> {
     pub(super) pseudo: Sum16BitWords,
 }
 
-/// Reads the IP header of a whole packet of TCP.
+/// Reads the IP header of a whole TCP packet.
 pub(super) fn open(bytes: &[u8]) -> Result<Opened<'_>, WireError> {
     let (fields, class, segment) = match bytes {
         [first, ..] if first >> 4 == 6 => open_v6(bytes)?,
@@ -210,7 +210,7 @@ fn open_v6(bytes: &[u8]) -> Result<(IpFields, u8, &[u8]), WireError> {
     Ok((fields, class, &packet[payload.at..]))
 }
 
-/// Returns the offset of the TCP segment in a packet that [`open`] reads.
+/// Returns the offset of the TCP segment in a packet that [`open`] accepts.
 pub(super) fn segment_at(packet: &[u8]) -> usize {
     if packet[0] >> 4 == 6 {
         ipv6::carried(packet).at

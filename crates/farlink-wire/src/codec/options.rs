@@ -1,12 +1,12 @@
-//! Options of TCP as bytes (RFC 9293, 7323, 2018, 7413).
+//! TCP options as bytes (RFC 9293, 7323, 2018, 7413).
 
 use super::error::WireError;
 use super::wireless;
 use arrayvec::ArrayVec;
 use farlink_tcp::{Extra, FastOpenCookie, Options, SackBlock, SackBlocks, Seq, Timestamps};
 
-/// Most bytes of options that a TCP header holds: its length field counts up to
-/// fifteen words of four bytes, five of which are fixed.
+/// Maximum length of the options of a TCP header: its length field allows fifteen words of four
+/// bytes, and five words are fixed.
 pub const MAX_OPTIONS_LEN: u32 = 40;
 
 pub(super) const END: u8 = 0;
@@ -18,7 +18,7 @@ const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 const FAST_OPEN: u8 = 34;
 
-/// Encodes the options, each aligned to four bytes, as [`Options::wire_len`] counts them.
+/// Encodes the options, each aligned to four bytes. [`Options::wire_len`] is the length.
 pub(super) fn options_bytes(options: &Options) -> ArrayVec<u8, { MAX_OPTIONS_LEN as usize }> {
     let mut out = ArrayVec::new();
     let mut put = |bytes: &[u8]| out.extend(bytes.iter().copied());
@@ -60,7 +60,7 @@ pub(super) fn options_bytes(options: &Options) -> ArrayVec<u8, { MAX_OPTIONS_LEN
     out
 }
 
-/// Parses options. An option with a wrong length, or one that reaches beyond the header, makes the
+/// Parses options. An option with a wrong length, or one beyond the end of the header, makes the
 /// segment malformed (RFC 9293, 3.1, MUST-7).
 pub(super) fn parse_options(bytes: &[u8]) -> Result<Options, WireError> {
     let mut options = Options::default();
@@ -110,7 +110,7 @@ pub(super) fn parse_options(bytes: &[u8]) -> Result<Options, WireError> {
     Ok(options)
 }
 
-/// Parses Fast Open. A cookie of another valid length counts as a cookie request, and one of
+/// Parses Fast Open. A cookie of another valid length counts as a cookie request; a cookie of
 /// invalid length is ignored (RFC 7413, 4.1.1).
 fn take_fast_open(options: &mut Options, value: &[u8]) {
     match (<[u8; 8]>::try_from(value), value.len()) {

@@ -1,4 +1,4 @@
-//! Rewriting of the headers of a real packet in place.
+//! In-place changes of the headers of a real packet.
 
 use super::error::WireError;
 use super::ip::segment_at;
@@ -39,7 +39,7 @@ pub fn rewrite(raw: &mut Raw, old: &Segment, new: &Segment) -> Result<(), WireEr
     Ok(())
 }
 
-/// Encodes `options`, followed by those options of `own` that farlink does not know.
+/// Encodes `options`, and after them the options of `own` that the decoder does not know.
 fn merged(own: &[u8], options: &Options) -> Result<Vec<u8>, WireError> {
     let room = MAX_OPTIONS_LEN as usize;
     let wanted = options.wire_len();
@@ -151,7 +151,7 @@ mod tests {
                 .count(),
             1
         );
-        // 12 + 4 + 12 bytes are in use, so that 16 bytes of SACK blocks do not fit into 40.
+        // Options use 12 + 4 + 12 bytes, so SACK blocks of 16 bytes exceed the limit of 40.
         let before = raw_with.clone();
         let blocks = [farlink_tcp::SackBlock::default(); 2];
         let mut too_many = wanted.clone();

@@ -1,4 +1,4 @@
-//! Bytes and back.
+//! Tests of encoding and decoding.
 
 use super::*;
 use crate::fragment::IPV4_HEADER_LEN;
@@ -125,8 +125,7 @@ fn fitting() -> impl Strategy<Value = Packet> {
     })
 }
 
-/// Returns `segment` as `decode` returns it: a body of which only the length is known becomes
-/// zeros.
+/// Returns `segment` as `decode` returns it: a body without contents becomes zeros.
 fn with_zeros(segment: &Segment) -> Segment {
     let mut segment = segment.clone();
     if segment.body.bytes().is_none() && !segment.body.is_empty() {
@@ -176,7 +175,7 @@ fn syn() -> (Packet, Vec<u8>) {
     (packet, bytes)
 }
 
-/// Recomputes both checksums after a change.
+/// Recomputes both checksums.
 fn mend(bytes: &mut [u8]) {
     bytes[10..12].fill(0);
     let sum = Sum16BitWords::new()
@@ -208,8 +207,8 @@ proptest! {
         prop_assert_eq!(ip, IpFields { addresses, ident, ttl: packet.ttl });
     }
 
-    /// Padding behind the datagram changes nothing, and a truncated encoding is a prefix of the
-    /// whole.
+    /// Padding after the datagram changes nothing, and a truncated encoding is a prefix of the
+    /// whole encoding.
     #[test]
     fn padding_behind_the_datagram_is_ignored(packet in fitting(), max in 0u32..200) {
         let whole = bytes_of(&packet);
@@ -234,8 +233,8 @@ proptest! {
         }
     }
 
-    /// Decoding detects any single flipped bit, and a packet that is marked corrupt. IPv6 does not
-    /// protect traffic class, flow label and hop limit.
+    /// Decoding detects any single flipped bit, and a packet that is marked corrupt. IPv6 has no
+    /// checksum over traffic class, flow label and hop limit.
     #[test]
     fn flipped_bits_are_detected(mut packet in fitting(), bit: prop::sample::Index) {
         let mut bytes = bytes_of(&packet);
@@ -247,7 +246,7 @@ proptest! {
         prop_assert_eq!(decode(&bytes_of(&packet)), Err(WireError::TcpChecksum));
     }
 
-    /// Decoding random bytes never panics, with or without right checksums.
+    /// Decoding of random bytes never panics, with right and with wrong checksums.
     #[test]
     fn random_bytes_cause_no_decoder_panic(
         packet in fitting(),
@@ -258,7 +257,7 @@ proptest! {
         let _ = decode(&noise);
         let mut bytes = bytes_of(&packet);
         for (at, value) in changes {
-            // Changes bytes behind the fixed header fields, so that options and flags are covered.
+            // The changes follow the fixed header fields, so options and flags are covered.
             let at = 32 + at.index(bytes.len() - 32).min(48);
             bytes[at] = value;
         }
@@ -310,7 +309,7 @@ fn ecn_is_in_the_lower_bits_of_type_of_service() {
         packet.set_ecn(ecn);
         let bytes = bytes_of(&packet);
         assert_eq!(bytes[1], tos);
-        // RFC 1624: the checksum falls by as much as the field rises.
+        // By RFC 1624, the checksum falls by as much as the field rises.
         assert_eq!(bytes[10..12], (0x26c3 - u16::from(tos)).to_be_bytes());
     }
 }
@@ -332,7 +331,7 @@ fn lower_effort_is_in_the_upper_bits_of_type_of_service() {
     let mut bytes = bytes_of(&packet);
     // RFC 8622, 5: codepoint 000001, followed by the two bits of ECN.
     assert_eq!(bytes[1], 0b0000_0110);
-    // All other codepoints mean a class that farlink does not model.
+    // All other codepoints stand for classes that farlink does not model.
     bytes[1] = 0b1011_1010;
     mend(&mut bytes);
     assert_eq!(decode(&bytes).unwrap().1.priority, Priority::Normal);
@@ -341,7 +340,7 @@ fn lower_effort_is_in_the_upper_bits_of_type_of_service() {
 #[test]
 fn unknown_options_are_skipped_until_end_of_list() {
     let (packet, mut bytes) = syn();
-    // Four more bytes of options behind the MSS, wherever the length fits.
+    // Four more bytes of options after the MSS, wherever the length allows them.
     let options: [&[u8]; 4] = [
         &[253, 4, 0xde, 0xad, 2, 4, 0x05, 0xb4],
         &[2, 4, 0x05, 0xb4, 253, 2, 1, 1],

@@ -1,4 +1,4 @@
-//! Options of SCPS-TP (CCSDS 714.0-B) and of wireless links (west1997).
+//! Options of SCPS-TP (CCSDS 714.0-B), and of the mechanisms for wireless links in west1997.
 
 use super::error::WireError;
 use super::options::NOP;
@@ -7,8 +7,8 @@ use std::num::NonZeroU16;
 
 const SCPS: u8 = 20;
 const SNACK: u8 = 21;
-/// Option kind for experiments, which an identifier tells apart (RFC 6994). The identifiers below
-/// are ours, because the papers specify no option kind.
+/// Option kind for experiments, each distinguished by an identifier (RFC 6994). The papers specify
+/// no kind, so the identifiers below are our choice.
 const EXPERIMENT: u8 = 253;
 const ELN: [u8; 2] = *b"EL";
 const ACKP: [u8; 2] = *b"AP";

@@ -110,7 +110,7 @@ impl Ends {
         }
     }
 
-    /// Sends a header over the line without loss, and checks the result. Returns its form.
+    /// Sends a header over the line without loss, checks the received header, and returns the form.
     fn cross(&mut self, fields: &Fields) -> Form {
         let form = self.send(fields);
         assert_eq!(
@@ -121,7 +121,7 @@ impl Ends {
         form
     }
 
-    /// Sends a header that must be compressed. Returns the compressed bytes.
+    /// Sends a header, and returns the compressed bytes. Fails if it is sent in another form.
     fn compressed(&mut self, fields: &Fields) -> Vec<u8> {
         match self.cross(fields) {
             Form::Compressed(bytes) => bytes.to_vec(),
@@ -130,22 +130,22 @@ impl Ends {
     }
 }
 
-/// Returns a line over which the first packet was sent, and that packet.
+/// Returns a line after its first packet, and that packet.
 fn begun() -> (Ends, Fields) {
     let mut ends = Ends::new(Config::default());
     assert_eq!(ends.cross(&START), Form::Uncompressed(0));
     (ends, START)
 }
 
-/// RFC 1144, 3.2.2: mask, checksum, and the fields that changed. Each row has a change of the
-/// second packet, and all bytes of its compressed header.
+/// Compressed headers have the mask, the checksum and the changed fields (RFC 1144, 3.2.2). Each
+/// row has the change of the second packet, and all bytes of its compressed header.
 #[test]
 fn compressed_headers_match_rfc1144() {
     type Change = fn(&mut Fields);
     let cases: &[(Change, &[u8])] = &[
         // One-way data takes three bytes.
         (|f| f.seq = f.seq.wrapping_add(512), &[0x0f, 0xab, 0xcd]),
-        // Echoed typing: ACK and sequence number both advance by the length of the data before.
+        // In echoed typing, ACK and sequence number advance by the length of the previous data.
         (
             |f| {
                 f.seq = f.seq.wrapping_add(512);
@@ -158,11 +158,11 @@ fn compressed_headers_match_rfc1144() {
         (|f| f.ack += 255, &[0x04, 0xab, 0xcd, 255]),
         (|f| f.ack += 256, &[0x04, 0xab, 0xcd, 0, 1, 0]),
         (|f| f.ack += 0xffff, &[0x04, 0xab, 0xcd, 0, 255, 255]),
-        // The sequence number advances by less than the length of the data before.
+        // The sequence number advances by less than the length of the previous data.
         (|f| f.seq = f.seq.wrapping_add(2), &[0x08, 0xab, 0xcd, 2]),
         // The difference of a shrinking window is modulo 2^16.
         (|f| f.window -= 1, &[0x02, 0xab, 0xcd, 0, 255, 255]),
-        // The order of differences: urgent pointer, window, acknowledgment, sequence number,
+        // The differences have the order urgent pointer, window, acknowledgment, sequence number,
         // identification.
         (
             |f| {
@@ -201,8 +201,8 @@ fn compressed_headers_match_rfc1144() {
     }
 }
 
-/// Packets of two alternating connections all carry their connection number, and so does every
-/// packet if the number may not be omitted. The longest header has 16 bytes.
+/// Packets of two alternating connections all have their connection number. If the number may not
+/// be omitted, so do all packets, and the longest header has 16 bytes.
 #[test]
 fn connection_number_is_sent_when_it_changes() {
     let (mut ends, mut a) = begun();
@@ -235,12 +235,12 @@ fn connection_number_is_sent_when_it_changes() {
     c.window += 300;
     c.ack += 300;
     c.ident += 300;
-    assert_eq!(named.compressed(&c).len(), MOST_COMPRESSED);
+    assert_eq!(named.compressed(&c).len(), MAX_COMPRESSED);
 }
 
-/// RFC 1144, 3.2.3: packets with SYN, FIN or RST, or without ACK, are not compressed. A change that
-/// the mask has no bit for is sent uncompressed, and so is a field that went back or a packet
-/// without any change.
+/// Packets with SYN, FIN or RST, or without ACK, are not compressed (RFC 1144, 3.2.3). Sent
+/// uncompressed are changes that the mask cannot express, fields that decrease, and packets without
+/// a change.
 #[test]
 fn inexpressible_change_is_sent_uncompressed() {
     type Change = fn(&mut Fields);
@@ -306,7 +306,7 @@ fn inexpressible_change_is_sent_uncompressed() {
     );
 }
 
-/// Data right behind an ACK changes no field, but is no retransmission.
+/// The first data after an ACK changes no field, but is no retransmission.
 #[test]
 fn first_data_after_an_ack_is_compressed() {
     let mut ends = Ends::new(Config::default());
@@ -319,7 +319,8 @@ fn first_data_after_an_ack_is_compressed() {
     assert_eq!(ends.cross(&fields), Form::Uncompressed(0), "sent again");
 }
 
-/// The mask has no bit for ECN's flags. The receiver reuses old flags, and the TCP checksum fails.
+/// The mask has no bit for the ECN flags, so the receiver uses the old flags, and the TCP checksum
+/// fails.
 #[test]
 fn ecn_flags_are_not_compressed() {
     let (mut ends, mut fields) = begun();
@@ -350,8 +351,8 @@ fn least_recently_used_slot_is_replaced() {
     assert_eq!(ends.cross(&all[1]), Form::Uncompressed(0));
 }
 
-/// After a lost packet the decompressed headers are wrong by its differences. The sender's
-/// retransmission goes back, and is therefore sent uncompressed.
+/// After a lost packet, the decompressed headers are wrong by its differences. The sender's
+/// retransmission has a lower sequence number, so it is sent uncompressed.
 #[test]
 fn loss_corrupts_headers_until_an_uncompressed_packet() {
     let (mut ends, mut fields) = begun();
@@ -372,7 +373,7 @@ fn loss_corrupts_headers_until_an_uncompressed_packet() {
         assert_eq!(fields.ident - half(&made, 4), 1);
         assert_ne!(header_sum(&made), header_sum(&fields.bytes()));
     }
-    // A retransmission, and the packet after it.
+    // A retransmission and the next packet.
     let ident = fields.ident;
     fields = lost;
     fields.next();
@@ -443,7 +444,7 @@ fn only_unfragmented_tcp_segments_are_compressible() {
     assert_eq!(header_len(&START.bytes()[..40]), Some(40));
 }
 
-/// Change from one packet to the next; the steps together produce all differences and forms.
+/// Change from one packet to the next. The steps together cause all differences and all forms.
 #[derive(Clone, Debug)]
 struct Step {
     connection: u16,
@@ -533,20 +534,20 @@ proptest! {
             let fields = &mut all[usize::from(step.connection)];
             step.take(fields);
             if let Form::Compressed(bytes) = ends.cross(fields) {
-                prop_assert!((3..=MOST_COMPRESSED).contains(&bytes.len()));
+                prop_assert!((3..=MAX_COMPRESSED).contains(&bytes.len()));
             }
         }
     }
 
     /// With any losses nothing panics, and uncompressed headers are right. A compressed header is
-    /// right if the last header of its connection was right and nothing of that connection was lost
-    /// since.
+    /// right if the last header of its connection was right, and no packet of the connection was
+    /// lost since then.
     #[test]
     fn uncompressed_packet_resynchronises_both_ends(
         steps in proptest::collection::vec((step(), any::<bool>()), 1..120),
         slots in 1..6_u16,
     ) {
-        // Every packet names its connection, so that a loss affects only its own connection.
+        // Every packet has its connection number, so a loss affects only its own connection.
         let mut ends = Ends::new(Config { slots, compress_slot: false });
         let mut all: Vec<Fields> = (0..5).map(|port| Fields { port, ..START }).collect();
         let mut right = [false; 5];
@@ -559,7 +560,7 @@ proptest! {
                 continue;
             }
             if *lost {
-                // A lost uncompressed header may have replaced any connection, so that all count as
+                // A lost uncompressed header may have replaced any connection, so all count as
                 // wrong.
                 if let Form::Uncompressed(_) = form {
                     right = [false; 5];
@@ -577,7 +578,7 @@ proptest! {
         }
     }
 
-    /// Random bytes are discarded or decompressed to some header, but never cause a panic.
+    /// Random bytes are discarded or decompressed to some header. They never cause a panic.
     #[test]
     fn random_bytes_cause_no_panic(
         lines in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..20), 1..50),

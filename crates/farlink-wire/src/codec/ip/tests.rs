@@ -1,4 +1,4 @@
-//! Packets of IPv6 as bytes, field by field, as another reader of headers sees them.
+//! Tests of IPv6 packets as bytes, whose header fields are read by another parser.
 
 use super::super::{decode, encode};
 use super::*;
@@ -71,7 +71,7 @@ fn segment_is_encoded_with_ipv6_header_and_checksum() {
     let (fields, read) = decode(&bytes).unwrap();
     assert_eq!(read, segment());
     assert_eq!((fields.ttl, fields.addresses), (61, Addresses::of(&packet)));
-    // Whoever reads it as a real program's sees the same.
+    // The same bytes as a packet of a real program have the same fields.
     let raw = Raw::new(bytes).unwrap();
     assert_eq!((raw.ip(), raw.ttl()), (Ip::V6, 61));
     let real = Packet {
@@ -82,8 +82,8 @@ fn segment_is_encoded_with_ipv6_header_and_checksum() {
     assert_eq!((real.ecn(), real.priority()), (Ecn::Ect0, Priority::Low));
 }
 
-/// Of each direction of each flow its own, the same for all of its packets and never 0
-/// (RFC 6437, 3).
+/// Each direction of each flow has its own label, which is the same in all packets and never 0 (RFC
+/// 6437, 3).
 #[test]
 fn flow_label_depends_on_the_flow() {
     let label = |packet: &Packet| {
@@ -117,9 +117,9 @@ fn flow_label_depends_on_the_flow() {
         seen.insert(label(&packet(Payload::Udp(other))));
     }
     assert!(!seen.contains(&0));
-    // 402 of 2^20: 0.08 pairs are expected to be alike.
+    // Among 402 of 2^20 values 0.08 equal pairs are expected.
     assert!(seen.len() >= 401, "{}", seen.len());
-    // FNV-1a over addresses, protocol and ports, folded.
+    // FNV-1a over addresses, protocol and ports, folded to 20 bits.
     let v4 = Addresses {
         src: IpAddr::from([0, 0, 0, 0]),
         dst: IpAddr::from([0, 0, 0, 0]),
@@ -131,7 +131,7 @@ fn flow_label_depends_on_the_flow() {
     assert_eq!(flow_label(v4, 6, (1, 2)), (hash % (1 << 20)) ^ (hash >> 20));
 }
 
-/// The checksum of UDP is never left out over IPv6 (RFC 8200, 8.1).
+/// Over IPv6 the UDP checksum is mandatory (RFC 8200, 8.1).
 #[test]
 fn udp_and_xtp_checksums_cover_the_ipv6_pseudo_header() {
     let pdu = Pdu::default();
@@ -157,7 +157,8 @@ fn udp_and_xtp_checksums_cover_the_ipv6_pseudo_header() {
     }
 }
 
-/// 3000 bytes of data in packets of up to 1280: multiples of 8 behind 48 bytes of headers.
+/// 3000 bytes of data in packets of up to 1280 bytes: multiples of 8 bytes after 48 bytes of
+/// headers.
 #[test]
 fn reassembled_fragments_equal_the_packet() {
     let body: Vec<u8> = (0..=255).cycle().take(3000).collect();
@@ -228,7 +229,7 @@ fn invalid_ipv6_segment_is_refused_with_the_reason() {
     assert!(is_tcp_fragment(&bytes) && !is_tcp_fragment(&good));
     bytes[40] = 17;
     assert!(!is_tcp_fragment(&bytes) && !is_tcp_fragment(&bytes[..30]));
-    // Behind an extension it is read.
+    // A segment after an extension header is decoded.
     let mut extended = good;
     extended[5] += 8;
     extended[6] = 60;
