@@ -25,6 +25,9 @@ const SHOWN_ROUND_TRIPS = 2.4;
 /** Width from which two TCPs fit side by side (px). */
 const WIDE = 820;
 
+/** Smallest size of a saved ladder (px): title and legend fit. Files are dark on white. */
+const FILE = { width: 900, height: 600 };
+
 /** Makes the panel of the packet view. */
 export function createPacketView(app: App): Panel {
   return new PacketView(app);
@@ -40,7 +43,11 @@ class PacketView implements Panel, Actions {
   readonly #details: Details;
   readonly #sentences: Sentences;
   readonly #legend = new Legend();
-  readonly #status = h("p", { class: "packets-status", role: "status" });
+  readonly #status = h(
+    "p",
+    { class: "packets-status", role: "status" },
+    "The packets appear here after the run.",
+  );
   readonly #summary = h("p", { class: "sr-only", id: uniqueId("packets") });
   readonly #watchers: { disconnect(): void }[] = [];
   readonly #building = new Map<string, AbortController>();
@@ -242,8 +249,9 @@ class PacketView implements Panel, Actions {
   }
 
   save(kind: "svg" | "png"): void {
-    const picture = this.#picture();
-    const { clientWidth, clientHeight } = this.#canvas;
+    const picture = { ...this.#picture(), theme: themeFor("", false, 1) };
+    const clientWidth = Math.max(FILE.width, this.#canvas.clientWidth);
+    const clientHeight = Math.max(FILE.height, this.#canvas.clientHeight);
     const content = this.#contents[0];
     if (content === undefined) return;
     const { run } = content;

@@ -1,0 +1,141 @@
+import { expect, test, type Page } from "@playwright/test";
+
+const TOML = `
+name = "one-loss"
+
+[tcp]
+initial_window = 4
+delayed_ack = "off"
+mss = "1460 B"
+
+[[links]]
+name = "lan"
+between = ["server", "gateway"]
+down = { rate = "10 Mbit/s", delay = "5 ms" }
+
+[[links]]
+name = "satellite"
+between = ["gateway", "client"]
+down = { rate = "2 Mbit/s", delay = "270 ms", channel = { scripted_loss = { packets = [9], min_size = "100 B" } } }
+up = { rate = "1 Mbit/s", delay = "270 ms" }
+
+[[flows]]
+name = "download"
+from = "server"
+to = "client"
+size = "200 kB"
+`;
+
+interface Laboratory {
+  farlink: {
+    load(toml: string, tcps: string[]): void;
+    state(): { time: number; focus: string };
+    update(change: { time: number }): void;
+  };
+}
+
+const time = (page: Page): Promise<number> =>
+  page.evaluate(() => (window as unknown as Laboratory).farlink.state().time);
+
+/** Opens the page with a transfer that loses one segment, and the packet view in sight. */
+async function open(page: Page, tcps = ["sack"]): Promise<void> {
+  await page.goto("./");
+  await page.waitForFunction(() => "farlink" in window);
+  await page.evaluate(
+    ([toml, names]) => (window as unknown as Laboratory).farlink.load(toml, names),
+    [TOML, tcps] as const,
+  );
+  await page.locator(".packets").scrollIntoViewIfNeeded();
+  await expect(page.locator(".packets-story li")).not.toHaveCount(0);
+}
+
+test("plays, pauses, steps and goes back", async ({ page }) => {
+  await open(page);
+  const view = page.locator(".packets");
+  await view.getByRole("button", { name: "Play (space)" }).click();
+  await expect.poll(() => time(page)).toBeGreaterThan(0.02);
+  await view.getByRole("button", { name: "Pause (space)" }).click();
+  const paused = await time(page);
+  await page.waitForTimeout(80);
+  expect(await time(page)).toBe(paused);
+  await view.getByRole("button", { name: /^Next event/ }).click();
+  const next = await time(page);
+  expect(next).toBeGreaterThan(paused);
+  await view.getByRole("button", { name: /^Next event/ }).click();
+  await view.getByRole("button", { name: /^Previous event/ }).click();
+  expect(await time(page)).toBe(next);
+  await page.evaluate(() => (window as unknown as Laboratory).farlink.update({ time: 1 }));
+  await view.getByRole("button", { name: /^Play backwards/ }).click();
+  await expect.poll(() => time(page)).toBeLessThan(0.98);
+});
+
+test("tells the story of a packet that is clicked", async ({ page }) => {
+  await open(page);
+  const lost = page.locator(".packets-story button", { hasText: /lost|dropped/i }).first();
+  await lost.click();
+  const details = page.locator(".packets-details");
+  await expect(details.locator("h3")).toContainText("Segment");
+  await expect(details.locator(".packets-lost")).toContainText("dropped");
+  const canvas = page.locator(".packets canvas").first();
+  await page.keyboard.press("Escape");
+  await expect(details.locator("h3")).toHaveCount(0);
+  const box = (await canvas.boundingBox())!;
+  for (let y = 0.5; y < 0.95 && (await details.locator("h3").count()) === 0; y += 0.02) {
+    await canvas.click({ position: { x: box.width * 0.6, y: box.height * y } });
+  }
+  await expect(details.locator("dl")).toContainText("window");
+  await expect(details).toContainText("Why it was sent:");
+  await expect(details.locator("ol li")).not.toHaveCount(0);
+});
+
+test("works with the keyboard alone", async ({ page }) => {
+  await open(page);
+  const canvas = page.locator(".packets canvas").first();
+  await canvas.focus();
+  await page.keyboard.press("ArrowDown");
+  const title = page.locator(".packets-details h3");
+  const first = await title.textContent();
+  await page.keyboard.press("ArrowDown");
+  await expect(title).not.toHaveText(first!);
+  await page.keyboard.press("ArrowUp");
+  await expect(title).toHaveText(first!);
+  await page.keyboard.press("End");
+  const end = await time(page);
+  await page.keyboard.press("ArrowLeft");
+  expect(await time(page)).toBeLessThan(end);
+  await page.keyboard.press("Home");
+  expect(await time(page)).toBe(0);
+  const speed = page.getByLabel("Speed, simulated time to real time");
+  const before = Number(await speed.inputValue());
+  await page.keyboard.press("]");
+  expect(Number(await speed.inputValue())).toBeGreaterThan(before);
+  await page.keyboard.press("Space");
+  await expect.poll(() => time(page)).toBeGreaterThan(0);
+  await page.keyboard.press("Space");
+  await expect(page.getByRole("button", { name: "Play (space)" })).toBeVisible();
+  await expect(page.locator(".packets-sentence")).not.toBeEmpty();
+});
+
+test("shows two TCPs side by side and saves the ladder", async ({ page }) => {
+  await page.setViewportSize({ width: 1900, height: 1000 });
+  await open(page, ["sack", "reno"]);
+  await page.getByLabel("TCP beside it").selectOption("reno");
+  const [file] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: "Save the ladder as SVG" }).click(),
+  ]);
+  expect(file.suggestedFilename()).toBe("one-loss-sack-beside-reno-ladder.svg");
+});
+
+test.describe("with less motion", () => {
+  test.use({ contextOptions: { reducedMotion: "reduce" } });
+
+  test("plays by steps from event to event", async ({ page }) => {
+    await open(page);
+    expect(await time(page)).toBe(0);
+    await page.getByRole("button", { name: "Play (space)" }).click();
+    await page.waitForTimeout(300);
+    expect(await time(page)).toBe(0);
+    await expect.poll(() => time(page)).toBeGreaterThan(0);
+  });
+});
