@@ -9,18 +9,20 @@ import {
   SPEEDS,
   zoom,
 } from "../../../src/packets/clock";
-import { nextPacket, sentenceAt } from "../../../src/packets/content";
+import { buildContent, nextPacket, sentenceAt } from "../../../src/packets/content";
 import { lineOf, scaleOf, timeAt, yOf } from "../../../src/packets/geometry";
-import { drawLadder } from "../../../src/packets/ladder";
+import { drawLadder, stepIn } from "../../../src/packets/ladder";
+import { eachMark, sampleOf } from "../../../src/packets/layout";
 import { flowsOf, linksOf, pathOf, seconds } from "../../../src/packets/path";
 import { escape, SvgPen } from "../../../src/packets/pens";
 import { rowsOf } from "../../../src/packets/rows";
+import { stateAt } from "../../../src/packets/state";
 import { stepFrom } from "../../../src/packets/steps";
 import { cut, pointAt } from "../../../src/packets/strip";
 import { copiesOf, describe as tell, durationText, timeText } from "../../../src/packets/text";
-import { complete } from "../../../src/packets/timeline";
+import { complete, type Group } from "../../../src/packets/timeline";
 import { isDark, themeFor } from "../../../src/packets/theme";
-import { contentOf, makeRows, row, scenario, tableOf } from "./made";
+import { CAUSES, contentOf, makeRows, row, runOf, scenario, tableOf } from "./made";
 
 const content = contentOf(makeRows(60, (n) => n === 9));
 
@@ -242,4 +244,69 @@ describe("drawing", () => {
     expect(isDark("rgb(250, 250, 250)")).toBe(false);
     expect(isDark("rgba(0, 0, 0, 0)")).toBeUndefined();
   });
+});
+
+describe("crowds", () => {
+  test("show each k-th packet in motion, so that marks keep their distance", () => {
+    const made = Array.from({ length: 4000 }, (_, n) =>
+      row({ time: n * 1e-4, departure: n * 1e-4, arrival: 0.25 + n * 1e-4, number: n }),
+    );
+    const [group] = contentOf(made).timeline.groups;
+    for (const width of [60, 300, 1200]) {
+      const sample = sampleOf(group!, 0.4, width);
+      expect(Math.log2(sample) % 1).toBe(0);
+      expect((width * sample) / 2500).toBeGreaterThan(6);
+    }
+    expect(sampleOf(group!, 5, 300)).toBe(1);
+  });
+
+  test("have lines that are two pixels or more apart", () => {
+    const made = Array.from({ length: 3000 }, (_, n) =>
+      row({ time: n * 1e-4, departure: n * 1e-4, arrival: 0.25 + n * 1e-4, number: n, link: 1 }),
+    );
+    const crowd = contentOf(made);
+    const frame = { x: 0, y: 0, width: 800, height: 600, gutter: 50, strip: 100 };
+    for (const length of [0.001, 0.05, 2]) {
+      const scale = scaleOf(crowd.path, frame, 20, { from: 0.1, length });
+      const stepOf = (group: Group): number => stepIn(crowd.path, scale, group);
+      let marks = 0;
+      eachMark(crowd.timeline, 0.1, 0.1 + length, stepOf, () => (marks += 1));
+      expect(marks).toBeLessThan(1500);
+    }
+  });
+
+  test("give each loss a cross within two pixels", () => {
+    const made = Array.from({ length: 1000 }, (_, n) => {
+      const lost = n % 3 === 0;
+      const time = n * 1e-3;
+      const fate = { arrival: lost ? NaN : time + 0.25, cause: lost ? 1 : CAUSES.length };
+      return row({ time, departure: time, number: n, link: 1, ...fate });
+    });
+    const lossy = contentOf(made);
+    const frame = { x: 0, y: 0, width: 800, height: 600, gutter: 50, strip: 100 };
+    const scale = scaleOf(lossy.path, frame, 20, { from: 0, length: 2 });
+    const theme = themeFor("", false, 1);
+    const crosses: number[] = [];
+    const pen = new SvgPen();
+    const line: SvgPen["line"] = (_, y1, __, y2, stroke) => {
+      if (stroke.color === theme.loss && y2 > y1) crosses.push((y1 + y2) / 2);
+    };
+    complete(drawLadder(Object.assign(pen, { line }), { ...lossy, theme }, scale, 0, 2));
+    for (const loss of lossy.timeline.losses) {
+      const y = yOf(scale, loss);
+      expect(crosses.some((cross) => Math.abs(cross - y) <= 2.5)).toBe(true);
+    }
+  });
+});
+
+test("a loss is drawn at the time of the table where that is on the way", () => {
+  const table = tableOf([
+    row({}),
+    row({ time: 1, departure: 1, arrival: NaN, cause: 1, number: 1 }),
+    row({ time: 2, departure: 2, arrival: NaN, cause: 1, number: 2 }),
+  ]);
+  table.columns.lost = Float64Array.from([NaN, 1, 2.2]);
+  const { timeline } = complete(buildContent(runOf(table), 0));
+  expect([...timeline.end].map((end) => end.toFixed(2))).toEqual(["0.25", "1.15", "2.20"]);
+  expect(stateAt(timeline, 2, 3).share).toBeCloseTo(0.8);
 });
