@@ -21,11 +21,24 @@ export function* buildContent(run: Run, flow: number): Generator<void, Content> 
   if (table === undefined) throw new Error(`Run of ${run.tcp} has no table packets.`);
   const rows = rowsOf(table);
   const timeline = yield* buildTimeline(rows, flow);
-  const path = pathOf(run.resolved, rows, flow);
+  const path = pathOf(run.resolved, rows, flow, travelsOf(timeline));
   const story = run.story.filter((line) => line.flow === flow).sort((a, b) => a.time - b.time);
   const steps = yield* buildSteps(timeline, path, story);
   const storyTimes = Float64Array.from(story, (line) => line.time);
   return { run, timeline, path, steps, story, storyTimes };
+}
+
+/** Returns the travel of the most frequent kind of packets, by 2 × link + direction (s). */
+function travelsOf(timeline: Timeline): (number | undefined)[] {
+  const travels: (number | undefined)[] = [];
+  const counts: number[] = [];
+  for (const { link, direction, travel, rows } of timeline.groups) {
+    const key = 2 * link + direction;
+    if (travel <= 0 || rows.length <= (counts[key] ?? 0)) continue;
+    travels[key] = travel;
+    counts[key] = rows.length;
+  }
+  return travels;
 }
 
 /** Tolerance of times in the story (s): half the resolution of the engine. */

@@ -88,7 +88,8 @@ export function mainLink(path: Path): number {
   let main = -1;
   let longest = -1;
   for (const hop of path.hops.values()) {
-    if (hop.delay > longest) [main, longest] = [hop.link, hop.delay];
+    const travel = Math.max(...hop.travels);
+    if (travel > longest) [main, longest] = [hop.link, travel];
   }
   return main;
 }

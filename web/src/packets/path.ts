@@ -15,8 +15,8 @@ export interface Hop {
   /** Columns of the two ends, in the direction `down`. */
   columns: [number, number];
   nodes: [string, string];
-  /** Delay of the longer direction (s); 0 if the scenario has none. */
-  delay: number;
+  /** Time from departure to arrival, of both directions (s): delay and transmission. */
+  travels: [number, number];
   /** Whether the link is drawn by way of a satellite. */
   satellite: boolean;
 }
@@ -104,8 +104,16 @@ function delayOf(direction: Record<string, unknown>): number {
 /** Shortest delay of a link by way of a satellite without the word in its name (s). */
 const FAR = 0.1;
 
-/** Finds the path of a flow from the links that its packets used. */
-export function pathOf(scenario: Resolved, rows: Rows, flow: number): Path {
+/**
+ * Finds the path of a flow from the links that its packets used. `travels` has the times that
+ * packets took, by 2 × link + direction; the delays of the scenario stand in for missing ones.
+ */
+export function pathOf(
+  scenario: Resolved,
+  rows: Rows,
+  flow: number,
+  travels: readonly (number | undefined)[] = [],
+): Path {
   const links = linksOf(scenario);
   const ends = flowEnds(flowsOf(scenario), flow, links);
   const used = usedLinks(rows, flow, links);
@@ -122,7 +130,15 @@ export function pathOf(scenario: Resolved, rows: Rows, flow: number): Path {
     const link = links[number]!;
     const satellite = /sat|geo|leo|meo/i.test(link.name) || link.delay >= FAR;
     const columns: [number, number] = [depth.get(link.between[0])!, depth.get(link.between[1])!];
-    hops.set(number, { ...link, link: number, columns, nodes: link.between, satellite });
+    const took = (direction: number): number => travels[2 * number + direction] ?? link.delay;
+    hops.set(number, {
+      link: number,
+      name: link.name,
+      nodes: link.between,
+      columns,
+      travels: [took(0), took(1)],
+      satellite,
+    });
   }
   return { places, hops, x: positions(places.length, hops), rtt: roundTrip(hops) };
 }
@@ -181,14 +197,14 @@ function agentsOf(scenario: Resolved): { at: string; kind: string }[] {
     .map((agent) => ({ at: String(agent.at), kind: String(agent.kind) }));
 }
 
-/** Places columns so that the links with the longest delays are the widest, three to one. */
+/** Places columns so that the links with the longest travels are the widest, three to one. */
 function positions(count: number, hops: Map<number, Hop>): number[] {
-  const longest = Math.max(1e-9, ...[...hops.values()].map((hop) => hop.delay));
+  const longest = Math.max(1e-9, ...[...hops.values()].map((hop) => Math.max(...hop.travels)));
   const widths = Array.from({ length: count - 1 }, () => 1);
   for (const hop of hops.values()) {
     const [low, high] = [Math.min(...hop.columns), Math.max(...hop.columns)];
     if (high !== low + 1) continue;
-    widths[low] = Math.max(widths[low]!, 1 + 2 * Math.sqrt(hop.delay / longest));
+    widths[low] = Math.max(widths[low]!, 1 + 2 * Math.sqrt(Math.max(...hop.travels) / longest));
   }
   const total = widths.reduce((sum, width) => sum + width, 0);
   const x = [0];
@@ -197,12 +213,12 @@ function positions(count: number, hops: Map<number, Hop>): number[] {
 }
 
 function roundTrip(hops: Map<number, Hop>): number {
-  const delays = new Map<string, number>();
+  const parts = new Map<string, number>();
   for (const hop of hops.values()) {
     const key = [...hop.columns].sort().join();
-    delays.set(key, Math.max(delays.get(key) ?? 0, hop.delay));
+    parts.set(key, Math.max(parts.get(key) ?? 0, hop.travels[0] + hop.travels[1]));
   }
-  return 2 * [...delays.values()].reduce((sum, delay) => sum + delay, 0);
+  return [...parts.values()].reduce((sum, part) => sum + part, 0);
 }
 
 /** Returns the columns between which a packet moves on a link direction. */

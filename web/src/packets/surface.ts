@@ -167,7 +167,8 @@ function drawAbove(
   const box = ladderBox(frame);
   const y = Math.max(box.y, yOf(scale, time));
   const below = box.y + box.height - y;
-  if (below > 0) pen.rect(box.x, y, box.width, below, theme.ground, VEIL);
+  const left = scale.columns[0]! - 9 * theme.scale;
+  if (below > 0) pen.rect(left, y, box.x + box.width - left, below, theme.ground, VEIL);
   drawSelection(pen, scene, scale, selected);
   drawCursor(pen, scene, scale, time);
 }

@@ -44,6 +44,7 @@ const REASONS: Record<string, string> = {
   "after the RTO": "it was in flight when the retransmission timer expired",
   "window probe": "the receive window is closed, and a probe asks whether it opened",
   "every n-th segment": "as many segments arrived as one ACK may acknowledge",
+  "every segment": "each segment is acknowledged at once",
   "delayed-ACK timer": "no second segment came before the delayed-ACK timer expired",
   "out-of-order segment": "a segment arrived behind a hole, so the last ACK is repeated",
   "filled hole": "a segment filled a hole",

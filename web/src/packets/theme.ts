@@ -49,7 +49,7 @@ const DARK: Theme = {
   ground: "#14171A",
   text: "#F0F0F0",
   muted: "#B0B6BC",
-  grid: "#3A4046",
+  grid: "#474E56",
   loss: "#FF6B6B",
   cursor: "#F0F0F0",
   node: "#262B30",

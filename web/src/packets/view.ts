@@ -98,6 +98,7 @@ class PacketView implements Panel, Actions {
     return h(
       "section",
       { class: "packets", "aria-label": "Packets", onkeydown: (e: KeyboardEvent) => this.#key(e) },
+      h("h2", {}, "Packets"),
       this.#controls.element,
       this.#status,
       h(
