@@ -14,7 +14,6 @@ export interface QuestionActs {
   /** Moves the controls to the solution. */
   solve(): void;
   answered(): void;
-  announce(text: string): void;
 }
 
 /** Reply to an answer. */
@@ -55,7 +54,7 @@ export class Question {
     });
     this.#answer = h(
       "section",
-      { class: "lesson-answer", hidden: true, tabindex: -1 },
+      { class: "lesson-answer", hidden: true },
       h("h3", {}, "Answer"),
       render(lesson.sections.Answer),
     );

@@ -1,7 +1,7 @@
 // An open lesson: text, controls, numbers and question.
 
-import { fill, h, setText } from "../app/dom";
-import type { App, AppState } from "../app/panel";
+import { h, setText } from "../app/dom";
+import type { App, AppState, Status } from "../app/panel";
 import type { Run } from "../engine";
 import { ControlView } from "./control";
 import { evaluate, parse, type Scope, settingsOf } from "./expression";
@@ -32,6 +32,8 @@ export class LessonView {
   #count: number;
   #toml = "";
   #edits: Promise<void> = Promise.resolve();
+  #status: Status | undefined;
+  readonly #unsubscribe: () => void;
 
   constructor(app: App, lesson: Lesson, answered: () => void) {
     this.#app = app;
@@ -45,6 +47,7 @@ export class LessonView {
       unit,
       output: h("dd", {}, "–"),
     }));
+    this.#unsubscribe = app.onStatus((status) => (this.#status = status));
     this.#repeats = new Repeats(app.engine, () => this.#show());
     if (lesson.views.includes("runs")) this.#funnel = new Funnel();
     const conditions = [lesson.check.pass, ...lesson.check.hints.flatMap((hint) => hint.if ?? [])];
@@ -54,7 +57,6 @@ export class LessonView {
       scope: () => this.#finished(),
       solve: () => this.solve(),
       answered,
-      announce: (text) => app.announce(text),
     });
     this.element = h("div", { class: "lesson" }, this.#parts());
   }
@@ -88,6 +90,7 @@ export class LessonView {
 
   stop(): void {
     this.#repeats.stop();
+    this.#unsubscribe();
   }
 
   #parts(): HTMLElement[] {
@@ -206,17 +209,19 @@ export class LessonView {
         await this.#read(this.#toml);
         return this.#scope();
       }
+      const { kind, text } = this.#status ?? { kind: "idle", text: "" };
+      if (kind === "error" || kind === "stopped") throw new Error(text);
       if (performance.now() > end) throw new Error("the runs did not finish");
       await new Promise((wake) => setTimeout(wake, 20));
     }
   }
 }
 
-/** Makes the text of a lesson's list entry. */
+/** Makes the entry of a lesson in the list. */
 export function entryOf(lesson: Lesson, done: boolean, open: () => void): HTMLElement {
-  const item = h("li", {});
-  fill(
-    item,
+  return h(
+    "li",
+    {},
     h(
       "button",
       { type: "button", onclick: open },
@@ -225,5 +230,4 @@ export function entryOf(lesson: Lesson, done: boolean, open: () => void): HTMLEl
       h("span", {}, `${lesson.summary} ${lesson.minutes} minutes.`),
     ),
   );
-  return item;
 }

@@ -62,8 +62,24 @@ test("next, back and close work with the keyboard, and the browser's back", asyn
   await expect(page.locator('[data-path="tcp.receive_window"]')).toHaveValue("64");
   await page.getByRole("button", { name: "◀ Back" }).press("Enter");
   await expect(page.locator(".lessons h2")).toHaveText(lessons[0]!.title);
+  await expect(page.locator('[data-path="tcp.initial_window"]')).toHaveValue("2");
+  await page.goBack();
+  await expect(page.locator(".lessons h2")).toHaveText(lessons[1]!.title);
+  await expect(page.locator('[data-path="tcp.receive_window"]')).toHaveValue("64");
+  await page.goForward();
+  await expect(page.locator(".lessons h2")).toHaveText(lessons[0]!.title);
   await page.getByRole("button", { name: "Close the lessons" }).press("Enter");
   await expect(page.locator(".lessons")).toBeHidden();
+});
+
+test("a scenario that cannot be run is no answer", async () => {
+  await page.goto("#lesson=slow-start");
+  await page.getByRole("button", { name: "Controls" }).click();
+  await page.locator(".code textarea").fill("name = 1");
+  await page.getByRole("button", { name: "Check my answer" }).click();
+  await expect(page.locator(".lesson-reply")).toHaveText(/^Not yet. This cannot be run/);
+  await page.getByRole("button", { name: "Start again" }).click();
+  await expect(page.locator(".lesson-numbers dd").first()).toHaveText("4.50 s");
 });
 
 test("a lesson that does not exist shows the list", async () => {
