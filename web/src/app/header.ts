@@ -81,8 +81,18 @@ export class Header {
       if (needsFile) save(`${name()}.toml`, app.state().toml, "application/toml");
       await copy(text, report, `Copied: ${text}`);
     };
-    const png = async () => save(`${name()}.png`, await pngFile(pictures, heading()));
-    const svg = () => save(`${name()}.svg`, svgFile(pictures, heading()), "image/svg+xml");
+    const png = async () => {
+      await app.complete();
+      save(`${name()}.png`, await pngFile(pictures, heading()));
+    };
+    const svg = async () => {
+      await app.complete();
+      save(`${name()}.svg`, svgFile(pictures, heading()), "image/svg+xml");
+    };
+    const csv = async () => {
+      await app.complete();
+      save(`${name()}.csv`, csvFile(pictures), "text/csv");
+    };
     return menu(
       "Export",
       button("TOML", "Save the scenario", () =>
@@ -90,10 +100,8 @@ export class Header {
       ),
       button("Command line", "Copy the command that repeats the experiment", () => void command()),
       button("PNG", "Save the pictures as pixels", () => void png()),
-      button("SVG", "Save the pictures as vectors", svg),
-      button("CSV", "Save what the pictures draw", () =>
-        save(`${name()}.csv`, csvFile(pictures), "text/csv"),
-      ),
+      button("SVG", "Save the pictures as vectors", () => void svg()),
+      button("CSV", "Save what the pictures draw", () => void csv()),
       button("Print", "Print the page", () => window.print()),
     );
   }
@@ -198,8 +206,8 @@ export class StatusBar {
     this.#on = button("Run on", "Run with ten times the bound on events", () => app.runOn());
     this.#stop.hidden = this.#on.hidden = true;
     this.element = h(
-      "div",
-      { class: "status" },
+      "section",
+      { class: "status", "aria-label": "Runs" },
       this.#text,
       this.#bar,
       this.#stop,

@@ -28,6 +28,7 @@ export class Laboratory implements App {
   #library: LibraryScenario[];
   #settling: ReturnType<typeof setTimeout> | undefined;
   #needs = new Map<string, Needs>();
+  #tables: string[] = [];
   #further: AbortController | undefined;
   #experiment: Experiment | undefined;
   #undo: Experiment[] = [];
@@ -236,11 +237,29 @@ export class Laboratory implements App {
     this.#runFurther();
   }
 
-  /** Sets the tables that the visible pictures are made of; missing ones are fetched. */
-  setTables(tables: string[]): void {
-    this.#runner.setTables(tables);
-    const missing = this.#runs.some((run) => tables.some((name) => !(name in run.tables)));
-    if (missing && this.#experiment) this.#runner.request(this.#experiment);
+  /** Sets the tables of the pictures in sight, and of all shown pictures; missing ones are fetched. */
+  setTables(inSight: string[], all: string[]): void {
+    this.#tables = all;
+    this.#runner.setTables(inSight, all);
+    if (this.#runs.length && !this.#isComplete() && this.#experiment) {
+      this.#runner.complete(this.#experiment);
+    }
+  }
+
+  /** Waits until the runs have the tables of all shown pictures. */
+  async complete(): Promise<void> {
+    if (this.#isComplete()) return;
+    await new Promise<void>((resolve) => {
+      const stop = this.onRuns(() => {
+        if (!this.#isComplete()) return;
+        stop();
+        resolve();
+      });
+    });
+  }
+
+  #isComplete(): boolean {
+    return this.#runs.every((run) => this.#tables.every((name) => name in run.tables));
   }
 
   #step(from: Experiment[], to: Experiment[]): void {
@@ -253,11 +272,14 @@ export class Laboratory implements App {
     for (const call of this.#onSettled) call();
   }
 
-  #publish(runs: Run[], asked: number): void {
+  #publish(fresh: Run[], asked: number | undefined): void {
+    const runs = fresh.map((run) => merged(run, this.#runs));
     this.#runs = runs;
     for (const call of this.#onRuns) call(runs, asked);
-    const milliseconds = performance.now() - asked;
-    this.#report({ kind: "idle", text: summary(runs, milliseconds), milliseconds });
+    if (asked !== undefined) {
+      const milliseconds = performance.now() - asked;
+      this.#report({ kind: "idle", text: summary(runs, milliseconds), milliseconds });
+    }
     this.#runFurther();
   }
 
@@ -299,6 +321,14 @@ export class Laboratory implements App {
     this.#status = status;
     for (const call of this.#onStatus) call(status);
   }
+}
+
+/** Returns a run with the tables that the same run had before. */
+function merged(run: Run, before: Run[]): Run {
+  const old = before.find((row) => row.digest === run.digest && row.tcp === run.tcp);
+  if (!old?.digest) return run;
+  const story = run.story.length ? run.story : old.story;
+  return { ...run, tables: { ...old.tables, ...run.tables }, story };
 }
 
 function same(a: string[], b: string[]): boolean {

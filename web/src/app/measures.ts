@@ -34,7 +34,12 @@ const COLUMNS: readonly Column[] = [
 
 /** Table of the measures of each TCP, with the difference to the first. */
 export class MeasuresTable {
-  readonly #body = h("div", { class: "scroll" });
+  readonly #body = h("div", {
+    class: "scroll",
+    tabindex: 0,
+    role: "region",
+    "aria-label": "Measures of each TCP",
+  });
   readonly #note = h("p", { class: "note" });
   readonly element = h(
     "section",

@@ -83,7 +83,7 @@ function layOut(
 ): void {
   const center = h(
     "div",
-    { class: "center", tabindex: -1 },
+    { class: "center", id: "pictures", tabindex: -1 },
     pictures.element,
     panels.packets.element,
     measures.element,
@@ -93,9 +93,9 @@ function layOut(
     event.preventDefault();
     center.focus();
   });
+  header.element.prepend(skip);
   fill(
     root,
-    skip,
     header.element,
     status.element,
     panels.live.element,

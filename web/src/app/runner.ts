@@ -8,11 +8,6 @@ export interface Experiment {
   seed?: number;
 }
 
-/** Tables that the pictures are made of. */
-export const PICTURES = ["state", "marks", "limits", "queue", "deliveries", "acks"];
-/** Tables of the sequence diagram. */
-export const SEQUENCE = ["segments", "sacks", "drops"];
-
 /** Bound on the events of a run: some seconds of work. The status bar offers ten times as many. */
 const MOST_EVENTS = 20_000_000;
 const MOST_BYTES = 800_000_000;
@@ -21,26 +16,35 @@ const PATIENCE = 90;
 
 interface Job {
   experiment: Experiment;
-  /** Time of the change (performance.now). */
-  asked: number;
+  /** Time of the change (performance.now); none for tables that follow. */
+  asked: number | undefined;
+  tables: string[];
   abort: AbortController;
 }
 
-/** Runs the newest experiment; older ones are cancelled. */
+/** Pause (ms) after which the tables of pictures that are out of sight follow. */
+const FOLLOW = 250;
+
+/**
+ * Runs the newest experiment; older ones are cancelled. The tables of the pictures in sight come
+ * first, and those of the others when no change follows.
+ */
 export class Runner {
   #engine: Engine;
-  #publish: (runs: Run[], asked: number) => void;
+  #publish: (runs: Run[], asked: number | undefined) => void;
   #report: (status: Status) => void;
   #current: Job | undefined;
   #waiting: Job | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #tables = [...PICTURES, ...SEQUENCE];
+  #follow: ReturnType<typeof setTimeout> | undefined;
+  #tables: string[] = [];
+  #inSight: string[] = [];
   #mostEvents = MOST_EVENTS;
   #last: Experiment | undefined;
 
   constructor(
     engine: Engine,
-    publish: (runs: Run[], asked: number) => void,
+    publish: (runs: Run[], asked: number | undefined) => void,
     report: (status: Status) => void,
   ) {
     this.#engine = engine;
@@ -48,16 +52,27 @@ export class Runner {
     this.#report = report;
   }
 
-  /** Sets the tables to record, for runs from now on. */
-  setTables(tables: string[]): void {
-    this.#tables = tables;
+  /** Sets the tables to record from now on: those of the pictures in sight, and all. */
+  setTables(inSight: string[], all: string[]): void {
+    this.#inSight = inSight;
+    this.#tables = all;
   }
 
   /** Runs an experiment as soon as the current one ends, or cancels that if it takes long. */
   request(experiment: Experiment, asked = performance.now()): void {
     if (experiment !== this.#last) this.#mostEvents = MOST_EVENTS;
     this.#last = experiment;
-    const job = { experiment, asked, abort: new AbortController() };
+    this.#ask(experiment, this.#inSight, asked);
+  }
+
+  /** Runs an experiment again for the tables of all pictures. */
+  complete(experiment: Experiment): void {
+    this.#ask(experiment, this.#tables, undefined);
+  }
+
+  #ask(experiment: Experiment, tables: string[], asked: number | undefined): void {
+    clearTimeout(this.#follow);
+    const job = { experiment, asked, tables, abort: new AbortController() };
     if (!this.#current) {
       void this.#start(job);
       return;
@@ -99,25 +114,34 @@ export class Runner {
     return runs[0];
   }
 
+  #followUp(job: Job): void {
+    if (this.#waiting || this.#tables.every((name) => job.tables.includes(name))) return;
+    this.#follow = setTimeout(() => this.complete(job.experiment), FOLLOW);
+  }
+
   async #start(job: Job): Promise<void> {
     this.#current = job;
-    this.#report({ kind: "running", text: "Running", share: 0 });
+    if (job.asked !== undefined) this.#report({ kind: "running", text: "Running", share: 0 });
     try {
       const runs = await this.#engine.run(
         {
           ...asRequest(job.experiment),
-          tables: this.#tables,
+          tables: job.tables,
           mostEvents: this.#mostEvents,
           mostBytes: MOST_BYTES,
         },
         {
           signal: job.abort.signal,
           onProgress: (share) => {
-            if (this.#current === job) this.#report({ kind: "running", text: "Running", share });
+            if (this.#current !== job || job.asked === undefined) return;
+            this.#report({ kind: "running", text: "Running", share });
           },
         },
       );
-      if (!job.abort.signal.aborted) this.#publish(runs, job.asked);
+      if (!job.abort.signal.aborted) {
+        this.#publish(runs, job.asked);
+        this.#followUp(job);
+      }
     } catch (error) {
       if (!isAbort(error) && !this.#waiting) this.#report(statusOf(error));
     } finally {

@@ -44,6 +44,7 @@ export class Pictures {
     this.element = h(
       "section",
       { class: "pictures", "aria-label": "Pictures" },
+      h("h2", { class: "sr-only" }, "Pictures"),
       this.#toolbar(chosen),
       this.charts.map((chart) => chart.element),
       help,
@@ -60,7 +61,7 @@ export class Pictures {
     for (const chart of this.charts) sizes.observe(chart.element);
     this.#cursor.onChange(() => this.#point());
     app.onShow((names) => this.show(names));
-    app.setTables(this.#tables());
+    this.#setTables();
   }
 
   setTheme(theme: Theme): void {
@@ -93,7 +94,7 @@ export class Pictures {
   /** Shows the pictures of these names, and hides the others. */
   show(names: string[]): void {
     for (const chart of this.charts) this.#show(chart, names.includes(chart.kind.name));
-    this.#app.setTables(this.#tables());
+    this.#setTables();
     this.schedule();
   }
 
@@ -148,9 +149,10 @@ export class Pictures {
     for (const chart of this.charts) if (chart.visible && !chart.element.hidden) chart.point(time);
   }
 
-  #tables(): string[] {
+  #setTables(): void {
     const shown = this.charts.filter((chart) => !chart.element.hidden);
-    return [...new Set(shown.flatMap((chart) => chart.kind.tables))];
+    const tables = (charts: Chart[]) => [...new Set(charts.flatMap((chart) => chart.kind.tables))];
+    this.#app.setTables(tables(shown.filter((chart) => chart.visible)), tables(shown));
   }
 
   #watch(entries: IntersectionObserverEntry[]): void {
@@ -158,6 +160,7 @@ export class Pictures {
       const chart = this.charts.find((row) => row.element === entry.target);
       if (chart) chart.visible = entry.isIntersecting;
     }
+    this.#setTables();
     this.schedule();
   }
 
@@ -174,7 +177,7 @@ export class Pictures {
       this.#boxes.set(chart, box);
       box.addEventListener("change", () => {
         this.#show(chart, box.checked);
-        this.#app.setTables(this.#tables());
+        this.#setTables();
         this.schedule();
       });
       return h("label", { class: "check" }, box, chart.kind.title);
@@ -186,7 +189,7 @@ export class Pictures {
       button("+", "Zoom in", () => this.view.zoom(0.5, middle())),
       button("◀", "Earlier", () => this.view.pan(-0.5)),
       button("▶", "Later", () => this.view.pan(0.5)),
-      button("All", "Show the whole run", () => this.view.all()),
+      button("All", "All: show the whole run", () => this.view.all()),
       this.#choices,
       h(
         "details",

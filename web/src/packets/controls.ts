@@ -141,8 +141,8 @@ function views(actions: Actions): HTMLElement[] {
   return [
     button("−", "Show more time (-)", () => actions.zoom(1.6)),
     button("+", "Show less time (+)", () => actions.zoom(1 / 1.6)),
-    button("RTT", "Show two round trips", () => actions.showRoundTrips()),
-    button("All", "Show the whole run", () => actions.showAll()),
+    button("RTT", "RTT: show two round trips", () => actions.showRoundTrips()),
+    button("All", "All: show the whole run", () => actions.showAll()),
   ];
 }
 

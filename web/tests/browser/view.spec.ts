@@ -46,7 +46,7 @@ test("keys, wheel, drag and buttons zoom and move all pictures", async ({ page }
   const chosen = (await span(page))!;
   expect(chosen[1] - chosen[0]).toBeLessThan(10);
   const toolbar = page.getByRole("group", { name: "View of the pictures" });
-  await toolbar.getByRole("button", { name: "Show the whole run" }).click();
+  await toolbar.getByRole("button", { name: "All: show the whole run" }).click();
   expect(await span(page)).toBeUndefined();
 });
 
