@@ -56,12 +56,14 @@ test("the time cursor is one for all pictures, and their legends show its values
   await openGeo(page, ["sack"]);
   await stage(page).focus();
   await page.keyboard.press("End");
+  await expect(stage(page)).not.toHaveAttribute("aria-valuenow", /^0\.?0*$/);
   const time = await stage(page).getAttribute("aria-valuenow");
   expect(Number(time)).toBeGreaterThan(10);
   await expect(stage(page, "Sequence diagram")).toHaveAttribute("aria-valuenow", time!);
   await expect(stage(page)).toHaveAttribute("aria-valuetext", /sack cwnd [\d.]+\s(kB|MB)/);
   await expect(page.locator('[data-picture="cwnd"] .legend .value').first()).toHaveText(/kB|MB/);
   await page.keyboard.press("ArrowLeft");
+  await expect(stage(page)).not.toHaveAttribute("aria-valuenow", time!);
   expect(Number(await stage(page).getAttribute("aria-valuenow"))).toBeLessThan(Number(time));
 });
 
